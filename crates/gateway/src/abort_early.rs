@@ -1,11 +1,11 @@
-//! Work that goes on without its client, unless the client left before the answer began.
+//! Work that continues without its client, unless the client disconnects before the answer begins.
 
 use tokio::task::JoinHandle;
 
-use crate::charge::Progress;
+use crate::billing::Progress;
 use crate::failure::ApiError;
 
-/// A task that is ended with its client, as long as no answer has begun.
+/// A task that is aborted on drop, unless the answer has begun.
 pub(crate) struct AbortEarly<T> {
     handle: Option<JoinHandle<Result<T, ApiError>>>,
     progress: Progress,

@@ -1,5 +1,5 @@
-//! Responses that this process runs in the background: how each is cancelled, how those who follow
-//! it learn that there is more, and how many may follow.
+//! Responses and jobs that this process runs in the background: how each is cancelled, how followers
+//! learn of new events, and how many followers a key may have.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,53 +10,73 @@ use tokio_util::sync::CancellationToken;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::service::Service;
 
-/// The most responses that are followed with one key at once, in one process.
+/// The most responses that one key follows at once, in one process.
 const MAX_FOLLOWED: u32 = 64;
 
-/// All responses that run here, by id, and who follows any response.
+/// All background tasks of this process by id, and the followers of any task.
 #[derive(Debug, Default)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundTasks {
     running: papaya::HashMap<String, Entry>,
-    /// How many streams each key has.
+    /// The number of streams of each key.
     followers: Mutex<HashMap<LineageId, u32>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     cancelled: CancellationToken,
-    news: News,
+    updates: Updates,
 }
 
-/// Changes when there are new events; closes when there will be none.
-pub(crate) type News = watch::Receiver<()>;
+/// Changes when there are new events; closes after the last one.
+pub(crate) type Updates = watch::Receiver<()>;
 
-/// A response that runs here until this is dropped.
-pub(crate) struct Running {
-    service: Arc<Service>,
+/// A task that is registered until this is dropped.
+pub(crate) struct BackgroundTask {
+    tasks: Arc<BackgroundTasks>,
     id: String,
     pub(crate) cancelled: CancellationToken,
     written: watch::Sender<()>,
 }
 
-/// Somebody who follows a response until this is dropped.
+/// Counts one follower of a key until it is dropped.
 pub(crate) struct Follower {
-    service: Arc<Service>,
+    tasks: Arc<BackgroundTasks>,
     key: LineageId,
 }
 
-impl Background {
-    /// Ends a response, if it runs here.
+impl BackgroundTasks {
+    /// Cancels a task, if it runs here.
     pub(crate) fn cancel(&self, id: &str) {
         if let Some(entry) = self.running.pin().get(id) {
             entry.cancelled.cancel();
         }
     }
 
-    /// What tells of new events; `None` if the response does not run here.
-    pub(crate) fn news(&self, id: &str) -> Option<News> {
-        self.running.pin().get(id).map(|entry| entry.news.clone())
+    /// The updates of a task; `None` if it does not run here.
+    pub(crate) fn updates(&self, id: &str) -> Option<Updates> {
+        self.running.pin().get(id).map(|entry| entry.updates.clone())
+    }
+
+    /// Registers a task.
+    pub(crate) fn start(self: &Arc<Self>, id: &str) -> BackgroundTask {
+        let (written, updates) = watch::channel(());
+        let cancelled = CancellationToken::new();
+        let entry = Entry { cancelled: cancelled.clone(), updates };
+        self.running.pin().insert(id.to_owned(), entry);
+        BackgroundTask { tasks: self.clone(), id: id.to_owned(), cancelled, written }
+    }
+
+    /// One more follower for this key, unless it has too many.
+    pub(crate) fn follow(self: &Arc<Self>, key: LineageId) -> Result<Follower, ApiError> {
+        let mut followers = self.followers();
+        let count = followers.entry(key).or_default();
+        if *count >= MAX_FOLLOWED {
+            let message = format!("this key may follow {MAX_FOLLOWED} responses at once");
+            return Err(ApiError::new(Code::RateLimited, message));
+        }
+        *count += 1;
+        Ok(Follower { tasks: self.clone(), key })
     }
 
     fn followers(&self) -> MutexGuard<'_, HashMap<LineageId, u32>> {
@@ -64,45 +84,22 @@ impl Background {
     }
 }
 
-impl Running {
-    /// Says that a response runs here from now on.
-    pub(crate) fn start(service: &Arc<Service>, id: &str) -> Self {
-        let (written, news) = watch::channel(());
-        let cancelled = CancellationToken::new();
-        let entry = Entry { cancelled: cancelled.clone(), news };
-        service.background.running.pin().insert(id.to_owned(), entry);
-        Self { service: service.clone(), id: id.to_owned(), cancelled, written }
-    }
-
-    /// Events were written: whoever follows is to look.
-    pub(crate) fn wrote(&self) {
+impl BackgroundTask {
+    /// Notifies the followers of new events.
+    pub(crate) fn notify(&self) {
         self.written.send_replace(());
     }
 }
 
-impl Drop for Running {
+impl Drop for BackgroundTask {
     fn drop(&mut self) {
-        self.service.background.running.pin().remove(&self.id);
-    }
-}
-
-impl Follower {
-    /// One more for this key, unless there are too many.
-    pub(crate) fn admit(service: &Arc<Service>, key: LineageId) -> Result<Self, ApiError> {
-        let mut followers = service.background.followers();
-        let count = followers.entry(key).or_default();
-        if *count >= MAX_FOLLOWED {
-            let message = format!("this key may follow {MAX_FOLLOWED} responses at once");
-            return Err(ApiError::new(Code::RateLimited, message));
-        }
-        *count += 1;
-        Ok(Self { service: service.clone(), key })
+        self.tasks.running.pin().remove(&self.id);
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        let mut followers = self.service.background.followers();
+        let mut followers = self.tasks.followers();
         if let Some(count) = followers.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {

@@ -1,4 +1,4 @@
-//! What the service can do for a caller at this moment, and why not where it cannot.
+//! What the service can do for a caller now, and why it cannot do the rest.
 
 use gateway_store::{KeyRecord, Scope};
 use wire::capability::{Capability as View, CapableModel};
@@ -8,10 +8,11 @@ use crate::catalogue::Model;
 use crate::config::{Capability, Operation};
 use crate::identity::may_use;
 use crate::media;
-use crate::research::desk;
-use crate::service::Service;
+use crate::research;
+use crate::upstreams::Upstreams;
+use crate::web_services::WebServices;
 
-/// Who reads pages: this program itself.
+/// The id of the built-in page reader.
 const READER: &str = "builtin/reader";
 
 /// Every capability, and the scope that a key needs for it.
@@ -25,73 +26,84 @@ const ALL: &[(Capability, Scope)] = &[
     (Capability::WebFetch, Scope::Fetch),
 ];
 
-/// All capabilities as this caller has them.
-pub(crate) fn list(service: &Service, caller: &KeyRecord) -> Vec<View> {
-    ALL.iter().map(|&(capability, scope)| view(service, caller, capability, scope)).collect()
+/// The capabilities of one caller.
+pub(crate) struct Capabilities<'a> {
+    pub(crate) upstreams: &'a Upstreams,
+    pub(crate) web: &'a WebServices,
+    pub(crate) caller: &'a KeyRecord,
 }
 
-fn view(service: &Service, caller: &KeyRecord, capability: Capability, scope: Scope) -> View {
-    let models = models(service, caller, capability);
-    let reason = if !caller.key.scopes.contains(&scope) {
-        Some(format!("this key lacks the scope `{}`", scope.as_str()))
-    } else if models.is_empty() {
-        Some("nothing is configured for it that this key may use".to_owned())
-    } else if models.iter().all(|model| !model.usable) {
-        Some("everything that is configured for it fails at the moment".to_owned())
-    } else {
-        None
-    };
-    View { id: capability.word().to_owned(), usable: reason.is_none(), reason, models }
-}
+impl Capabilities<'_> {
+    pub(crate) fn list(&self) -> Vec<View> {
+        ALL.iter().map(|&(capability, scope)| self.view(capability, scope)).collect()
+    }
 
-/// Who has a capability, of those that the caller may use.
-fn models(service: &Service, caller: &KeyRecord, capability: Capability) -> Vec<CapableModel> {
-    let price = |operation| service.config.prices.default_of(operation);
-    match capability {
-        Capability::WebSearch => {
-            let price_micros = price(Operation::Search);
-            let providers = service.search.providers().into_iter();
-            providers
-                .map(|known| CapableModel { id: known.name, usable: known.is_usable, price_micros })
-                .collect()
-        }
-        Capability::WebFetch => {
-            let price_micros = price(Operation::Fetch);
-            vec![CapableModel { id: READER.to_owned(), usable: true, price_micros }]
-        }
-        Capability::Image | Capability::Speech => {
-            let models = media::models(service, caller, capability);
-            models.iter().map(|model| view_of(model, model.media_price.get())).collect()
-        }
-        Capability::Chat => {
-            of_catalogue(service, caller, capability, |model| model.chat_price.get())
-        }
-        Capability::Responses => {
-            of_catalogue(service, caller, capability, |model| model.responses_price.get())
-        }
-        Capability::Research => {
-            // Whoever can chat can research, if there is something to search.
-            let price = |model: &Model| desk::price_micros(service, Depth::Standard, &model.id);
-            let mut models = of_catalogue(service, caller, Capability::Chat, price);
-            let can_search = service.search.is_usable();
-            for model in &mut models {
-                model.usable &= can_search;
+    fn view(&self, capability: Capability, scope: Scope) -> View {
+        let models = self.models(capability);
+        let reason = if !self.caller.key.scopes.contains(&scope) {
+            Some(format!("this key lacks the scope `{}`", scope.as_str()))
+        } else if models.is_empty() {
+            Some("nothing is configured for it that this key may use".to_owned())
+        } else if models.iter().all(|model| !model.usable) {
+            Some("everything that is configured for it fails at the moment".to_owned())
+        } else {
+            None
+        };
+        View { id: capability.word().to_owned(), usable: reason.is_none(), reason, models }
+    }
+
+    /// The models and services that the caller may use for a capability.
+    fn models(&self, capability: Capability) -> Vec<CapableModel> {
+        let config = &self.upstreams.config;
+        let price = |operation| config.prices.default_of(operation);
+        match capability {
+            Capability::WebSearch => {
+                let price_micros = price(Operation::Search);
+                let providers = self.web.search.providers().into_iter();
+                let model = |known: crate::search::ProviderStatus| CapableModel {
+                    id: known.name,
+                    usable: known.is_usable,
+                    price_micros,
+                };
+                providers.map(model).collect()
             }
-            models
+            Capability::WebFetch => {
+                let price_micros = price(Operation::Fetch);
+                vec![CapableModel { id: READER.to_owned(), usable: true, price_micros }]
+            }
+            Capability::Image | Capability::Speech => {
+                let models = media::models(self.upstreams, self.caller, capability);
+                models.iter().map(|model| view_of(model, model.media_price.get())).collect()
+            }
+            Capability::Chat => self.of_catalogue(capability, |model| model.chat_price.get()),
+            Capability::Responses => {
+                self.of_catalogue(capability, |model| model.responses_price.get())
+            }
+            Capability::Research => {
+                // Every chat model can do research, if a search is possible.
+                let price =
+                    |model: &Model| research::price_micros(config, Depth::Standard, &model.id);
+                let mut models = self.of_catalogue(Capability::Chat, price);
+                let can_search = self.web.search.is_usable();
+                for model in &mut models {
+                    model.usable &= can_search;
+                }
+                models
+            }
         }
     }
-}
 
-fn of_catalogue(
-    service: &Service,
-    caller: &KeyRecord,
-    capability: Capability,
-    price: impl Fn(&Model) -> i64,
-) -> Vec<CapableModel> {
-    let catalogue = service.catalogue.load();
-    let models = catalogue.models();
-    let able = models.filter(|model| model.is_for(capability) && may_use(caller, &model.id));
-    able.map(|model| view_of(model, price(model))).collect()
+    fn of_catalogue(
+        &self,
+        capability: Capability,
+        price: impl Fn(&Model) -> i64,
+    ) -> Vec<CapableModel> {
+        let catalogue = self.upstreams.catalogue.load();
+        let models = catalogue.models();
+        let able =
+            models.filter(|model| model.is_for(capability) && may_use(self.caller, &model.id));
+        able.map(|model| view_of(model, price(model))).collect()
+    }
 }
 
 fn view_of(model: &Model, price_micros: i64) -> CapableModel {

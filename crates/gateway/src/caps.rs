@@ -1,32 +1,31 @@
-//! How much one request may ask of a model, as its operator decided.
+//! The operator's limits on single requests to a model.
 
 use wire::error::Code;
 
 use crate::config::Caps;
-use crate::envelope::Envelope;
 use crate::failure::ApiError;
+use crate::raw_object::RawObject;
 
-/// All names of the limit on the tokens of an answer.
+/// All field names of the token limit.
 const TOKENS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
-/// The conversation of a request.
 pub(crate) struct Conversation {
-    /// The field it is in.
+    /// The field that contains it.
     pub(crate) field: &'static str,
-    /// Its length as JSON, with the responses before it.
+    /// Its length as JSON, with earlier responses.
     pub(crate) bytes: usize,
     pub(crate) images: usize,
 }
 
-/// Checks a request against the caps of its model. Returns the limit on tokens that is to be sent
-/// where the request has none.
+/// Checks a request against the caps of its model. Returns the token limit to add, if the request
+/// has none.
 pub(crate) fn check(
     caps: &Caps,
-    envelope: &Envelope<'_>,
+    object: &RawObject<'_>,
     conversation: &Conversation,
 ) -> Result<Option<u64>, ApiError> {
     if let Some(cap) = caps.n {
-        check_field(envelope, "n", cap.into())?;
+        check_field(object, "n", cap.into())?;
     }
     let is_over = |number: usize, cap: u64| u64::try_from(number).is_ok_and(|number| number > cap);
     let Conversation { field, bytes, images } = *conversation;
@@ -41,15 +40,15 @@ pub(crate) fn check(
     let Some(cap) = caps.tokens else { return Ok(None) };
     let mut is_given = false;
     for name in TOKENS {
-        is_given |= check_field(envelope, name, cap)?;
+        is_given |= check_field(object, name, cap)?;
     }
     Ok((!is_given).then_some(cap))
 }
 
-/// Checks every field that some server takes for this one; returns whether there is any.
-fn check_field(envelope: &Envelope<'_>, name: &'static str, cap: u64) -> Result<bool, ApiError> {
+/// Checks every field that some server accepts for this one; returns whether there is any.
+fn check_field(object: &RawObject<'_>, name: &'static str, cap: u64) -> Result<bool, ApiError> {
     let mut is_given = false;
-    for value in envelope.all_like(name) {
+    for value in object.all_like(name) {
         is_given = true;
         let wrong = |message: String| ApiError::of_param(Code::InvalidRequest, name, message);
         let number = value.parse::<f64>().ok().filter(|number| *number >= 0.0);
@@ -68,9 +67,9 @@ mod tests {
     use super::*;
 
     fn checked(caps: Caps, body: &str) -> Result<Option<u64>, String> {
-        let envelope = Envelope::parse(body.as_bytes()).unwrap();
+        let object = RawObject::parse(body.as_bytes()).unwrap();
         let conversation = Conversation { field: "messages", bytes: 100, images: 3 };
-        check(&caps, &envelope, &conversation).map_err(|error| error.message().to_owned())
+        check(&caps, &object, &conversation).map_err(|error| error.message().to_owned())
     }
 
     #[test]

@@ -7,36 +7,35 @@ use ledger::Micros;
 use serde_json::Value;
 
 use crate::config::{self, Capability, Caps, Config, Operation};
-use crate::provider::Provider;
+use crate::provider::{MAX_MODEL_NAME, Provider};
 
-/// The longest name of a model that is taken from an upstream, or compared with those there are.
-pub(crate) const MAX_NAME: usize = 200;
+/// The capabilities of models that make media.
+pub(crate) const MEDIA_CAPABILITIES: [Capability; 2] = [Capability::Image, Capability::Speech];
 
-/// All models, by the name they are asked for.
+/// All models by name.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     models: BTreeMap<Arc<str>, Arc<Model>>,
 }
 
-/// A model as members ask for it: a full id, or an alias of the operator.
+/// A model as members name it: a full id or an alias.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) id: Arc<str>,
-    /// The id as JSON, for answers.
+    /// The id as a JSON string.
     pub(crate) quoted_id: Arc<str>,
     pub(crate) owned_by: String,
     pub(crate) created: i64,
     pub(crate) description: Option<String>,
     pub(crate) context_length: Option<u64>,
     pub(crate) capabilities: Vec<Capability>,
-    /// Whether it can call tools, where that is known.
+    /// Whether it can call tools, if known.
     pub(crate) tools: Option<bool>,
-    /// How much one request may ask of it.
     pub(crate) caps: Caps,
     pub(crate) chat_price: Micros,
     pub(crate) responses_price: Micros,
     pub(crate) media_price: Micros,
-    /// Groups in the order in which they are asked; within a group, chance decides by weight.
+    /// Groups in the order of preference; within a group, targets are drawn by weight.
     pub(crate) groups: Vec<Vec<Target>>,
 }
 
@@ -44,11 +43,11 @@ pub(crate) struct Model {
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) provider: Arc<Provider>,
-    /// The full id.
+    /// The full id, `provider/model`.
     pub(crate) id: Arc<str>,
-    /// What the upstream calls it.
+    /// The upstream's name of it.
     pub(crate) name: String,
-    /// The same as JSON.
+    /// The name as a JSON string.
     pub(crate) quoted_name: String,
     pub(crate) weight: u32,
 }
@@ -59,7 +58,7 @@ impl Catalogue {
         Self { models: models.collect() }
     }
 
-    /// What the configuration offers, and what upstreams were found to have.
+    /// The models of the configuration and those that upstreams list.
     pub(crate) fn build(config: &Config, providers: &[Arc<Provider>], created: i64) -> Self {
         let mut models = Vec::new();
         for provider in providers {
@@ -78,21 +77,20 @@ impl Catalogue {
         Self::new(models)
     }
 
-    /// A model by the name it is asked for.
     pub(crate) fn model(&self, id: &str) -> Option<&Arc<Model>> {
         self.models.get(id)
     }
 
-    /// All models, by name.
+    /// All models, ordered by name.
     pub(crate) fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
         self.models.values()
     }
 
-    /// Names that are much like one that is not there.
+    /// Names that are similar to an unknown one.
     pub(crate) fn similar(&self, id: &str) -> Vec<&str> {
         const MAX_SIMILAR: usize = 3;
-        // Comparing takes as long as a name is.
-        if id.len() > MAX_NAME {
+        // The cost of a comparison grows with the length.
+        if id.len() > MAX_MODEL_NAME {
             return Vec::new();
         }
         let mut found: Vec<(f64, &str)> = self
@@ -111,36 +109,35 @@ impl Catalogue {
 }
 
 impl Model {
-    /// Whether it can be used for this.
     pub(crate) fn is_for(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 
-    /// The only upstream of a model that is asked for by its full id; an alias has none.
+    /// The only target of a model with a full id; `None` for an alias.
     pub(crate) fn full_target(&self) -> Option<&Target> {
         let target = self.groups.first()?.first()?;
         (target.id == self.id).then_some(target)
     }
 
-    /// What a request costs that uses it for what it is for.
+    /// The price of a request that uses its main capability.
     pub(crate) fn usual_price(&self) -> Micros {
         if self.is_for(Capability::Chat) {
             self.chat_price
-        } else if crate::media::CAPABILITIES.iter().any(|capability| self.is_for(*capability)) {
+        } else if MEDIA_CAPABILITIES.iter().any(|capability| self.is_for(*capability)) {
             self.media_price
         } else {
             self.responses_price
         }
     }
 
-    /// The upstreams to ask, in the order in which to ask them. Where requests to all of them failed
-    /// lately, all are asked: a model is never out of use because of errors alone.
+    /// The targets to try, in order. If all of them are ejected, all are tried: failed requests alone
+    /// never disable a model.
     pub(crate) fn candidates(&self) -> Vec<&Target> {
         let good = self.ordered(|target| !target.provider.health.is_ejected());
         if good.is_empty() { self.ordered(|_| true) } else { good }
     }
 
-    /// The usable upstreams that pass, each group in an order of chance.
+    /// The usable targets that pass, each group shuffled by weight.
     fn ordered(&self, passes: impl Fn(&Target) -> bool) -> Vec<&Target> {
         let mut targets = Vec::new();
         for group in &self.groups {
@@ -153,7 +150,6 @@ impl Model {
         targets
     }
 
-    /// Whether any upstream may be asked.
     pub(crate) fn is_usable(&self) -> bool {
         self.groups.iter().flatten().any(Target::is_usable)
     }
@@ -187,7 +183,7 @@ fn of_provider(
         owned_by: provider.name.to_string(),
         created,
         description: model.description.clone().or(about.flatten()),
-        // What is computed here has no more room than it is given.
+        // The window of a local model bounds its context.
         context_length: window.into_iter().chain(model.context_length).min(),
         capabilities: model.capabilities.clone(),
         tools: window.map(|_| false),
@@ -201,7 +197,7 @@ fn of_provider(
     }
 }
 
-/// Another name for models; those that were not found (yet) are left out.
+/// An alias; targets that were not found (yet) are left out.
 fn of_alias(
     config: &Config,
     alias: &config::Alias,
@@ -213,9 +209,9 @@ fn of_alias(
     };
     let first = alias.groups.iter().flatten().find_map(model_of);
     let mut known = alias.groups.iter().flatten().filter_map(model_of).peekable();
-    // Where one of several can, the request finds it.
+    // If one of several targets can call tools, requests find it.
     let has_no_tools = known.peek().is_some() && known.all(|model| model.tools == Some(false));
-    // Whichever model answers, its cap holds.
+    // The strictest cap applies, because any of the targets may answer.
     let of_targets = alias.groups.iter().flatten().filter_map(model_of).map(|model| model.caps);
     let of_targets = of_targets.fold(Caps::default(), Caps::stricter);
     let groups = alias.groups.iter().map(|group| {
@@ -247,7 +243,7 @@ fn quoted(name: &str) -> String {
     Value::from(name).to_string()
 }
 
-/// Draws one after the other, each in proportion to its weight.
+/// Draws targets without replacement, each in proportion to its weight.
 fn shuffle(targets: &mut [&Target]) {
     for start in 0..targets.len().saturating_sub(1) {
         let Some(rest) = targets.get_mut(start..) else { return };

@@ -1,12 +1,15 @@
-//! The time of day, and random bytes: where the service gets them from.
+//! The clock of the service, and ids of requests.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ledger::{HoldId, Time};
 
-/// Now.
 pub(crate) fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    at(SystemTime::now())
+}
+
+pub(crate) fn at(moment: SystemTime) -> Time {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 

@@ -1,8 +1,8 @@
-//! Files that everybody may download: the key they are signed with, and how they are published.
+//! Publishing of signed files for download.
 //!
-//! A folder has a folder for each version with its files and their manifest, and `manifest.json`,
-//! which is that of the newest. Files come first and the manifest last, each put in its place whole: whoever reads meanwhile sees what was there, or
-//! what is there, and nothing in between. What stands under a version is never changed.
+//! The folder has a folder for each version, with its files and their manifest, and `manifest.json`
+//! of the newest version. Files are written before their manifest and moved into place atomically, so
+//! that readers see the old or the new state. The files of a version never change.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -20,35 +20,34 @@ use crate::config::Downloads;
 use crate::identity::hex;
 use crate::problem::Problem;
 
-/// The file that says which files there are.
+/// The manifest of the newest version.
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// The same of one version, in its folder; no file can have this name.
+/// The manifest of one version, in its folder; no file can have this name.
 pub(crate) const OF_VERSION: &str = ".manifest.json";
-/// The longest manifest that is read.
+/// The longest manifest.
 pub(crate) const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
-/// What every file is served as.
+/// The media type of all files.
 pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
 
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
 
-/// What is to be published.
+/// A publication.
 #[derive(Debug, Clone)]
 pub struct Publication {
-    /// Of which version the files are.
+    /// The version of the files.
     pub version: String,
-    /// The moment, by RFC 3339.
+    /// The time of publication, as RFC 3339.
     pub published_at: String,
-    /// When the manifest expires, by RFC 3339.
+    /// When the manifest expires, as RFC 3339.
     pub expires_at: String,
-    /// The files; none signs what was published of the version again.
+    /// The files; without any, the manifest of the version is signed again.
     pub files: Vec<PathBuf>,
-    /// Where they run; without it, as their names say.
+    /// Their platform; by default, as their names say.
     pub platform: Option<String>,
 }
 
-/// Makes a key in a file for its owner alone, and gives the public key. A file that is there is not
-/// overwritten.
+/// Creates a private key file and returns the public key. An existing file is not overwritten.
 pub fn make_key(path: &Path) -> Result<String, Problem> {
     let failed = |what: String| Problem::new(format!("{} cannot be made: {what}", path.display()));
     let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
@@ -82,7 +81,7 @@ fn load_key(path: &Path) -> Result<Ed25519KeyPair, Problem> {
     key.ok_or_else(|| Problem::new(format!("{} is no Ed25519 key in PEM", path.display())))
 }
 
-/// Publishes files. What was published of the same version stays in the manifest.
+/// Publishes files. Earlier files of the same version stay in the manifest.
 pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manifest, Problem> {
     let key = load_key(&downloads.key_file)?;
     let version = publication.version.as_str();
@@ -118,7 +117,7 @@ pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manif
     Ok(manifest)
 }
 
-/// What was published of this version. It is signed again only if it was signed by us.
+/// The published manifest of this version, which must be signed by us.
 fn before(
     downloads: &Downloads,
     version: &str,
@@ -141,7 +140,7 @@ fn before(
     Ok(manifest.files)
 }
 
-/// Puts a file into the folder of its version.
+/// Copies a file into the folder of its version.
 fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download::File, Problem> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !download::is_name(name) {
@@ -158,7 +157,7 @@ fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download:
         }
         Err(_) => {
             write_whole(&target, |file| io::copy(&mut File::open(path)?, file).map(drop))?;
-            // What is in its place is what was measured, whoever wrote meanwhile.
+            // Another process may have written it meanwhile.
             if measure(&target).ok() != Some((bytes, digest)) {
                 let _ = fs::remove_file(&target);
                 return Err(Problem::new(format!("{} changed meanwhile", path.display())));
@@ -175,7 +174,7 @@ fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download:
     })
 }
 
-/// Where a file runs, by its name.
+/// The platform of a file by its name.
 fn platform_of(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -215,7 +214,7 @@ fn make_folder(folder: &Path) -> Result<(), Problem> {
     fs::create_dir_all(folder).map_err(|error| broken(folder, &error))
 }
 
-/// Writes a file beside its place, and puts it there when all of it is on the disk.
+/// Writes a temporary file, and moves it into place when it is durable.
 fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,

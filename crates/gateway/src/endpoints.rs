@@ -1,25 +1,30 @@
-//! The paths of the service, one file for each group.
+//! The routes of the service, one file for each group.
 
-pub(crate) mod admin;
+mod admin;
+mod admission;
 mod body;
 mod capabilities;
 mod chat;
 mod docs;
 mod downloads;
+mod event_tail;
 mod files;
-pub(crate) mod inside;
-mod mcp;
+mod fixed_price;
+mod internal_call;
+mod json;
+pub(crate) mod mcp;
 mod me;
 mod media;
+mod model_request;
 mod models;
-pub(crate) mod oauth;
+mod oauth;
 mod operations;
-mod own;
-pub(crate) mod paid;
 mod path;
+mod replay;
 mod research;
 mod responses;
 mod search;
+mod state;
 mod web;
 
 pub(crate) use operations::serve_metrics;
@@ -27,55 +32,28 @@ pub(crate) use operations::serve_metrics;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use axum::routing::post;
 use axum::{Extension, Router};
-use http::{HeaderMap, Method, Request, Uri};
+use http::{HeaderMap, Request, Uri};
 use hyper::body::Incoming;
 use tower_service::Service as _;
 use wire::error::Code;
 
+use self::internal_call::InternalCalls;
+use self::state::AppState;
+use crate::config::Config;
 use crate::failure::ApiError;
 use crate::openapi::{Routes, media as made, member, operator, responses as described};
 use crate::openapi::{research as jobs, search as searches, web as pages};
-use crate::request_log::shown_path;
-use crate::server::Arrival;
+use crate::request_info::{RequestInfo, Route};
+use crate::request_log::sanitized_path;
 use crate::service::Service;
 
-/// Where chats are asked for.
-const CHAT_PATH: &str = "/v1/chat/completions";
-
-/// All paths, with what each is called in logs and figures.
+/// All routes, with their labels for logs and metrics.
 pub(crate) struct Endpoints {
     router: Router,
     routes: matchit::Router<Route>,
-}
-
-/// The route that a path matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Route {
-    /// As the document writes it; empty for a path that is not there.
-    pub(crate) pattern: &'static str,
-    /// The group it belongs to, in a word.
-    pub(crate) operation: &'static str,
-}
-
-impl Route {
-    const CHAT: Self = Self::new(CHAT_PATH, "chat");
-    const NONE: Self = Self::new("", "other");
-
-    const fn new(pattern: &'static str, operation: &'static str) -> Self {
-        Self { pattern, operation }
-    }
-
-    /// Whether it is asked by machines that look after this one.
-    pub(crate) fn is_probe(self) -> bool {
-        matches!(self.operation, "healthz" | "readyz" | "metrics")
-    }
-
-    pub(crate) fn is_none(self) -> bool {
-        self == Self::NONE
-    }
 }
 
 impl Endpoints {
@@ -86,43 +64,40 @@ impl Endpoints {
             .operations()
             .iter()
             .map(|operation| (operation.route(), operation.path))
-            .chain([(crate::mcp::PATH.to_owned(), crate::mcp::PATH)])
+            .chain([(mcp::PATH.to_owned(), mcp::PATH)])
             .collect();
         // One path may have several methods.
         patterns.sort_unstable();
         patterns.dedup();
         for (route, pattern) in patterns {
-            known.insert(route, Route::new(pattern, operation(pattern)))?;
+            known.insert(route, Route { pattern, operation: operation(pattern) })?;
         }
-        let router = mcp::add(described.into_router(), service)
+        let state = AppState::new(service);
+        let plain = described.into_router();
+        let calls = InternalCalls {
+            router: plain.clone().with_state(state.clone()),
+            upstreams: service.upstreams.clone(),
+            media: service.media.clone(),
+        };
+        let max_body_bytes = service.config.limits.max_body_bytes;
+        let finished = service.lifecycle.finished.clone();
+        let tools = Arc::new(mcp::Endpoint::new(calls, max_body_bytes, finished));
+        let router = plain
+            .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
             .fallback(not_found)
             .method_not_allowed_fallback(wrong_method)
-            .with_state(service.clone());
+            .with_state(state);
         Ok(Self { router, routes: known })
     }
 
     /// The route of a path.
     pub(crate) fn route(&self, path: &str) -> Route {
-        if path == CHAT_PATH {
-            return Route::CHAT;
-        }
         self.routes.at(path).map_or(Route::NONE, |found| *found.value)
     }
 
-    /// Answers a request. The path that is asked for most is not looked up: the router would copy
-    /// and box its way to the handler.
-    pub(crate) async fn call(
-        &self,
-        service: &Arc<Service>,
-        request: Request<Incoming>,
-        arrival: Arrival,
-    ) -> Response {
+    pub(crate) async fn call(&self, request: Request<Incoming>, info: RequestInfo) -> Response {
         let mut request = request.map(Body::new);
-        if request.method() == Method::POST && request.uri().path() == CHAT_PATH {
-            let (service, arrival) = (State(service.clone()), Extension(arrival));
-            return Box::pin(chat::create(service, arrival, request)).await.into_response();
-        }
-        request.extensions_mut().insert(arrival);
+        request.extensions_mut().insert(info);
         match self.router.clone().call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -130,9 +105,10 @@ impl Endpoints {
     }
 }
 
-/// All paths, each with what it is described by.
-fn routes(service: &Service) -> Routes {
-    let mut routes = Routes::default()
+/// All routes of the OpenAPI document.
+fn routes(service: &Service) -> Routes<AppState> {
+    let config = &service.config;
+    let mut routes = Routes::new()
         .on(&member::CHAT, chat::create)
         .on(&described::CREATE, responses::create)
         .on(&described::SHOW, responses::find)
@@ -156,19 +132,21 @@ fn routes(service: &Service) -> Routes {
         .on(&searches::CREATE, search::create)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready);
-    if service.config.metrics_listen.is_none() {
+    if config.metrics_listen.is_none() {
         routes = routes.on(&operator::METRICS, operations::metrics);
     }
-    // Without a token there are no such paths.
-    if service.config.admin_token.is_some() {
+    // Without a token these paths do not exist.
+    if config.admin_token.is_some() {
         routes = admin::add(routes);
     }
-    let routes = downloads::add(oauth::add(routes, service), service);
-    docs::describe(routes, &service.config)
+    if let Some(document) = service.client_document() {
+        routes = oauth::add(routes, document.clone());
+    }
+    docs::describe(downloads::add(routes, config), config)
 }
 
 async fn not_found(uri: Uri) -> ApiError {
-    let path = shown_path(uri.path());
+    let path = sanitized_path(uri.path());
     ApiError::new(Code::NotFound, format!("there is no path {path}; see /docs"))
 }
 
@@ -176,13 +154,13 @@ async fn wrong_method() -> ApiError {
     ApiError::new(Code::MethodNotAllowed, "this path does not know this method; see /docs")
 }
 
-/// Refuses hosts that are not ours, as `/mcp` does: a name that was made to lead here (DNS rebinding)
-/// must not give a web page what is open to everybody who can connect.
-pub(crate) fn check_host(service: &Service, headers: &HeaderMap) -> Result<(), ApiError> {
-    crate::mcp::check_peer(headers, &service.config.public_url, &service.config.mcp)
+/// Rejects hosts that are not ours: a name that resolves to this machine (DNS rebinding) must not
+/// give a web page access to open paths.
+fn check_host(config: &Config, headers: &HeaderMap) -> Result<(), ApiError> {
+    mcp::check_peer(headers, &config.public_url, &config.mcp)
 }
 
-/// What the route of this pattern is called in logs and figures.
+/// The label of a route in logs and metrics.
 fn operation(pattern: &str) -> &'static str {
     let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
@@ -198,7 +176,7 @@ fn operation(pattern: &str) -> &'static str {
         ["v1", "media", ..] => "media_read",
         ["v1", "web", ..] => "fetch",
         ["v1", "downloads", ..] => "downloads",
-        ["mcp"] => crate::mcp::OPERATION,
+        ["mcp"] => mcp::OPERATION,
         ["admin", ..] => "admin",
         ["healthz"] => "healthz",
         ["readyz"] => "readyz",

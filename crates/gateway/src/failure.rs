@@ -1,4 +1,4 @@
-//! What a client is told when its request fails: the one place that maps failures to answers.
+//! The errors of the API: the one place that maps failures to responses.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use http::{HeaderValue, StatusCode};
 use ledger::{EndReason, HoldId, IdempotencyConflict, Micros, RateLimitStatus, Refusal};
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
-use crate::rate;
+use crate::response_headers;
 
-/// A failure as a client may know it. Causes are logged, never told.
+/// An error for a client. Causes are logged, never sent.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Box<Facts>);
 
-/// All of a failure; boxed, so that results stay small.
+/// Boxed, so that results stay small.
 #[derive(Debug, Clone)]
 struct Facts {
     code: Code,
@@ -23,20 +23,19 @@ struct Facts {
     param: Option<String>,
     money: Option<(Micros, Micros)>,
     retry_after: Option<Duration>,
-    room: Option<RateLimitStatus>,
-    /// The receipt of what was given back.
+    rate_limit: Option<RateLimitStatus>,
+    /// The receipt of a released hold.
     refunded: Option<HoldId>,
 }
 
-/// What everyone without a usable key is told, whatever is wrong with it.
+/// The same for every unusable key.
 const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
      send `Authorization: Bearer <key>` with a key of this service";
 
-/// How long a member with too many research jobs is told to wait.
+/// The wait that a member with too many research jobs is advised.
 const JOB_WAIT: Duration = Duration::from_secs(30);
 
 impl ApiError {
-    /// A failure with a message for a person.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Facts {
             code,
@@ -44,7 +43,7 @@ impl ApiError {
             param: None,
             money: None,
             retry_after: None,
-            room: None,
+            rate_limit: None,
             refunded: None,
         }))
     }
@@ -54,7 +53,7 @@ impl ApiError {
         self
     }
 
-    /// A field of the request that is wrong.
+    /// An error about a field of the request.
     pub(crate) fn of_param(
         code: Code,
         param: impl Into<String>,
@@ -63,37 +62,34 @@ impl ApiError {
         Self::new(code, message).with(|facts| facts.param = Some(param.into()))
     }
 
-    /// No key, or none that is worth anything.
     pub(crate) fn no_key() -> Self {
         Self::new(Code::InvalidKey, NO_KEY)
     }
 
-    /// A failure of ours; its cause was logged.
+    /// A failure of the service; the cause was logged.
     pub(crate) fn internal() -> Self {
         Self::new(Code::Internal, "the service failed; nothing was charged")
     }
 
-    /// When to try again.
     #[must_use]
     pub(crate) fn retry_after(self, wait: Duration) -> Self {
         self.with(|facts| facts.retry_after = Some(wait))
     }
 
-    /// The price was set aside and given back; this is its receipt.
+    /// Adds the receipt of the released hold.
     #[must_use]
-    pub(crate) fn refunded(self, id: HoldId, room: Option<RateLimitStatus>) -> Self {
+    pub(crate) fn refunded(self, id: HoldId, rate_limit: Option<RateLimitStatus>) -> Self {
         self.with(|facts| {
             facts.refunded = Some(id);
-            facts.room = room;
+            facts.rate_limit = rate_limit;
         })
     }
 
-    /// What programs decide by.
     pub(crate) fn code(&self) -> Code {
         self.0.code
     }
 
-    /// What ended a request that failed with this before its answer began.
+    /// The ending of a hold whose request failed with this before its answer began.
     pub(crate) fn ending(&self) -> EndReason {
         match self.0.code.status() {
             400..=499 => EndReason::RequestRefused,
@@ -101,7 +97,6 @@ impl ApiError {
         }
     }
 
-    /// What a person is told.
     pub(crate) fn message(&self) -> &str {
         &self.0.message
     }
@@ -121,7 +116,7 @@ impl ApiError {
         }
     }
 
-    /// The answer, with the id of the request in its body.
+    /// The response, with the id of the request in its body.
     pub(crate) fn answer(&self, request_id: &str) -> Response {
         let mut body = self.body();
         body.error.request_id = Some(request_id.to_owned());
@@ -135,7 +130,7 @@ impl ApiError {
             401 => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            // Clients that try again by themselves would only meet the same answer.
+            // A retry would get the same response.
             402 | 403 | 422 => {
                 headers.insert("x-should-retry", HeaderValue::from_static("false"));
             }
@@ -149,19 +144,19 @@ impl ApiError {
             }
             _ => {}
         }
-        rate::write_headers(self.0.room, headers);
+        response_headers::write_rate(self.0.rate_limit, headers);
         if let Some(id) = self.0.refunded {
-            rate::write_receipt(headers, id, Micros::ZERO);
+            response_headers::write_receipt(headers, id, Micros::ZERO);
         }
         response
     }
 }
 
-/// Marks an answer as a failure whose id is still to be filled in.
+/// Marks a response as an error whose request id is not filled in yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed(pub(crate) ApiError);
 
-/// The answer carries the failure along, so that the edge can name the request in it.
+/// The response carries the error, so that the server can add the request id.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
@@ -178,11 +173,11 @@ impl From<Refusal> for ApiError {
                 Code::MemberBlocked,
                 "the operator of this service blocked this member; ask them why",
             ),
-            Refusal::RateLimited { retry_after_micros, status: room } => {
+            Refusal::RateLimited { retry_after_micros, status: rate_limit } => {
                 let wait = u64::try_from(retry_after_micros).unwrap_or_default();
-                let message = format!("this key may send {} requests a minute", room.limit);
+                let message = format!("this key may send {} requests a minute", rate_limit.limit);
                 Self::new(Code::RateLimited, message).with(|facts| {
-                    facts.room = Some(room);
+                    facts.rate_limit = Some(rate_limit);
                     facts.retry_after = Some(Duration::from_micros(wait));
                 })
             }

@@ -1,4 +1,4 @@
-//! Who is asking: keys, looked up once in a while and compared in constant time.
+//! Authentication by key: records are cached for a short time, secrets compared in constant time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,24 +13,25 @@ use ring::hmac;
 use wire::error::Code;
 use wire::key::ApiKey;
 
+use crate::clock;
 use crate::failure::ApiError;
+use crate::request_log;
 
-/// How long a key is believed without asking the store: a key that another process revoked is
-/// worth something for so long at most.
+/// How long a record is cached: a key that another process revoked stays valid no longer.
 const MAX_AGE: Duration = Duration::from_secs(2);
-/// How many keys are remembered.
-const MAX_REMEMBERED: usize = 100_000;
+const MAX_CACHED: usize = 100_000;
 
 /// The secret that hashes of keys are made with.
 pub struct KeyHasher(hmac::Key);
 
-/// Who is asking.
+/// The key that a request was sent with.
 pub(crate) type Caller = Arc<KeyRecord>;
 
-/// Tells who is asking.
+/// Authenticates callers.
 pub(crate) struct Identities {
+    store: Arc<Store>,
     hasher: KeyHasher,
-    known: HashMap<String, (Caller, Instant), RandomState>,
+    cached: HashMap<String, (Caller, Instant), RandomState>,
 }
 
 impl KeyHasher {
@@ -47,7 +48,7 @@ impl KeyHasher {
         hash
     }
 
-    /// A word that tells one secret from another, without telling the secret.
+    /// Identifies the secret without revealing it.
     pub fn fingerprint(&self) -> String {
         let tag = hmac::sign(&self.0, b"fingerprint");
         hex(tag.as_ref().get(..8).unwrap_or_default())
@@ -66,36 +67,32 @@ impl std::fmt::Debug for KeyHasher {
 }
 
 impl Identities {
-    pub(crate) fn new(hasher: KeyHasher) -> Self {
-        Self { hasher, known: HashMap::with_hasher(RandomState::default()) }
+    pub(crate) fn new(store: Arc<Store>, hasher: KeyHasher) -> Self {
+        Self { store, hasher, cached: HashMap::with_hasher(RandomState::default()) }
     }
 
     pub(crate) fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
 
-    /// Forgets what is known about a key, after a change of it.
+    /// Drops the cached record of a key, after a change of it.
     pub(crate) fn forget(&self, public_id: &str) {
-        self.known.pin().remove(public_id);
+        self.cached.pin().remove(public_id);
     }
 
-    /// Forgets everything, after a change of a member.
+    /// Drops all cached records, after a change of a member.
     pub(crate) fn forget_all(&self) {
-        self.known.pin().clear();
+        self.cached.pin().clear();
     }
 
-    /// Who sends these headers.
-    pub(crate) async fn caller(
-        &self,
-        headers: &HeaderMap,
-        store: &Store,
-        now: Time,
-    ) -> Result<Caller, ApiError> {
+    /// The caller that sent these headers; also noted in the log of the request.
+    pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         let key = bearer(headers).and_then(ApiKey::parse).ok_or_else(ApiError::no_key)?;
-        let record = match self.remembered(key.public_id()) {
+        let record = match self.cached(key.public_id()) {
             Some(record) => record,
-            None => self.look_up(key.public_id(), store).await?,
+            None => self.look_up(key.public_id()).await?,
         };
+        let now = clock::now();
         let is_over = |end: Option<Time>| end.is_some_and(|end| end <= now);
         let known = &record.key;
         if !self.hasher.is_of(&known.hash, &key)
@@ -107,42 +104,47 @@ impl Identities {
         if record.member_blocked {
             return Err(ledger::Refusal::Blocked.into());
         }
+        request_log::note_caller(&record);
         Ok(record)
     }
 
-    fn remembered(&self, public_id: &str) -> Option<Caller> {
-        let known = self.known.pin();
-        let (record, since) = known.get(public_id)?;
+    /// The caller that sent these headers, if its key has the scope.
+    pub(crate) async fn caller_for(
+        &self,
+        headers: &HeaderMap,
+        scope: Scope,
+    ) -> Result<Caller, ApiError> {
+        let caller = self.caller(headers).await?;
+        if caller.key.scopes.contains(&scope) {
+            return Ok(caller);
+        }
+        let message = format!("this key lacks the scope `{}`", scope.as_str());
+        Err(ApiError::new(Code::ScopeMissing, message))
+    }
+
+    fn cached(&self, public_id: &str) -> Option<Caller> {
+        let cached = self.cached.pin();
+        let (record, since) = cached.get(public_id)?;
         (since.elapsed() < MAX_AGE).then(|| record.clone())
     }
 
-    async fn look_up(&self, public_id: &str, store: &Store) -> Result<Caller, ApiError> {
-        let record = store.key(public_id).await?.ok_or_else(ApiError::no_key)?;
+    async fn look_up(&self, public_id: &str) -> Result<Caller, ApiError> {
+        let record = self.store.key(public_id).await?.ok_or_else(ApiError::no_key)?;
         let record = Arc::new(record);
-        let known = self.known.pin();
-        if known.len() >= MAX_REMEMBERED {
-            known.clear();
+        let cached = self.cached.pin();
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
-        known.insert(public_id.to_owned(), (record.clone(), Instant::now()));
+        cached.insert(public_id.to_owned(), (record.clone(), Instant::now()));
         Ok(record)
     }
 }
 
-/// Whether a key may be used for this.
-pub(crate) fn check_scope(caller: &KeyRecord, scope: Scope) -> Result<(), ApiError> {
-    if caller.key.scopes.contains(&scope) {
-        return Ok(());
-    }
-    let message = format!("this key lacks the scope `{}`", scope.as_str());
-    Err(ApiError::new(Code::ScopeMissing, message))
-}
-
-/// Whether a key may use a model, by the name it was asked for or by its full id.
+/// Whether a key may use a model of this name.
 pub(crate) fn may_use(caller: &KeyRecord, asked: &str) -> bool {
     caller.key.models.as_ref().is_none_or(|models| models.iter().any(|model| model == asked))
 }
 
-/// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

@@ -1,7 +1,7 @@
-//! Images of a conversation: how many there are, and those that are only named by an address.
+//! Images of a conversation: their number, and those that are given by an address.
 //!
-//! **Invariant:** no upstream is sent an address that it would fetch by itself: it could be led to
-//! places that only the operator's network reaches.
+//! **Invariant:** no upstream receives an address that it would fetch: it could reach hosts of the
+//! operator's network.
 
 use std::fmt;
 
@@ -10,25 +10,23 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use web_reader::{Reader, Target};
 use wire::error::Code;
 
 use crate::config::RemoteImages;
-use crate::envelope::{Key, is_like};
 use crate::failure::ApiError;
-use crate::service::Service;
-use crate::web::Target;
+use crate::raw_object::{Key, is_like};
 
-/// The most images that are fetched for one request, and how large one may be.
+/// Limits on the images that are fetched for one request.
 const MAX_FETCHED: usize = 16;
 const MAX_IMAGE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What was found in a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Images {
     pub(crate) count: usize,
-    /// Images that lead elsewhere.
+    /// Images that are not inline.
     remote: usize,
-    /// The first other thing that leads elsewhere, by its field.
+    /// The field of the first other content that is not inline.
     other: Option<&'static str>,
 }
 
@@ -36,11 +34,11 @@ pub(crate) struct Images {
 const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
 
 impl Images {
-    /// Looks through the JSON of a conversation.
+    /// Scans the JSON of a conversation.
     pub(crate) fn in_text(text: &str) -> Result<Self, ApiError> {
         let mut found = Self::default();
         let bytes = text.as_bytes();
-        // Most have none. A key may be written with escapes.
+        // Most conversations have none. A key may be written with escapes.
         let may_have = [&b"_url"[..], b"_URL", b"\"source\"", b"\\u"];
         if may_have.iter().any(|word| memmem::find(bytes, word).is_some()) {
             let mut reader = serde_json::Deserializer::from_str(text);
@@ -51,7 +49,7 @@ impl Images {
         Ok(found)
     }
 
-    /// Looks through items that were read before.
+    /// Scans parsed items.
     pub(crate) fn in_items(items: &[Value]) -> Self {
         let mut found = Self::default();
         for item in items {
@@ -61,7 +59,6 @@ impl Images {
         found
     }
 
-    /// All that is in both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             count: self.count + other.count,
@@ -116,26 +113,26 @@ pub(crate) enum Remote {
     Fetched,
 }
 
-/// Replaces addresses of images by the images, fetched through the guard of pages.
-pub(crate) async fn inline(service: &Service, value: &mut Value) -> Result<(), ApiError> {
+/// Replaces addresses of images by the images, fetched through the page reader.
+pub(crate) async fn inline(reader: &Reader, value: &mut Value) -> Result<(), ApiError> {
     let mut addresses = Vec::new();
     gather(value, &mut addresses);
     for address in addresses {
         let target = Target::parse(address.trim());
         let fetched = match target {
-            Ok(target) => service.reader.image(target, MAX_IMAGE_BYTES).await,
+            Ok(target) => reader.image(target, MAX_IMAGE_BYTES).await,
             Err(fault) => Err(fault),
         };
-        let (media, bytes) = fetched.map_err(|fault| {
+        let image = fetched.map_err(|fault| {
             let message = fault.to_string().replace("`url`", "`image_url`");
             ApiError::of_param(ApiError::from(fault).code(), "image_url", message)
         })?;
-        *address = format!("data:{media};base64,{}", BASE64.encode(bytes));
+        *address = format!("data:{};base64,{}", image.media_type, BASE64.encode(image.bytes));
     }
     Ok(())
 }
 
-/// All addresses of images that lead elsewhere.
+/// Collects the addresses of images that are not inline.
 fn gather<'a>(value: &'a mut Value, found: &mut Vec<&'a mut String>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| gather(item, found)),
@@ -179,12 +176,12 @@ fn take<'a>(address: &'a mut String, found: &mut Vec<&'a mut String>) {
 enum Under {
     /// One of [`FIELDS`], or `url` within it.
     Field(&'static str),
-    /// An object that may say where its content comes from.
+    /// An object that may name the address of its content.
     Source,
 }
 
 impl Under {
-    /// What is under a key of an object that is itself under something.
+    /// The field of a value by its key and the field of its object.
     fn of(key: &str, above: Option<Self>) -> Option<Self> {
         if is_like(key, "url") {
             return above.map(|above| match above {
@@ -199,7 +196,7 @@ impl Under {
     }
 }
 
-/// Goes through JSON without keeping any of it.
+/// Scans JSON without building a tree.
 struct Walk<'a> {
     found: &'a mut Images,
     under: Option<Under>,
@@ -221,7 +218,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        // `source` is often a plain word; only what is within it can be an address.
+        // `source` is often a plain word; only a field within it can be an address.
         if let Some(Under::Field(field)) = self.under {
             self.found.see(field, text);
         }

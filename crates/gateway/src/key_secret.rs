@@ -1,5 +1,4 @@
-//! The secret that hashes of keys are made with: given, or kept in a file beside the
-//! configuration that is made when it is missing.
+//! The secret for the hashes of keys: configured, or in a file that is created when it is missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,17 +12,17 @@ use crate::config::KeySecret;
 use crate::identity::{KeyHasher, hex};
 use crate::problem::Problem;
 
-/// How long a secret of our own making is, in bytes.
+/// The length of a generated secret, in bytes.
 const LENGTH: usize = 32;
-/// The longest file that can be one.
+/// The longest secret file.
 const MAX_FILE_BYTES: u64 = 4096;
-/// Under which name the store remembers which secret its keys were made with.
+/// The name of the secret's fingerprint in the store.
 const FINGERPRINT: &str = "key_secret_fingerprint";
 
-/// How often random bytes may not suffice for a key: each time is one in millions.
+/// Attempts to draw a key: one in millions fails.
 const MAX_DRAWS: usize = 16;
 
-/// A key that nobody has; `None` where the machine gives no random bytes.
+/// Draws a new key; `None` if the machine returns no random bytes.
 pub fn draw() -> Option<ApiKey> {
     let random = SystemRandom::new();
     (0..MAX_DRAWS).find_map(|_| {
@@ -33,7 +32,7 @@ pub fn draw() -> Option<ApiKey> {
     })
 }
 
-/// Takes the secret from where the configuration says, making it if need be.
+/// Loads the configured secret, and creates it if it is missing.
 pub fn load(secret: &KeySecret) -> Result<KeyHasher, Problem> {
     match secret {
         KeySecret::Given(secret) => Ok(KeyHasher::new(secret.reveal().as_bytes())),
@@ -49,7 +48,7 @@ pub fn load(secret: &KeySecret) -> Result<KeyHasher, Problem> {
     }
 }
 
-/// Refuses a secret that the store's keys were not made with: no key would be worth anything.
+/// Rejects a secret that does not match the keys in the store: every key would be invalid.
 pub async fn check(hasher: &KeyHasher, store: &Store) -> Result<(), Problem> {
     let ours = hasher.fingerprint();
     let kept = store
@@ -66,7 +65,7 @@ pub async fn check(hasher: &KeyHasher, store: &Store) -> Result<(), Problem> {
 fn read_or_make(path: &Path) -> io::Result<String> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(path).or_else(|error| {
-            // Another process may have made it first.
+            // Another process may have created it first.
             if error.kind() == io::ErrorKind::AlreadyExists { read(path) } else { Err(error) }
         }),
         result => result,
@@ -85,7 +84,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Writes a new secret under another name first, so that nobody reads half of it.
+/// Writes a new secret to a temporary file first, so that readers never see half of it.
 fn make(path: &Path) -> io::Result<String> {
     let mut bytes = [0; LENGTH];
     let no_random = |_| io::Error::other("the machine gives no random bytes");

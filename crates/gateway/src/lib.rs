@@ -1,30 +1,26 @@
 //! The member service: keys, charging, models, chat, responses.
 //!
-//! A request comes in at the edge (`server`), is recognised by its key, has its price held
-//! (`charge`), goes to an upstream (`proxy`, `provider`) and is charged before its answer is
-//! given away. The caller owns the socket, the store and the signal to stop: [`serve`].
+//! The server (`server`) accepts a request, a handler (`endpoints`) authenticates its key, its price
+//! is held (`billing`), an upstream answers (`proxy`, `provider`), and it is charged before its answer
+//! is complete. The caller owns the socket, the store and the stop signal: [`serve`].
 
 mod abort_early;
-mod apart;
 mod background;
+mod billing;
 mod capability;
 mod caps;
 mod catalogue;
-mod charge;
 mod clock;
 pub mod config;
 pub mod downloads;
 mod endpoints;
-mod envelope;
 mod failure;
-mod file_part;
 mod identity;
 mod images;
 pub mod key_secret;
-mod lane;
-mod mcp;
+mod lifecycle;
 mod media;
-mod meter;
+mod metrics;
 mod openapi;
 pub mod operator;
 mod parsing;
@@ -32,18 +28,21 @@ pub mod probe;
 mod problem;
 mod provider;
 mod proxy;
-mod rate;
+mod raw_object;
+mod request_info;
 mod request_log;
 mod research;
+mod response_headers;
 pub mod search;
 mod server;
 mod service;
 mod start;
 mod trace;
-pub mod translate;
 mod upkeep;
-pub mod web;
-mod within;
+mod upstream_pool;
+mod upstreams;
+mod web_services;
+mod worker_thread;
 
 pub use clock::rfc3339;
 pub use identity::KeyHasher;
@@ -51,3 +50,4 @@ pub use problem::Problem;
 pub use server::serve;
 pub use service::Service;
 pub use start::{Ready, open_store, parser_limits, place, prepare};
+pub use web_reader::{Resolve, Resolving};

@@ -1,103 +1,147 @@
 //! Making media: images and speech that are checked, stored and charged.
-//!
-//! [`run`] is the whole of it, without HTTP. [`Keep`] holds the bytes, the store the rows that lead
-//! to them. A provider that is a program is [`espeak`].
 
-pub(crate) mod espeak;
+mod artifact_store;
 mod input;
-mod keep;
 mod make;
 mod run;
 
 use std::sync::Arc;
 
-use gateway_store::KeyRecord;
+use document_parser::Pool;
+use gateway_store::{Artifact, KeyRecord, MediaRun};
 use ledger::HoldId;
+use wire::media as view;
 
-use crate::catalogue::Model;
-use crate::config::Capability;
+use crate::billing::Billing;
+use crate::catalogue::{MEDIA_CAPABILITIES, Model};
+use crate::clock;
+use crate::config::{Capability, Config};
 use crate::failure::chain;
 use crate::identity::{Caller, hex, may_use};
-use crate::service::Service;
+use crate::upstreams::Upstreams;
 
-pub(crate) use input::{IMAGES_PATH, SPEECH_PATH};
-pub(crate) use keep::Keep;
-pub(crate) use run::{Ask, Context, Done, Finished, run};
+pub(crate) use artifact_store::ArtifactStore;
+pub(crate) use run::{Done, Finished, MediaRequest, RunContext};
 
-/// What media can be made.
-pub(crate) const CAPABILITIES: [Capability; 2] = [Capability::Image, Capability::Speech];
-/// How many objects are removed before it is asked again which.
+/// The most objects that are removed in one batch.
 const MAX_REMOVED: u32 = 100;
 
-/// The models that this key may use for making this, by their full ids. Each knows whether it is
-/// usable and what it costs.
+/// Makes media without HTTP: [`Media::run`].
+pub(crate) struct Media {
+    config: Arc<Config>,
+    pub(crate) billing: Arc<Billing>,
+    upstreams: Arc<Upstreams>,
+    parser: Pool,
+    pub(crate) artifacts: ArtifactStore,
+}
+
+impl Media {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        billing: Arc<Billing>,
+        upstreams: Arc<Upstreams>,
+        parser: Pool,
+        artifacts: ArtifactStore,
+    ) -> Self {
+        Self { config, billing, upstreams, parser, artifacts }
+    }
+
+    /// Why a name is not the full id of a model that makes media, with suggestions.
+    fn not_found(&self, caller: &Caller, asked: &str) -> String {
+        const MAX_NAMED: usize = 3;
+        let catalogue = self.upstreams.catalogue.load();
+        let makers = MEDIA_CAPABILITIES.map(|it| models(&self.upstreams, caller, it)).concat();
+        let is_maker = |id: &str| makers.iter().any(|model| *model.id == *id);
+        // The targets of an alias first, then similar names, then any.
+        let alias = catalogue.model(asked).map(|alias| alias.groups.concat()).unwrap_or_default();
+        let mut near: Vec<&str> = alias.iter().map(|target| &*target.id).collect();
+        near.extend(catalogue.similar(asked));
+        near.retain(|id| is_maker(id));
+        if near.is_empty() {
+            near.extend(makers.iter().map(|model| &*model.id));
+        }
+        near.dedup();
+        near.truncate(MAX_NAMED);
+        let shown: String = asked.chars().take(100).collect();
+        if near.is_empty() {
+            return format!(
+                "`{shown}` is no full id of a model, and there is none that makes media"
+            );
+        }
+        let near = near.join("`, `");
+        format!("`{shown}` is no full id of a model that makes media; there is `{near}`")
+    }
+
+    /// A run as members see it.
+    pub(crate) fn view(&self, run: &MediaRun) -> view::MediaRun {
+        let base = self.config.public_url.to_string();
+        let base = base.trim_end_matches('/');
+        let artifact = |artifact: &Artifact| view::Artifact {
+            id: artifact.id.clone(),
+            url: format!("{base}/v1/media/artifacts/{}", artifact.id),
+            media_type: artifact.media_type.clone(),
+            bytes: artifact.bytes,
+            sha256: hex(&artifact.sha256),
+        };
+        view::MediaRun {
+            object: "media.run".to_owned(),
+            id: run.id.clone(),
+            model: run.model.clone(),
+            capability: run.capability.clone(),
+            artifacts: run.artifacts.iter().map(artifact).collect(),
+            charge_micros: run.charge.get(),
+            created_at: clock::rfc3339(run.created_at),
+            expires_at: clock::rfc3339(run.expires_at),
+        }
+    }
+
+    /// Removes objects that no row refers to any more, then their rows.
+    pub(crate) async fn sweep(&self) {
+        let store = &self.billing.store;
+        loop {
+            let doomed = match store.deletable_objects(MAX_REMOVED).await {
+                Ok(doomed) if doomed.is_empty() => return,
+                Ok(doomed) => doomed,
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), "files that are over were not removed");
+                    return;
+                }
+            };
+            for name in &doomed {
+                if let Err(error) = self.artifacts.remove(name).await {
+                    tracing::warn!(%error, "a file that is over was not removed");
+                    return;
+                }
+            }
+            if let Err(error) = store.delete_objects(&doomed).await {
+                tracing::warn!(error = %chain(&error), "files that were removed were not forgotten");
+                return;
+            }
+        }
+    }
+}
+
+/// The models with a full id that this key may use for a capability.
 pub(crate) fn models(
-    service: &Service,
+    upstreams: &Upstreams,
     caller: &KeyRecord,
     capability: Capability,
 ) -> Vec<Arc<Model>> {
-    let catalogue = service.catalogue.load();
+    let catalogue = upstreams.catalogue.load();
     let is_offered = |model: &&Arc<Model>| {
         model.full_target().is_some() && model.is_for(capability) && may_use(caller, &model.id)
     };
     catalogue.models().filter(is_offered).cloned().collect()
 }
 
-/// Why a name is no full id of a model, with those that were probably meant.
-fn not_found(service: &Service, caller: &Caller, asked: &str) -> String {
-    const MAX_NAMED: usize = 3;
-    let catalogue = service.catalogue.load();
-    let makers = CAPABILITIES.map(|capability| models(service, caller, capability)).concat();
-    let is_maker = |id: &str| makers.iter().any(|model| *model.id == *id);
-    // What an alias leads to comes first, then what looks alike, then whatever there is.
-    let alias = catalogue.model(asked).map(|alias| alias.groups.concat()).unwrap_or_default();
-    let mut near: Vec<&str> = alias.iter().map(|target| &*target.id).collect();
-    near.extend(catalogue.similar(asked));
-    near.retain(|id| is_maker(id));
-    if near.is_empty() {
-        near.extend(makers.iter().map(|model| &*model.id));
-    }
-    near.dedup();
-    near.truncate(MAX_NAMED);
-    let shown: String = asked.chars().take(100).collect();
-    if near.is_empty() {
-        return format!("`{shown}` is no full id of a model, and there is none that makes media");
-    }
-    format!("`{shown}` is no full id of a model that makes media; there is `{}`", near.join("`, `"))
-}
-
-/// The name of the run that a hold pays for.
-pub(crate) fn run_id(hold: HoldId) -> String {
+/// The id of the run that a hold pays for.
+fn run_id(hold: HoldId) -> String {
     format!("run_{}", hold.to_string().trim_start_matches("req_"))
 }
 
-/// A name for bytes of this digest. No name is ever used for a second object: the first may be about
-/// to be removed.
+/// A name for an object of this digest. No name is used twice: the first object of the name may be
+/// about to be removed.
 fn object_name(sha256: &[u8; 32]) -> String {
     let digits = hex(sha256);
     format!("{}/{digits}-{:08x}", &digits[..2], fastrand::u32(..))
-}
-
-/// Removes the bytes that nobody refers to any more, and then the rows that say so.
-pub(crate) async fn sweep(service: &Service) {
-    loop {
-        let doomed = match service.store.deletable_objects(MAX_REMOVED).await {
-            Ok(doomed) if doomed.is_empty() => return,
-            Ok(doomed) => doomed,
-            Err(error) => {
-                tracing::warn!(error = %chain(&error), "files that are over were not removed");
-                return;
-            }
-        };
-        for name in &doomed {
-            if let Err(error) = service.artifacts.remove(name).await {
-                tracing::warn!(%error, "a file that is over was not removed");
-                return;
-            }
-        }
-        if let Err(error) = service.store.delete_objects(&doomed).await {
-            tracing::warn!(error = %chain(&error), "files that were removed were not forgotten");
-            return;
-        }
-    }
 }

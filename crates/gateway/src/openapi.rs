@@ -1,7 +1,7 @@
-//! The operations of the service: one table from which both the routes and the document come.
+//! The operations of the service: the table of both the routes and the OpenAPI document.
 //!
-//! A handler is put on a path only together with its [`Operation`] ([`Routes::on`]), so that no path
-//! can be missing in `/openapi.json`. Schemas of bodies are made from the types of `wire`.
+//! A handler is added only together with its [`Operation`] ([`Routes::on`]), so that no path can be
+//! missing in `/openapi.json`. Schemas of bodies come from the types of `wire`.
 
 pub(crate) mod admin;
 mod document;
@@ -14,8 +14,6 @@ pub(crate) mod responses;
 pub(crate) mod search;
 pub(crate) mod web;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
@@ -25,27 +23,25 @@ use wire::error::Code;
 pub(crate) use document::document;
 
 use crate::config::{Capability, Config};
-use crate::service::Service;
 
-/// What can be asked at one path by one method.
+/// One method of one path.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) verb: Verb,
     /// As the document writes it.
     pub(crate) path: &'static str,
-    /// What programs call it.
+    /// The `operationId`.
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) description: &'static str,
     pub(crate) access: Access,
     pub(crate) parameters: &'static [&'static Parameter],
     pub(crate) body: Option<Body>,
-    pub(crate) answers: &'static [Answer],
-    /// What can go wrong, besides what can go wrong anywhere.
+    pub(crate) answers: &'static [SuccessResponse],
+    /// Its failures, besides those of any operation.
     pub(crate) failures: &'static [Code],
 }
 
-/// The method of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -54,39 +50,35 @@ pub(crate) enum Verb {
     Delete,
 }
 
-/// Who may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Anybody.
     Open,
-    /// Whoever has a key; it counts against the key's rate.
+    /// A key is required, and its rate is counted.
     Key,
-    /// The operator.
+    /// The operator's token is required.
     Admin,
 }
 
-/// A parameter.
 #[derive(Debug)]
 pub(crate) struct Parameter {
-    pub(crate) place: Place,
+    pub(crate) location: ParameterLocation,
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
     pub(crate) schema: Make,
     pub(crate) example: &'static str,
 }
 
-/// Where a parameter stands.
+/// The location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ParameterLocation {
     /// One segment of the path.
     Path,
-    /// The rest of the path, slashes too.
+    /// The rest of the path, including slashes.
     Rest,
     Query,
     Header,
 }
 
-/// The body of a request.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) is_required: bool,
@@ -95,17 +87,17 @@ pub(crate) struct Body {
     pub(crate) example: &'static str,
 }
 
-/// A success.
+/// A successful response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct SuccessResponse {
     pub(crate) status: u16,
     pub(crate) description: &'static str,
-    /// Media types and what they hold.
+    /// Media types and their schemas.
     pub(crate) contents: &'static [(&'static str, Make)],
     pub(crate) headers: &'static [&'static Header],
 }
 
-/// A header of answers.
+/// A header of responses.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(crate) name: &'static str,
@@ -113,11 +105,11 @@ pub(crate) struct Header {
     pub(crate) schema: Make,
 }
 
-/// What the document tells of this service.
+/// The facts about this service in the document.
 pub(crate) struct Offer<'a> {
-    /// Where it is reached.
+    /// Its public address.
     pub(crate) server: &'a str,
-    /// The models of the examples: one that chats, one that paints.
+    /// The models of the examples.
     pub(crate) chat_model: String,
     pub(crate) image_model: String,
     /// Whether jobs may name a webhook.
@@ -125,7 +117,7 @@ pub(crate) struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    /// What a configuration offers. Without such a model the examples have a placeholder.
+    /// The facts of a configuration. Without a suitable model, the examples have a placeholder.
     pub(crate) fn new(config: &Config, server: &'a str) -> Self {
         let model = |capability: Capability| {
             let mut all = config
@@ -146,7 +138,7 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// An example with the names of models that there are.
+    /// An example with existing model names.
     fn fill(&self, example: &str) -> String {
         let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
         example
@@ -155,12 +147,9 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Makes a schema.
 pub(crate) type Make = fn(&mut SchemaGenerator) -> Schema;
 
-/// JSON.
 pub(crate) const JSON: &str = "application/json";
-/// Server-sent events.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
 /// The schema of a type of `wire`.
@@ -168,33 +157,36 @@ pub(crate) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Any text.
 pub(crate) fn text(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "string" })
 }
 
-/// A stream of events: a text, or for readers who take it apart, one event with its fields.
+/// A stream of events: a text, or one event with its fields for readers that parse it.
 pub(crate) fn events(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": ["string", "object"] })
 }
 
-/// A whole number, not below zero.
+/// A non-negative integer.
 pub(crate) fn count(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "integer", "minimum": 0 })
 }
 
 /// The routes of the service, each with its operation.
-#[derive(Debug, Default)]
-pub(crate) struct Routes {
-    router: Router<Arc<Service>>,
+#[derive(Debug)]
+pub(crate) struct Routes<S> {
+    router: Router<S>,
     operations: Vec<&'static Operation>,
 }
 
-impl Routes {
-    /// Puts a handler where its operation says.
+impl<S: Clone + Send + Sync + 'static> Routes<S> {
+    pub(crate) fn new() -> Self {
+        Self { router: Router::new(), operations: Vec::new() }
+    }
+
+    /// Adds the handler of an operation.
     pub(crate) fn on<H, T>(mut self, operation: &'static Operation, handler: H) -> Self
     where
-        H: Handler<T, Arc<Service>>,
+        H: Handler<T, S>,
         T: 'static,
     {
         let filter = match operation.verb {
@@ -208,21 +200,20 @@ impl Routes {
         self
     }
 
-    /// What can be asked so far.
     pub(crate) fn operations(&self) -> &[&'static Operation] {
         &self.operations
     }
 
-    /// The routes alone.
-    pub(crate) fn into_router(self) -> Router<Arc<Service>> {
+    pub(crate) fn into_router(self) -> Router<S> {
         self.router
     }
 }
 
 impl Operation {
-    /// The path as the router writes it.
+    /// The path in the syntax of the router.
     pub(crate) fn route(&self) -> String {
-        let rest = self.parameters.iter().find(|parameter| parameter.place == Place::Rest);
+        let rest =
+            self.parameters.iter().find(|parameter| parameter.location == ParameterLocation::Rest);
         rest.map_or_else(
             || self.path.to_owned(),
             |rest| self.path.replace(&format!("{{{}}}", rest.name), &format!("{{*{}}}", rest.name)),

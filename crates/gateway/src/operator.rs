@@ -1,7 +1,7 @@
-//! What operators do to members, keys and money. The admin API and the commands both go through here,
-//! so that neither can do what the other refuses.
+//! Operations on members, keys and money, for both the admin API and the commands.
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use gateway_store::{
@@ -18,77 +18,77 @@ use crate::clock;
 use crate::identity::KeyHasher;
 use crate::key_secret;
 
-/// Names of members do not look like their ids.
+/// A name must not look like an id.
 const MEMBER_PREFIX: &str = "mem_";
 
-/// Someone who may change everything, and what they change.
+/// An operator, with the store to change.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator<'a> {
-    /// The books.
+    /// The store.
     pub store: &'a Store,
-    /// Whom the audit log names.
+    /// The actor in the audit log.
     pub by: &'a Actor,
 }
 
-/// A key that is to be made.
+/// A key to create.
 #[derive(Debug, Clone)]
 pub struct KeyOrder {
-    /// Whose.
+    /// The member that owns it.
     pub member: MemberId,
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What it may be used for.
+    /// Its scopes.
     pub scopes: Vec<Scope>,
-    /// The models it may use; `None` is all.
+    /// The allowed models; `None` for all.
     pub models: Option<Vec<String>>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Time>,
-    /// What it may take.
+    /// Its limits.
     pub limits: Limits,
 }
 
-/// A key that was made. The secret is in it, and nowhere else.
+/// A new key: the only place that contains its secret.
 #[derive(Debug)]
 pub struct Issued {
     /// The key.
     pub key: ApiKey,
-    /// As it is kept.
+    /// The stored record.
     pub record: KeyRecord,
 }
 
-/// Why an operator's wish was not granted. Nothing was changed.
+/// Why an operation was refused. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A field has a value that it cannot have.
+    /// A field has an invalid value.
     #[error("`{field}` must be {wanted}")]
     Invalid {
-        /// The field, as the admin API calls it.
+        /// The name of the field in the admin API.
         field: &'static str,
-        /// What its value must be.
+        /// The requirement.
         wanted: String,
     },
-    /// What should be changed does not exist.
+    /// The object does not exist.
     #[error("there is no such {0}")]
     Missing(&'static str),
-    /// What should be made exists.
+    /// The object exists already.
     #[error("there is such a {0} already")]
     Exists(&'static str),
-    /// A new key would be over already.
+    /// A new key would have expired already.
     #[error("`expires_at` must be in the future")]
     Past,
-    /// A key that is over cannot be rotated.
+    /// An expired or revoked key cannot be rotated.
     #[error("this key is revoked or expired; make a new one")]
     KeyOver,
     /// The member has too little for an adjustment.
     #[error("the member has {available} credits that can be taken; what is held is not counted")]
     Short {
-        /// What can be taken.
+        /// The available amount.
         available: Micros,
     },
-    /// The laws of the ledger refuse it.
+    /// The ledger refuses it.
     #[error("{0}; nothing was moved")]
     Refused(Refusal),
-    /// There are no random bytes for a key.
+    /// The machine returns no random bytes.
     #[error("the machine gives no random bytes")]
     NoRandom,
     /// The store failed.
@@ -99,7 +99,7 @@ pub enum Error {
 type Result<T> = std::result::Result<T, Error>;
 
 impl Operator<'_> {
-    /// Makes a member.
+    /// Creates a member.
     pub async fn create_member(self, name: &str) -> Result<Member> {
         check_member_name(name)?;
         Ok(self.store.create_member(name, self.by).await?)
@@ -113,14 +113,14 @@ impl Operator<'_> {
         Ok(self.store.change_member(id, change, self.by).await?)
     }
 
-    /// Moves money. A transfer with a reference is made once, however often it is asked for.
+    /// Transfers money, once for a reference.
     pub async fn transfer(self, transfer: Transfer) -> Result<TransferResult> {
         let least = match transfer.kind {
             PostingKind::TopUp => 1,
             _ => -MAX_AMOUNT_MICROS,
         };
         let amount = transfer.amount.get();
-        check_range("amount_micros", amount, (least, MAX_AMOUNT_MICROS))?;
+        check_range("amount_micros", amount, least..=MAX_AMOUNT_MICROS)?;
         if amount == 0 {
             return Err(invalid("amount_micros", "more or less than zero"));
         }
@@ -135,7 +135,7 @@ impl Operator<'_> {
         })
     }
 
-    /// Makes a key.
+    /// Creates a key.
     pub async fn create_key(self, hasher: &KeyHasher, order: KeyOrder) -> Result<Issued> {
         let KeyOrder { member, name, mut scopes, models, expires_at, limits } = order;
         check_text("name", &name, MAX_NAME_CHARS)?;
@@ -152,7 +152,7 @@ impl Operator<'_> {
         self.issued(key).await
     }
 
-    /// Changes what a key may do.
+    /// Changes a key.
     pub async fn change_key(self, id: &str, mut change: KeyChange) -> Result<KeyRecord> {
         if let Some(name) = &change.name {
             check_text("name", name, MAX_NAME_CHARS)?;
@@ -165,7 +165,7 @@ impl Operator<'_> {
         Ok(self.store.change_key(id, &change, self.by).await?)
     }
 
-    /// Makes a key in the place of one that is good; the old one is good for `overlap` still.
+    /// Replaces a valid key; the old one stays valid for `overlap`.
     pub async fn rotate_key(
         self,
         hasher: &KeyHasher,
@@ -192,7 +192,7 @@ impl Operator<'_> {
         self.issued(key).await
     }
 
-    /// Makes a key worthless.
+    /// Revokes a key.
     pub async fn revoke_key(self, id: &str) -> Result<KeyRecord> {
         Ok(self.store.revoke_key(id, self.by).await?)
     }
@@ -225,7 +225,7 @@ fn check_member_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name or reason: visible characters, without blanks around them.
+/// Validates a name or reason: visible characters, trimmed.
 fn check_text(field: &'static str, text: &str, max_chars: usize) -> Result<()> {
     let is_short = (1..=max_chars).contains(&text.chars().count());
     if is_short && text.trim() == text && !text.chars().any(char::is_control) {
@@ -238,15 +238,15 @@ fn check_text(field: &'static str, text: &str, max_chars: usize) -> Result<()> {
 fn check_range<T: PartialOrd + Display + Copy>(
     field: &'static str,
     value: T,
-    (min, max): (T, T),
+    range: RangeInclusive<T>,
 ) -> Result<()> {
-    if value >= min && value <= max {
+    if range.contains(&value) {
         return Ok(());
     }
+    let (min, max) = range.into_inner();
     Err(invalid(field, format!("a whole number from {min} to {max}")))
 }
 
-/// Some scopes, each once.
 fn check_scopes(scopes: &mut Vec<Scope>) -> Result<()> {
     if !(1..=Scope::ALL.len()).contains(&scopes.len()) {
         return Err(invalid("scopes", format!("1 to {} words", Scope::ALL.len())));
@@ -266,13 +266,13 @@ fn check_models(models: Option<&[String]>) -> Result<()> {
 
 fn check_limits(limits: &Limits) -> Result<()> {
     if let Some(spend) = limits.spend {
-        check_range("spend_limit_micros", spend.get(), (0, MAX_AMOUNT_MICROS))?;
+        check_range("spend_limit_micros", spend.get(), 0..=MAX_AMOUNT_MICROS)?;
     }
     if let Some(rate) = limits.requests_per_minute {
-        check_range("requests_per_minute", rate, (1, MAX_KEY_RATE))?;
+        check_range("requests_per_minute", rate, 1..=MAX_KEY_RATE)?;
     }
     if let Some(concurrency) = limits.concurrency {
-        check_range("concurrency", concurrency, (1, MAX_KEY_RATE))?;
+        check_range("concurrency", concurrency, 1..=MAX_KEY_RATE)?;
     }
     Ok(())
 }

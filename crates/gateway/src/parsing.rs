@@ -1,29 +1,27 @@
-//! Bounds the bytes of bodies that are parsed at once, over all requests of the service.
+//! Bounds the bytes of bodies that are parsed at once by all requests.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use wire::error::Code;
 
 use crate::failure::ApiError;
-use crate::within::within;
 
-/// Bodies up to this size are not counted: what is made of them is small.
+/// Bodies up to this size are not counted: they take little memory.
 pub(crate) const SMALL_BYTES: usize = 64 * 1024;
-/// What one permit is for.
+/// The size of one permit.
 const UNIT_BYTES: u64 = 1024;
 
-/// Room for bodies that are being parsed.
 #[derive(Debug)]
 pub(crate) struct Parsing {
     room: Arc<Semaphore>,
-    /// All permits.
     total: u32,
 }
 
-/// A body that keeps its room until its last copy is dropped.
+/// A body that holds its permits until its last clone is dropped.
 struct Admitted {
     bytes: Bytes,
     _room: OwnedSemaphorePermit,
@@ -36,7 +34,7 @@ impl AsRef<[u8]> for Admitted {
 }
 
 impl Parsing {
-    /// Room for so many bytes, and for one of the largest bodies in any case.
+    /// Permits for `parsing_bytes`, or at least for one of the largest bodies.
     pub(crate) fn new(parsing_bytes: u64, max_body_bytes: u64) -> Self {
         let units = parsing_bytes.max(max_body_bytes).div_ceil(UNIT_BYTES);
         let total = u32::try_from(units).unwrap_or(u32::MAX);
@@ -44,14 +42,14 @@ impl Parsing {
         Self { room: Arc::new(Semaphore::new(permits)), total }
     }
 
-    /// Waits until there is room for a body, in the order of arrival and no longer than this.
-    pub(crate) async fn admit(&self, bytes: Bytes, patience: Duration) -> Result<Bytes, ApiError> {
+    /// Waits for the permits of a body, in the order of arrival.
+    pub(crate) async fn admit(&self, bytes: Bytes, max_wait: Duration) -> Result<Bytes, ApiError> {
         if bytes.len() <= SMALL_BYTES {
             return Ok(bytes);
         }
         let units = u64::try_from(bytes.len()).unwrap_or(u64::MAX).div_ceil(UNIT_BYTES);
         let units = u32::try_from(units).unwrap_or(u32::MAX).min(self.total);
-        let room = within(patience, self.room.clone().acquire_many_owned(units)).await;
+        let room = timeout(max_wait, self.room.clone().acquire_many_owned(units)).await;
         let Ok(Ok(room)) = room else {
             let message = "the service is parsing too many large bodies; nothing was charged";
             return Err(ApiError::new(Code::Unavailable, message));

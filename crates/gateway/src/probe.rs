@@ -1,4 +1,4 @@
-//! A provider asked once, outside of a running service: is it there, does it take our key.
+//! Checks a provider once, without a running service: is it reachable, does it accept our key.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,30 +7,28 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::config::{self, Kind};
-use crate::media::espeak;
 use crate::problem::Problem;
-use crate::provider::{List, Owner, Provider, Sender};
-use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH};
+use crate::provider::{CHAT_PATH, List, MESSAGES_PATH, Owner, Provider, Sender, espeak};
 
-/// The longest answer that is read.
+/// The longest response.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// The longest answer of a model, in tokens, where it must be said.
+/// The token limit of a test chat.
 const MAX_TOKENS: u32 = 16;
 
-/// What a provider answered.
+/// The answer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// The status of its answer.
+    /// Its HTTP status.
     pub status: u16,
-    /// The ids of its models, or the text of its answer; `None` if it gave none.
+    /// The ids of its models, or the text of its answer, if any.
     pub found: Option<Vec<String>>,
-    /// What it said about a failure, fit to be shown.
+    /// Its sanitized error message.
     pub message: Option<String>,
     /// How long it took.
     pub took: Duration,
 }
 
-/// Asks a provider for its models, the way a probe of its health does.
+/// Asks a provider for its models, like a health probe.
 pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
     if let Some(program) = &provider.program {
         return voices(provider, program).await;
@@ -46,7 +44,6 @@ pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
     Ok(probe)
 }
 
-/// Asks a provider that is a program for its voices.
 async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Problem> {
     let begun = Instant::now();
     let voices = espeak::voices(program).await.map_err(|why| {
@@ -57,21 +54,20 @@ async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Pr
     Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
 }
 
-/// Looks at the files of a provider that is this process.
 async fn files(configured: &config::Provider) -> Result<Probe, Problem> {
     let begun = Instant::now();
     let found = look(configured).await?.1;
     Ok(Probe { status: 200, found: Some(found), message: None, took: begun.elapsed() })
 }
 
-/// A provider that is this process, with the ids of all its models; an error if a file is bad.
+/// A provider of local models with the ids of its models; an error if a file is bad.
 async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), Problem> {
     let provider = Provider::open(configured, MAX_BYTES)?;
     let Some(local) = &provider.local else {
         return Err(Problem::new(format!("`{}` has no files", configured.name)));
     };
     let named = configured.models.iter().map(|model| model.id.clone());
-    let found = local.look().await.changed.unwrap_or_default();
+    let found = local.scan().await.changed.unwrap_or_default();
     let ids = named.chain(found.into_iter().map(|model| model.id)).collect();
     if let Some(trouble) = local.trouble() {
         let message = format!("the provider `{}` cannot be used: {trouble}", configured.name);
@@ -80,11 +76,11 @@ async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), 
     Ok((provider, ids))
 }
 
-/// Asks a model in this process for a very short answer.
+/// Asks a local model for a very short answer.
 async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe, Problem> {
     let provider = look(configured).await?.0;
     let begun = Instant::now();
-    let sender = Sender { owner: Owner::Operator, traced: None };
+    let sender = Sender { owner: Owner::Operator, span: None };
     let answer = async {
         let sent = provider.send(CHAT_PATH, body.to_string().into(), sender).await;
         sent?.read(MAX_BYTES).await
@@ -97,7 +93,7 @@ async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe,
     Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
 }
 
-/// The words of an answer in one piece, if there are any.
+/// The text of a whole answer.
 fn text(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let text =
@@ -105,7 +101,7 @@ fn text(body: &[u8]) -> Option<String> {
     text.and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
-/// Asks a model of a provider for a very short answer. It costs what the provider asks for it.
+/// Asks a model for a very short answer, which the provider may charge.
 pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Problem> {
     let messages = json!([{ "role": "user", "content": "Answer with the one word OK." }]);
     let (path, body) = match provider.kind {
@@ -127,7 +123,7 @@ pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Pro
     Ok(probe)
 }
 
-/// Whether the program that speaks is installed on this machine.
+/// Whether espeak-ng is installed.
 pub async fn can_speak() -> bool {
     espeak::voices(Path::new("espeak-ng")).await.is_ok()
 }

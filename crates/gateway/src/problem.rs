@@ -1,8 +1,8 @@
-//! What keeps the service from starting.
+//! Problems that prevent the service from starting.
 
 use std::fmt;
 
-/// One thing that keeps the service from starting, and what to do about it.
+/// A problem that prevents the service from starting, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong.
@@ -12,12 +12,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Something that is wrong.
+    /// A problem without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    /// With what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }

@@ -1,9 +1,9 @@
 //! Providers at run time: the connections to an upstream, what it may be asked, and its health.
 
 mod clean;
-mod client;
+pub(crate) mod espeak;
+mod failure;
 mod health;
-mod links;
 mod list;
 #[cfg(feature = "local-model")]
 mod local;
@@ -11,6 +11,7 @@ mod local;
 #[path = "provider/no_local.rs"]
 mod local;
 mod send;
+mod sender;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,95 +19,84 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use clean::Cleaner;
-pub(crate) use client::{Client, open as open_client};
+pub(crate) use failure::Failure;
 pub(crate) use health::{AskedBy, Health, Probed};
-pub(crate) use links::Links;
 pub(crate) use list::{List, Listed};
-pub(crate) use local::{HAS_LOCAL, Local};
-pub(crate) use send::{Failure, Owner, Sender, Upstream};
+pub(crate) use local::Local;
+pub(crate) use send::{Upstream, retry_after};
+pub(crate) use sender::{Owner, Sender};
 
-use crate::apart::Apart;
 use crate::config::{self, Kind, Responses, Timeouts};
-use crate::media::{IMAGES_PATH, SPEECH_PATH};
-use crate::meter::{Meter, ProviderFigures};
+use crate::metrics::{Metrics, ProviderMetrics, ProviderState};
 use crate::problem::Problem;
-use crate::proxy::ask::{CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH};
+use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
-/// What upstreams are asked for by members.
-const PATHS: &[&str] = &[CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH, IMAGES_PATH, SPEECH_PATH];
+/// The paths of an upstream that requests of members use.
+pub(crate) const CHAT_PATH: &str = "/chat/completions";
+pub(crate) const MESSAGES_PATH: &str = "/messages";
+pub(crate) const RESPONSES_PATH: &str = "/responses";
+pub(crate) const IMAGES_PATH: &str = "/images/generations";
+pub(crate) const SPEECH_PATH: &str = "/audio/speech";
+const PATHS: [&str; 5] = [CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH, IMAGES_PATH, SPEECH_PATH];
 
-/// A header's value that is shorter is a word, not a key.
+/// The longest model name that is accepted from an upstream or compared with known names.
+pub(crate) const MAX_MODEL_NAME: usize = 200;
+/// The value of a header that is at least this long may be a key.
 const MIN_SECRET: usize = 12;
 
 /// An upstream at run time.
 pub(crate) struct Provider {
     pub(crate) name: Arc<str>,
     pub(crate) kind: Kind,
-    /// Whether it speaks the responses interface; `Auto` until it has shown.
+    /// Whether it speaks the responses interface; `Auto` until a request has shown it.
     pub(crate) responses: ResponsesMode,
-    /// Whether a stream may be asked for its usage.
+    /// Whether it accepts `stream_options.include_usage`.
     pub(crate) stream_usage: bool,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_answer_bytes: usize,
-    pub(crate) base: Base,
-    /// The program, of a provider that is one.
+    pub(crate) base: BaseUrl,
+    /// The program, for a provider that is one.
     pub(crate) program: Option<PathBuf>,
-    /// The files, of a provider that is this process.
+    /// The model files, for a provider that this process computes.
     pub(crate) local: Option<Local>,
-    /// Why it cannot be used, where that is known; for operators.
+    /// Why it cannot be used, for operators.
     pub(crate) trouble: ArcSwapOption<String>,
-    /// Made once for each lane: whoever copies it counts the copies.
-    letterhead: Apart<Letterhead>,
-    /// As many requests as it may have at once, where that is limited.
-    slots: Option<Arc<Semaphore>>,
-    pub(crate) health: Health,
-    pub(crate) client: Links,
-    pub(crate) cleaner: Cleaner,
-    /// Models it was found to have.
-    pub(crate) found: ArcSwap<Vec<config::Model>>,
-    figures: OnceLock<ProviderFigures>,
-}
-
-/// What requests begin with.
-struct Letterhead {
     /// The addresses of its paths.
     addresses: Vec<(&'static str, Uri)>,
-    /// Sent with every request; holds the key.
+    /// Sent with every request; contains the key.
     headers: HeaderMap,
+    /// Limits its concurrent requests.
+    slots: Option<Arc<Semaphore>>,
+    pub(crate) health: Health,
+    pub(crate) pool: UpstreamPool,
+    pub(crate) cleaner: Cleaner,
+    /// Models that it was found to have.
+    pub(crate) found: ArcSwap<Vec<config::Model>>,
+    metrics: OnceLock<ProviderMetrics>,
 }
 
-/// A request's place among those that an upstream has at once; free again when this is dropped.
+/// One of the concurrent requests of a provider; freed on drop.
 pub(crate) type Slot = Option<OwnedSemaphorePermit>;
 
-/// What is known of a model that this process computes itself.
-pub(crate) struct Known {
+/// Facts about a model that this process computes.
+pub(crate) struct LocalModelInfo {
     pub(crate) context: u64,
-    /// What it is, in words, unless its file cannot be used.
+    /// `None` if its file cannot be used.
     pub(crate) description: Option<String>,
 }
 
-/// What was seen of the files of such models.
-pub(crate) struct Look {
-    /// Whether any of them can be used, or there is none.
+/// The result of a scan of local model files.
+pub(crate) struct LocalScan {
+    /// Whether any file can be used, or there is none.
     pub(crate) is_good: bool,
-    /// The models that the configuration does not name, where anything changed.
+    /// The models that the configuration does not name, if anything changed.
     pub(crate) changed: Option<Vec<config::Model>>,
-}
-
-/// The address of an upstream, taken apart.
-#[derive(Debug, Clone)]
-pub(crate) struct Base {
-    pub(crate) scheme: Scheme,
-    pub(crate) authority: Authority,
-    /// Without a slash at its end.
-    pub(crate) path: String,
 }
 
 /// Whether an upstream speaks the responses interface.
@@ -132,7 +122,6 @@ impl ResponsesMode {
 }
 
 impl Provider {
-    /// An upstream as it is configured.
     pub(crate) fn open(
         configured: &config::Provider,
         max_answer_bytes: usize,
@@ -146,16 +135,16 @@ impl Provider {
                 .map_err(|error| broken("has no usable `tls_ca_file`", error.to_string()))?,
             None => Vec::new(),
         };
-        let client = Links::open(&extra, configured.timeouts.connect)
+        let pool = UpstreamPool::open(&extra, configured.timeouts.connect)
             .map_err(|error| broken("cannot use TLS", error.to_string()))?;
-        let base = Base::new(&configured.base_url)
+        let base = BaseUrl::new(&configured.base_url)
             .ok_or_else(|| broken("has no usable `base_url`", configured.base_url.to_string()))?;
         let secret = configured.api_key.as_ref().map(|key| key.reveal().to_owned());
-        let letterhead = Apart::try_new(|| Letterhead::new(configured, &base))
+        let headers = headers(configured, &base)
             .ok_or_else(|| broken("has an `api_key`", "it cannot stand in a header".to_owned()))?;
         let forbidden =
             [secret, Some(base.authority.to_string()), Some(base.authority.host().to_owned())];
-        // Keys may stand in headers of any name.
+        // Keys may be in headers of any name.
         let extra_words = configured.headers.iter().filter_map(|(_, value)| value.to_str().ok());
         let extra_words = extra_words.filter(|word| word.len() >= MIN_SECRET).map(str::to_owned);
         let slots = configured.max_concurrency.map(|count| usize::try_from(count).unwrap_or(1));
@@ -169,23 +158,22 @@ impl Provider {
             stream_usage: configured.stream_usage,
             timeouts: configured.timeouts,
             max_answer_bytes,
-            letterhead,
+            addresses: PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect(),
+            headers,
             slots: slots.map(|count| Arc::new(Semaphore::new(count))),
             health: Health::new(configured.health.clone()),
-            client,
+            pool,
             cleaner: Cleaner::new(forbidden.into_iter().flatten().chain(extra_words)),
             base,
             program: configured.program.clone(),
             local: Local::open(configured),
             trouble: ArcSwapOption::empty(),
             found: ArcSwap::default(),
-            figures: OnceLock::new(),
+            metrics: OnceLock::new(),
         })
     }
-}
 
-impl Provider {
-    /// Notes what a status says about the operator's key, for the operator.
+    /// Updates the health of the operator's key by the status of a response.
     pub(crate) fn note_status(&self, asked_by: AskedBy, status: u16) {
         let provider = &*self.name;
         match self.health.note_status(asked_by, status) {
@@ -197,13 +185,13 @@ impl Provider {
 
     /// Whether one of its models may be asked.
     pub(crate) fn is_usable_for(&self, model: &str) -> bool {
-        // Who is not looked after is asked, and shows then.
-        let is_looked_after = self.health.policy.is_some();
-        let can_use = |local: &Local| !is_looked_after || local.is_usable(model);
+        // Without health checks, requests show whether a file can be used.
+        let has_checks = self.health.policy.is_some();
+        let can_use = |local: &Local| !has_checks || local.is_usable(model);
         self.health.is_usable() && self.local.as_ref().is_none_or(can_use)
     }
 
-    /// A place for a request, if it may have one more.
+    /// A slot for one more concurrent request.
     pub(crate) fn slot(&self) -> Result<Slot, Failure> {
         let taken = self.slots.as_ref().map(|slots| slots.clone().try_acquire_owned());
         taken.transpose().map_err(|_| Failure::Busy { retry_after: None })
@@ -211,30 +199,30 @@ impl Provider {
 
     /// The headers of a request.
     pub(crate) fn headers(&self) -> HeaderMap {
-        self.letterhead.own().headers.clone()
+        self.headers.clone()
     }
 
-    /// The address of one of the paths that members ask for.
+    /// The address of one of [`PATHS`].
     fn address(&self, path: &str) -> Option<Uri> {
-        let mut known = self.letterhead.own().addresses.iter();
+        let mut known = self.addresses.iter();
         known.find(|(known, _)| *known == path).map(|(_, address)| address.clone())
     }
 
-    /// What is counted about it.
-    pub(crate) fn figures(&self, meter: &Meter) -> &ProviderFigures {
-        self.figures.get_or_init(|| meter.provider(&self.name))
+    pub(crate) fn metrics(&self, metrics: &Metrics) -> &ProviderMetrics {
+        self.metrics.get_or_init(|| metrics.provider(&self.name))
+    }
+
+    /// Copies its state into the gauges of operators.
+    pub(crate) fn update_gauges(&self, metrics: &Metrics) {
+        let health = &self.health;
+        let is_usable = (!health.awaits_probe()).then(|| health.is_good());
+        let state = ProviderState { is_usable, is_key_refused: health.is_key_refused() };
+        metrics.set_provider(&self.name, state);
     }
 }
 
-impl Letterhead {
-    fn new(configured: &config::Provider, base: &Base) -> Option<Self> {
-        let addresses = PATHS.iter().filter_map(|path| Some((*path, base.join(path)?))).collect();
-        Some(Self { addresses, headers: headers(configured, base)? })
-    }
-}
-
-/// What is sent with every request, with no part of it shared.
-fn headers(configured: &config::Provider, base: &Base) -> Option<HeaderMap> {
+/// The headers that every request carries.
+fn headers(configured: &config::Provider, base: &BaseUrl) -> Option<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(8 + configured.headers.len());
     headers.insert(HOST, base.host()?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -257,37 +245,6 @@ fn headers(configured: &config::Provider, base: &Base) -> Option<HeaderMap> {
         headers.append(name.clone(), HeaderValue::from_bytes(value.as_bytes()).ok()?);
     }
     Some(headers)
-}
-
-impl Base {
-    pub(crate) fn new(uri: &Uri) -> Option<Self> {
-        Some(Self {
-            scheme: uri.scheme()?.clone(),
-            authority: uri.authority()?.clone(),
-            path: uri.path().trim_end_matches('/').to_owned(),
-        })
-    }
-
-    /// How requests name it: its port only where it is not the usual one.
-    fn host(&self) -> Option<HeaderValue> {
-        let host = self.authority.host();
-        let usual = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
-        match self.authority.port_u16().filter(|port| *port != usual) {
-            Some(port) => HeaderValue::from_str(&format!("{host}:{port}")).ok(),
-            None => HeaderValue::from_str(host).ok(),
-        }
-    }
-
-    /// The address of a path below it, with no part of it shared.
-    pub(crate) fn join(&self, path: &str) -> Option<Uri> {
-        let path = PathAndQuery::try_from(format!("{}{path}", self.path)).ok()?;
-        Uri::builder()
-            .scheme(self.scheme.clone())
-            .authority(self.authority.as_str())
-            .path_and_query(path)
-            .build()
-            .ok()
-    }
 }
 
 impl std::fmt::Debug for Provider {

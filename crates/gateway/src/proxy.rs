@@ -1,16 +1,17 @@
-//! From a paid request to an upstream's answer: which upstream, which words, and what came of it.
+//! From a paid request to the answer of an upstream.
 //!
-//! [`ask`] holds what a member asked and puts it into an upstream's words. [`begin`] asks one
-//! upstream after the other until one begins to answer; nothing has been sent to the client by
-//! then, so that the next one may be tried. [`relay`] passes a stream on, [`whole`] an answer in
-//! one piece; both judge whether the answer was worth its price.
+//! [`chat_request`] and [`responses_request`] hold a member's request and translate it for an
+//! upstream. [`begin`] asks one upstream after the other until one begins to answer; nothing has been
+//! sent to the client by then, so that the next one can be tried. [`relay`] passes a stream on,
+//! [`whole`] an answer without a stream; both determine whether the answer is charged.
 
-pub(crate) mod ask;
-pub(crate) mod ask_responses;
 pub(crate) mod begin;
 pub(crate) mod chat;
+pub(crate) mod chat_request;
+pub(crate) mod event_buffer;
 pub(crate) mod native;
-pub(crate) mod patience;
 pub(crate) mod relay;
+pub(crate) mod responses_request;
 pub(crate) mod stage;
+pub(crate) mod stream_timer;
 pub(crate) mod whole;

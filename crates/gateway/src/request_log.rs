@@ -1,28 +1,27 @@
-//! The log line of a request. Facts are noted while it is answered, by whoever finds them out; the
-//! line is written when the last part of the request has ended, so that a stream's line has its
-//! tokens and its charge, and that of a client that left has the rule that was applied.
+//! The log line of a request. Code on its way notes facts; the line is written when the last part of
+//! the request has ended, so that the line of a stream has its tokens and its charge, and that of a
+//! disconnected client the rule that was applied.
 //!
-//! The log of the request that a task works on is a task-local: a task that is started for a request
-//! takes it along with [`carry`].
+//! The log of the current request is a task-local; [`carry`] hands it to a task that is spawned for
+//! the request.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use gateway_store::KeyRecord;
 use http::Method;
 use ledger::{HoldId, Micros, Receipt, TokenCounts};
 
-use crate::endpoints::Route;
-use crate::identity::Caller;
+use crate::request_info::Route;
 
 tokio::task_local! {
     static CURRENT: Arc<RequestLog>;
 }
 
-/// The most characters of a path that is told or logged.
+/// The most characters of a path in a log line or an error.
 const MAX_PATH_CHARS: usize = 200;
 
-/// What is known about a request.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     pub(crate) id: HoldId,
@@ -35,11 +34,11 @@ pub(crate) struct RequestLog {
 
 #[derive(Debug, Default)]
 struct Facts {
-    /// Whether a line is to be written.
+    /// Whether a line is written.
     is_wanted: bool,
-    /// Of a request that no route matches.
+    /// Only of a request that no route matches.
     path: Option<String>,
-    caller: Option<Caller>,
+    caller: Option<Arc<KeyRecord>>,
     is_operator: bool,
     model: Option<Arc<str>>,
     tokens: TokenCounts,
@@ -47,9 +46,9 @@ struct Facts {
     rule: Option<&'static str>,
     status: u16,
     code: &'static str,
-    /// Time until the head of the answer.
+    /// Time until the head of the response.
     head: Duration,
-    /// Time until the upstream that answered began to.
+    /// Time until the upstream began to answer.
     upstream: Option<Duration>,
 }
 
@@ -59,20 +58,19 @@ impl RequestLog {
         Arc::new(Self { id, route, begun: Instant::now(), peer, method, facts })
     }
 
-    /// Works on the request.
+    /// Runs work with this as the log of the current request.
     pub(crate) async fn scope<F: Future>(self: &Arc<Self>, work: F) -> F::Output {
         CURRENT.scope(self.clone(), work).await
     }
 
-    /// The head of the answer is there. A line is written when all has ended.
+    /// Notes the head of the response; the line is written when the request has ended.
     pub(crate) fn answered(&self, status: u16, code: &'static str, path: Option<&str>) {
         let mut facts = self.facts();
         facts.is_wanted = true;
         (facts.status, facts.code, facts.head) = (status, code, self.begun.elapsed());
-        facts.path = path.map(shown_path);
+        facts.path = path.map(sanitized_path);
     }
 
-    /// What was charged, for what.
     pub(crate) fn ended(&self, receipt: &Receipt) {
         let mut facts = self.facts();
         facts.model.clone_from(&receipt.model);
@@ -81,8 +79,8 @@ impl RequestLog {
         facts.rule = Some(receipt.rule.as_str());
     }
 
-    /// Whether a valid key or the operator's token came with it.
-    pub(crate) fn is_known(&self) -> bool {
+    /// Whether it carried a valid key or the operator's token.
+    pub(crate) fn is_authenticated(&self) -> bool {
         let facts = self.facts();
         facts.is_operator || facts.caller.is_some()
     }
@@ -126,12 +124,12 @@ impl Drop for RequestLog {
     }
 }
 
-/// The log of the request that this task works on.
+/// The log of the current request.
 pub(crate) fn current() -> Option<Arc<RequestLog>> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
-/// Work for the current request that another task will do.
+/// Wraps work that another task does for the current request.
 pub(crate) fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let log = current();
     async move {
@@ -142,17 +140,17 @@ pub(crate) fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// A valid key came with the current request.
-pub(crate) fn note_caller(caller: &Caller) {
+/// Notes the valid key of the current request.
+pub(crate) fn note_caller(caller: &Arc<KeyRecord>) {
     note(|facts| facts.caller = Some(caller.clone()));
 }
 
-/// The operator's token came with the current request.
+/// Notes that the current request carried the operator's token.
 pub(crate) fn note_operator() {
     note(|facts| facts.is_operator = true);
 }
 
-/// The model that is asked, and how long its upstream took until it began to answer.
+/// Notes the model, and how long its upstream took to begin to answer.
 pub(crate) fn note_upstream(model: &Arc<str>, took: Duration) {
     note(|facts| {
         facts.model = Some(model.clone());
@@ -164,9 +162,8 @@ fn note(what: impl FnOnce(&mut Facts)) {
     let _ = CURRENT.try_with(|log| what(&mut log.facts()));
 }
 
-/// A path as a client may see it again and as it is logged: bounded, in visible characters, without
-/// what looks like a key.
-pub(crate) fn shown_path(path: &str) -> String {
+/// A path for logs and errors: bounded, printable, without anything that looks like a key.
+pub(crate) fn sanitized_path(path: &str) -> String {
     let visible = |letter: char| if letter.is_ascii_graphic() { letter } else { '?' };
     let shown: String = path.chars().take(MAX_PATH_CHARS).map(visible).collect();
     let hidden = shown.split('/').map(|part| match part.find(wire::key::PREFIX) {
@@ -182,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_path_is_bounded_visible_and_without_keys() {
-        assert_eq!(shown_path("/v1/nothing"), "/v1/nothing");
-        assert_eq!(shown_path("/a\u{202e}b\u{1b}[2J c`d"), "/a?b?[2J?c`d");
-        assert_eq!(shown_path(&"/x".repeat(10_000)).len(), MAX_PATH_CHARS);
-        assert_eq!(shown_path("/v1/agk_abc_def/x"), "/v1/agk_…/x");
+        assert_eq!(sanitized_path("/v1/nothing"), "/v1/nothing");
+        assert_eq!(sanitized_path("/a\u{202e}b\u{1b}[2J c`d"), "/a?b?[2J?c`d");
+        assert_eq!(sanitized_path(&"/x".repeat(10_000)).len(), MAX_PATH_CHARS);
+        assert_eq!(sanitized_path("/v1/agk_abc_def/x"), "/v1/agk_…/x");
     }
 }

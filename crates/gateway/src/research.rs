@@ -1,18 +1,19 @@
 //! Research jobs: a question becomes a report with numbered sources.
 //!
-//! A job lives in the store and is worked on step by step; whatever a step came to is stored before
-//! the next one begins, so that any process can go on where another one stopped. [`engine`] says
-//! which step comes next, from nothing but the steps that are finished. Each step is a file:
-//! [`plan`], [`find`], [`read`], [`note`], [`write`] and [`check`]. [`worker`] claims jobs and keeps
-//! the claims; [`desk`] is what members ask, whichever way they ask it; [`webhook`] tells the ends.
+//! A job lives in the store and is processed step by step; the result of a step is stored before the
+//! next one begins, so that any process can continue where another one stopped. [`engine`] determines
+//! the next step from the finished steps alone. Each step is a file: [`plan`], [`find`], [`read`],
+//! [`note`], [`write`] and [`check`]. [`worker`] claims jobs and renews the claims; [`job_service`]
+//! is the interface for members; [`webhook`] reports the ends of jobs.
 //!
-//! Models are asked in plain words, and their answers are read as leniently as can be: a model that
-//! understands nothing at all still leads to a report, made of what was found.
+//! Prompts are plain text, and answers are parsed leniently: a model that follows no instruction
+//! still leads to a report, made of what was found.
 
 mod check;
-pub(crate) mod desk;
 mod engine;
+mod fault;
 mod find;
+mod job_service;
 mod model;
 mod note;
 mod plan;
@@ -28,43 +29,73 @@ use std::sync::Arc;
 
 use ledger::HoldId;
 use tokio::sync::Notify;
+use wire::research::Depth;
 
-use crate::service::Service;
+pub(crate) use job_service::{MAX_LISTED, NewResearch, Started};
 
-/// How ids of jobs begin, and those of their holds.
+use crate::background::BackgroundTasks;
+use crate::billing::Billing;
+use crate::config::{Config, Operation};
+use crate::upstreams::Upstreams;
+use crate::web_services::WebServices;
+
+/// The prefixes of the ids of jobs and of their holds.
 const JOB: &str = "job_";
 const HOLD: &str = "req_";
 
-/// How many webhooks are told at once: one peer that is slow must not hold up all others.
-const TELLERS: u32 = 4;
+/// The number of webhook senders: a slow receiver must not block all others.
+const WEBHOOK_SENDERS: u32 = 4;
 
-/// What wakes those who wait for work.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    /// A job was queued here.
+pub(crate) struct Research {
+    config: Arc<Config>,
+    pub(crate) billing: Arc<Billing>,
+    upstreams: Arc<Upstreams>,
+    web: Arc<WebServices>,
+    pub(crate) background: Arc<BackgroundTasks>,
+    /// Notified when a job was queued here.
     queued: Notify,
-    /// A job ended here.
+    /// Notified when a job ended here.
     ended: Notify,
 }
 
-/// Starts the workers; they end when the service stops.
-pub(crate) fn start(service: &Arc<Service>) {
-    for _ in 0..service.config.research.workers {
-        service.tasks.spawn(worker::run(service.clone()));
+impl Research {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        billing: Arc<Billing>,
+        upstreams: Arc<Upstreams>,
+        web: Arc<WebServices>,
+        background: Arc<BackgroundTasks>,
+    ) -> Self {
+        let (queued, ended) = (Notify::new(), Notify::new());
+        Self { config, billing, upstreams, web, background, queued, ended }
     }
-    if service.config.research.webhook_secret.is_some() {
-        for _ in 0..TELLERS {
-            service.tasks.spawn(webhook::run(service.clone()));
+
+    /// Starts the workers; they end when the service stops.
+    pub(crate) fn start(self: &Arc<Self>) {
+        let tasks = &self.billing.lifecycle.tasks;
+        for _ in 0..self.config.research.workers {
+            tasks.spawn(worker::run(self.clone()));
+        }
+        if self.config.research.webhook_secret.is_some() {
+            for _ in 0..WEBHOOK_SENDERS {
+                tasks.spawn(webhook::run(self.clone()));
+            }
         }
     }
 }
 
-/// What a job is called.
+/// The price of a job of this depth with a model.
+pub(crate) fn price_micros(config: &Config, depth: Depth, model: &str) -> i64 {
+    let listed = || config.price_micros(Operation::Research, model);
+    config.research.depth(depth).price_micros.unwrap_or_else(listed)
+}
+
+/// The public id of a job.
 pub(crate) fn job_id(id: HoldId) -> String {
     id.to_string().replacen(HOLD, JOB, 1)
 }
 
-/// Reads what [`job_id`] gives.
+/// Parses the id of [`job_id`].
 pub(crate) fn parse_id(text: &str) -> Option<HoldId> {
     HoldId::parse(&format!("{HOLD}{}", text.strip_prefix(JOB)?))
 }

@@ -1,14 +1,14 @@
-//! Searches: who is asked in which order, what is left of their answers, and what is kept of them.
+//! Search: providers of results are asked one after the other until one finds something.
 //!
-//! The providers of results are asked one after the other until one finds something. An index of
-//! files ([`config::Index`]) is a provider like any other.
+//! An index of files ([`config::Index`]) is a provider like any other. Results are filtered,
+//! deduplicated and cached.
 
 mod cache;
 mod canonical;
 mod index;
 mod plain;
+mod provider_protocol;
 mod remote;
-mod speak;
 mod wanted;
 
 use std::collections::HashSet;
@@ -28,52 +28,52 @@ use self::index::Index;
 use self::remote::Remote;
 use crate::config::{self, Config, SearchProvider};
 use crate::failure::ApiError;
-use crate::meter::Meter;
+use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::provider::{Failure as Fault, Provider};
 
-/// The longest wait that is recommended when all have failed.
+/// The wait that a client is advised when all providers failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// All providers of results.
+/// All search providers.
 #[derive(Debug)]
 pub struct Search {
     engines: Vec<Engine>,
     cache: Cache,
-    meter: Arc<Meter>,
+    metrics: Arc<Metrics>,
 }
 
-/// One of them.
+/// A search provider.
 #[derive(Debug)]
 enum Engine {
     Remote(Remote),
     Index(Arc<Index>),
 }
 
-/// Why nothing was found out.
+/// Why a search failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// No provider can be asked at the moment, or none is configured.
+    /// No provider is usable or configured.
     NoProvider,
-    /// All that were asked have failed.
+    /// All usable providers failed.
     AllFailed {
-        /// When to try again, as one of them said.
+        /// The shortest wait that one of them asked for.
         retry_after: Option<Duration>,
     },
 }
 
-/// What can be known of a provider.
+/// The state of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct ProviderStatus {
     /// Its name.
     pub name: String,
-    /// Its kind, as the configuration calls it.
+    /// Its kind in the configuration.
     pub kind: &'static str,
-    /// Whether it can be asked at the moment.
+    /// Whether it is usable now.
     pub is_usable: bool,
 }
 
-/// Everything that searches need, from the configuration alone.
+/// Opens all configured providers, or returns all problems.
 pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut engines = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
     if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
 }
 
-/// Asks one provider of results once, outside of a running service.
+/// Asks one provider once, without a running service.
 pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<Hit>, Problem> {
     match configured {
         SearchProvider::Remote { kind, upstream } => {
@@ -124,17 +124,16 @@ pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<H
     }
 }
 
-/// Providers that are ready to be asked.
+/// Opened providers.
 #[derive(Debug, Default)]
 pub(crate) struct Engines(Vec<Engine>);
 
 impl Search {
-    /// All providers, with what they are counted by.
-    pub(crate) fn new(config: &config::Search, engines: Engines, meter: Arc<Meter>) -> Self {
-        Self { engines: engines.0, cache: Cache::new(config.cache), meter }
+    pub(crate) fn new(config: &config::Search, engines: Engines, metrics: Arc<Metrics>) -> Self {
+        Self { engines: engines.0, cache: Cache::new(config.cache), metrics }
     }
 
-    /// Starts what indexes do on their own.
+    /// Starts the background work of indexes.
     pub(crate) fn start(&self, tasks: &TaskTracker, stopping: &CancellationToken) {
         for engine in &self.engines {
             if let Engine::Index(index) = engine {
@@ -143,7 +142,7 @@ impl Search {
         }
     }
 
-    /// A document that is in an index here, by its address.
+    /// A document of an index by its address.
     pub async fn document(&self, url: &str) -> Option<Document> {
         for engine in &self.engines {
             if let Engine::Index(index) = engine
@@ -155,9 +154,9 @@ impl Search {
         None
     }
 
-    /// The providers, in the order in which they are asked.
-    pub fn providers(&self) -> Vec<Known> {
-        let known = self.engines.iter().map(|engine| Known {
+    /// The providers in the order of preference.
+    pub fn providers(&self) -> Vec<ProviderStatus> {
+        let known = self.engines.iter().map(|engine| ProviderStatus {
             name: engine.name().to_owned(),
             kind: engine.kind(),
             is_usable: engine.is_usable(),
@@ -165,12 +164,12 @@ impl Search {
         known.collect()
     }
 
-    /// Whether a search would be tried now.
+    /// Whether any provider is usable now.
     pub fn is_usable(&self) -> bool {
         self.engines.iter().any(Engine::is_usable)
     }
 
-    /// Whether this search would be tried now, or has its answer already.
+    /// Whether a search can be tried or is cached.
     pub(crate) fn can_answer(&self, wanted: &Wanted) -> bool {
         self.is_usable() || self.cache.find(wanted).is_some()
     }
@@ -183,7 +182,7 @@ impl Search {
         })
     }
 
-    /// Searches: what is kept from before, or what the first provider finds that finds anything.
+    /// Returns cached results, or those of the first provider that finds anything.
     pub async fn search(&self, wanted: &Wanted) -> Result<Found, Failure> {
         if let Some(found) = self.cache.find(wanted) {
             return Ok(found);
@@ -197,7 +196,7 @@ impl Search {
                     let provider = engine.name().to_owned();
                     let found = Found { provider, results, cached_at: None };
                     if !found.results.is_empty() {
-                        self.cache.keep(wanted, &found);
+                        self.cache.insert(wanted, &found);
                         return Ok(found);
                     }
                     empty.get_or_insert(found);
@@ -219,14 +218,14 @@ impl Search {
         empty.ok_or(failure)
     }
 
-    /// The usable providers; those that are ejected only where there is no other.
+    /// The usable providers; ejected ones only if there is no other.
     fn candidates(&self) -> Vec<&Engine> {
         let usable = || self.engines.iter().filter(|engine| engine.is_usable());
         let good: Vec<&Engine> = usable().filter(|engine| !engine.is_ejected()).collect();
         if good.is_empty() { usable().collect() } else { good }
     }
 
-    /// Asks one provider, and remembers how it went.
+    /// Asks one provider, and records the outcome.
     async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<Hit>, Fault> {
         let begun = Instant::now();
         let remote = match engine {
@@ -236,14 +235,14 @@ impl Search {
         let provider = &remote.provider;
         match remote.search(wanted).await {
             Ok(results) => {
-                provider.figures(&self.meter).answered(begun.elapsed());
+                provider.metrics(&self.metrics).answered(begun.elapsed());
                 provider.health.succeeded();
                 Ok(results)
             }
             Err(fault) => {
                 let (what, status) = (fault.word(), fault.status());
                 tracing::warn!(provider = %provider.name, what, status, "a search failed");
-                self.meter.failed(&provider.name, what);
+                self.metrics.failed(&provider.name, what);
                 if fault.is_its_fault() && provider.health.failed() {
                     tracing::error!(provider = %provider.name, "provider ejected");
                 }
@@ -280,7 +279,7 @@ impl Engine {
     }
 }
 
-/// Those that may be shown, each page once.
+/// The results that match the request, each page once.
 fn chosen(results: Vec<Hit>, wanted: &Wanted) -> Vec<Hit> {
     let mut seen = HashSet::new();
     let may_be_shown = |hit: &Hit| {

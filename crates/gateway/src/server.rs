@@ -1,16 +1,15 @@
-//! The edge: connections, their limits, and what every answer carries.
+//! The HTTP server: connections, their limits, and what every response carries.
 
+mod connection;
+mod connection_phase;
 mod connections;
-mod passage;
-mod sent;
-mod turn;
-mod visit;
-mod watched;
+mod response_body;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
@@ -22,52 +21,47 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 use wire::error::Code;
 
-use self::connections::{Admission, Connections, Seat};
-use self::visit::Visit;
-use crate::apart::Apart;
+use self::connection::Connection;
+use self::connections::{Admission, ConnectionPermit, Connections};
 use crate::clock;
-use crate::endpoints::{Endpoints, Route, serve_metrics};
+use crate::endpoints::{Endpoints, mcp, serve_metrics};
 use crate::failure::{ApiError, Failed};
-use crate::lane::Lanes;
-use crate::mcp;
-use crate::meter::Open;
-use crate::rate;
+use crate::metrics::GaugeGuard;
+use crate::request_info::{RequestInfo, Route};
 use crate::request_log::RequestLog;
+use crate::response_headers;
 use crate::service::Service;
 use crate::start::Ready;
-use crate::trace;
+use crate::trace::{self, Span, SpanKind};
 use crate::upkeep;
+use crate::worker_thread::Workers;
 
-/// How long to wait before accepting again when the machine is out of something.
+/// The pause after a failed accept, when the machine is out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the edge knows about a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
-    /// The id of the request, of its hold and of its receipt.
-    pub(crate) id: HoldId,
-    /// Where it stands in a trace, if it is traced.
-    pub(crate) traced: Option<trace::Place>,
-    /// Who sent it.
-    pub(crate) peer: SocketAddr,
+/// What every connection needs.
+struct Edge {
+    service: Arc<Service>,
+    endpoints: Endpoints,
 }
 
-/// Serves until `shutdown` is done, then lets what runs come to its end.
+/// Serves until `shutdown` completes, then drains.
 ///
-/// New requests get 503 from then on; whatever still runs when the time to drain is over is cut.
+/// During the drain new requests get 503; whatever still runs at its end is aborted.
 ///
 /// # Errors
-/// If the threads of connections cannot be started.
+/// If the worker threads cannot be started.
 pub async fn serve(ready: Ready, shutdown: impl Future<Output = ()>) -> io::Result<()> {
     let Ready { service, listener, metrics } = ready;
-    let lanes = Lanes::start()?;
-    let endpoints = Arc::new(Endpoints::new(&service).map_err(io::Error::other)?);
+    let workers = Workers::start()?;
+    let endpoints = Endpoints::new(&service).map_err(io::Error::other)?;
     upkeep::start(&service);
     if let Some(listener) = metrics {
-        service.tasks.spawn(serve_metrics(service.clone(), listener));
+        service.lifecycle.tasks.spawn(serve_metrics(service.clone(), listener));
     }
+    let edge = Arc::new(Edge { service: service.clone(), endpoints });
     let connections = TaskTracker::new();
-    let mut accepting = pin!(accept(&service, &endpoints, &listener, (&lanes, &connections)));
+    let mut accepting = pin!(accept(&edge, &listener, &workers, &connections));
     tokio::select! {
         () = shutdown => {}
         () = &mut accepting => {}
@@ -77,21 +71,20 @@ pub async fn serve(ready: Ready, shutdown: impl Future<Output = ()>) -> io::Resu
         () = drain(&service, &connections) => {}
         () = accepting => {}
     }
-    service.store.close().await;
+    service.billing.store.close().await;
     Ok(())
 }
 
 async fn accept(
-    service: &Arc<Service>,
-    endpoints: &Arc<Endpoints>,
+    edge: &Arc<Edge>,
     listener: &TcpListener,
-    (lanes, tracker): (&Lanes, &TaskTracker),
+    workers: &Workers,
+    tracker: &TaskTracker,
 ) {
-    let services = Arc::new(Apart::<OnceLock<Arc<Service>>>::default());
-    let connections = Connections::new(&service.config.limits);
+    let connections = Connections::new(&edge.service.config.limits);
     loop {
         let accepted = listener.accept().await.and_then(|(stream, peer)| {
-            // Another runtime will drive it.
+            // Another runtime drives it.
             Ok((stream.into_std()?, peer))
         });
         let (stream, peer) = match accepted {
@@ -102,33 +95,32 @@ async fn accept(
                 continue;
             }
         };
-        let Some(seat) = admit(&connections, peer).await else { continue };
-        let Some((lane, place)) = lanes.take() else { return };
-        let (service, services) = (service.clone(), services.clone());
-        let (endpoints, connections) = (endpoints.clone(), connections.clone());
-        // Nobody waits for those that came too late.
-        let waited_for = (!service.is_stopping()).then(|| tracker.token());
-        // What the lane makes itself is in its own memory: all that there is of a connection.
-        lane.handle.spawn(async move {
+        let Some(permit) = admit(&connections, peer).await else { continue };
+        let Some((worker, count)) = workers.least_loaded() else { return };
+        let (edge, connections) = (edge.clone(), connections.clone());
+        // The drain does not wait for connections that were opened during it.
+        let is_stopping = edge.service.lifecycle.is_stopping();
+        let tracked = (!is_stopping).then(|| tracker.token());
+        // The worker allocates the memory of the connection.
+        worker.handle.spawn(async move {
             let stream = match TcpStream::from_std(stream) {
                 Ok(stream) => stream,
                 Err(error) => return tracing::warn!(%error, "a connection was not accepted"),
             };
-            let service = services.own().get_or_init(|| service.apart()).clone();
-            let visit = Visit::new(service, endpoints, peer);
-            let (passage, number) = (visit.passage.clone(), seat.number());
-            let task = tokio::spawn(visit.serve(stream, (place, seat, waited_for)));
-            connections.started(number, passage, task.abort_handle());
+            let connection = Connection::new(edge, peer);
+            let (phase, number) = (connection.phase.clone(), permit.number());
+            let task = tokio::spawn(connection.serve(stream, (count, permit, tracked)));
+            connections.started(number, phase, task.abort_handle());
         });
     }
 }
 
-/// A place for a connection, unless its address has too many; at the limit of all connections it
-/// takes the place of an idle stranger, or waits.
-async fn admit(connections: &Arc<Connections>, peer: SocketAddr) -> Option<Seat> {
+/// Admits a connection, unless its address has too many. At the total limit it replaces an idle
+/// connection that was never authenticated, or waits.
+async fn admit(connections: &Arc<Connections>, peer: SocketAddr) -> Option<ConnectionPermit> {
     loop {
         match connections.admit(peer.ip()) {
-            Admission::Admitted(seat) => return Some(seat),
+            Admission::Admitted(permit) => return Some(permit),
             Admission::Refused => {
                 tracing::debug!(%peer, "too many connections of one address");
                 return None;
@@ -140,60 +132,65 @@ async fn admit(connections: &Arc<Connections>, peer: SocketAddr) -> Option<Seat>
 
 async fn drain(service: &Service, connections: &TaskTracker) {
     tracing::info!(connections = connections.len(), "draining");
-    service.stop();
+    let lifecycle = &service.lifecycle;
+    lifecycle.stop();
     connections.close();
-    service.tasks.close();
+    lifecycle.tasks.close();
     let all = async {
         connections.wait().await;
-        service.tasks.wait().await;
+        lifecycle.tasks.wait().await;
     };
     if tokio::time::timeout(service.config.limits.drain, all).await.is_err() {
         tracing::warn!("not everything came to its end in time");
     }
-    service.finished.cancel();
+    lifecycle.finished.cancel();
 }
 
-/// Answers one request, and puts on what every answer carries.
-async fn answer(visit: &Visit, request: Request<Incoming>) -> (Response, Arc<RequestLog>) {
-    let Visit { service, endpoints, peer, passage } = visit;
+/// Answers one request: runs its handler, logs, counts and traces it.
+async fn answer(
+    connection: &Connection,
+    request: Request<Incoming>,
+) -> (Response, Arc<RequestLog>) {
+    let Connection { edge, peer, phase } = connection;
+    let Edge { service, endpoints } = &**edge;
     let id = clock::new_hold_id();
     let path = request.uri().path();
     let route = endpoints.route(path);
     let unknown_path = route.is_none().then(|| path.to_owned());
     let method = request.method().clone();
     let log = RequestLog::new(id, route, method.clone(), *peer);
-    let traced = service.tracer.as_ref().and_then(|tracer| tracer.begin(request.headers()));
-    let started = traced.map(|_| trace::now());
-    let running = Open::new(&service.meter.running);
-    let mut response = if service.is_stopping() && !route.is_probe() {
+    let tracer = service.upstreams.tracer.as_ref();
+    let span = tracer.and_then(|tracer| tracer.begin(request.headers()));
+    let started = span.map(|_| trace::now());
+    let running = GaugeGuard::new(&service.metrics.running);
+    let mut response = if service.lifecycle.is_stopping() && !route.is_probe() {
         let error = ApiError::new(Code::Draining, "the service is about to stop");
         axum::response::IntoResponse::into_response(error)
     } else {
-        let arrival = Arrival { id, traced, peer: *peer };
-        log.scope(endpoints.call(service, request, arrival)).await
+        log.scope(endpoints.call(request, RequestInfo { id, span, peer: *peer })).await
     };
     drop(running);
-    if log.is_known() {
-        passage.turn.recognise();
+    if log.is_authenticated() {
+        phase.authenticated();
     }
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
         response = failure(route, error, id, response);
     }
-    if let Some(value) = rate::id_value(id) {
-        response.headers_mut().insert(&rate::REQUEST_ID, value);
+    if let Some(value) = response_headers::id_value(id) {
+        response.headers_mut().insert(&response_headers::REQUEST_ID, value);
     }
     let status = response.status().as_u16();
-    service.meter.answered(route.operation, status, log.begun.elapsed());
-    if let (Some(tracer), Some(place), Some(started)) = (&service.tracer, traced, started) {
-        tracer.record(trace::Span {
-            place,
-            side: trace::Side::Server,
+    service.metrics.answered(route.operation, status, log.begun.elapsed());
+    if let (Some(tracer), Some(context), Some(started)) = (tracer, span, started) {
+        tracer.record(Span {
+            context,
+            kind: SpanKind::Server,
             name: route.operation,
             started,
             ended: trace::now(),
             failed: status >= 500,
-            words: vec![
+            attributes: vec![
                 ("http.request.method", method.as_str().into()),
                 ("http.route", route.pattern.into()),
                 ("http.response.status_code", status.into()),
@@ -208,7 +205,7 @@ async fn answer(visit: &Visit, request: Request<Incoming>) -> (Response, Arc<Req
     (response, log)
 }
 
-/// The answer that tells of a failure.
+/// The response of a failure, in the form of its route.
 fn failure(route: Route, error: &ApiError, id: HoldId, mut response: Response) -> Response {
     let kept = [ALLOW, CONTENT_RANGE]
         .map(|name| response.headers_mut().remove(&name).map(|value| (name, value)));

@@ -1,4 +1,4 @@
-//! From a configuration to a service that is ready, or to everything that keeps it from that.
+//! Opens everything that a service needs, and collects all problems.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,24 +12,23 @@ use crate::failure::chain;
 use crate::key_secret;
 use crate::problem::Problem;
 use crate::service::{Parts, Service};
-use crate::upkeep;
 
-/// The most parsers unless more are configured: each may use hundreds of megabytes.
+/// The most parsers by default: each may use hundreds of megabytes.
 const MAX_DEFAULT_PARSERS: usize = 16;
 
-/// A service that is ready to serve, and the socket it listens on.
+/// A service and its sockets.
 #[derive(Debug)]
 pub struct Ready {
     /// The service.
     pub service: Arc<Service>,
-    /// Where it listens.
+    /// The socket of the service.
     pub listener: TcpListener,
-    /// Where `/metrics` is served, if that has a listener of its own.
+    /// The socket of `/metrics`, if it is separate.
     pub metrics: Option<TcpListener>,
 }
 
-/// Opens everything the service needs. All problems are found at once. `parser` is the program that
-/// parses untrusted documents.
+/// Opens everything the service needs, or returns all problems. `parser` is the program that parses
+/// untrusted documents.
 pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready, Vec<Problem>> {
     let mut problems = Vec::new();
     let listener = keep(&mut problems, listen("listen", config.listen).await);
@@ -56,8 +55,9 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
         return Err(problems);
     };
     let service = Service::new(config, store, hasher, parts);
-    upkeep::look_at_programs(&service).await;
-    match service.store.end_holds_except(service.owner).await {
+    service.upstreams.probe_local().await;
+    let billing = &service.billing;
+    match billing.store.end_holds_except(billing.owner).await {
         Ok(0) => {}
         Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),
         Err(error) => return Err(vec![Problem::new(chain(&error))]),
@@ -65,7 +65,7 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     Ok(Ready { service, listener, metrics })
 }
 
-/// What a parser may use: the more, the larger the documents are that may come.
+/// The limits of a parser, which grow with the largest document.
 pub fn parser_limits(config: &Config) -> Limits {
     let indexes = config.search.providers.iter().filter_map(|provider| match provider {
         SearchProvider::Index(index) => Some(index.max_file_bytes),
@@ -77,7 +77,6 @@ pub fn parser_limits(config: &Config) -> Limits {
     Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }
 }
 
-/// As many as are configured, or one for each core.
 fn parser_workers(config: &Config) -> usize {
     let configured = config.limits.parser_workers.and_then(|count| usize::try_from(count).ok());
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -88,7 +87,7 @@ fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T>
     result.map_err(|problem| problems.push(problem)).ok()
 }
 
-/// Where the machine chose the port, the address for clients has that one too.
+/// Puts a port that the machine chose into the public address.
 fn note_port(config: &mut Config, address: SocketAddr) {
     if config.public_url.port_u16() == Some(0)
         && let Ok(url) = format!("http://{address}").parse()
@@ -104,7 +103,7 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
     })
 }
 
-/// Where a configuration keeps its state, and how.
+/// The database of a configuration, and its options.
 pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
     let mut options =
         StoreOptions { idempotency_retention: config.idempotency, ..StoreOptions::default() };

@@ -1,16 +1,18 @@
-//! Traces for operators who have a collector: spans of requests and of upstreams, sent as OTLP over
-//! HTTP in its JSON form.
+//! Traces: spans of requests and of upstream calls, sent to a collector as OTLP/HTTP JSON.
 //!
-//! A span is a name, times and a handful of words; never a body, a key or an address. Spans wait in
-//! a bounded queue; when the collector is slow or away, they are dropped and counted, and requests
+//! A span has a name, times and a few attributes; never a body, a key or an address. Spans wait in a
+//! bounded queue; when the collector is slow or unavailable, they are dropped and counted. Requests
 //! never wait for them.
+//!
+//! Written by hand: the opentelemetry SDK and its OTLP exporter would bring protobuf types and a
+//! second HTTP client into the build, for two kinds of spans and one POST.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use serde_json::{Value, json};
@@ -21,67 +23,62 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::config;
 use crate::problem::Problem;
-use crate::provider::{Base, Client, open_client};
+use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
-/// The most spans that wait, and that are sent at once.
-const MAX_WAITING: usize = 4096;
+/// The length of the queue, and of one batch.
+const MAX_QUEUED: usize = 4096;
 const MAX_BATCH: usize = 512;
-/// How long spans are collected before they are sent.
-const COLLECT: Duration = Duration::from_secs(1);
+const BATCH_INTERVAL: Duration = Duration::from_secs(1);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Where a request stands in a trace.
+/// The identity of a span within its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SpanContext {
     trace: u128,
     span: u64,
     parent: Option<u64>,
 }
 
-/// What a span is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// A request to us.
+pub(crate) enum SpanKind {
     Server,
-    /// A request of ours to an upstream.
     Client,
 }
 
-/// Something that took time.
 #[derive(Debug)]
 pub(crate) struct Span {
-    pub(crate) place: Place,
-    pub(crate) side: Side,
+    pub(crate) context: SpanContext,
+    pub(crate) kind: SpanKind,
     pub(crate) name: &'static str,
     /// Microseconds since 1970.
     pub(crate) started: i64,
     pub(crate) ended: i64,
     pub(crate) failed: bool,
-    pub(crate) words: Vec<(&'static str, Value)>,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
 }
 
-/// Takes spans, and sends them off.
+/// Accepts spans and queues them for the exporter.
 pub(crate) struct Tracer {
     sample: f64,
     queue: mpsc::Sender<Span>,
     dropped: AtomicU64,
 }
 
-/// The end of the queue that sends.
+/// Sends the queued spans.
 pub(crate) struct Exporter {
     queue: mpsc::Receiver<Span>,
-    client: Client,
+    pool: UpstreamPool,
     address: Uri,
+    host: HeaderValue,
 }
 
-impl Place {
-    /// What an upstream is told.
+impl SpanContext {
+    /// The `traceparent` header for an upstream.
     pub(crate) fn header(self) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("00-{:032x}-{:016x}-01", self.trace, self.span)).ok()
     }
 
-    /// A place below this one.
     pub(crate) fn child(self) -> Self {
         Self { trace: self.trace, span: fastrand::u64(1..), parent: Some(self.span) }
     }
@@ -91,43 +88,45 @@ impl Tracer {
     /// A tracer, and the exporter that must run for it.
     pub(crate) fn new(configured: &config::Trace) -> Result<(Arc<Self>, Exporter), Problem> {
         let problem = |what: String| Problem::new(format!("`trace.otlp_endpoint` {what}"));
-        let address = Base::new(&configured.otlp_endpoint)
-            .and_then(|base| base.join("/v1/traces"))
+        let base = BaseUrl::new(&configured.otlp_endpoint);
+        let (address, host) = base
+            .and_then(|base| Some((base.join("/v1/traces")?, base.host()?)))
             .ok_or_else(|| problem("is not an address".to_owned()))?;
-        let client = open_client(&[], SEND_TIMEOUT).map_err(|error| problem(error.to_string()))?;
-        let (sender, queue) = mpsc::channel(MAX_WAITING);
+        let pool = UpstreamPool::open(&[], SEND_TIMEOUT);
+        let pool = pool.map_err(|error| problem(error.to_string()))?;
+        let (sender, queue) = mpsc::channel(MAX_QUEUED);
         let tracer = Self { sample: configured.sample, queue: sender, dropped: AtomicU64::new(0) };
-        Ok((Arc::new(tracer), Exporter { queue, client, address }))
+        Ok((Arc::new(tracer), Exporter { queue, pool, address, host }))
     }
 
-    /// Where a request stands, if it is traced: the caller decides, or else chance does.
-    pub(crate) fn begin(&self, headers: &HeaderMap) -> Option<Place> {
+    /// The span of a request, if it is traced: as the caller decided, else by sampling.
+    pub(crate) fn begin(&self, headers: &HeaderMap) -> Option<SpanContext> {
         let span = fastrand::u64(1..);
         if let Some((trace, parent, sampled)) = headers.get("traceparent").and_then(parent) {
-            return sampled.then_some(Place { trace, span, parent: Some(parent) });
+            return sampled.then_some(SpanContext { trace, span, parent: Some(parent) });
         }
-        (fastrand::f64() < self.sample).then(|| Place {
+        (fastrand::f64() < self.sample).then(|| SpanContext {
             trace: fastrand::u128(1..),
             span,
             parent: None,
         })
     }
 
-    /// Takes a span, unless too many wait.
+    /// Queues a span, or drops it if the queue is full.
     pub(crate) fn record(&self, span: Span) {
         if self.queue.try_send(span).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many spans were not taken.
+    /// The number of dropped spans.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
 
 impl Exporter {
-    /// Sends spans until the service stops, then what is left.
+    /// Sends spans until the service stops, then the rest.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let mut spans = Vec::new();
         loop {
@@ -148,7 +147,7 @@ impl Exporter {
             }
             tokio::select! {
                 () = stopping.cancelled() => {}
-                () = tokio::time::sleep(COLLECT) => {}
+                () = tokio::time::sleep(BATCH_INTERVAL) => {}
             }
         }
     }
@@ -159,10 +158,11 @@ impl Exporter {
         *request.uri_mut() = self.address.clone();
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
+        request.headers_mut().insert(HOST, self.host.clone());
         let sending = async {
-            let answer = self.client.request(request).await.map_err(drop)?;
+            let answer = self.pool.request(request).await.map_err(drop)?;
             let is_taken = answer.status().is_success();
-            // Read to its end, so that the connection can be used again.
+            // Read to the end, so that the connection can be reused.
             let _ = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
             if is_taken { Ok(()) } else { Err(()) }
         };
@@ -172,7 +172,7 @@ impl Exporter {
     }
 }
 
-/// Trace, parent and whether the caller traces, of a `traceparent`.
+/// Trace, parent and sampling flag of a `traceparent`.
 fn parent(value: &HeaderValue) -> Option<(u128, u64, bool)> {
     let text = value.to_str().ok()?;
     let mut parts = text.split('-');
@@ -200,18 +200,19 @@ fn document(spans: &[Span]) -> Value {
 }
 
 fn view(span: &Span) -> Value {
-    let place = span.place;
+    let context = span.context;
     let nanos = |micros: i64| (i128::from(micros) * 1000).to_string();
-    let words: Vec<Value> = span.words.iter().map(|(name, value)| attribute(name, value)).collect();
+    let attributes: Vec<Value> =
+        span.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
     json!({
-        "traceId": format!("{:032x}", place.trace),
-        "spanId": format!("{:016x}", place.span),
-        "parentSpanId": place.parent.map_or_else(String::new, |parent| format!("{parent:016x}")),
+        "traceId": format!("{:032x}", context.trace),
+        "spanId": format!("{:016x}", context.span),
+        "parentSpanId": context.parent.map_or_else(String::new, |parent| format!("{parent:016x}")),
         "name": span.name,
-        "kind": match span.side { Side::Server => 2, Side::Client => 3 },
+        "kind": match span.kind { SpanKind::Server => 2, SpanKind::Client => 3 },
         "startTimeUnixNano": nanos(span.started),
         "endTimeUnixNano": nanos(span.ended),
-        "attributes": words,
+        "attributes": attributes,
         "status": if span.failed { json!({"code": 2}) } else { json!({}) },
     })
 }
@@ -225,7 +226,7 @@ fn attribute(name: &str, value: &Value) -> Value {
     json!({"key": name, "value": value})
 }
 
-/// Now, as spans count it.
+/// The current time in microseconds since 1970.
 pub(crate) fn now() -> i64 {
     clock::now().micros()
 }
@@ -244,9 +245,9 @@ mod tests {
         let (trace, span, sampled) = header(text).unwrap();
         assert_eq!(trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
         assert_eq!((span, sampled), (0xb7ad_6b71_6920_3331, true));
-        let place = Place { trace, span, parent: None };
-        assert_eq!(place.header().unwrap(), text);
-        assert_eq!(place.child().parent, Some(span));
+        let context = SpanContext { trace, span, parent: None };
+        assert_eq!(context.header().unwrap(), text);
+        assert_eq!(context.child().parent, Some(span));
     }
 
     #[test]
@@ -266,13 +267,13 @@ mod tests {
     #[test]
     fn a_span_is_written_as_the_protocol_has_it() {
         let span = Span {
-            place: Place { trace: 10, span: 11, parent: Some(12) },
-            side: Side::Client,
+            context: SpanContext { trace: 10, span: 11, parent: Some(12) },
+            kind: SpanKind::Client,
             name: "upstream",
             started: 1,
             ended: 2,
             failed: true,
-            words: vec![("a", json!("b")), ("n", json!(7)), ("t", json!(true))],
+            attributes: vec![("a", json!("b")), ("n", json!(7)), ("t", json!(true))],
         };
         let written = &document(&[span])["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
         assert_eq!(

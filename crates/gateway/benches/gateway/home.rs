@@ -13,7 +13,7 @@ use crate::upstream::Behaviour;
 /// What the provider is called.
 const PROVIDER: &str = "mock";
 
-/// With a file of its own.
+/// With a separate file.
 pub(crate) async fn sqlite(upstream: SocketAddr) -> Home {
     Home::sqlite(&providers(upstream)).await
 }

@@ -41,7 +41,7 @@ pub(crate) async fn streams(target: &Target, count: usize) -> Vec<Connection> {
 }
 
 impl Inbox {
-    /// The beginning of the next answer, until a text stands in its body.
+    /// The beginning of the next answer, until its body contains a text.
     async fn beginning(&mut self, stream: &mut TcpStream, text: &[u8]) -> io::Result<()> {
         loop {
             let body = head_end(&self.bytes).map_or(&[][..], |head| &self.bytes[head..]);

@@ -16,7 +16,7 @@ use crate::turns::{Contender, Round, Turns, median, ratios};
 use crate::upstream::{self, Behaviour, CHUNKS};
 use crate::{chat, home, idle, many};
 
-/// How many members ask, each with a key of its own.
+/// The number of members, each with a separate key.
 const MEMBERS: usize = 64;
 /// How many connections ask when the cost of a request is measured.
 const CONNECTIONS: usize = 32;

@@ -1,7 +1,6 @@
-//! The upstream that everything is asked for in the end: as little work as can be, so that what is
-//! measured is what stands before it.
+//! The upstream of all measurements: it does as little work as possible.
 //!
-//! What it does is in the model's name: see [`Behaviour`].
+//! The model name selects its [`Behaviour`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,8 +23,7 @@ pub(crate) const DELAY: Duration = Duration::from_millis(50);
 pub(crate) enum Behaviour {
     /// About a kilobyte of JSON, at once.
     Small,
-    /// A stream of [`CHUNKS`] pieces, as fast as they are taken: whoever is slow finds several at
-    /// once.
+    /// A stream of [`CHUNKS`] pieces, as fast as they are read: a slow reader finds several at once.
     Stream,
     /// The same with a rest after each piece: everyone finds them one by one, as those of a model.
     Paced,

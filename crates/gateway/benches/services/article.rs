@@ -149,7 +149,7 @@ impl Writer {
         self.text.push_str("</ol>\n");
     }
 
-    /// All that stands behind the article.
+    /// Everything after the article.
     fn behind(&mut self) -> String {
         let mut comments = String::new();
         for number in 0..COMMENTS {

@@ -140,7 +140,7 @@ impl Corpus {
             known.insert(words.join(" "));
         }
         let mut questions: Vec<String> = known.into_iter().collect();
-        // A set has no order of its own.
+        // A set has no order.
         questions.sort_unstable();
         random.shuffle(&mut questions);
         questions

@@ -1,7 +1,7 @@
 //! How fast the services are that the member service has besides models: searches in an index, pages,
 //! files that were made, research, and all of it as tools.
 //!
-//! The service is the real program with a configuration of its own, keys, limits and a durable
+//! The service is the real program with a new configuration, keys, limits and a durable
 //! ledger; its requests are not logged. Contenders of a row take turns, round by round, and every
 //! answer is checked. A figure is the median over the rounds, with the lowest and the highest.
 //! `--quick` measures less, for a first look; a word measures only the rows whose name holds it.

@@ -1,4 +1,4 @@
-//! The service under test: the real program with a configuration of its own, in a process of its own.
+//! The service under test: the real program with a new configuration, in a separate process.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -32,7 +32,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// With state in a file of its own. The rest of the configuration is given.
+    /// With state in a new file, and the rest of the configuration as given.
     pub(crate) async fn sqlite(rest: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("gateway.sqlite3");

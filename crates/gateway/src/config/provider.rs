@@ -431,7 +431,7 @@ fn kind(map: &mut Mapping<'_, '_, '_>) -> Option<Spoken> {
 
 /// Whether the program was built with what a kind needs.
 fn is_in_build(kind: Spoken) -> bool {
-    kind != Spoken::Models(Kind::Local) || crate::provider::HAS_LOCAL
+    kind != Spoken::Models(Kind::Local) || cfg!(feature = "local-model")
 }
 
 /// What an upstream knows us by.

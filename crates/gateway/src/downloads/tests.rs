@@ -118,7 +118,7 @@ fn a_version_grows_and_is_never_changed() {
 }
 
 #[test]
-fn what_fails_publishes_nothing() {
+fn failed_publication_changes_nothing() {
     let ground = Ground::new();
     let one = ground.file("one", "1");
     publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();
@@ -142,7 +142,7 @@ fn what_fails_publishes_nothing() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_not_signed_again() {
+fn foreign_manifest_is_not_signed_again() {
     let ground = Ground::new();
     let one = ground.file("one", "1");
     publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap();

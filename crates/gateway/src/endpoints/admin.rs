@@ -1,19 +1,20 @@
-//! The admin API: what operators do to members, keys and money, with a credential of their own.
+//! The admin API: operations on members, keys and money.
 //!
-//! **Boundary:** every handler takes an [`Admin`], which exists only for whoever sent the token of
-//! the configuration. A member's key is never enough, and the token is worth nothing elsewhere.
+//! **Boundary:** every handler takes an [`Admin`], which exists only for a request with the admin
+//! token of the configuration. A member's key is rejected here, and the token everywhere else.
 
 mod books;
 mod keys;
 mod members;
 mod upstreams;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::response::{IntoResponse, Response};
-use gateway_store::Actor;
+use gateway_store::{Actor, Store};
 use http::request::Parts;
 use http::{Request, StatusCode};
 use ledger::Refusal;
@@ -24,24 +25,23 @@ use wire::admin::{MAX_NAME_CHARS, Page};
 use wire::error::Code;
 
 use super::body;
-use super::operations::json;
+use super::json::json;
+use super::state::AppState;
+use crate::billing::Billing;
+use crate::config::Config;
 use crate::failure::ApiError;
-use crate::identity::bearer;
-use crate::openapi::{Routes, admin as table};
+use crate::identity::{Identities, bearer};
+use crate::openapi::Routes;
+use crate::openapi::admin::{self as table, DEFAULT_LIMIT, MAX_LIMIT};
 use crate::operator::{Error, Operator};
+use crate::request_info::RequestInfo;
 use crate::request_log;
-use crate::server::Arrival;
-use crate::service::Service;
 
-/// How many of a list are given, unless told.
-pub(crate) const DEFAULT_LIMIT: u32 = 50;
-/// The most of a list that are given at once.
-pub(crate) const MAX_LIMIT: u32 = 200;
-/// The most of a message about a body, in characters: it may quote the body.
+/// The longest error about a body, which it may quote.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Adds its paths.
-pub(super) fn add(routes: Routes) -> Routes {
+pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
     routes
         .on(&table::LIST_MEMBERS, members::list)
         .on(&table::CREATE_MEMBER, members::create)
@@ -63,27 +63,31 @@ pub(super) fn add(routes: Routes) -> Routes {
         .on(&table::LIST_OFFERED, upstreams::models)
 }
 
-/// Someone who may change everything.
+/// An authenticated operator, with the parts that its handlers need.
 pub(super) struct Admin {
-    /// As the audit log knows them.
-    pub(super) by: Actor,
+    config: Arc<Config>,
+    billing: Arc<Billing>,
+    identities: Arc<Identities>,
+    /// The actor in the audit log.
+    by: Actor,
 }
 
 impl Admin {
-    /// The one who acts.
-    fn operator<'a>(&'a self, service: &'a Service) -> Operator<'a> {
-        Operator { store: &service.store, by: &self.by }
+    fn operator(&self) -> Operator<'_> {
+        Operator { store: self.store(), by: &self.by }
+    }
+
+    fn store(&self) -> &Store {
+        &self.billing.store
     }
 }
 
-impl FromRequestParts<Arc<Service>> for Admin {
+impl FromRequestParts<AppState> for Admin {
     type Rejection = ApiError;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        service: &Arc<Service>,
-    ) -> Result<Self, ApiError> {
-        let Some(token) = &service.config.admin_token else {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let config = Arc::<Config>::from_ref(state);
+        let Some(token) = &config.admin_token else {
             return Err(ApiError::new(Code::NotFound, "there is no such path; see /docs"));
         };
         if !bearer(&parts.headers).is_some_and(|offered| is_same(token.reveal(), offered)) {
@@ -91,11 +95,16 @@ impl FromRequestParts<Arc<Service>> for Admin {
             return Err(ApiError::new(Code::InvalidKey, message));
         }
         request_log::note_operator();
-        let arrival = parts.extensions.get::<Arrival>();
-        let peer = arrival.map(|arrival| arrival.peer.ip());
+        let info = parts.extensions.get::<RequestInfo>();
+        let peer = info.map(|info| info.peer.ip());
         let name = peer.map_or("admin-api".to_owned(), |peer| format!("admin-api:{peer}"));
-        let request = arrival.map(|arrival| arrival.id.to_string());
-        Ok(Self { by: Actor { name, request } })
+        let request = info.map(|info| info.id.to_string());
+        Ok(Self {
+            billing: Arc::from_ref(state),
+            identities: Arc::from_ref(state),
+            config,
+            by: Actor { name, request },
+        })
     }
 }
 
@@ -106,18 +115,15 @@ fn is_same(token: &str, offered: &str) -> bool {
     hmac::verify(&key, offered.as_bytes(), tag.as_ref()).is_ok()
 }
 
-/// Reads a body that must have exactly this shape.
-async fn strict<T: DeserializeOwned>(
-    service: &Service,
-    request: Request<Body>,
-) -> Result<T, ApiError> {
+/// Reads and parses a body; unknown fields are errors.
+async fn strict<T: DeserializeOwned>(admin: &Admin, request: Request<Body>) -> Result<T, ApiError> {
     let (head, body) = request.into_parts();
-    parse(&body::read(service, &head.headers, body).await?)
+    parse(&body::read(&admin.config.limits, &head.headers, body).await?)
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
-        // Serde would take a list for a struct as well.
+        // Serde would accept a list for a struct.
         serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
         return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
     }
@@ -129,7 +135,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
             return no_json(&error);
         }
         let text = error.to_string();
-        // What is missing or not known is named by the message itself.
+        // The message itself names a missing or unknown field.
         let named = text.split('`').nth(1).filter(|_| text.contains(" field `"));
         let name = named.map_or(path, str::to_owned);
         let message: String = format!("`{name}`: {text}").chars().take(MAX_MESSAGE_CHARS).collect();
@@ -144,46 +150,46 @@ fn no_json(error: &serde_json::Error) -> ApiError {
     ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
 }
 
-/// A number in a range.
 fn check_range<T: PartialOrd + std::fmt::Display>(
     field: &'static str,
     value: &T,
-    (min, max): (T, T),
+    range: RangeInclusive<T>,
 ) -> Result<(), ApiError> {
-    if *value >= min && *value <= max {
+    if range.contains(value) {
         return Ok(());
     }
-    let message = format!("`{field}` must be a whole number from {min} to {max}");
+    let message =
+        format!("`{field}` must be a whole number from {} to {}", range.start(), range.end());
     Err(ApiError::of_param(Code::InvalidRequest, field, message))
 }
 
-/// Which part of a list is asked for.
-struct Asked {
+/// The requested page of a list.
+struct PageQuery {
     limit: u32,
     cursor: Option<String>,
 }
 
-impl Asked {
-    /// Reads a query of `limit` and the cursor of this name; nothing else may stand in it.
+impl PageQuery {
+    /// Parses a query of `limit` and a cursor; other parameters are errors.
     fn read(query: Option<&str>, cursor_name: &'static str) -> Result<Self, ApiError> {
-        let mut asked = Self { limit: DEFAULT_LIMIT, cursor: None };
+        let mut page = Self { limit: DEFAULT_LIMIT, cursor: None };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             if name == "limit" {
                 let limit = value.parse().unwrap_or_default();
-                check_range("limit", &limit, (1, MAX_LIMIT))?;
-                asked.limit = limit;
+                check_range("limit", &limit, 1..=MAX_LIMIT)?;
+                page.limit = limit;
             } else if name == cursor_name {
-                asked.cursor = Some(value.into_owned());
+                page.cursor = Some(value.into_owned());
             } else {
                 let name: String = name.chars().take(MAX_NAME_CHARS).collect();
                 let message = format!("there is no parameter `{name}`; see /docs");
                 return Err(ApiError::of_param(Code::InvalidRequest, name, message));
             }
         }
-        Ok(asked)
+        Ok(page)
     }
 
-    /// The cursor as a number above zero.
+    /// The cursor as a positive number.
     fn number(&self, name: &'static str) -> Result<Option<i64>, ApiError> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let number = text.parse().ok().filter(|&number: &i64| number > 0);
@@ -194,12 +200,12 @@ impl Asked {
         number.map(Some).ok_or_else(wrong)
     }
 
-    /// One more than is asked for, which tells whether there is more.
+    /// The number of rows to read: one more shows whether there is another page.
     fn one_more(&self) -> u32 {
         self.limit + 1
     }
 
-    /// What was found, of which there may be one too many.
+    /// The page of the rows, of which there may be one too many.
     fn page<T>(&self, mut data: Vec<T>) -> Page<T> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let has_more = data.len() > limit;
@@ -208,14 +214,13 @@ impl Asked {
     }
 }
 
-/// An answer in JSON to something that was made.
 fn created<T: Serialize>(value: &T) -> Response {
     let mut response = json(value);
     *response.status_mut() = StatusCode::CREATED;
     response
 }
 
-/// What an operator is told: unlike members, what is not there.
+/// Unlike members, operators learn what does not exist.
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let message = error.to_string();
@@ -239,12 +244,11 @@ impl From<Error> for ApiError {
     }
 }
 
-/// A path of the admin API that has nothing.
 fn missing(what: &str) -> ApiError {
     ApiError::new(Code::NotFound, format!("there is no such {what}"))
 }
 
-/// An answer that only its asker may keep.
+/// A response that must not be cached.
 fn secret(mut response: Response) -> Response {
     let never = http::HeaderValue::from_static("no-store");
     response.headers_mut().insert(http::header::CACHE_CONTROL, never);
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn value_that_is_not_an_object_is_refused() {
         assert_eq!(refused::<NewMember>(r#"["ada"]"#).0, Code::InvalidRequest);
         assert_eq!(refused::<Rotation>("[]").0, Code::InvalidRequest);
         assert_eq!(refused::<NewMember>("[").0, Code::InvalidJson);
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_list_is_bounded() {
-        let limit = |query| Asked::read(Some(query), "after").map(|asked| asked.limit);
+        let limit = |query| PageQuery::read(Some(query), "after").map(|page| page.limit);
         assert_eq!(limit("").unwrap(), DEFAULT_LIMIT);
         assert_eq!(limit("limit=200").unwrap(), MAX_LIMIT);
         for wrong in ["limit=0", "limit=201", "limit=", "limit=x", "limit=-1", "before=1", "x"] {

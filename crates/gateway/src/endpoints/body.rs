@@ -1,4 +1,4 @@
-//! Bodies of requests: how much of them is read, and how long.
+//! Bodies of requests: limits of size and time, and parsing.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -16,39 +16,35 @@ use wire::error::Code;
 
 use ledger::IdempotencyKey;
 
-use crate::envelope::check_values;
+use crate::config::Limits;
 use crate::failure::ApiError;
-use crate::service::Service;
-use crate::within::within;
+use crate::raw_object::check_values;
 
-/// How much of a body that nobody wants is taken, and for how long.
+/// Limits on reading the body of a rejected request.
 const MAX_DISCARDED: usize = 64 * 1024 * 1024;
 const DISCARD_TIME: Duration = Duration::from_secs(10);
-/// By what a client repeats a request.
 pub(super) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// How much of the name of a field is told.
+/// The most characters of a field name in an error.
 const MAX_NAME_CHARS: usize = 64;
-/// The longest idempotency key.
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
 /// Reads a whole body.
-pub(crate) async fn read(
-    service: &Service,
+pub(super) async fn read(
+    limits: &Limits,
     headers: &HeaderMap,
     mut body: Body,
 ) -> Result<Bytes, ApiError> {
-    let limits = &service.config.limits;
     let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
     let encoding = headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
     if encoding.is_some_and(|encoding| encoding != b"identity") {
         let message = "compressed bodies are not read; send it without Content-Encoding";
         return Err(ApiError::new(Code::InvalidRequest, message));
     }
-    if announced(headers).is_some_and(|length| length > max) {
+    if announced_length(headers).is_some_and(|length| length > max) {
         discard(headers, body);
         return Err(too_large(max));
     }
-    let result = within(limits.body_timeout, collect(&mut body, max)).await;
+    let result = timeout(limits.body_timeout, collect(&mut body, max)).await;
     if matches!(&result, Ok(Err(error)) if error.code() == Code::BodyTooLarge) {
         discard(headers, body);
     }
@@ -58,20 +54,20 @@ pub(crate) async fn read(
     })?
 }
 
-/// How long a body is, as its client says.
-pub(super) fn announced(headers: &HeaderMap) -> Option<usize> {
+/// The `Content-Length`.
+pub(super) fn announced_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Takes what a client goes on to send of a body that nobody wants, within limits: most clients
-/// read no answer before they have sent everything.
-pub(crate) fn discard(headers: &HeaderMap, body: Body) {
-    // Who asks before sending it is answered before sending it.
+/// Reads and discards the rest of a rejected body, within limits: most clients read no response
+/// before they have sent everything.
+pub(super) fn discard(headers: &HeaderMap, body: Body) {
+    // The client waits for our response before it sends the body.
     if headers.contains_key(EXPECT) || body.is_end_stream() {
         return;
     }
     let rest = Limited::new(body, MAX_DISCARDED);
-    // Nothing waits for it: not the answer, and not the end of the service.
+    // Not tracked: neither the response nor the drain waits for it.
     tokio::spawn(timeout(DISCARD_TIME, async move {
         let mut rest = pin!(rest);
         while let Some(Ok(_)) = rest.frame().await {}
@@ -104,8 +100,7 @@ fn too_large(max: usize) -> ApiError {
     ApiError::new(Code::BodyTooLarge, format!("the body is larger than {max} bytes"))
 }
 
-/// Reads a body that must have exactly one shape; `wrong` says what is wrong with another one, by
-/// where that stands and what the reader says.
+/// Parses a body into a type. `wrong` makes an error of a path in the body and the message of serde.
 pub(super) fn parse<T: DeserializeOwned>(
     body: &[u8],
     wrong: impl Fn(&str, &str) -> ApiError,
@@ -114,7 +109,7 @@ pub(super) fn parse<T: DeserializeOwned>(
         ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
     };
     if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
-        // Serde would take a list for a struct as well.
+        // Serde would accept a list for a struct.
         serde_json::from_slice::<IgnoredAny>(body).map_err(|error| no_json(&error))?;
         return Err(ApiError::new(Code::InvalidRequest, "the body must be a JSON object"));
     }
@@ -129,16 +124,16 @@ pub(super) fn parse<T: DeserializeOwned>(
     Ok(request)
 }
 
-/// What is wrong where the reader says that a field is unknown.
-pub(super) fn unknown(said: &str, known: &[&str]) -> Option<ApiError> {
-    said.strip_prefix("unknown field")?;
-    let named = said.split('`').nth(1).unwrap_or_default();
+/// The error for an unknown field, if the message of serde reports one.
+pub(super) fn unknown(message: &str, known: &[&str]) -> Option<ApiError> {
+    message.strip_prefix("unknown field")?;
+    let named = message.split('`').nth(1).unwrap_or_default();
     let short: String = named.chars().take(MAX_NAME_CHARS).collect();
     let message = format!("`{short}` is not known here; {}", meant(named, known));
     Some(ApiError::of_param(Code::InvalidRequest, short, message))
 }
 
-/// Which field was probably meant, or which there are.
+/// A suggestion for an unknown field, or the list of known ones.
 pub(super) fn meant(named: &str, known: &[&str]) -> String {
     match settings::nearest(named, known.iter().copied()) {
         Some((_, meant)) => format!("did you mean `{meant}`?"),
@@ -146,10 +141,10 @@ pub(super) fn meant(named: &str, known: &[&str]) -> String {
     }
 }
 
-/// The client's word for this request, with the digest of what it asks.
-pub(crate) fn idempotency(
+/// The idempotency key of a request, with the digest of its content.
+pub(super) fn idempotency(
     headers: &HeaderMap,
-    path: &str,
+    purpose: &str,
     body: &[u8],
 ) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(value) = headers.get(&IDEMPOTENCY_KEY) else { return Ok(None) };
@@ -164,7 +159,7 @@ pub(crate) fn idempotency(
         return Err(ApiError::of_param(Code::InvalidRequest, "Idempotency-Key", message));
     };
     let mut digest = Sha256::new();
-    digest.update(path.as_bytes());
+    digest.update(purpose.as_bytes());
     digest.update([0]);
     digest.update(body);
     Ok(Some(IdempotencyKey { key: word.to_owned(), body_sha256: digest.finalize().into() }))

@@ -1,4 +1,4 @@
-//! `GET /v1/capabilities`: what can be done with this key at this moment.
+//! `GET /v1/capabilities`: what a key can do now.
 
 use std::sync::Arc;
 
@@ -8,23 +8,29 @@ use axum::response::Response;
 use http::HeaderMap;
 use wire::capability::CapabilityList;
 
-use super::operations::json;
-use super::own;
-use crate::capability;
+use super::fixed_price::FixedPrice;
+use super::json::json;
+use crate::billing::Billing;
+use crate::capability::Capabilities;
 use crate::config::Operation;
 use crate::failure::ApiError;
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::identity::Identities;
+use crate::request_info::RequestInfo;
+use crate::upstreams::Upstreams;
+use crate::web_services::WebServices;
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(identities): State<Arc<Identities>>,
+    State(billing): State<Arc<Billing>>,
+    State(upstreams): State<Arc<Upstreams>>,
+    State(web): State<Arc<WebServices>>,
+    Extension(info): Extension<RequestInfo>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(&headers).await?;
+    let caller = identities.caller(&headers).await?;
     let work = async {
-        let data = capability::list(&service, &caller);
+        let data = Capabilities { upstreams: &upstreams, web: &web, caller: &caller }.list();
         Ok(json(&CapabilityList { object: "list".to_owned(), data }))
     };
-    own::answer(&service, &arrival, &caller, Operation::Capabilities, work).await
+    FixedPrice::new(&billing, &info, &caller, Operation::Capabilities).answer(work).await
 }

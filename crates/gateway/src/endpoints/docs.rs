@@ -1,4 +1,4 @@
-//! `GET /openapi.json` and `GET /docs`: what the service offers, made from its own table.
+//! `GET /openapi.json` and `GET /docs`: the description of the service, generated from its table.
 
 mod page;
 
@@ -12,18 +12,18 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTE
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::check_host;
+use super::state::AppState;
 use crate::config::Config;
 use crate::failure::ApiError;
 use crate::openapi::{self, Offer, Operation, Routes, operator};
-use crate::service::Service;
 
-/// The page may use its own style, and nothing else.
+/// The page may use only its inline style.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Adds both to all other routes; they describe themselves too.
-pub(super) fn describe(routes: Routes, config: &Config) -> Routes {
+/// Adds both to all other routes; they also describe themselves.
+pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
     let mut operations: Vec<&Operation> = routes.operations().to_vec();
     operations.extend([&operator::DOCUMENT, &operator::PAGE]);
     let server = config.public_url.to_string();
@@ -32,8 +32,8 @@ pub(super) fn describe(routes: Routes, config: &Config) -> Routes {
     let page = Bytes::from(page::render(&document));
     let document = Bytes::from(document.to_string());
     let to = |media_type: &'static str, body: Bytes| {
-        move |State(service): State<Arc<Service>>, headers: HeaderMap| async move {
-            check_host(&service, &headers)?;
+        move |State(config): State<Arc<Config>>, headers: HeaderMap| async move {
+            check_host(&config, &headers)?;
             Ok::<_, ApiError>(answer(media_type, body))
         }
     };

@@ -11,27 +11,28 @@ use wire::download::{Manifest, is_name};
 use wire::error::Code;
 
 use super::files::{self, File};
-use super::operations::json;
+use super::json::json;
+use super::state::AppState;
+use crate::config::Config;
 use crate::downloads::{MANIFEST, MAX_MANIFEST_BYTES, MEDIA_TYPE, OF_VERSION};
 use crate::failure::ApiError;
-use crate::media::Keep;
+use crate::media::ArtifactStore;
 use crate::openapi::{Routes, downloads};
-use crate::service::Service;
 
-/// What stands under a version never changes.
+/// The files of a version never change.
 const CACHING: &str = "public, max-age=31536000, immutable";
 
-/// Adds the paths where there are downloads.
-pub(super) fn add(routes: Routes, service: &Service) -> Routes {
-    if service.config.downloads.is_none() {
+/// Adds the paths, if downloads are configured.
+pub(super) fn add(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
+    if config.downloads.is_none() {
         return routes;
     }
     routes.on(&downloads::MANIFEST, manifest).on(&downloads::FILE, file)
 }
 
-async fn manifest(State(service): State<Arc<Service>>) -> Result<Response, ApiError> {
-    let mut manifest = read(&service, MANIFEST).await?;
-    let base = service.config.public_url.to_string();
+async fn manifest(State(config): State<Arc<Config>>) -> Result<Response, ApiError> {
+    let mut manifest = read(&config, MANIFEST).await?;
+    let base = config.public_url.to_string();
     let base = base.trim_end_matches('/');
     for file in &mut manifest.files {
         file.url = format!("{base}/v1/downloads/{}/{}", manifest.version, file.name);
@@ -42,7 +43,7 @@ async fn manifest(State(service): State<Arc<Service>>) -> Result<Response, ApiEr
 }
 
 async fn file(
-    State(service): State<Arc<Service>>,
+    State(config): State<Arc<Config>>,
     parts: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
     method: Method,
     headers: HeaderMap,
@@ -51,13 +52,13 @@ async fn file(
     if !is_name(&version) || !is_name(&name) {
         return Err(missing());
     }
-    let keep = keep(&service)?;
+    let store = store(&config)?;
     let object = format!("{version}/{name}");
-    let manifest = read(&service, &format!("{version}/{OF_VERSION}")).await?;
+    let manifest = read(&config, &format!("{version}/{OF_VERSION}")).await?;
     let listed = manifest.files.iter().find(|file| file.name == name);
     let listed = listed.ok_or_else(missing)?;
     let file = File {
-        keep: &keep,
+        store: &store,
         object: &object,
         bytes: listed.bytes,
         sha256: digest(&listed.sha256).ok_or_else(missing)?,
@@ -67,30 +68,30 @@ async fn file(
     files::answer(&file, &method, &headers).await
 }
 
-fn keep(service: &Service) -> Result<Keep, ApiError> {
-    let downloads = service.config.downloads.as_ref().ok_or_else(missing)?;
-    Keep::folder(&downloads.folder).map_err(|error| {
+fn store(config: &Config) -> Result<ArtifactStore, ApiError> {
+    let downloads = config.downloads.as_ref().ok_or_else(missing)?;
+    ArtifactStore::folder(&downloads.folder).map_err(|error| {
         tracing::error!(%error, "downloads cannot be read");
         ApiError::internal()
     })
 }
 
-/// What was published, last or of one version.
-async fn read(service: &Service, object: &str) -> Result<Manifest, ApiError> {
-    let away = |error: &dyn std::fmt::Display| {
+/// The manifest of the last or of one version.
+async fn read(config: &Config, object: &str) -> Result<Manifest, ApiError> {
+    let unreadable = |error: &dyn std::fmt::Display| {
         tracing::error!(%error, "the manifest of downloads cannot be read");
         ApiError::new(Code::Unavailable, "the manifest cannot be read at the moment")
     };
-    let pieces = keep(service)?.read(object, None).await.map_err(|error| away(&error))?;
-    let mut pieces = pieces.ok_or_else(missing)?.into_pieces();
+    let content = store(config)?.read(object, None).await.map_err(|error| unreadable(&error))?;
+    let mut chunks = content.ok_or_else(missing)?.chunks;
     let mut text = Vec::new();
-    while let Some(piece) = pieces.try_next().await.map_err(|error| away(&error))? {
-        text.extend_from_slice(&piece);
+    while let Some(chunk) = chunks.try_next().await.map_err(|error| unreadable(&error))? {
+        text.extend_from_slice(&chunk);
         if text.len() as u64 > MAX_MANIFEST_BYTES {
-            return Err(away(&"it is too long"));
+            return Err(unreadable(&"it is too long"));
         }
     }
-    serde_json::from_slice(&text).map_err(|error| away(&error))
+    serde_json::from_slice(&text).map_err(|error| unreadable(&error))
 }
 
 fn digest(text: &str) -> Option<[u8; 32]> {

@@ -1,4 +1,4 @@
-//! Files in answers: whole, one part of them, or not again. They are passed on piece by piece.
+//! Files in responses: whole, in part, or not modified.
 
 use std::ops::Range;
 
@@ -15,79 +15,70 @@ use wire::error::Code;
 
 use crate::failure::ApiError;
 use crate::identity::hex;
-use crate::media::Keep;
+use crate::media::ArtifactStore;
 
-/// A file that is asked for.
 pub(super) struct File<'a> {
-    pub(super) keep: &'a Keep,
-    /// The object that holds it.
+    pub(super) store: &'a ArtifactStore,
+    /// The name of its object.
     pub(super) object: &'a str,
     pub(super) bytes: u64,
     pub(super) sha256: [u8; 32],
     pub(super) media_type: &'a str,
-    /// Who may keep it, and how long.
+    /// The `Cache-Control` header.
     pub(super) caching: &'static str,
 }
 
-/// What of a file is wanted.
+/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum Requested {
     Whole,
     Part(Range<u64>),
-    /// The client has it already.
-    Nothing,
-    /// There is no such part.
-    Beyond,
+    /// The client has the current version.
+    NotModified,
+    /// The range is not within the file.
+    Unsatisfiable,
 }
 
-/// Answers with what is wanted of a file.
+/// The response to a request for a file.
 pub(super) async fn answer(
     file: &File<'_>,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     let etag = format!("\"{}\"", hex(&file.sha256));
-    let (status, range) = match wanted(headers, &etag, file.bytes) {
-        Wanted::Whole => (StatusCode::OK, None),
-        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, Some(range)),
-        Wanted::Nothing => {
+    let (status, range) = match requested(headers, &etag, file.bytes) {
+        Requested::Whole => (StatusCode::OK, None),
+        Requested::Part(range) => (StatusCode::PARTIAL_CONTENT, Some(range)),
+        Requested::NotModified => {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             write(response.headers_mut(), &[(ETAG, &etag), (CACHE_CONTROL, file.caching)]);
             return Ok(response);
         }
-        Wanted::Beyond => return Ok(beyond(file.bytes)),
+        Requested::Unsatisfiable => return Ok(unsatisfiable(file.bytes)),
     };
     let length = range.as_ref().map_or(file.bytes, |range| range.end - range.start);
-    let mut part = None;
     let body = if method == Method::HEAD {
         Body::empty()
     } else {
-        match file.keep.read(file.object, range.clone()).await {
-            Ok(Some(content)) => {
-                part = content.file().cloned();
-                if part.as_ref().is_some_and(|part| part.length() != length) {
-                    tracing::error!(object = file.object, "a file is shorter than it was");
-                    return Err(away());
-                }
-                Body::from_stream(content.into_pieces())
+        match file.store.read(file.object, range.clone()).await {
+            Ok(Some(content)) if content.length == length => Body::from_stream(content.chunks),
+            Ok(Some(_)) => {
+                tracing::error!(object = file.object, "a file is shorter than it was");
+                return Err(unavailable());
             }
             Ok(None) => {
                 tracing::error!(object = file.object, "a file is missing");
-                return Err(away());
+                return Err(unavailable());
             }
             Err(error) => {
                 tracing::error!(%error, "a file cannot be read");
-                return Err(away());
+                return Err(unavailable());
             }
         }
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    // The edge may send the file instead of the body, which says the same.
-    if let Some(part) = part {
-        response.extensions_mut().insert(part);
-    }
     let headers = response.headers_mut();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     write(headers, &[(ETAG, &etag), (CACHE_CONTROL, file.caching), (ACCEPT_RANGES, "bytes")]);
@@ -99,7 +90,7 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-/// What the content is, and the digest of all of it.
+/// Writes the type and the digest of the whole content.
 pub(super) fn write_content(headers: &mut HeaderMap, media_type: &str, sha256: &[u8; 32]) {
     let digest = STANDARD.encode(sha256);
     write(
@@ -121,59 +112,59 @@ fn write(headers: &mut HeaderMap, pairs: &[(HeaderName, &str)]) {
     }
 }
 
-fn beyond(bytes: u64) -> Response {
+fn unsatisfiable(bytes: u64) -> Response {
     let message = format!("the file has {bytes} bytes");
     let mut response = ApiError::new(Code::RangeNotSatisfiable, message).into_response();
     write(response.headers_mut(), &[(CONTENT_RANGE, &format!("bytes */{bytes}"))]);
     response
 }
 
-fn away() -> ApiError {
+fn unavailable() -> ApiError {
     ApiError::new(Code::Unavailable, "the file cannot be read at the moment")
 }
 
-/// What a request wants of a file with this tag and length.
-fn wanted(headers: &HeaderMap, etag: &str, bytes: u64) -> Wanted {
+/// The requested part of a file with this tag and length.
+fn requested(headers: &HeaderMap, etag: &str, bytes: u64) -> Requested {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if text(IF_NONE_MATCH).is_some_and(|tags| names(tags, etag)) {
-        return Wanted::Nothing;
+        return Requested::NotModified;
     }
-    // A part of something else would be worth nothing; dates are not known here.
+    // A part of another version would be useless; dates are not supported.
     let is_other = |tag: &HeaderValue| tag.as_bytes().trim_ascii() != etag.as_bytes();
     if headers.get(IF_RANGE).is_some_and(is_other) {
-        return Wanted::Whole;
+        return Requested::Whole;
     }
     let Some(asked) = text(RANGE).and_then(|range| range.trim().strip_prefix("bytes=")) else {
-        return Wanted::Whole;
+        return Requested::Whole;
     };
     part(asked.trim(), bytes)
 }
 
-/// Whether a list of tags has this one, or is for any.
+/// Whether a list of tags contains this one or `*`.
 fn names(tags: &str, etag: &str) -> bool {
     let is_it = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
     tags.split(',').any(|tag| is_it(tag.trim()))
 }
 
-/// A single range. Several at once, and what is no range, are answered with the whole file.
-fn part(asked: &str, bytes: u64) -> Wanted {
+/// A single range. Several ranges, or an invalid one, select the whole file.
+fn part(asked: &str, bytes: u64) -> Requested {
     let number = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // What is longer than any number is beyond any file.
+        // A number that overflows is beyond any file.
         is_number.then(|| text.parse().unwrap_or(u64::MAX))
     };
-    let Some((first, last)) = asked.split_once('-') else { return Wanted::Whole };
+    let Some((first, last)) = asked.split_once('-') else { return Requested::Whole };
     match (number(first), number(last), first.is_empty(), last.is_empty()) {
-        (None, Some(0), true, _) => Wanted::Beyond,
-        (None, Some(_), true, _) if bytes == 0 => Wanted::Beyond,
-        (None, Some(count), true, _) => Wanted::Part(bytes.saturating_sub(count)..bytes),
-        (Some(first), None, _, true) if first < bytes => Wanted::Part(first..bytes),
-        (Some(first), Some(last), ..) if last < first => Wanted::Whole,
+        (None, Some(0), true, _) => Requested::Unsatisfiable,
+        (None, Some(_), true, _) if bytes == 0 => Requested::Unsatisfiable,
+        (None, Some(count), true, _) => Requested::Part(bytes.saturating_sub(count)..bytes),
+        (Some(first), None, _, true) if first < bytes => Requested::Part(first..bytes),
+        (Some(first), Some(last), ..) if last < first => Requested::Whole,
         (Some(first), Some(last), ..) if first < bytes => {
-            Wanted::Part(first..last.saturating_add(1).min(bytes))
+            Requested::Part(first..last.saturating_add(1).min(bytes))
         }
-        (Some(_), None, _, true) | (Some(_), Some(_), ..) => Wanted::Beyond,
-        _ => Wanted::Whole,
+        (Some(_), None, _, true) | (Some(_), Some(_), ..) => Requested::Unsatisfiable,
+        _ => Requested::Whole,
     }
 }
 
@@ -183,57 +174,57 @@ mod tests {
 
     const TAG: &str = "\"abc\"";
 
-    fn of(pairs: &[(HeaderName, &str)]) -> Wanted {
+    fn of(pairs: &[(HeaderName, &str)]) -> Requested {
         let mut headers = HeaderMap::new();
         write(&mut headers, pairs);
-        wanted(&headers, TAG, 10)
+        requested(&headers, TAG, 10)
     }
 
     #[test]
     fn a_single_range_is_understood() {
         for (range, expected) in [
-            ("bytes=0-0", Wanted::Part(0..1)),
-            ("bytes=2-4", Wanted::Part(2..5)),
-            ("bytes=2-", Wanted::Part(2..10)),
-            ("bytes=9-99999999999999999999999", Wanted::Part(9..10)),
-            ("bytes=-3", Wanted::Part(7..10)),
-            ("bytes=-11", Wanted::Part(0..10)),
-            ("bytes=10-", Wanted::Beyond),
-            ("bytes=10-12", Wanted::Beyond),
-            ("bytes=99999999999999999999999-", Wanted::Beyond),
-            ("bytes=-0", Wanted::Beyond),
-            ("bytes=4-2", Wanted::Whole),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("bytes=a-b", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("bytes=-", Wanted::Whole),
-            ("bytes=", Wanted::Whole),
-            ("lines=1-2", Wanted::Whole),
+            ("bytes=0-0", Requested::Part(0..1)),
+            ("bytes=2-4", Requested::Part(2..5)),
+            ("bytes=2-", Requested::Part(2..10)),
+            ("bytes=9-99999999999999999999999", Requested::Part(9..10)),
+            ("bytes=-3", Requested::Part(7..10)),
+            ("bytes=-11", Requested::Part(0..10)),
+            ("bytes=10-", Requested::Unsatisfiable),
+            ("bytes=10-12", Requested::Unsatisfiable),
+            ("bytes=99999999999999999999999-", Requested::Unsatisfiable),
+            ("bytes=-0", Requested::Unsatisfiable),
+            ("bytes=4-2", Requested::Whole),
+            ("bytes=0-1,3-4", Requested::Whole),
+            ("bytes=a-b", Requested::Whole),
+            ("bytes=+1-2", Requested::Whole),
+            ("bytes=-", Requested::Whole),
+            ("bytes=", Requested::Whole),
+            ("lines=1-2", Requested::Whole),
         ] {
             assert_eq!(of(&[(RANGE, range)]), expected, "{range}");
         }
-        assert_eq!(part("-1", 0), Wanted::Beyond);
-        assert_eq!(part("0-", 0), Wanted::Beyond);
+        assert_eq!(part("-1", 0), Requested::Unsatisfiable);
+        assert_eq!(part("0-", 0), Requested::Unsatisfiable);
     }
 
     #[test]
-    fn a_part_is_given_only_of_the_same_file() {
+    fn range_requires_the_same_version() {
         let of = |tag| of(&[(RANGE, "bytes=1-2"), (IF_RANGE, tag)]);
-        assert_eq!(of(TAG), Wanted::Part(1..3));
+        assert_eq!(of(TAG), Requested::Part(1..3));
         for other in ["\"other\"", "W/\"abc\"", "Wed, 21 Oct 2015 07:28:00 GMT"] {
-            assert_eq!(of(other), Wanted::Whole, "{other}");
+            assert_eq!(of(other), Requested::Whole, "{other}");
         }
         let mut headers = HeaderMap::new();
         write(&mut headers, &[(RANGE, "bytes=1-2")]);
         headers.insert(IF_RANGE, HeaderValue::from_bytes(b"\xc2\x84").unwrap());
-        assert_eq!(wanted(&headers, TAG, 10), Wanted::Whole, "what is no text is no tag");
+        assert_eq!(requested(&headers, TAG, 10), Requested::Whole, "what is no text is no tag");
     }
 
     #[test]
-    fn what_the_client_has_is_not_sent_again() {
+    fn current_version_is_not_modified() {
         for tags in [TAG, "W/\"abc\"", "\"x\", \"abc\"", "*"] {
-            assert_eq!(of(&[(IF_NONE_MATCH, tags), (RANGE, "bytes=0-1")]), Wanted::Nothing);
+            assert_eq!(of(&[(IF_NONE_MATCH, tags), (RANGE, "bytes=0-1")]), Requested::NotModified);
         }
-        assert_eq!(of(&[(IF_NONE_MATCH, "\"x\"")]), Wanted::Whole);
+        assert_eq!(of(&[(IF_NONE_MATCH, "\"x\"")]), Requested::Whole);
     }
 }

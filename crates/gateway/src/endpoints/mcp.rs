@@ -1,61 +1,173 @@
-//! `POST /mcp`: the service's operations as tools. It is no operation of the document, because it is
-//! described by its protocol.
+//! The MCP endpoint: the operations of the service as tools.
+//!
+//! rmcp implements the protocol, without sessions: any process can answer any request. A tool calls
+//! the same route as a plain request ([`super::internal_call`]), so that it costs, counts and fails
+//! in the same way.
+
+mod answer;
+mod call;
+mod handler;
+mod peer;
+mod refusal;
+mod running;
+mod server;
+mod tools;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::response::Response;
-use axum::routing::post;
-use axum::{Extension, Router};
-use gateway_store::Scope;
-use http::Request;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request};
+use http_body_util::Full;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
-use super::body;
-use crate::envelope::check_values;
-use crate::failure::ApiError;
-use crate::mcp::{self, Endpoint, Message};
-use crate::request_log;
-use crate::service::Service;
+pub(super) use handler::handle;
+pub(super) use peer::check as check_peer;
+pub(crate) use refusal::of_failure;
 
-/// Adds the path.
-pub(super) fn add(router: Router<Arc<Service>>, service: &Arc<Service>) -> Router<Arc<Service>> {
-    let endpoint = Arc::new(Endpoint::new(service));
-    router.route(mcp::PATH, post(answer).layer(Extension(endpoint)))
+use self::refusal::OriginalRequest;
+use self::running::{Call, Running};
+use self::server::Server;
+use super::internal_call::InternalCalls;
+use crate::clock;
+use crate::identity::Caller;
+
+pub(crate) const PATH: &str = "/mcp";
+/// Its label in logs and metrics.
+pub(crate) const OPERATION: &str = "mcp";
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Scopes the request ids of older clients.
+static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+pub(crate) struct Endpoint {
+    /// For quick tools: a JSON response.
+    quick: StreamableHttpService<Server, NeverSessionManager>,
+    /// For slow tools: a stream with keep-alive comments.
+    slow: StreamableHttpService<Server, NeverSessionManager>,
+    running: Arc<Running>,
 }
 
-async fn answer(
-    State(service): State<Arc<Service>>,
-    Extension(endpoint): Extension<Arc<Endpoint>>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
-    let (mut head, body) = request.into_parts();
-    let config = &service.config;
-    let known = mcp::check_peer(&head.headers, &config.public_url, &config.mcp);
-    let caller = match known {
-        Ok(()) => service.caller_for(&head.headers, Scope::Mcp).await,
-        Err(error) => Err(error),
-    };
-    let caller = match caller {
-        Ok(caller) => caller,
-        Err(error) => {
-            body::discard(&head.headers, body);
-            return Err(error);
+/// The fields of a message that decide how it is handled.
+#[derive(Deserialize)]
+pub(crate) struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<std::borrow::Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<Params<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Option<std::borrow::Cow<'a, str>>,
+    #[serde(borrow, rename = "requestId")]
+    request_id: Option<&'a RawValue>,
+}
+
+impl<'a> Message<'a> {
+    /// Parses a message; rmcp rejects an invalid one.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// Whether it counts against the rate of a key here. The route behind a tool counts calls;
+    /// notifications do not count.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.id.is_some() && !self.is("tools/call")
+    }
+
+    fn is(&self, method: &str) -> bool {
+        self.method.as_deref() == Some(method)
+    }
+
+    fn tool(&self) -> Option<&str> {
+        self.params.as_ref()?.name.as_deref().filter(|_| self.is("tools/call"))
+    }
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        calls: InternalCalls,
+        max_body_bytes: u64,
+        finished: CancellationToken,
+    ) -> Self {
+        let max_body = usize::try_from(max_body_bytes).unwrap_or(usize::MAX);
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            // The handler has checked the host.
+            .disable_allowed_hosts()
+            .with_max_request_body_bytes(max_body)
+            .with_sse_keep_alive(Some(KEEP_ALIVE))
+            .with_cancellation_token(finished);
+        let serve = |is_quick: bool| {
+            let server = Server::new(calls.clone());
+            StreamableHttpService::new(
+                move || Ok(server.clone()),
+                Arc::new(NeverSessionManager::default()),
+                config.clone().with_json_response(is_quick),
+            )
+        };
+        Self { quick: serve(true), slow: serve(false), running: Arc::default() }
+    }
+
+    /// Answers a request of an authenticated caller.
+    pub(crate) async fn answer(
+        &self,
+        caller: Caller,
+        mut request: Request<Bytes>,
+        message: Option<&Message<'_>>,
+    ) -> Response {
+        let session = request.headers().get(&SESSION).and_then(|value| value.to_str().ok());
+        let name = |id: &RawValue| Call {
+            key: caller.key.id.clone(),
+            session: session.unwrap_or_default().to_owned(),
+            request: id.get().to_owned(),
+        };
+        let mut is_slow = false;
+        let mut begun = None;
+        if let Some(message) = message {
+            if let Some(id) = message.params.as_ref().and_then(|params| params.request_id)
+                && message.is("notifications/cancelled")
+            {
+                self.running.cancel(&name(id));
+            }
+            if let (Some(tool), Some(id)) = (message.tool(), message.id) {
+                is_slow = tools::is_slow(tool);
+                // Without a session, ids of requests are ambiguous.
+                begun = session.map(|_| self.running.begin(name(id)));
+            }
         }
-    };
-    let bytes = body::read(&service, &head.headers, body).await?;
-    check_values(&bytes)?;
-    let bytes = service.parsing.admit(bytes, config.limits.body_timeout).await?;
-    let message = Message::read(&bytes);
-    // What cannot be read counts as well: somebody sent it.
-    if message.as_ref().is_none_or(Message::is_counted) {
-        service.store.admit(caller.key.member, caller.key.lineage).await??;
+        let extensions = request.extensions_mut();
+        extensions.insert(caller);
+        if let Some(begun) = begun {
+            extensions.insert(begun);
+        }
+        let asked = OriginalRequest::new(request.headers(), request.body());
+        let serve = if is_slow { &self.slow } else { &self.quick };
+        let response = serve.handle(request.map(Full::new)).await.map(Body::new);
+        let mut response = refusal::worded(response, &asked).await;
+        let has_begun = response.status().is_success();
+        if has_begun && message.is_some_and(|message| message.is("initialize")) {
+            // Older clients send it back, and can then cancel their requests.
+            let id = clock::new_hold_id().to_string();
+            response
+                .headers_mut()
+                .extend(HeaderValue::from_str(&id).ok().map(|id| (SESSION.clone(), id)));
+        }
+        response
     }
-    // The tools do not need it, and would keep it as long as they run.
-    head.extensions.remove::<Arc<Endpoint>>();
-    if let Some(log) = request_log::current() {
-        head.extensions.insert(log);
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Endpoint").finish_non_exhaustive()
     }
-    let request = Request::from_parts(head, bytes.clone());
-    Ok(endpoint.answer(caller, request, message.as_ref()).await)
 }

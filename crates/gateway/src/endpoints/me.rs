@@ -1,4 +1,4 @@
-//! `GET /v1/me` and `GET /v1/requests/{id}`: what a caller has, and what became of a request.
+//! `GET /v1/me` and `GET /v1/requests/{id}`: the account of a caller, and receipts.
 
 use std::sync::Arc;
 
@@ -11,44 +11,47 @@ use ledger::{Account, HoldId, Lineage, Micros, Receipt, UsagePeriod};
 use wire::account::{KeyView, Me, PeriodView, ReceiptView, UsageView};
 use wire::error::Code;
 
-use super::operations::json;
-use super::own;
+use super::fixed_price::FixedPrice;
+use super::json::json;
 use super::path::Id;
+use crate::billing::Billing;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::ApiError;
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::identity::Identities;
+use crate::request_info::RequestInfo;
 
 pub(super) async fn show(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(identities): State<Arc<Identities>>,
+    State(billing): State<Arc<Billing>>,
+    Extension(info): Extension<RequestInfo>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(&headers).await?;
+    let caller = identities.caller(&headers).await?;
     let work = async {
-        let store = &service.store;
+        let store = &billing.store;
         let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
         let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
         Ok(json(&me(&caller, &account, &lineage)))
     };
-    own::answer(&service, &arrival, &caller, Operation::Me, work).await
+    FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
 
 pub(super) async fn receipt(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(identities): State<Arc<Identities>>,
+    State(billing): State<Arc<Billing>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller(&headers).await?;
+    let caller = identities.caller(&headers).await?;
     let work = async {
         let missing = || ApiError::new(Code::NotFound, "no request of this id of yours has ended");
         let id = HoldId::parse(&id).ok_or_else(missing)?;
-        let found = service.store.receipt(Some(caller.key.member), id).await?;
+        let found = billing.store.receipt(Some(caller.key.member), id).await?;
         Ok(json(&receipt_view(&found.ok_or_else(missing)?)))
     };
-    own::answer(&service, &arrival, &caller, Operation::Me, work).await
+    FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
 
 fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {

@@ -1,4 +1,4 @@
-//! `POST /v1/media/run`, and what was made.
+//! `POST /v1/media/run`, and the artifacts of runs.
 
 use std::sync::Arc;
 
@@ -14,67 +14,69 @@ use ledger::MemberId;
 use wire::error::Code;
 use wire::media::MediaRun;
 
+use super::admission::{ReadAccess, Received, RequestAdmission};
 use super::files::{self, File};
-use super::operations::json;
-use super::own;
-use super::paid::{self, Received};
+use super::json::json;
+use super::model_request;
 use super::path::Id;
+use super::replay::replayed;
 use crate::config::Operation;
-use crate::envelope::Envelope;
 use crate::failure::ApiError;
-use crate::media::{Ask, Context, Done, Finished, run};
-use crate::rate;
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::identity::Caller;
+use crate::media::{Done, Finished, Media, MediaRequest, RunContext};
+use crate::raw_object::RawObject;
+use crate::request_info::RequestInfo;
+use crate::response_headers;
 
-/// Artifacts never change; only their member may keep them.
+/// Artifacts never change; only their member may cache them.
 const CACHING: &str = "private, max-age=86400, immutable";
+const ACCESS: ReadAccess = ReadAccess { scope: Scope::Media, operation: Operation::MediaRead };
 
-/// How the answer is wanted.
+/// The requested form of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As a description of what was made.
+    /// The description of the run.
     Json,
-    /// As the first file itself.
+    /// The first file.
     Binary,
 }
 
 pub(super) async fn create(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(media): State<Arc<Media>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let received = paid::receive(&service, request, Scope::Media, "media").await?;
+    let received = admission.receive(request, Scope::Media, "media").await?;
     let Received { caller, bytes, idempotency } = received;
-    let (ask, form) = read(&bytes)?;
+    let (request, form) = parse(&bytes)?;
     let member = caller.key.member;
-    let Arrival { id, traced, .. } = arrival;
-    let done = run(&service, Context { id, caller, idempotency, traced }, &ask).await?;
+    let RequestInfo { id, span, .. } = info;
+    let done = media.run(RunContext { id, caller, idempotency, span }, &request).await?;
     match (done, form) {
-        (Done::Now(finished), form) => Ok(now(&service, *finished, form)),
-        (Done::Again(known), Form::Json) => Ok(paid::again(known)),
-        (Done::Again(known), Form::Binary) => {
-            let run: Option<MediaRun> = serde_json::from_slice(&known.answer.body).ok();
+        (Done::Now(finished), form) => Ok(response(&media, *finished, form)),
+        (Done::Replay(replay), Form::Json) => Ok(replayed(replay)),
+        (Done::Replay(replay), Form::Binary) => {
+            let run: Option<MediaRun> = serde_json::from_slice(&replay.answer.body).ok();
             let run = run.ok_or_else(ApiError::internal)?;
-            let mut response = first(&service, member, &run).await?;
-            paid::write_replayed(response.headers_mut());
-            rate::write_receipt(response.headers_mut(), known.id, known.charged);
+            let mut response = first_file(&media, member, &run).await?;
+            response_headers::write_replayed(response.headers_mut());
+            response_headers::write_receipt(response.headers_mut(), replay.id, replay.charged);
             Ok(response)
         }
     }
 }
 
-/// What a body asks for.
-fn read(bytes: &[u8]) -> Result<(Ask, Form), ApiError> {
+fn parse(bytes: &[u8]) -> Result<(MediaRequest, Form), ApiError> {
     const KNOWN: [&str; 3] = ["model", "input", "response"];
-    let envelope = Envelope::parse(bytes)?;
-    if let Some(other) = envelope.names().find(|name| !KNOWN.contains(name)) {
+    let object = RawObject::parse(bytes)?;
+    if let Some(other) = object.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = other.chars().take(100).collect();
         let message = format!("`{shown}` is not known; options of the provider stand in `input`");
         return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
     }
-    let model = paid::required(&envelope, "model")?;
-    let form: Option<String> = envelope.read("response", "a string")?;
+    let model = model_request::required(&object, "model")?;
+    let form: Option<String> = object.read("response", "a string")?;
     let form = match form.as_deref() {
         None | Some("json") => Form::Json,
         Some("binary") => Form::Binary,
@@ -83,17 +85,16 @@ fn read(bytes: &[u8]) -> Result<(Ask, Form), ApiError> {
             return Err(ApiError::of_param(Code::InvalidRequest, "response", message));
         }
     };
-    let input = envelope.raw("input").filter(|input| input.starts_with('{'));
+    let input = object.raw("input").filter(|input| input.starts_with('{'));
     let Some(input) = input else {
         let message = "`input` must be an object with `prompt` or `text`";
         return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
     };
-    Ok((Ask { model, input: Bytes::copy_from_slice(input.as_bytes()) }, form))
+    Ok((MediaRequest { model, input: Bytes::copy_from_slice(input.as_bytes()) }, form))
 }
 
-/// What was made now.
-fn now(service: &Service, finished: Finished, form: Form) -> Response {
-    let Finished { run, first, room } = finished;
+fn response(media: &Media, finished: Finished, form: Form) -> Response {
+    let Finished { run, first, rate_limit } = finished;
     let mut response = match (form, run.artifacts.first()) {
         (Form::Binary, Some(artifact)) => {
             let length = first.len();
@@ -104,23 +105,22 @@ fn now(service: &Service, finished: Finished, form: Form) -> Response {
             write_run(headers, &run.id);
             response
         }
-        _ => json(&service.media_view(&run)),
+        _ => json(&media.view(&run)),
     };
-    rate::write_receipt(response.headers_mut(), run.hold, run.charge);
-    rate::write_headers(room, response.headers_mut());
+    response_headers::write_receipt(response.headers_mut(), run.hold, run.charge);
+    response_headers::write_rate(rate_limit, response.headers_mut());
     response
 }
 
-/// The first file of a run of before.
-async fn first(service: &Service, member: MemberId, run: &MediaRun) -> Result<Response, ApiError> {
+/// The first file of an earlier run.
+async fn first_file(media: &Media, member: MemberId, run: &MediaRun) -> Result<Response, ApiError> {
     let artifact = run.artifacts.first().ok_or_else(ApiError::internal)?;
-    let mut response =
-        file(service, member, &artifact.id, (&Method::GET, &HeaderMap::new())).await?;
+    let mut response = file(media, member, &artifact.id, &Method::GET, &HeaderMap::new()).await?;
     write_run(response.headers_mut(), &run.id);
     Ok(response)
 }
 
-/// Where the manifest of an answer is that is a file.
+/// Names the run of a response that is a file.
 fn write_run(headers: &mut HeaderMap, id: &str) {
     if let Ok(value) = HeaderValue::from_str(id) {
         headers.insert("x-media-run-id", value);
@@ -128,28 +128,30 @@ fn write_run(headers: &mut HeaderMap, id: &str) {
 }
 
 pub(super) async fn artifact(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(media): State<Arc<Media>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller_for(&headers, Scope::Media).await?;
-    let work = file(&service, caller.key.member, &id, (&method, &headers));
-    own::answer(&service, &arrival, &caller, Operation::MediaRead, work).await
+    let find =
+        async |caller: &Caller| file(&media, caller.key.member, &id, &method, &headers).await;
+    admission.read(&info, &headers, ACCESS, find).await
 }
 
-/// An artifact of a member, as far as it is wanted.
+/// The requested part of an artifact of a member.
 pub(super) async fn file(
-    service: &Service,
+    media: &Media,
     member: MemberId,
     id: &str,
-    (method, headers): (&Method, &HeaderMap),
+    method: &Method,
+    headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
-    let found = service.store.artifact(member, id).await?;
+    let found = media.billing.store.artifact(member, id).await?;
     let found = found.ok_or_else(|| missing("artifact"))?;
     let file = File {
-        keep: &service.artifacts,
+        store: &media.artifacts,
         object: &found.object,
         bytes: found.bytes,
         sha256: found.sha256,
@@ -160,18 +162,18 @@ pub(super) async fn file(
 }
 
 pub(super) async fn manifest(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(media): State<Arc<Media>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller_for(&headers, Scope::Media).await?;
-    let work = async {
-        let run = service.store.media_run(caller.key.member, &id).await?;
+    let find = async |caller: &Caller| {
+        let run = media.billing.store.media_run(caller.key.member, &id).await?;
         let run = run.ok_or_else(|| missing("run"))?;
-        Ok(json(&service.media_view(&run)))
+        Ok(json(&media.view(&run)))
     };
-    own::answer(&service, &arrival, &caller, Operation::MediaRead, work).await
+    admission.read(&info, &headers, ACCESS, find).await
 }
 
 fn missing(what: &str) -> ApiError {

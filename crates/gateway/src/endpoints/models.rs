@@ -1,4 +1,4 @@
-//! `GET /v1/models`: what there is for this key.
+//! `GET /v1/models`: the models that a key may use.
 
 use std::sync::Arc;
 
@@ -10,46 +10,48 @@ use http::HeaderMap;
 use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
-use super::operations::json;
-use super::own;
+use super::admission::{ReadAccess, RequestAdmission};
+use super::json::json;
 use super::path::Id;
 use crate::catalogue::Model;
 use crate::config::Operation;
 use crate::failure::ApiError;
-use crate::identity::may_use;
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::identity::{Caller, may_use};
+use crate::request_info::RequestInfo;
+use crate::upstreams::Upstreams;
+
+const ACCESS: ReadAccess = ReadAccess { scope: Scope::Models, operation: Operation::Models };
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(upstreams): State<Arc<Upstreams>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller_for(&headers, Scope::Models).await?;
-    let work = async {
-        let catalogue = service.catalogue.load();
-        let models = catalogue.models().filter(|model| may_use(&caller, &model.id));
+    let list = async |caller: &Caller| {
+        let catalogue = upstreams.catalogue.load();
+        let models = catalogue.models().filter(|model| may_use(caller, &model.id));
         let data = models.map(|model| view(model)).collect();
         Ok(json(&ModelList { object: "list".to_owned(), data }))
     };
-    own::answer(&service, &arrival, &caller, Operation::Models, work).await
+    admission.read(&info, &headers, ACCESS, list).await
 }
 
 pub(super) async fn find(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(upstreams): State<Arc<Upstreams>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let caller = service.caller_for(&headers, Scope::Models).await?;
-    let work = async {
-        let catalogue = service.catalogue.load();
-        match catalogue.model(&id).filter(|model| may_use(&caller, &model.id)) {
+    let find = async |caller: &Caller| {
+        let catalogue = upstreams.catalogue.load();
+        match catalogue.model(&id).filter(|model| may_use(caller, &model.id)) {
             Some(model) => Ok(json(&view(model))),
             None => Err(ApiError::new(Code::NotFound, "there is no such model for this key")),
         }
     };
-    own::answer(&service, &arrival, &caller, Operation::Models, work).await
+    admission.read(&info, &headers, ACCESS, find).await
 }
 
 fn view(model: &Model) -> ModelView {

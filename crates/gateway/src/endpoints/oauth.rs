@@ -1,29 +1,20 @@
-//! `GET /oauth/client-metadata.json`: who the MCP client of this installation is.
-//!
-//! The document is the caller's; it is served only where an authorization server would take it.
+//! `GET /oauth/client-metadata.json`: the client document of the MCP client of this installation. It
+//! is served only if its address can be a `client_id`.
 
 use axum::body::Body;
 use axum::response::Response;
+use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
+use super::state::AppState;
 use crate::openapi::{JSON, Routes, operator};
-use crate::service::Service;
 
-/// Where it is served.
-pub(crate) const PATH: &str = "/oauth/client-metadata.json";
-
-/// Adds the path if there is a document, and an address that can be a `client_id`.
-pub(super) fn add(routes: Routes, service: &Service) -> Routes {
-    match service.client_document.get() {
-        Some(document) if service.client_document_address().is_some() => {
-            let document = document.clone();
-            routes.on(&operator::CLIENT, move || async move {
-                let mut response = Response::new(Body::from(document));
-                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-                response
-            })
-        }
-        _ => routes,
-    }
+/// Adds the path for a document.
+pub(super) fn add(routes: Routes<AppState>, document: Bytes) -> Routes<AppState> {
+    routes.on(&operator::CLIENT, move || async move {
+        let mut response = Response::new(Body::from(document));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        response
+    })
 }

@@ -1,4 +1,4 @@
-//! What an address says: the part of a path that names a thing, and the query.
+//! Extractors for ids in paths and for queries.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Path, Query};
@@ -7,7 +7,7 @@ use wire::error::Code;
 
 use crate::failure::ApiError;
 
-/// The id in a path. One that is no text names nothing.
+/// The id in a path. One that is not UTF-8 is not found.
 pub(super) struct Id(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
@@ -21,12 +21,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// A query as it came. It is read after whoever asks is known.
-pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
+/// An unchecked query: errors are reported after authentication.
+pub(super) type RawQuery<T> = Result<Query<T>, QueryRejection>;
 
-/// What a query says.
-pub(super) fn query<T>(asked: Asked<T>) -> Result<T, ApiError> {
-    asked.map(|Query(query)| query).map_err(|error| {
+pub(super) fn parse_query<T>(query: RawQuery<T>) -> Result<T, ApiError> {
+    query.map(|Query(query)| query).map_err(|error| {
         ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
     })
 }

@@ -1,6 +1,6 @@
-//! `/v1/research/jobs`: jobs are started, looked at, followed and cancelled.
+//! `/v1/research/jobs`: start, show, follow and cancel jobs.
 
-mod tail;
+mod events;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,26 @@ use serde::Deserialize;
 use wire::error::Code;
 use wire::research::{JobList, JobView};
 
-use super::operations::json;
-use super::paid::{self, Received, write_replayed};
-use super::path::{self, Asked, Id};
-use super::{body, own};
-use crate::background::Follower;
-use crate::config::Operation;
+use self::events::JobEvents;
+use super::admission::{ReadAccess, Received, RequestAdmission};
+use super::body;
+use super::event_tail::{self, TailContext};
+use super::json::json;
+use super::path::{Id, RawQuery, parse_query};
+use crate::config::{Config, Operation};
 use crate::failure::ApiError;
 use crate::identity::Caller;
-use crate::rate;
-use crate::research::desk::{self, MAX_LISTED, Started};
-use crate::research::view;
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::proxy::relay::StreamPolicy;
+use crate::request_info::RequestInfo;
+use crate::research::{MAX_LISTED, NewResearch, Research, Started, view};
+use crate::response_headers;
 
-/// What a key needs for looking at jobs, and what that is called.
-const LOOKING: (Scope, Operation) = (Scope::Research, Operation::ResearchRead);
-/// The fields of a request.
+const ACCESS: ReadAccess =
+    ReadAccess { scope: Scope::Research, operation: Operation::ResearchRead };
 const FIELDS: &[&str] = &["query", "model", "depth", "max_sources", "webhook_url", "metadata"];
-/// How many jobs a page has, unless told.
+/// The default length of a page.
 const DEFAULT_LISTED: u32 = 20;
-/// The longest that somebody waits for the end of a job, in seconds.
+/// The longest wait for the end of a job, in seconds.
 const MAX_WAIT: u64 = 60;
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,115 +55,130 @@ pub(super) struct EventsQuery {
 }
 
 pub(super) async fn create(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(research): State<Arc<Research>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let received = paid::receive(&service, request, Scope::Research, "research").await?;
+    let received = admission.receive(request, Scope::Research, "research").await?;
     let Received { caller, bytes, idempotency } = received;
-    let asked = body::parse(&bytes, wrong)?;
-    let started =
-        Box::pin(desk::start(&service, &caller, (arrival.id, idempotency), asked)).await?;
-    let Started { job, price, room, is_replayed } = started;
-    let shown = desk::shown(&service, &job).await?;
-    let mut response = json(&shown);
+    let request = body::parse(&bytes, wrong)?;
+    let new = NewResearch { id: info.id, idempotency, request };
+    let started = Box::pin(research.start_job(&caller, new)).await?;
+    let Started { job, price, rate_limit, is_replayed } = started;
+    let view = research.view(&job).await?;
+    let mut response = json(&view);
     *response.status_mut() = StatusCode::ACCEPTED;
     let headers = response.headers_mut();
-    if let Ok(place) = HeaderValue::try_from(format!("/v1/research/jobs/{}", shown.id)) {
-        headers.insert(LOCATION, place);
+    if let Ok(location) = HeaderValue::try_from(format!("/v1/research/jobs/{}", view.id)) {
+        headers.insert(LOCATION, location);
     }
     if is_replayed {
-        write_replayed(headers);
+        response_headers::write_replayed(headers);
     }
     match job.charged {
-        Some(charged) => rate::write_receipt(headers, job.id, charged),
-        None => rate::write_price(headers, job.id, price),
+        Some(charged) => response_headers::write_receipt(headers, job.id, charged),
+        None => response_headers::write_price(headers, job.id, price),
     }
-    rate::write_headers(room, headers);
+    response_headers::write_rate(rate_limit, headers);
     Ok(response)
 }
 
 pub(super) async fn find(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(research): State<Arc<Research>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
-    query: Asked<FindQuery>,
+    query: RawQuery<FindQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let query = path::query(query)?;
-        let wait = query.wait.unwrap_or(0);
-        if wait > MAX_WAIT {
-            let message = format!("`wait` must be at most {MAX_WAIT} seconds");
-            return Err(ApiError::of_param(Code::InvalidRequest, "wait", message));
-        }
-        let job = desk::find_over(&service, caller, &id, Duration::from_secs(wait)).await?;
-        Ok(json(&desk::shown(&service, &job).await?))
-    })
-    .await
+    admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let query = parse_query(query)?;
+            let wait = query.wait.unwrap_or(0);
+            if wait > MAX_WAIT {
+                let message = format!("`wait` must be at most {MAX_WAIT} seconds");
+                return Err(ApiError::of_param(Code::InvalidRequest, "wait", message));
+            }
+            let job = research.find_over(caller, &id, Duration::from_secs(wait)).await?;
+            Ok(json(&research.view(&job).await?))
+        })
+        .await
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
-    query: Asked<ListQuery>,
+    State(research): State<Arc<Research>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
+    query: RawQuery<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let query = path::query(query)?;
-        let limit = query.limit.unwrap_or(DEFAULT_LISTED);
-        if !(1..=MAX_LISTED).contains(&limit) {
-            let message = format!("`limit` must be 1 to {MAX_LISTED}");
-            return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
-        }
-        let (jobs, has_more) = desk::list(&service, caller, limit, query.after.as_deref()).await?;
-        let brief = |job| JobView { report: None, ..view::job(job, &[]) };
-        let data: Vec<JobView> = jobs.iter().map(brief).collect();
-        let last_id = data.last().map(|job| job.id.clone());
-        Ok(json(&JobList { object: "list".to_owned(), data, has_more, last_id }))
-    })
-    .await
+    admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let query = parse_query(query)?;
+            let limit = query.limit.unwrap_or(DEFAULT_LISTED);
+            if !(1..=MAX_LISTED).contains(&limit) {
+                let message = format!("`limit` must be 1 to {MAX_LISTED}");
+                return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
+            }
+            let (jobs, has_more) = research.list(caller, limit, query.after.as_deref()).await?;
+            let brief = |job| JobView { report: None, ..view::job(job, &[]) };
+            let data: Vec<JobView> = jobs.iter().map(brief).collect();
+            let last_id = data.last().map(|job| job.id.clone());
+            Ok(json(&JobList { object: "list".to_owned(), data, has_more, last_id }))
+        })
+        .await
 }
 
 pub(super) async fn events(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(research): State<Arc<Research>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    State(config): State<Arc<Config>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
-    query: Asked<EventsQuery>,
+    query: RawQuery<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let query = path::query(query)?;
-        if query.starting_after.is_some_and(i64::is_negative) {
-            let message = "`starting_after` must be at least 0";
-            return Err(ApiError::of_param(Code::InvalidRequest, "starting_after", message));
-        }
-        let job = desk::find(&service, caller, &id).await?;
-        let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-        let last = last.and_then(|last| last.trim().parse().ok());
-        let after = query.starting_after.or(last).unwrap_or(0);
-        let follower = Follower::admit(&service, caller.key.lineage)?;
-        Ok(tail::tail(&service, follower, job.id, after))
-    })
-    .await
+    admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let query = parse_query(query)?;
+            if query.starting_after.is_some_and(i64::is_negative) {
+                let message = "`starting_after` must be at least 0";
+                return Err(ApiError::of_param(Code::InvalidRequest, "starting_after", message));
+            }
+            let job = research.find(caller, &id).await?;
+            let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+            let last = last.and_then(|last| last.trim().parse().ok());
+            let after = query.starting_after.or(last).unwrap_or(0);
+            let follower = research.background.follow(caller.key.lineage)?;
+            let context = TailContext {
+                background: research.background.clone(),
+                lifecycle: research.billing.lifecycle.clone(),
+                keepalive: StreamPolicy::new(&config).keepalive,
+            };
+            Ok(event_tail::stream(context, follower, JobEvents::new(&research, job.id, after)))
+        })
+        .await
 }
 
 pub(super) async fn cancel(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(research): State<Arc<Research>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let job = desk::cancel(&service, caller, &id).await?;
-        Ok(json(&desk::shown(&service, &job).await?))
-    })
-    .await
+    admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let job = research.cancel(caller, &id).await?;
+            Ok(json(&research.view(&job).await?))
+        })
+        .await
 }
 
-/// What is wrong with the shape of a body.
-fn wrong(path: &str, said: &str) -> ApiError {
-    if let Some(unknown) = body::unknown(said, FIELDS) {
+/// The error for an invalid field.
+fn wrong(path: &str, message: &str) -> ApiError {
+    if let Some(unknown) = body::unknown(message, FIELDS) {
         return unknown;
     }
     let (name, wanted) = match path {

@@ -1,4 +1,4 @@
-//! `POST /v1/search`: what is asked for, what was found.
+//! `POST /v1/search`.
 
 use std::sync::Arc;
 
@@ -14,43 +14,45 @@ use wire::search::{
     is_domain,
 };
 
-use super::operations::json;
-use super::paid::{self, Received};
-use super::{body, own};
+use super::admission::{Received, RequestAdmission};
+use super::body;
+use super::fixed_price::FixedPrice;
+use super::json::json;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::ApiError;
+use crate::request_info::RequestInfo;
 use crate::search::{DEFAULT_RESULTS, Failure, Found, Hit, Wanted};
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::web_services::WebServices;
 
-/// The fields that are understood, by where they stand.
 const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
 const DOMAIN_FIELDS: &[&str] = &["include", "exclude"];
 
 pub(super) async fn create(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(web): State<Arc<WebServices>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let received = paid::receive(&service, request, Scope::Search, "search").await?;
+    let received = admission.receive(request, Scope::Search, "search").await?;
     let Received { caller, bytes, idempotency } = received;
-    let owner = service.search_owner(caller.key.member);
+    let owner = web.search_owner(caller.key.member);
     let wanted = Wanted { owner, ..wanted(body::parse(&bytes, wrong)?)? };
-    if !service.search.can_answer(&wanted) {
+    if !web.search.can_answer(&wanted) {
         return Err(Failure::NoProvider.into());
     }
     let work = async {
-        let found = service.search.search(&wanted).await?;
-        Ok(json(&answer(&arrival, &wanted, found)))
+        let found = web.search.search(&wanted).await?;
+        Ok(json(&answer(&info, &wanted, found)))
     };
-    own::answer_once(&service, &arrival, &caller, (Operation::Search, idempotency), work).await
+    let price = FixedPrice::new(&admission.billing, &info, &caller, Operation::Search);
+    price.once(idempotency).answer(work).await
 }
 
-/// What is wrong with the shape of a body.
-fn wrong(path: &str, said: &str) -> ApiError {
+/// The error for an invalid field.
+fn wrong(path: &str, message: &str) -> ApiError {
     let known = if path.starts_with("domains") { DOMAIN_FIELDS } else { FIELDS };
-    if let Some(unknown) = body::unknown(said, known) {
+    if let Some(unknown) = body::unknown(message, known) {
         return unknown;
     }
     let (name, wanted) = match path {
@@ -64,7 +66,7 @@ fn wrong(path: &str, said: &str) -> ApiError {
     ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
 }
 
-/// What a request looks for, if that makes sense.
+/// Validates a request.
 fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
     let SearchRequest { query, max_results, recency, domains } = request;
     let refuse =
@@ -112,10 +114,10 @@ fn checked(name: &str, domains: Vec<String>) -> Result<Vec<String>, ApiError> {
     Ok(plain.collect())
 }
 
-fn answer(arrival: &Arrival, wanted: &Wanted, found: Found) -> SearchAnswer {
+fn answer(info: &RequestInfo, wanted: &Wanted, found: Found) -> SearchAnswer {
     SearchAnswer {
         object: "search".to_owned(),
-        id: arrival.id.to_string(),
+        id: info.id.to_string(),
         query: wanted.query.clone(),
         results: found.results.into_iter().map(result).collect(),
         provider: found.provider,

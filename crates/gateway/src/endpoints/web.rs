@@ -9,71 +9,73 @@ use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
 use http::Request;
+use web_reader::{Fault, FetchedPage, ReadRequest, Target};
 use wire::error::Code;
 use wire::web::{Page, PageFormat, PageRequest};
 use wire::whole::Whole;
 
-use super::operations::json;
-use super::paid::{self, Received};
-use super::{body, own};
+use super::admission::{Received, RequestAdmission};
+use super::fixed_price::FixedPrice;
+use super::json::json;
+use super::{body, model_request};
 use crate::clock;
 use crate::config::Operation;
-use crate::envelope::Envelope;
 use crate::failure::ApiError;
-use crate::server::Arrival;
-use crate::service::Service;
-use crate::web::{Fault, Found, Target, Wanted, page};
+use crate::raw_object::RawObject;
+use crate::request_info::RequestInfo;
+use crate::web_services::WebServices;
 
-/// The fields of a request.
 const FIELDS: &[&str] = &["url", "format", "max_chars", "start_index", "max_age_s"];
-/// How much of a page is answered, unless more or less is asked for.
+/// The length of the returned part of a page.
 const DEFAULT_CHARS: u32 = 50_000;
 const MAX_CHARS: u32 = 1_000_000;
-/// The most of a name that is said again.
+/// The most characters of a field name in an error.
 const MAX_NAME_CHARS: usize = 100;
 
 pub(super) async fn fetch(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(web): State<Arc<WebServices>>,
+    State(admission): State<Arc<RequestAdmission>>,
+    Extension(info): Extension<RequestInfo>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let received = paid::receive(&service, request, Scope::Fetch, "fetch").await?;
+    let received = admission.receive(request, Scope::Fetch, "fetch").await?;
     let Received { caller, bytes, idempotency } = received;
     let asked = read(&bytes)?;
-    // What is wrong before anybody is asked costs nothing and holds nothing.
+    // Before the hold: an invalid address is free.
     let target = Target::parse(&asked.url)?;
     let work = async {
-        let wanted = Wanted {
-            owner: service.page_owner(caller.key.member),
+        let wanted = ReadRequest {
+            owner: web.page_owner(caller.key.member),
             target,
             format: asked.format.unwrap_or(PageFormat::Markdown),
             max_age: asked.max_age_s.map(|seconds| Duration::from_secs(seconds.into())),
-            member: caller.key.member,
+            client: caller.key.member.0,
         };
-        let attempt = service.reader.timeouts.begin(caller.key.lineage)?;
-        let found = attempt.end(page(&service, &wanted).await)?;
-        let id = format!("page_{}", arrival.id.digits());
+        let attempt = web.timeouts.begin(caller.key.lineage)?;
+        let found = attempt.end(web.page(&wanted).await)?;
+        let id = format!("page_{}", info.id.digits());
         Ok(json(&shown(id, &asked, &found)?))
     };
-    own::answer_once(&service, &arrival, &caller, (Operation::Fetch, idempotency), work).await
+    let price = FixedPrice::new(&admission.billing, &info, &caller, Operation::Fetch);
+    price.once(idempotency).answer(work).await
 }
 
-/// Reads what is asked for; what nobody knows is an error that names what was probably meant.
+/// Parses a request; an unknown field is an error with a suggestion.
 fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
-    let envelope = Envelope::parse(bytes)?;
-    if let Some(unknown) = envelope.names().find(|name| !FIELDS.contains(name)) {
+    let object = RawObject::parse(bytes)?;
+    if let Some(unknown) = object.names().find(|name| !FIELDS.contains(name)) {
         let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
         let hint = body::meant(&shown, FIELDS);
         let message = format!("there is no field `{shown}`; {hint}");
         return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
     }
     let number = |name: &'static str, wanted: &str| {
-        let number: Option<Whole> = envelope.read(name, wanted)?;
+        let number: Option<Whole> = object.read(name, wanted)?;
         Ok::<_, ApiError>(number.map(|Whole(number)| number))
     };
     let asked = PageRequest {
-        url: paid::required(&envelope, "url")?,
-        format: envelope.read("format", "`markdown`, `text` or `html`")?,
+        url: model_request::required(&object, "url")?,
+        format: object.read("format", "`markdown`, `text` or `html`")?,
         max_chars: number("max_chars", &format!("a whole number from 1 to {MAX_CHARS}"))?,
         start_index: number("start_index", "a whole number, at least 0")?,
         max_age_s: number("max_age_s", "a whole number of seconds, at least 0")?,
@@ -85,8 +87,8 @@ fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
     Ok(asked)
 }
 
-/// The part of a page that was asked for.
-fn shown(id: String, asked: &PageRequest, found: &Found) -> Result<Page, Fault> {
+/// The requested part of a page.
+fn shown(id: String, asked: &PageRequest, found: &FetchedPage) -> Result<Page, Fault> {
     let (reading, document) = (&found.reading, &found.reading.document);
     let start = asked.start_index.unwrap_or(0);
     let (content, next_index) =
@@ -106,12 +108,12 @@ fn shown(id: String, asked: &PageRequest, found: &Found) -> Result<Page, Fault> 
         truncated: next_index.is_some(),
         next_index,
         links: document.links.clone(),
-        fetched_at: clock::rfc3339(reading.fetched_at),
+        fetched_at: clock::rfc3339(clock::at(reading.fetched_at)),
         from_cache: found.from_cache,
     })
 }
 
-/// So many characters from this one on, and where the rest begins.
+/// At most `max_chars` characters from `start` on, and the index of the next one.
 fn part(content: &str, start: u32, max_chars: u32) -> Result<(&str, Option<u32>), Fault> {
     let at = |index: u32| {
         let index = usize::try_from(index).unwrap_or(usize::MAX);

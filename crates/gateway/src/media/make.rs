@@ -1,23 +1,22 @@
-//! Has media made by an upstream, and checks what it gave.
+//! Asks an upstream for media, and checks the result.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use document_parser::{AudioKind, Error, Rejection};
+use document_parser::{AudioKind, Error, Pool, Rejection};
 use http::Uri;
 use ledger::MemberId;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::espeak;
-use super::input::{IMAGES_PATH, Question, SPEECH_PATH};
+use super::input::MediaInput;
+use crate::billing::Progress;
 use crate::catalogue::Target;
-use crate::charge::Progress;
-use crate::provider::{Failure, Provider, Sender};
-use crate::service::Service;
+use crate::config::Config;
+use crate::provider::{Failure, IMAGES_PATH, Provider, SPEECH_PATH, Sender, espeak};
 
-/// A file that was made and found good.
+/// A valid file.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) media_type: &'static str,
@@ -25,53 +24,53 @@ pub(super) struct Made {
     pub(super) sha256: [u8; 32],
 }
 
-/// The upstream that is asked, and what is told about it.
-pub(super) struct Way<'a> {
-    pub(super) service: &'a Service,
+/// Asks one target for media.
+pub(super) struct Maker<'a> {
+    pub(super) config: &'a Config,
+    pub(super) parser: &'a Pool,
     pub(super) target: &'a Target,
     pub(super) progress: &'a Progress,
     pub(super) sender: Sender,
-    /// Who asked: parsers are shared fairly between members.
+    /// Parsers are shared fairly between members.
     pub(super) member: MemberId,
 }
 
-impl Way<'_> {
-    /// Asks the upstream, and gives what it made if all of it is good.
-    pub(super) async fn ask(&self, question: Question) -> Result<Vec<Made>, Failure> {
-        let made = self.make(question);
-        let made = timeout(self.service.config.limits.max_stream, made).await;
+impl Maker<'_> {
+    /// Asks the upstream, and returns what it made if all of it is valid.
+    pub(super) async fn make(&self, input: MediaInput) -> Result<Vec<Made>, Failure> {
+        let made = timeout(self.config.limits.max_stream, self.ask(input)).await;
         made.map_err(|_| Failure::Gone("its answer took too long"))?
     }
 
-    async fn make(&self, question: Question) -> Result<Vec<Made>, Failure> {
+    async fn ask(&self, input: MediaInput) -> Result<Vec<Made>, Failure> {
         let provider = &self.target.provider;
-        match question {
-            Question::Images { body, max } => {
+        match input {
+            MediaInput::Images { body, max } => {
                 let answer = self.answer(IMAGES_PATH, body, provider.max_answer_bytes).await?;
                 self.images(answer, max).await
             }
-            Question::Speech { body, kind } => {
+            MediaInput::Speech { body, kind } => {
                 let answer = self.answer(SPEECH_PATH, body, self.max_bytes()).await?;
-                Ok(vec![self.sound(answer, kind).await?])
+                Ok(vec![self.audio(answer, kind).await?])
             }
-            Question::Program(speech) => {
-                let max_bytes = self.service.config.media.max_bytes;
+            MediaInput::Program(speech) => {
+                let max_bytes = self.config.media.max_bytes;
                 let voice = &self.target.name;
-                let sound_of = espeak::speak(provider, voice, &speech, max_bytes).await?;
+                let audio = espeak::speak(provider, voice, &speech, max_bytes).await?;
                 self.progress.set(true);
-                Ok(vec![self.sound(sound_of, AudioKind::Container).await?])
+                Ok(vec![self.audio(audio, AudioKind::Container).await?])
             }
         }
     }
 
     fn max_bytes(&self) -> usize {
-        usize::try_from(self.service.config.media.max_bytes).unwrap_or(usize::MAX)
+        usize::try_from(self.config.media.max_bytes).unwrap_or(usize::MAX)
     }
 
     async fn answer(&self, path: &str, body: Bytes, max: usize) -> Result<Bytes, Failure> {
         let sent = self.target.provider.send(path, body, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
-            // How much there is to make, the member decided.
+            // The member decides how long it takes.
             Failure::Late => Failure::Gone("its answer did not come in time"),
             failure => failure,
         })?;
@@ -98,30 +97,29 @@ impl Way<'_> {
                 (None, Some(url)) => fetch(&self.target.provider, &url, max_bytes).await?,
                 (None, None) => return Err(Failure::Malformed("its answer has no image")),
             };
-            made.push(self.picture(bytes).await?);
+            made.push(self.image(bytes).await?);
         }
         Ok(made)
     }
 
-    async fn picture(&self, bytes: Bytes) -> Result<Made, Failure> {
-        let checked = self.service.parser.image(Some(self.member.0), &bytes).await;
+    async fn image(&self, bytes: Bytes) -> Result<Made, Failure> {
+        let checked = self.parser.image(Some(self.member.0), &bytes).await;
         made(checked, bytes)
     }
 
-    async fn sound(&self, bytes: Bytes, kind: AudioKind) -> Result<Made, Failure> {
-        let checked = self.service.parser.audio(Some(self.member.0), kind, &bytes).await;
+    async fn audio(&self, bytes: Bytes, kind: AudioKind) -> Result<Made, Failure> {
+        let checked = self.parser.audio(Some(self.member.0), kind, &bytes).await;
         made(checked, bytes)
     }
 }
 
-/// What is used of the answer for images.
 #[derive(Deserialize)]
 struct Images {
-    data: Vec<Found>,
+    data: Vec<ImageData>,
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct ImageData {
     b64_json: Option<String>,
     url: Option<String>,
 }
@@ -134,8 +132,8 @@ fn decoded(text: &str, max_bytes: usize) -> Result<Bytes, Failure> {
     bytes.map(Bytes::from).map_err(|_| Failure::Malformed("its image is not base64"))
 }
 
-/// An image that the upstream names by its address. It is taken from the upstream itself only, where
-/// our key is known; other addresses may lead anywhere, this machine included.
+/// Downloads an image that the upstream names by its address, only from the upstream itself: other
+/// addresses may lead anywhere, this machine included.
 async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes, Failure> {
     const ELSEWHERE: &str = "its answer names an image at another address, which is not fetched; \
                              ask it for `response_format: b64_json`";
@@ -148,7 +146,7 @@ async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes
     provider.fetch(uri, max_bytes).await
 }
 
-/// A file that was checked, or what is wrong with it.
+/// A checked file, or why it is invalid.
 fn made(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Failure> {
     let media_type = checked.map_err(|error| {
         Failure::Malformed(match error {

@@ -1,4 +1,4 @@
-//! What operators can ask.
+//! Operations of the admin API.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::admin::{
@@ -10,11 +10,15 @@ use wire::error::Code;
 
 use super::member::REQUEST_ID;
 use super::{
-    Access, Answer, Body, Header, JSON, Make, Operation, Parameter, Place, Verb, of, text,
+    Access, Body, Header, JSON, Make, Operation, Parameter, ParameterLocation, SuccessResponse,
+    Verb, of, text,
 };
-use crate::endpoints::admin::{DEFAULT_LIMIT, MAX_LIMIT};
 
-/// What all of them have in common.
+/// The default and the largest length of a page.
+pub(crate) const DEFAULT_LIMIT: u32 = 50;
+pub(crate) const MAX_LIMIT: u32 = 200;
+
+/// The defaults of all operations of this file.
 const PLAIN: Operation = Operation {
     verb: Verb::Get,
     path: "",
@@ -34,7 +38,7 @@ const fn body(schema: Make, example: &'static str) -> Body {
 
 macro_rules! answers {
     ($status:literal, $description:literal, $type:ty) => {
-        &[Answer {
+        &[SuccessResponse {
             status: $status,
             description: $description,
             contents: &[(JSON, of::<$type>)],
@@ -43,7 +47,7 @@ macro_rules! answers {
     };
 }
 
-/// What can go wrong with a body and an id.
+/// Failures of requests with a body and an id.
 const WRONG_BODY_OR_ID: &[Code] = &[
     Code::InvalidJson,
     Code::InvalidRequest,
@@ -61,42 +65,42 @@ const WRONG_BODY_OR_CONFLICT: &[Code] = &[
 ];
 
 static MEMBER_ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The id of a member.",
     schema: member_id,
     example: "mem_1",
 };
 static KEY_ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The public part of a key: what stands between its first two underscores.",
     schema: key_id,
     example: "0123456789ab",
 };
 static LIMIT: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "limit",
     description: "How many to give.",
     schema: limit,
     example: "",
 };
 static AFTER_MEMBER: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "after",
     description: "The last id of the page before.",
     schema: member_id,
     example: "",
 };
 static AFTER_KEY: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "after",
     description: "The last id of the page before.",
     schema: key_id,
     example: "",
 };
 static BEFORE: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "before",
     description: "The last id of the page before: the newest come first.",
     schema: entry,
@@ -178,15 +182,15 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     ..PLAIN
 };
 
-/// What came of a transfer.
-static MOVED: &[Answer] = &[
-    Answer {
+/// The responses to a transfer.
+static MOVED: &[SuccessResponse] = &[
+    SuccessResponse {
         status: 201,
         description: "What was moved.",
         contents: &[(JSON, of::<PostingView>)],
         headers: &[],
     },
-    Answer {
+    SuccessResponse {
         status: 200,
         description: "What was moved before with the same `reference`; nothing was moved now.",
         contents: &[(JSON, of::<PostingView>)],
@@ -194,7 +198,6 @@ static MOVED: &[Answer] = &[
     },
 ];
 
-/// Says that this was done before.
 static REPLAYED: Header = Header {
     name: "idempotent-replayed",
     description: "`true`: this is the answer that was given before.",

@@ -7,9 +7,12 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use wire::error::{Code, ErrorBody};
 
-use super::{Access, Answer, Header, JSON, Offer, Operation, Parameter, Place, count, of, text};
+use super::{
+    Access, Header, JSON, Offer, Operation, Parameter, ParameterLocation, SuccessResponse, count,
+    of, text,
+};
 
-/// What every answer carries.
+/// The header of every response.
 static REQUEST: Header = Header {
     name: "x-request-id",
     description: "The id of the request, for whoever asks the operator.",
@@ -49,9 +52,8 @@ static CHALLENGE: Header =
 static ALLOW: Header =
     Header { name: "Allow", description: "The methods that this path knows.", schema: text };
 
-/// The document of these operations.
 pub(crate) fn document(operations: &[&Operation], offer: &Offer<'_>) -> Value {
-    // Answers and requests differ only in what may be left out; what is sent is what counts.
+    // Responses and requests differ only in optional fields; the form of responses counts.
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.definitions_path = "/components/schemas".into();
@@ -147,10 +149,10 @@ fn of_parameter(
     generator: &mut SchemaGenerator,
     offer: &Offer<'_>,
 ) -> Value {
-    let (place, is_required) = match parameter.place {
-        Place::Path | Place::Rest => ("path", true),
-        Place::Query => ("query", false),
-        Place::Header => ("header", false),
+    let (place, is_required) = match parameter.location {
+        ParameterLocation::Path | ParameterLocation::Rest => ("path", true),
+        ParameterLocation::Query => ("query", false),
+        ParameterLocation::Header => ("header", false),
     };
     let mut described = json!({
         "name": parameter.name,
@@ -180,12 +182,12 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     responses.into()
 }
 
-/// All that can go wrong, in the order of [`Code::ALL`].
+/// All failures, in the order of [`Code::ALL`].
 fn failures(operation: &Operation) -> Vec<Code> {
     let of_access: &[Code] = match operation.access {
         Access::Open => &[],
         Access::Admin => &[Code::InvalidKey, Code::Unavailable],
-        // Whatever is asked with a key may have a price.
+        // Every operation with a key may have a price.
         Access::Key => &[
             Code::InvalidKey,
             Code::InsufficientBalance,
@@ -202,7 +204,11 @@ fn failures(operation: &Operation) -> Vec<Code> {
     Code::ALL.iter().copied().filter(is_possible).collect()
 }
 
-fn success(operation: &Operation, answer: &Answer, generator: &mut SchemaGenerator) -> Value {
+fn success(
+    operation: &Operation,
+    answer: &SuccessResponse,
+    generator: &mut SchemaGenerator,
+) -> Value {
     let mut headers: Vec<&Header> = vec![&REQUEST];
     headers.extend(answer.headers);
     if operation.access == Access::Key {

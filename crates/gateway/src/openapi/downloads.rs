@@ -1,11 +1,11 @@
-//! Files that everybody may download.
+//! Operations of downloads.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::download::Manifest;
 use wire::error::Code;
 
 use super::media::{FILE as HEADERS, IF_NONE_MATCH, IF_RANGE, PART, RANGE, binary};
-use super::{Access, Answer, JSON, Operation, Parameter, Place, Verb, of};
+use super::{Access, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb, of};
 
 const BYTES: &str = "application/octet-stream";
 
@@ -20,7 +20,7 @@ pub(crate) static MANIFEST: Operation = Operation {
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The manifest.",
         contents: &[(JSON, of::<Manifest>)],
@@ -30,14 +30,14 @@ pub(crate) static MANIFEST: Operation = Operation {
 };
 
 static VERSION: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "version",
     description: "The version of the manifest.",
     schema: name,
     example: "1.0.0",
 };
 static NAME: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "name",
     description: "The name of one of its files.",
     schema: name,
@@ -59,19 +59,24 @@ pub(crate) static FILE: Operation = Operation {
     parameters: &[&VERSION, &NAME, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
     body: None,
     answers: &[
-        Answer {
+        SuccessResponse {
             status: 200,
             description: "The file.",
             contents: &[(BYTES, binary)],
             headers: HEADERS,
         },
-        Answer {
+        SuccessResponse {
             status: 206,
             description: "A part of the file.",
             contents: &[(BYTES, binary)],
             headers: PART,
         },
-        Answer { status: 304, description: "It is unchanged.", contents: &[], headers: &[] },
+        SuccessResponse {
+            status: 304,
+            description: "It is unchanged.",
+            contents: &[],
+            headers: &[],
+        },
     ],
     failures: &[Code::NotFound, Code::RangeNotSatisfiable, Code::Unavailable],
 };

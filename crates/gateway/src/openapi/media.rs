@@ -1,13 +1,16 @@
-//! Making media, and what was made.
+//! Operations of media.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 use wire::media::MediaRun;
 
 use super::member::{IDEMPOTENCY, OWN, PAID, PAID_FAILURES};
-use super::{Access, Answer, Body, Header, JSON, Operation, Parameter, Place, Verb, of, text};
+use super::{
+    Access, Body, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb, of,
+    text,
+};
 
-/// What every file carries.
+/// The headers of every file.
 pub(crate) static FILE: &[&Header] = &[
     &Header {
         name: "ETag",
@@ -26,7 +29,7 @@ pub(crate) static FILE: &[&Header] = &[
     },
     &Header { name: "Accept-Ranges", description: "`bytes`.", schema: text },
 ];
-/// The same of a part.
+/// The headers of a part of a file.
 pub(crate) static PART: &[&Header] = &[&Header {
     name: "Content-Range",
     description: "Which bytes these are, and how many there are in all.",
@@ -34,28 +37,27 @@ pub(crate) static PART: &[&Header] = &[&Header {
 }];
 
 pub(crate) static RANGE: Parameter = Parameter {
-    place: Place::Header,
+    location: ParameterLocation::Header,
     name: "Range",
     description: "One range of bytes; several at once are answered with the whole file.",
     schema: text,
     example: "bytes=0-1023",
 };
 pub(crate) static IF_NONE_MATCH: Parameter = Parameter {
-    place: Place::Header,
+    location: ParameterLocation::Header,
     name: "If-None-Match",
     description: "The `ETag` of what the client has: then it is not sent again.",
     schema: text,
     example: "",
 };
 pub(crate) static IF_RANGE: Parameter = Parameter {
-    place: Place::Header,
+    location: ParameterLocation::Header,
     name: "If-Range",
     description: "The `ETag` of what the client has a part of: another file is sent whole.",
     schema: text,
     example: "",
 };
 
-/// Bytes.
 pub(crate) fn binary(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "binary" })
 }
@@ -77,7 +79,7 @@ pub(crate) static RUN: Operation = Operation {
         schema: request,
         example: r#"{"model": "{image model}", "input": {"prompt": "A lighthouse at dusk"}}"#,
     }),
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "What was made, or the first file of it.",
         contents: &[(JSON, of::<MediaRun>), ("image/*", binary), ("audio/*", binary)],
@@ -115,7 +117,7 @@ fn request(_: &mut SchemaGenerator) -> Schema {
 }
 
 static ARTIFACT_ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The id of an artifact.",
     schema: artifact_id,
@@ -137,25 +139,30 @@ pub(crate) static ARTIFACT: Operation = Operation {
     parameters: &[&ARTIFACT_ID, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
     body: None,
     answers: &[
-        Answer {
+        SuccessResponse {
             status: 200,
             description: "The file.",
             contents: &[("image/*", binary), ("audio/*", binary)],
             headers: FILE,
         },
-        Answer {
+        SuccessResponse {
             status: 206,
             description: "A part of the file.",
             contents: &[("image/*", binary), ("audio/*", binary)],
             headers: PART,
         },
-        Answer { status: 304, description: "It is unchanged.", contents: &[], headers: &[] },
+        SuccessResponse {
+            status: 304,
+            description: "It is unchanged.",
+            contents: &[],
+            headers: &[],
+        },
     ],
     failures: &[Code::ScopeMissing, Code::NotFound, Code::RangeNotSatisfiable],
 };
 
 static RUN_ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The id of a run: `run_` and the digits of its receipt.",
     schema: run_id,
@@ -176,7 +183,7 @@ pub(crate) static MANIFEST: Operation = Operation {
     access: Access::Key,
     parameters: &[&RUN_ID],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The run.",
         contents: &[(JSON, of::<MediaRun>)],

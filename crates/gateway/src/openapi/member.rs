@@ -1,4 +1,4 @@
-//! What members can ask.
+//! Operations of members: chat, models, account.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::account::{Me, ReceiptView};
@@ -7,46 +7,41 @@ use wire::error::Code;
 use wire::model::{Model, ModelList};
 
 use super::{
-    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, count, events,
-    of, text,
+    Access, Body, EVENTS, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse,
+    Verb, count, events, of, text,
 };
 
-/// What was charged.
 pub(crate) static CHARGE: Header = Header {
     name: "x-charge-micros",
     description: "What was charged, in micro-credits. Absent while the request has not ended, as in \
                   the head of a stream: see `x-price-micros` and the receipt.",
     schema: count,
 };
-/// What is held.
 pub(crate) static PRICE: Header = Header {
     name: "x-price-micros",
     description: "What is held for a request that has not ended (a stream, a background response, a \
                   research job), in micro-credits. The receipt says what was charged.",
     schema: count,
 };
-/// Where it is written.
 pub(crate) static RECEIPT: Header = Header {
     name: "x-receipt-id",
     description: "The receipt, for `GET /v1/requests/{id}`.",
     schema: text,
 };
-/// An answer from before.
 pub(crate) static REPLAYED: Header = Header {
     name: "idempotent-replayed",
     description: "`true` where the answer is the one that was given to this `Idempotency-Key` \
                   before; it is not charged again.",
     schema: text,
 };
-/// Of requests that cost.
+/// The headers of paid requests.
 pub(crate) static PAID: &[&Header] = &[&CHARGE, &PRICE, &RECEIPT, &REPLAYED];
 
-/// Of what the service answers itself, where the operator has put a price on it.
+/// The headers of operations with a fixed price.
 pub(crate) static OWN: &[&Header] = &[&CHARGE, &RECEIPT];
 
-/// The client's word for a request.
 pub(crate) static IDEMPOTENCY: Parameter = Parameter {
-    place: Place::Header,
+    location: ParameterLocation::Header,
     name: "Idempotency-Key",
     description: "Any word. The same word with the same body is answered and charged once, also \
                   when it is sent again within a day.",
@@ -58,7 +53,7 @@ fn word(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\t -~]*[!-~][\\t -~]*$" })
 }
 
-/// What can go wrong with a request to a model.
+/// Failures of requests to models.
 pub(crate) const PAID_FAILURES: &[Code] = &[
     Code::InvalidJson,
     Code::InvalidRequest,
@@ -85,7 +80,7 @@ pub(crate) static LIST_MODELS: Operation = Operation {
     access: Access::Key,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The models.",
         contents: &[(JSON, of::<ModelList>)],
@@ -95,7 +90,7 @@ pub(crate) static LIST_MODELS: Operation = Operation {
 };
 
 static MODEL_ID: Parameter = Parameter {
-    place: Place::Rest,
+    location: ParameterLocation::Rest,
     name: "id",
     description: "The full id `<provider>/<model>`, or an alias. Its slashes need not be encoded.",
     schema: filled,
@@ -116,7 +111,7 @@ pub(crate) static FIND_MODEL: Operation = Operation {
     access: Access::Key,
     parameters: &[&MODEL_ID],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The model.",
         contents: &[(JSON, of::<Model>)],
@@ -137,7 +132,7 @@ pub(crate) static CAPABILITIES: Operation = Operation {
     access: Access::Key,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "All capabilities.",
         contents: &[(JSON, of::<CapabilityList>)],
@@ -164,7 +159,7 @@ pub(crate) static CHAT: Operation = Operation {
         schema: chat_request,
         example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
     }),
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The completion, or its stream.",
         contents: &[(JSON, chat_answer), (EVENTS, events)],
@@ -224,7 +219,7 @@ pub(crate) static ME: Operation = Operation {
     access: Access::Key,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The caller.",
         contents: &[(JSON, of::<Me>)],
@@ -233,9 +228,8 @@ pub(crate) static ME: Operation = Operation {
     failures: &[],
 };
 
-/// The id of a request.
 pub(crate) static REQUEST_ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The `x-receipt-id` or `x-request-id` of an answer.",
     schema: request_id,
@@ -256,7 +250,7 @@ pub(crate) static FIND_RECEIPT: Operation = Operation {
     access: Access::Key,
     parameters: &[&REQUEST_ID],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The receipt.",
         contents: &[(JSON, of::<ReceiptView>)],

@@ -1,10 +1,9 @@
-//! What machines and people that look after the service ask, and what describes it.
+//! Operations for monitoring, and the description of the service.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
-use super::{Access, Answer, JSON, Operation, Verb, text};
-use crate::endpoints::oauth;
+use super::{Access, JSON, Operation, SuccessResponse, Verb, text};
 
 const PLAIN: &str = "text/plain";
 
@@ -18,7 +17,7 @@ pub(crate) static HEALTH: Operation = Operation {
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "It lives.",
         contents: &[(PLAIN, text)],
@@ -37,7 +36,7 @@ pub(crate) static READY: Operation = Operation {
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "It does.",
         contents: &[(PLAIN, text)],
@@ -56,7 +55,7 @@ pub(crate) static METRICS: Operation = Operation {
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The figures.",
         contents: &[("application/openmetrics-text", text)],
@@ -75,7 +74,7 @@ pub(crate) static DOCUMENT: Operation = Operation {
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The document.",
         contents: &[(JSON, object)],
@@ -94,7 +93,7 @@ pub(crate) static PAGE: Operation = Operation {
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The page.",
         contents: &[("text/html", text)],
@@ -106,14 +105,14 @@ pub(crate) static PAGE: Operation = Operation {
 /// `GET /oauth/client-metadata.json`.
 pub(crate) static CLIENT: Operation = Operation {
     verb: Verb::Get,
-    path: oauth::PATH,
+    path: "/oauth/client-metadata.json",
     id: "clientDocument",
     summary: "Who the MCP client is",
     description: "The client document that authorization servers fetch.",
     access: Access::Open,
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The document.",
         contents: &[(JSON, object)],

@@ -1,4 +1,4 @@
-//! Research jobs.
+//! Operations of research jobs.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
@@ -6,7 +6,8 @@ use wire::research::{JobList, JobView, ResearchRequest};
 
 use super::member::{CHARGE, IDEMPOTENCY, OWN, RECEIPT, REPLAYED};
 use super::{
-    Access, Answer, Body, EVENTS, Header, JSON, Operation, Parameter, Place, Verb, events, of, text,
+    Access, Body, EVENTS, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse,
+    Verb, events, of, text,
 };
 
 static PLACE: Header =
@@ -28,7 +29,7 @@ pub(crate) static CREATE: Operation = Operation {
         schema: of::<ResearchRequest>,
         example: r#"{"query": "Why is the sky blue?", "depth": "quick"}"#,
     }),
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 202,
         description: "The job.",
         contents: &[(JSON, of::<JobView>)],
@@ -53,7 +54,7 @@ pub(crate) static CREATE: Operation = Operation {
 };
 
 static ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The id of a job of this member.",
     schema: text,
@@ -61,7 +62,7 @@ static ID: Parameter = Parameter {
 };
 
 static WAIT: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "wait",
     description: "How many seconds to wait for the end of the job before answering.",
     schema: wait,
@@ -69,7 +70,7 @@ static WAIT: Parameter = Parameter {
 };
 
 static LIMIT: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "limit",
     description: "How many to give; 20 unless told.",
     schema: limit,
@@ -77,7 +78,7 @@ static LIMIT: Parameter = Parameter {
 };
 
 static AFTER: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "after",
     description: "The id of the job after which the list goes on: `last_id` of the page before.",
     schema: job,
@@ -85,7 +86,7 @@ static AFTER: Parameter = Parameter {
 };
 
 static STARTING_AFTER: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "starting_after",
     description: "Only events after this number; before `Last-Event-ID`.",
     schema: sequence_number,
@@ -93,7 +94,7 @@ static STARTING_AFTER: Parameter = Parameter {
 };
 
 static LAST_EVENT_ID: Parameter = Parameter {
-    place: Place::Header,
+    location: ParameterLocation::Header,
     name: "Last-Event-ID",
     description: "Only events after this number, as browsers ask when they come back.",
     schema: text,
@@ -114,7 +115,7 @@ pub(crate) static SHOW: Operation = Operation {
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
 };
 
-const ONE: Answer = Answer {
+const ONE: SuccessResponse = SuccessResponse {
     status: 200,
     description: "The job.",
     contents: &[(JSON, of::<JobView>)],
@@ -131,7 +132,7 @@ pub(crate) static LIST: Operation = Operation {
     access: Access::Key,
     parameters: &[&LIMIT, &AFTER],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The jobs.",
         contents: &[(JSON, of::<JobList>)],
@@ -151,7 +152,7 @@ pub(crate) static FOLLOW: Operation = Operation {
     access: Access::Key,
     parameters: &[&ID, &STARTING_AFTER, &LAST_EVENT_ID],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "Events: `queued`, `running`, `step.started`, `step.finished`, `step.failed`, \
                       and one of `completed`, `failed`, `cancelled`, `expired`.",

@@ -1,10 +1,13 @@
-//! The responses interface, and what can be done with responses that are stored.
+//! Operations of the responses interface.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
 use super::member::{IDEMPOTENCY, OWN, PAID, filled};
-use super::{Access, Answer, Body, EVENTS, JSON, Operation, Parameter, Place, Verb, events, text};
+use super::{
+    Access, Body, EVENTS, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
+    events, text,
+};
 
 /// `POST /v1/responses`.
 pub(crate) static CREATE: Operation = Operation {
@@ -24,7 +27,7 @@ pub(crate) static CREATE: Operation = Operation {
         schema: request,
         example: r#"{"model": "{chat model}", "input": "Hello"}"#,
     }),
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The response, or its stream.",
         contents: &[(JSON, response), (EVENTS, events)],
@@ -49,7 +52,7 @@ pub(crate) static CREATE: Operation = Operation {
 };
 
 static ID: Parameter = Parameter {
-    place: Place::Path,
+    location: ParameterLocation::Path,
     name: "id",
     description: "The id of a stored response of this member.",
     schema: text,
@@ -57,7 +60,7 @@ static ID: Parameter = Parameter {
 };
 
 static STREAM: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "stream",
     description: "Whether to follow a background response as events.",
     schema: flag,
@@ -65,7 +68,7 @@ static STREAM: Parameter = Parameter {
 };
 
 static STARTING_AFTER: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "starting_after",
     description: "With `stream`: only events after this sequence number.",
     schema: sequence_number,
@@ -73,7 +76,7 @@ static STARTING_AFTER: Parameter = Parameter {
 };
 
 static LIMIT: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "limit",
     description: "How many to give; 20 unless told.",
     schema: limit,
@@ -81,7 +84,7 @@ static LIMIT: Parameter = Parameter {
 };
 
 static ORDER: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "order",
     description: "`asc`, or `desc` unless told.",
     schema: order,
@@ -89,7 +92,7 @@ static ORDER: Parameter = Parameter {
 };
 
 static AFTER: Parameter = Parameter {
-    place: Place::Query,
+    location: ParameterLocation::Query,
     name: "after",
     description: "The id of an item of this response, after which the list continues; any other \
                   id is refused with 400.",
@@ -108,7 +111,7 @@ pub(crate) static SHOW: Operation = Operation {
     access: Access::Key,
     parameters: &[&ID, &STREAM, &STARTING_AFTER],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The response, or its stream.",
         contents: &[(JSON, response), (EVENTS, events)],
@@ -127,7 +130,7 @@ pub(crate) static DELETE: Operation = Operation {
     access: Access::Key,
     parameters: &[&ID],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "It is gone.",
         contents: &[(JSON, deleted)],
@@ -147,7 +150,7 @@ pub(crate) static CANCEL: Operation = Operation {
     access: Access::Key,
     parameters: &[&ID],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The response as it stands.",
         contents: &[(JSON, response)],
@@ -166,7 +169,7 @@ pub(crate) static INPUT_ITEMS: Operation = Operation {
     access: Access::Key,
     parameters: &[&ID, &LIMIT, &ORDER, &AFTER],
     body: None,
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The items.",
         contents: &[(JSON, items)],

@@ -1,10 +1,10 @@
-//! What members can search.
+//! The search operation.
 
 use wire::error::Code;
 use wire::search::{SearchAnswer, SearchRequest};
 
 use super::member::{IDEMPOTENCY, PAID};
-use super::{Access, Answer, Body, JSON, Operation, Verb, of};
+use super::{Access, Body, JSON, Operation, SuccessResponse, Verb, of};
 
 /// `POST /v1/search`.
 pub(crate) static CREATE: Operation = Operation {
@@ -22,7 +22,7 @@ pub(crate) static CREATE: Operation = Operation {
         schema: of::<SearchRequest>,
         example: r#"{"query": "rust async runtime", "max_results": 5, "recency": "year"}"#,
     }),
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "What was found.",
         contents: &[(JSON, of::<SearchAnswer>)],

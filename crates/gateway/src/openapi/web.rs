@@ -1,10 +1,10 @@
-//! Reading pages.
+//! The operation that reads a page.
 
 use wire::error::Code;
 use wire::web::{Page, PageRequest};
 
 use super::member::{IDEMPOTENCY, PAID};
-use super::{Access, Answer, Body, JSON, Operation, Verb, of};
+use super::{Access, Body, JSON, Operation, SuccessResponse, Verb, of};
 
 /// `POST /v1/web/fetch`.
 pub(crate) static FETCH: Operation = Operation {
@@ -26,7 +26,7 @@ pub(crate) static FETCH: Operation = Operation {
         schema: of::<PageRequest>,
         example: r#"{"url": "https://example.com/", "format": "markdown", "max_chars": 5000}"#,
     }),
-    answers: &[Answer {
+    answers: &[SuccessResponse {
         status: 200,
         description: "The page.",
         contents: &[(JSON, of::<Page>)],

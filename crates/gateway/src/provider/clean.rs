@@ -1,20 +1,18 @@
-//! What an upstream says about a failure, made fit to be told: bounded, one line, without secrets
-//! or addresses.
+//! Sanitizes the error messages of upstreams: bounded, one line, without secrets or addresses.
 
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-/// The most of an upstream's message that is passed on, in characters.
+/// The longest message, in characters.
 const MAX_MESSAGE: usize = 300;
 
-/// Takes secrets and addresses of one upstream out of texts.
+/// Removes the secrets and addresses of one upstream from texts.
 pub(crate) struct Cleaner {
-    /// What must never be told: the key, the address.
+    /// The key and the address.
     forbidden: Option<AhoCorasick>,
 }
 
 impl Cleaner {
-    /// A cleaner that knows what must never be told.
     pub(crate) fn new(forbidden: impl IntoIterator<Item = String>) -> Self {
         let words: Vec<String> =
             forbidden.into_iter().filter(|word| word.chars().count() >= 4).collect();
@@ -22,7 +20,7 @@ impl Cleaner {
         Self { forbidden }
     }
 
-    /// The message of an error body, if there is one that may be told.
+    /// The sanitized message of an error body, if it has one.
     pub(crate) fn message(&self, body: &[u8]) -> Option<String> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let error = body.get("error").unwrap_or(&body);
@@ -31,9 +29,8 @@ impl Cleaner {
         (!message.is_empty()).then_some(message)
     }
 
-    /// A text without anything that must not be told.
     pub(crate) fn clean(&self, text: &str) -> String {
-        // Cut first, so that nothing long is looked through, but well behind what is kept.
+        // Cut first to bound the work, well beyond the final length.
         let text: String = text.chars().take(MAX_MESSAGE * 4).collect();
         let text = match &self.forbidden {
             Some(forbidden) => {
@@ -55,7 +52,7 @@ impl Cleaner {
     }
 }
 
-/// Whether a word is neither an address nor a secret, as far as its looks go.
+/// Whether a word looks like neither an address nor a secret.
 fn may_be_told(word: &str) -> bool {
     let core = word.trim_matches(|letter: char| !letter.is_alphanumeric());
     let is_address = word.contains("://") || host_part(core).parse::<std::net::Ipv4Addr>().is_ok();

@@ -1,29 +1,28 @@
-//! Health of an upstream: failed probes make it unusable, failed requests only make it the last choice,
-//! and a refused key is remembered until a request or a probe shows that the key is accepted again.
+//! Health of an upstream: failed probes make it unusable, failed requests only eject it for a while,
+//! and a refused key is remembered until a request or a probe shows that it is accepted again.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::config;
 
-/// How long it stays out at most, times the first time.
+/// The longest ejection, as a multiple of the first.
 const MAX_EJECTION: u32 = 16;
 
-/// The health of one upstream.
 #[derive(Debug)]
 pub(crate) struct Health {
-    /// How it is looked after; `None` for not at all.
+    /// `None` disables health checks.
     pub(crate) policy: Option<config::Health>,
     since: Instant,
     failures: AtomicU32,
-    /// How often in a row it was taken out.
+    /// The number of ejections in a row.
     ejections: AtomicU32,
-    /// Milliseconds after `since`; 0 is never.
+    /// Milliseconds after `since`; 0 for never.
     ejected_until: AtomicU64,
     probe: AtomicU32,
-    /// Probes that failed in a row.
+    /// The number of failed probes in a row.
     bad_probes: AtomicU32,
-    /// Who had the operator's key refused: bits of [`AskedBy`].
+    /// What found the operator's key refused: bits of [`AskedBy`].
     key_refused: AtomicU8,
 }
 
@@ -31,18 +30,18 @@ const NOT_PROBED: u32 = 0;
 const PROBE_GOOD: u32 = 1;
 const PROBE_BAD: u32 = 2;
 
-/// How a probe went.
+/// The result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probed {
     Good,
-    /// It failed, maybe by chance.
+    /// A failure that may be temporary.
     Failed,
-    /// The program or the file is not there, which is certain.
+    /// The program or the file does not exist.
     Absent,
 }
 
-/// What an upstream was asked by. A list of models may be public: a good probe says nothing about a
-/// key that was refused to a request.
+/// The origin of a request. A list of models may be public, so a good probe does not clear a key that
+/// was refused to a member's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskedBy {
     Request = 1,
@@ -68,25 +67,24 @@ impl Health {
         self.is_usable() && !self.is_ejected()
     }
 
-    /// Whether it will be probed, but was not yet.
+    /// Whether its first probe is pending.
     pub(crate) fn awaits_probe(&self) -> bool {
         let is_probed = self.policy.as_ref().is_some_and(|policy| !policy.path.is_empty());
         is_probed && self.probe.load(Ordering::Relaxed) == NOT_PROBED
     }
 
-    /// Whether it may be asked at all: its probes did not fail. One that is ejected may be asked
-    /// where there is no better one.
+    /// Whether its probes succeed. An ejected upstream is usable if there is no better one.
     pub(crate) fn is_usable(&self) -> bool {
         self.probe.load(Ordering::Relaxed) != PROBE_BAD
     }
 
-    /// Whether requests to it failed so that others are preferred for a while.
+    /// Whether others are preferred for a while, because requests to it failed.
     pub(crate) fn is_ejected(&self) -> bool {
         let until = self.ejected_until.load(Ordering::Relaxed);
         until != 0 && until > self.millis()
     }
 
-    /// It answered as it should.
+    /// Records a success.
     pub(crate) fn succeeded(&self) {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
@@ -96,7 +94,7 @@ impl Health {
         }
     }
 
-    /// It failed by its own fault. Gives whether it was taken out by this.
+    /// Records a failure; returns whether this ejects it.
     pub(crate) fn failed(&self) -> bool {
         let Some(policy) = &self.policy else { return false };
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
@@ -111,9 +109,8 @@ impl Health {
         true
     }
 
-    /// A probe came back. Returns whether this changed anything. An upstream that was good becomes
-    /// unusable only after as many bad probes in a row as failures eject it: a single one may be
-    /// chance.
+    /// Records a probe; returns whether its state changed. A good upstream becomes unusable only after
+    /// as many failed probes in a row as failures eject it.
     pub(crate) fn probed(&self, probed: Probed) -> bool {
         let is_good = probed == Probed::Good;
         if is_good {
@@ -132,13 +129,12 @@ impl Health {
         self.probe.swap(new, Ordering::Relaxed) != new
     }
 
-    /// Whether it refuses the operator's key.
     pub(crate) fn is_key_refused(&self) -> bool {
         self.key_refused.load(Ordering::Relaxed) != 0
     }
 
-    /// Notes what a status says about the operator's key. Returns whether the key is refused, if
-    /// that changed. Requests bring about 403 by their content: only a probe's 403 is of the key.
+    /// Updates whether the operator's key is refused; returns the new state if it changed. The content
+    /// of a request can cause a 403: only that of a probe counts.
     pub(crate) fn note_status(&self, asked_by: AskedBy, status: u16) -> Option<bool> {
         let known = self.key_refused.load(Ordering::Relaxed);
         match (status, asked_by) {

@@ -14,24 +14,20 @@ use crate::failure::chain;
 /// The longest answer that is read.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A list of models.
 #[derive(Debug, Deserialize)]
 pub(crate) struct List {
     pub(crate) data: Vec<Listed>,
 }
 
-/// A model of a list.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Listed {
     pub(crate) id: String,
-    /// As several servers give it.
     #[serde(default, alias = "max_model_len")]
     pub(crate) context_length: Option<u64>,
 }
 
 impl Provider {
-    /// Asks for something outside of what members ask: with a body, it is posted. The words of a
-    /// failure are for operators.
+    /// Sends a request that no member pays for; a body is posted. The error is for operators.
     pub(crate) async fn ask(
         &self,
         path: &str,
@@ -44,7 +40,7 @@ impl Provider {
         *request.uri_mut() = self.base.join(path).ok_or("its address makes no sense")?;
         *request.headers_mut() = self.headers();
         let answer = async {
-            let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
+            let answer = self.pool.request(request).await.map_err(|error| chain(&error))?;
             let status = answer.status();
             let body = Limited::new(answer.into_body(), MAX_BYTES).collect().await;
             Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))

@@ -1,4 +1,4 @@
-//! Models that this process computes itself: the files of one provider, and what is known of each.
+//! Local models: the model files of one provider.
 
 mod answer;
 mod file;
@@ -14,35 +14,32 @@ use local_model::Refusal;
 use tokio::time::timeout;
 use wire::error::Code;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::LocalAnswer;
 use file::File;
 use question::Question;
 
-use super::send::{Failure, Owner};
-use super::{Known, Look};
+use super::failure::Failure;
+use super::sender::Owner;
+use super::{LocalModelInfo, LocalScan};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
 
-/// Whether the program was built with what computes models.
-pub(crate) const HAS_LOCAL: bool = true;
-
-/// The files of a provider.
 pub(crate) struct Local {
     settings: config::Local,
-    /// Those that the configuration names, by the names of their models.
+    /// The configured files by model name.
     named: Vec<(String, PathBuf)>,
-    /// Whether all files of the folder are models.
+    /// Whether all files of the folder are offered.
     discovers: bool,
-    /// As they were last looked at, by the names of their models.
+    /// The files of the last scan by model name.
     files: ArcSwap<Files>,
-    /// Why the folder could not be read then.
+    /// Why the last scan could not read the folder.
     folder_trouble: ArcSwapOption<String>,
 }
 
 type Files = BTreeMap<String, Arc<File>>;
 
 impl Local {
-    /// The files of a provider of this kind; they have not been looked at.
+    /// The files of a provider, before their first scan.
     pub(crate) fn open(configured: &config::Provider) -> Option<Self> {
         let file = |model: &config::Model| Some((model.upstream_name.clone(), model.path.clone()?));
         Some(Self {
@@ -54,11 +51,11 @@ impl Local {
         })
     }
 
-    /// Looks at the files. Those that are as they were are not read again.
-    pub(crate) async fn look(&self) -> Look {
+    /// Scans the files. Unchanged ones are not read again.
+    pub(crate) async fn scan(&self) -> LocalScan {
         let (before, settings) = (self.files.load_full(), self.settings.clone());
         let (named, discovers) = (self.named.clone(), self.discovers);
-        // A task that cannot be run any more belongs to a process that ends.
+        // The task fails only when the process ends.
         let looked = tokio::task::spawn_blocking(move || {
             let found = discovers.then(|| file::in_folder(&settings.folder)).transpose();
             let (found, trouble) = match found {
@@ -79,7 +76,7 @@ impl Local {
                 });
             (after, is_same, trouble)
         });
-        let Ok((files, is_same, trouble)) = looked.await else { return Look::nothing() };
+        let Ok((files, is_same, trouble)) = looked.await else { return LocalScan::nothing() };
         let is_good = if files.is_empty() {
             trouble.is_none()
         } else {
@@ -87,7 +84,7 @@ impl Local {
         };
         let is_same = is_same && self.folder_trouble.load().as_deref() == trouble.as_ref();
         if is_same {
-            return Look { is_good, changed: None };
+            return LocalScan { is_good, changed: None };
         }
         let is_found = |name: &&String| self.named.iter().all(|(known, _)| known != *name);
         let found = files.keys().filter(is_found).map(config::Model::new).collect();
@@ -96,26 +93,25 @@ impl Local {
             tracing::warn!(why, "a folder of models cannot be used");
         }
         self.folder_trouble.store(trouble.map(Arc::new));
-        Look { is_good, changed: Some(found) }
+        LocalScan { is_good, changed: Some(found) }
     }
 
-    /// What is known of a model.
-    pub(crate) fn known(&self, name: &str) -> Known {
+    pub(crate) fn known(&self, name: &str) -> LocalModelInfo {
         let files = self.files.load();
         let about = files.get(name).and_then(|file| file.about.as_ref().ok());
         let made_for = about.map_or(u32::MAX, |about| about.context);
-        Known {
+        LocalModelInfo {
             context: self.settings.window.min(made_for).into(),
             description: about.map(file::description),
         }
     }
 
-    /// Whether there is nothing against asking a model.
+    /// Whether a model can be asked, as far as is known.
     pub(crate) fn is_usable(&self, name: &str) -> bool {
         self.files.load().get(name).is_none_or(|file| file.about.is_ok())
     }
 
-    /// What is wrong with the files, for operators.
+    /// The problems of the files, for operators.
     pub(crate) fn trouble(&self) -> Option<String> {
         let files = self.files.load();
         let folder = self.folder_trouble.load().as_deref().cloned();
@@ -124,7 +120,7 @@ impl Local {
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
 
-    /// How much memory the files and their conversations take now.
+    /// The memory of the files and their conversations.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let memory = |file: &Arc<File>| {
             let memory = file.host.memory();
@@ -133,22 +129,22 @@ impl Local {
         self.files.load().values().map(memory).sum()
     }
 
-    /// Answers a request of the chat interface. A stream begins with its first word, a whole answer
-    /// when all of it is there; dropping either stops the work.
+    /// Answers a chat request. A stream begins with its first token, a whole answer when it is
+    /// complete; dropping either stops the generation.
     pub(crate) async fn answer(
         &self,
         body: &Bytes,
         owner: Owner,
         timeouts: Timeouts,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<LocalAnswer, Failure> {
         let question = Question::parse(body, owner).map_err(Failure::Unfit)?;
         let file = self.files.load().get(&question.model).cloned().ok_or(Failure::NoModel)?;
         let form = question.form();
         let begun = async {
             let generation = file.host.generate(question.request).await.map_err(failure)?;
-            Answer::begin(generation, form).await
+            LocalAnswer::begin(generation, form).await
         };
-        // How long others compute, this request has no part in.
+        // The wait for other requests is not a failure of this one.
         let late = Failure::Gone("its answer did not begin in time");
         let begun = timeout(timeouts.first_byte, begun).await.unwrap_or(Err(late));
         match &begun {
@@ -160,13 +156,12 @@ impl Local {
     }
 }
 
-impl Look {
+impl LocalScan {
     fn nothing() -> Self {
         Self { is_good: true, changed: None }
     }
 }
 
-/// Why there is no answer, in the words of the service.
 fn failure(refusal: Refusal) -> Failure {
     match refusal {
         Refusal::TooLong { prompt, window } => {

@@ -1,30 +1,26 @@
-//! What stands in for models in this process where the program was built without them.
+//! The replacement of local models in a build without the feature `local-model`.
 
 use bytes::Bytes;
 
-use super::send::{Failure, Owner};
-use super::{Known, Look};
+use super::failure::Failure;
+use super::sender::Owner;
+use super::{LocalModelInfo, LocalScan};
 use crate::config::{self, Timeouts};
 
-/// Whether the program was built with what computes models.
-pub(crate) const HAS_LOCAL: bool = false;
-
-/// There is none.
 pub(crate) enum Local {}
 
-/// There is none.
-pub(crate) enum Answer {}
+pub(crate) enum LocalAnswer {}
 
 impl Local {
     pub(crate) fn open(_: &config::Provider) -> Option<Self> {
         None
     }
 
-    pub(crate) async fn look(&self) -> Look {
+    pub(crate) async fn scan(&self) -> LocalScan {
         match *self {}
     }
 
-    pub(crate) fn known(&self, _: &str) -> Known {
+    pub(crate) fn known(&self, _: &str) -> LocalModelInfo {
         match *self {}
     }
 
@@ -40,12 +36,17 @@ impl Local {
         match *self {}
     }
 
-    pub(crate) async fn answer(&self, _: &Bytes, _: Owner, _: Timeouts) -> Result<Answer, Failure> {
+    pub(crate) async fn answer(
+        &self,
+        _: &Bytes,
+        _: Owner,
+        _: Timeouts,
+    ) -> Result<LocalAnswer, Failure> {
         match *self {}
     }
 }
 
-impl Answer {
+impl LocalAnswer {
     pub(crate) fn media_type(&self) -> &'static str {
         match *self {}
     }

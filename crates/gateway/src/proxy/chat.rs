@@ -1,4 +1,4 @@
-//! Answers of the chat interface, watched as they pass.
+//! Inspection of chat completions on their way to the client.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,45 +12,40 @@ use wire::sse::Event;
 /// The data of the event that ends a stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// Watches a stream of chat completion chunks.
+/// Inspects a stream of chat completion chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChatWatch {
-    /// Whether the client asked for the usage. We always do.
+    /// Whether the client requested the usage; we always do.
     pub(crate) wants_usage: bool,
-    /// The name of the model in the answer, as JSON; `None` keeps the upstream's name.
+    /// The model name for the answer, as JSON; `None` keeps the upstream's name.
     pub(crate) model: Option<Arc<str>>,
     pub(crate) tokens: TokenCounts,
-    /// Whether anything was said.
     pub(crate) has_content: bool,
 }
 
-/// What to do with an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Pass this on.
+pub(crate) enum ChunkAction {
     Pass(Bytes),
     Skip,
     Done,
 }
 
-/// What is wrong with a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The upstream says that it failed; its words are not cleaned yet.
+    /// An error event of the upstream, not yet sanitized.
     Told(Option<String>),
-    /// An event cannot be understood.
     Malformed(&'static str),
 }
 
 impl ChatWatch {
-    pub(crate) fn look(&mut self, event: &Event) -> Result<Look, Fault> {
+    pub(crate) fn look(&mut self, event: &Event) -> Result<ChunkAction, Fault> {
         let whole = event.data();
         let data = whole.trim_ascii();
         if data.is_empty() {
-            return Ok(Look::Skip);
+            return Ok(ChunkAction::Skip);
         }
         if data == DONE {
-            return Ok(Look::Done);
+            return Ok(ChunkAction::Done);
         }
         let chunk: Chunk<'_> =
             serde_json::from_slice(data).map_err(|_| Fault::Malformed("an event is not JSON"))?;
@@ -58,15 +53,15 @@ impl ChatWatch {
             return Err(Fault::Told(message_of(error.get())));
         }
         let choices = chunk.choices.as_deref().unwrap_or_default();
-        self.has_content |= choices.iter().any(Choice::says_something);
+        self.has_content |= choices.iter().any(Choice::has_content);
         if let Some(usage) = chunk.usage {
             self.tokens = usage.tokens();
             if choices.is_empty() && !self.wants_usage {
-                return Ok(Look::Skip);
+                return Ok(ChunkAction::Skip);
             }
         }
         let Some((found, model)) = chunk.model.zip(self.model.as_deref()) else {
-            return Ok(Look::Pass(event.raw().clone()));
+            return Ok(ChunkAction::Pass(event.raw().clone()));
         };
         let is_one_line = matches!(whole, Cow::Borrowed(_));
         let text = if is_one_line { event.raw() } else { data };
@@ -79,12 +74,11 @@ impl ChatWatch {
                 out.freeze()
             }
         };
-        Ok(Look::Pass(piece))
+        Ok(ChunkAction::Pass(piece))
     }
 }
 
-/// The text that a value was found in, with another value in its place; `None` if nothing changes.
-/// Every other byte stays as it is.
+/// A copy of the text with `found`, which is a slice of it, replaced; `None` if nothing changes.
 pub(crate) fn renamed(text: &[u8], found: &RawValue, value: &str) -> Option<Vec<u8>> {
     let found = found.get();
     if found == value {
@@ -100,7 +94,7 @@ pub(crate) fn renamed(text: &[u8], found: &RawValue, value: &str) -> Option<Vec<
     Some(out)
 }
 
-/// What is looked at of a chunk, or of a whole completion.
+/// The inspected fields of a chunk or of a whole completion.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]
@@ -116,16 +110,16 @@ pub(crate) struct Chunk<'a> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Choice<'a> {
     #[serde(borrow, default)]
-    delta: Option<Said<'a>>,
+    delta: Option<Content<'a>>,
     #[serde(borrow, default)]
-    message: Option<Said<'a>>,
+    message: Option<Content<'a>>,
     #[serde(borrow, default)]
     text: Option<&'a RawValue>,
 }
 
-/// Every way in which a model can say something.
+/// All fields in which a model can return content.
 #[derive(Debug, Deserialize)]
-struct Said<'a> {
+struct Content<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -142,7 +136,7 @@ struct Said<'a> {
     audio: Option<&'a RawValue>,
 }
 
-/// What an upstream counted; nonsense is as good as nothing.
+/// The token counts of an upstream; invalid values are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Usage {
@@ -150,7 +144,7 @@ pub(crate) struct Usage {
     completion_tokens: Count,
 }
 
-/// A count that may be anything.
+/// A count of any JSON type.
 #[derive(Debug, Default)]
 struct Count(Option<i64>);
 
@@ -161,7 +155,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// More than any model reads or writes.
+/// More than any model processes.
 const MAX_TOKENS: i64 = 1_000_000_000;
 
 impl Usage {
@@ -171,24 +165,24 @@ impl Usage {
 }
 
 impl Choice<'_> {
-    pub(crate) fn says_something(&self) -> bool {
+    pub(crate) fn has_content(&self) -> bool {
         let is_something = |value: &RawValue| !matches!(value.get(), "\"\"" | "[]" | "{}");
-        let said = |said: &Said<'_>| {
+        let is_present = |content: &Content<'_>| {
             [
-                said.content,
-                said.tool_calls,
-                said.function_call,
-                said.refusal,
-                said.reasoning_content,
-                said.reasoning,
-                said.audio,
+                content.content,
+                content.tool_calls,
+                content.function_call,
+                content.refusal,
+                content.reasoning_content,
+                content.reasoning,
+                content.audio,
             ]
             .into_iter()
             .flatten()
             .any(is_something)
         };
-        self.delta.as_ref().is_some_and(said)
-            || self.message.as_ref().is_some_and(said)
+        self.delta.as_ref().is_some_and(is_present)
+            || self.message.as_ref().is_some_and(is_present)
             || self.text.is_some_and(is_something)
     }
 }
@@ -207,7 +201,10 @@ mod tests {
 
     use super::*;
 
-    fn looks(wants_usage: bool, stream: &'static str) -> (ChatWatch, Vec<Result<Look, Fault>>) {
+    fn looks(
+        wants_usage: bool,
+        stream: &'static str,
+    ) -> (ChatWatch, Vec<Result<ChunkAction, Fault>>) {
         let mut watch = ChatWatch { wants_usage, ..ChatWatch::default() };
         let mut splitter = Splitter::new(10_000);
         splitter.push(Bytes::from_static(stream.as_bytes()));
@@ -234,10 +231,10 @@ mod tests {
             .split_inclusive("\n\n")
             .map(|event| Bytes::from_static(event.as_bytes()))
             .collect();
-        let pass = |number: usize| Ok(Look::Pass(passed[number].clone()));
-        assert_eq!(seen, [pass(0), pass(1), Ok(Look::Skip), Ok(Look::Done)]);
+        let pass = |number: usize| Ok(ChunkAction::Pass(passed[number].clone()));
+        assert_eq!(seen, [pass(0), pass(1), Ok(ChunkAction::Skip), Ok(ChunkAction::Done)]);
         let (_, seen) = looks(true, STREAM);
-        assert_eq!(seen, [pass(0), pass(1), pass(2), Ok(Look::Done)]);
+        assert_eq!(seen, [pass(0), pass(1), pass(2), Ok(ChunkAction::Done)]);
     }
 
     #[test]
@@ -247,7 +244,7 @@ mod tests {
             let mut splitter = Splitter::new(10_000);
             splitter.push(Bytes::from_static(stream.as_bytes()));
             match watch.look(&splitter.next().unwrap().unwrap()).unwrap() {
-                Look::Pass(piece) => String::from_utf8(piece.to_vec()).unwrap(),
+                ChunkAction::Pass(piece) => String::from_utf8(piece.to_vec()).unwrap(),
                 look => panic!("{look:?}"),
             }
         };
@@ -285,6 +282,6 @@ mod tests {
             false,
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":-4,\"completion_tokens\":\"many\"}}\n\n",
         );
-        assert_eq!((watch.tokens, seen), (TokenCounts::default(), vec![Ok(Look::Skip)]));
+        assert_eq!((watch.tokens, seen), (TokenCounts::default(), vec![Ok(ChunkAction::Skip)]));
     }
 }

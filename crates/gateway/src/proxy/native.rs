@@ -1,7 +1,7 @@
-//! Answers of an upstream that speaks the responses interface itself, watched as they pass.
+//! Inspection of answers of an upstream with the responses interface.
 //!
-//! The upstream stores nothing for us: the id, and what the client asked to be stored, are ours
-//! and are written over the upstream's own wherever a response object passes.
+//! The upstream stores nothing for us: our id and storage fields replace its own in every response
+//! object.
 
 use ledger::TokenCounts;
 use serde::Deserialize;
@@ -9,28 +9,27 @@ use serde_json::{Map, Value, json};
 use wire::sse::{Event, write_event};
 
 use super::chat::Fault;
-use super::stage::{Out, Step};
+use super::event_buffer::{EventBuffer, Step};
 use crate::failure::ApiError;
 
-/// What is ours in a response object: fields that are written over the upstream's.
+/// Our fields of a response object, which replace those of the upstream.
 pub(crate) type Ours = Map<String, Value>;
 
-/// Watches a stream of the responses interface.
 #[derive(Debug)]
 pub(crate) struct NativeWatch {
     ours: Ours,
     pub(crate) tokens: TokenCounts,
     pub(crate) has_content: bool,
-    /// The number of the last event.
+    /// The sequence number of the last event.
     sequence: i64,
-    /// The response object as it was last seen.
+    /// The last response object.
     response: Option<Value>,
     is_over: bool,
 }
 
-/// What is looked at of an event.
+/// The inspected fields of an event.
 #[derive(Deserialize)]
-struct Seen<'a> {
+struct InspectedEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'a, str>,
     #[serde(default)]
@@ -56,14 +55,14 @@ impl NativeWatch {
     pub(crate) fn feed(
         &mut self,
         event: &Event,
-        out: &mut Out,
-        last: &mut Out,
+        out: &mut EventBuffer,
+        last: &mut EventBuffer,
     ) -> Result<Step, Fault> {
         let data = event.data();
         if data.trim_ascii() == b"[DONE]" {
             return Err(Fault::Malformed("it ended before its response did"));
         }
-        let seen: Seen<'_> =
+        let seen: InspectedEvent<'_> =
             serde_json::from_slice(&data).map_err(|_| Fault::Malformed("an event is not JSON"))?;
         let sequence = seen.sequence_number.unwrap_or(self.sequence + 1);
         self.has_content |=
@@ -83,7 +82,7 @@ impl NativeWatch {
             self.response = Some(response);
             return Err(fault);
         }
-        // The number of an event that is not passed on is left for ours.
+        // The number of an event that is not passed on is reused for ours.
         self.sequence = sequence;
         let is_end = matches!(&*seen.kind, "response.completed" | "response.incomplete");
         let into = if is_end { last } else { out };
@@ -101,7 +100,7 @@ impl NativeWatch {
     }
 
     /// Ends the stream with the failure in the response object.
-    pub(crate) fn fail(&mut self, error: &ApiError, out: &mut Out) {
+    pub(crate) fn fail(&mut self, error: &ApiError, out: &mut EventBuffer) {
         self.is_over = true;
         let failure = json!({"code": "server_error", "message": error.message()});
         let sequence = self.sequence + 1;
@@ -125,7 +124,7 @@ impl NativeWatch {
     }
 }
 
-/// A response object with what is ours in it.
+/// A response object with our fields.
 pub(crate) fn patched(mut response: Value, ours: &Ours) -> Value {
     if let Some(fields) = response.as_object_mut() {
         fields.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -133,13 +132,13 @@ pub(crate) fn patched(mut response: Value, ours: &Ours) -> Value {
     response
 }
 
-/// What the upstream counted.
+/// The token counts of the upstream.
 pub(crate) fn tokens(response: &Value) -> TokenCounts {
     let count = |name| response.pointer(name).and_then(Value::as_i64).filter(|count| *count >= 0);
     TokenCounts { input: count("/usage/input_tokens"), output: count("/usage/output_tokens") }
 }
 
-fn write(out: &mut Out, kind: &str, sequence: i64, response: &Value) {
+fn write(out: &mut EventBuffer, kind: &str, sequence: i64, response: &Value) {
     let event = json!({"type": kind, "sequence_number": sequence, "response": response});
     write_event(out.buffer(), kind, event.to_string().as_bytes());
 }
@@ -157,7 +156,7 @@ mod tests {
     }
 
     fn feed(watch: &mut NativeWatch, stream: &'static str) -> (String, String, Option<Fault>) {
-        let (mut out, mut last) = (Out::default(), Out::default());
+        let (mut out, mut last) = (EventBuffer::default(), EventBuffer::default());
         let mut splitter = Splitter::new(10_000);
         splitter.push(Bytes::from_static(stream.as_bytes()));
         let mut fault = None;
@@ -167,13 +166,14 @@ mod tests {
                 break;
             }
         }
-        let text =
-            |out: &mut Out| String::from_utf8(out.take().unwrap_or_default().to_vec()).unwrap();
+        let text = |out: &mut EventBuffer| {
+            String::from_utf8(out.take().unwrap_or_default().to_vec()).unwrap()
+        };
         (text(&mut out), text(&mut last), fault)
     }
 
     #[test]
-    fn what_is_ours_is_written_over_and_the_rest_passes() {
+    fn our_fields_are_replaced_and_the_rest_passes() {
         let mut watch = watch();
         let (out, last, fault) = feed(
             &mut watch,
@@ -200,7 +200,7 @@ mod tests {
             "data: {\"type\":\"response.x.delta\",\"sequence_number\":6}\n\ndata: {\"type\":\"response.failed\",\"sequence_number\":99,\"response\":{\"id\":\"x\",\"error\":{\"message\":\"their words\"}}}\n\n",
         );
         assert_eq!(fault, Some(Fault::Told(Some("their words".to_owned()))));
-        let mut out = Out::default();
+        let mut out = EventBuffer::default();
         watch.fail(&ApiError::internal(), &mut out);
         let text = String::from_utf8(out.take().unwrap().to_vec()).unwrap();
         assert!(text.contains("\"sequence_number\":7") && !text.contains("their words"), "{text}");

@@ -1,8 +1,8 @@
 //! Passes a stream on, as fast as the client reads it and no faster.
 //!
-//! The client's connection asks for the next piece; only then the upstream is read. When the end
-//! marker has come, the request is charged, and only then the marker goes out. A relay that is
-//! dropped has lost its client: by policy the upstream is then read to its end, or cancelled.
+//! The client's connection polls for the next piece; only then the upstream is read. When the end
+//! marker arrives, the request is charged, and only then the marker is sent. A relay that is dropped
+//! has lost its client: by policy the upstream is then read to its end, or cancelled.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,19 +14,20 @@ use ledger::{AnswerProgress, EndReason, HoldId, HoldOutcome, RateLimitStatus};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::begin::{Answering, Begun, Streaming};
+use super::begin::{Begun, BegunAnswer, Streaming};
 use super::chat::Fault;
-use super::patience::{Bounds, Patience, Waited};
-use super::stage::{Out, Step};
-use crate::charge::{Charge, Results};
+use super::event_buffer::{EventBuffer, Step};
+use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
+use crate::billing::{Charge, Results};
+use crate::config::{ClientGone, Config};
 use crate::failure::ApiError;
 use crate::provider::Failure;
-use crate::service::Service;
+use crate::response_headers::EVENT_STREAM;
 
-/// The largest answer that is kept for whoever asks again.
-pub(crate) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+/// The largest answer that is stored for an idempotency key.
+pub(crate) const MAX_STORED_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
-/// Up to so much of a stream goes out in one piece.
+/// The most bytes of a stream that are joined into one piece.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
 
 /// A stream on its way to a client.
@@ -35,73 +36,92 @@ pub(crate) struct Relay(Option<Box<Inner>>);
 /// An upstream that has not begun to answer yet.
 pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Begun, ApiError>> + Send>>;
 
-/// What a stream of the responses interface leaves behind, and how it says that it failed.
-pub(crate) trait Keeper: Send + Sync {
-    /// What is stored of the response object at its end.
+/// Stores the response object of a stream of the responses interface.
+pub(crate) trait ResponseRecorder: Send + Sync {
+    /// The row of a response object.
     fn stored(&self, response: &Value) -> Option<StoredResponse>;
 
-    /// The response object and the event of a response that no upstream began to answer.
+    /// The response object and the events of a request that no upstream began to answer.
     fn refused(&self, error: &ApiError) -> (Value, Bytes);
 
-    /// Whether the answer that is kept for whoever asks again is the response object.
+    /// Whether the response object, not the stream, is stored for the idempotency key.
     fn answers_with_object(&self) -> bool;
 }
 
 struct Inner {
-    service: Arc<Service>,
+    policy: StreamPolicy,
     charge: Charge,
     source: Source,
-    keeper: Option<Arc<dyn Keeper>>,
-    /// Everything that was sent, where it is kept for whoever asks again.
-    kept: Option<BytesMut>,
+    recorder: Option<Arc<dyn ResponseRecorder>>,
+    /// Everything that was sent, if it is stored for an idempotency key.
+    sent: Option<BytesMut>,
     begun: Instant,
 }
 
 enum Source {
     Waiting(Beginning),
-    Live(Box<Streaming>, Patience),
-    Ended,
+    Live(Box<Streaming>, StreamTimer),
+    EndResult,
 }
 
-/// What is done about the upstream of a client that left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaving {
-    Cancel,
-    Finish,
+/// Time limits of streams, and the treatment of disconnected clients.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamPolicy {
+    /// The longest silence before a comment is sent.
+    pub(crate) keepalive: Duration,
+    max_stream: Duration,
+    write_timeout: Duration,
+    on_client_gone: ClientGone,
+}
+
+impl StreamPolicy {
+    pub(crate) fn new(config: &Config) -> Self {
+        const NEVER: Duration = Duration::from_hours(365 * 24);
+        Self {
+            keepalive: config.limits.keepalive_comment.unwrap_or(NEVER),
+            max_stream: config.limits.max_stream,
+            write_timeout: config.limits.write_timeout,
+            on_client_gone: config.on_client_gone,
+        }
+    }
+
+    /// Whether an answer is read to its end after its client disconnected.
+    pub(crate) fn finishes(&self) -> bool {
+        self.on_client_gone == ClientGone::Finish
+    }
 }
 
 impl Relay {
     /// A stream that no upstream has begun yet.
-    pub(crate) fn waiting(service: &Arc<Service>, charge: Charge, beginning: Beginning) -> Self {
-        service.meter.streams.inc();
-        let kept = charge.is_kept().then(BytesMut::new);
+    pub(crate) fn waiting(policy: StreamPolicy, charge: Charge, beginning: Beginning) -> Self {
+        charge.billing().metrics.streams.inc();
+        let sent = charge.is_kept().then(BytesMut::new);
         Self(Some(Box::new(Inner {
-            service: service.clone(),
+            policy,
             charge,
             source: Source::Waiting(beginning),
-            keeper: None,
-            kept,
+            recorder: None,
+            sent,
             begun: Instant::now(),
         })))
     }
 
-    /// Says what becomes of the response object at the end.
     #[must_use]
-    pub(crate) fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
+    pub(crate) fn recorded_by(mut self, recorder: Option<Arc<dyn ResponseRecorder>>) -> Self {
         if let Some(inner) = &mut self.0 {
-            inner.keeper = keeper;
+            inner.recorder = recorder;
         }
         self
     }
 
-    /// Waits for an upstream to begin, but no longer than this. Nothing was sent to the client
-    /// yet, so that a failure can still be told by a status.
-    pub(crate) async fn begin(&mut self, patience: Duration) -> Result<(), ApiError> {
+    /// Waits for an upstream to begin, but no longer than the keep-alive interval. Nothing was sent
+    /// yet, so a failure can still have its own status.
+    pub(crate) async fn begin(&mut self) -> Result<(), ApiError> {
         let Some(inner) = &mut self.0 else { return Ok(()) };
         let Source::Waiting(beginning) = &mut inner.source else { return Ok(()) };
-        let Ok(result) = timeout(patience, beginning).await else { return Ok(()) };
+        let Ok(result) = timeout(inner.policy.keepalive, beginning).await else { return Ok(()) };
         let Err(error) = inner.begun(result) else { return Ok(()) };
-        let error = error.refunded(inner.charge.id(), inner.charge.room());
+        let error = error.refunded(inner.charge.id(), inner.charge.rate_limit());
         inner.charge.fail(&error).await;
         Err(error)
     }
@@ -111,31 +131,31 @@ impl Relay {
         self.0.as_ref().map(|inner| inner.charge.id())
     }
 
-    /// How much of its rate the key has left.
-    pub(crate) fn room(&self) -> Option<RateLimitStatus> {
-        self.0.as_ref().and_then(|inner| inner.charge.room())
+    /// The rest of the key's rate.
+    pub(crate) fn rate_limit(&self) -> Option<RateLimitStatus> {
+        self.0.as_ref().and_then(|inner| inner.charge.rate_limit())
     }
 
     /// The next piece for the client; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        self.0.as_mut()?.next_kept().await
+        self.0.as_mut()?.next_stored().await
     }
 }
 
 impl Inner {
     /// An upstream has begun, or none will.
     fn begun(&mut self, result: Result<Begun, ApiError>) -> Result<(), ApiError> {
-        self.source = Source::Ended;
+        self.source = Source::EndResult;
         let Begun { model, answer } = result?;
-        let Answering::Stream(streaming) = answer else { return Err(ApiError::internal()) };
+        let BegunAnswer::Stream(streaming) = answer else { return Err(ApiError::internal()) };
         self.charge.model = Some(model);
-        let bounds = Bounds {
-            keepalive: self.service.keepalive(),
+        let timeouts = StreamTimeouts {
+            keepalive: self.policy.keepalive,
             idle: streaming.upstream.idle(),
-            whole: self.service.config.limits.max_stream,
-            held_up: self.service.config.limits.write_timeout,
+            whole: self.policy.max_stream,
+            blocked: self.policy.write_timeout,
         };
-        self.source = Source::Live(streaming, Patience::new(bounds, self.begun));
+        self.source = Source::Live(streaming, StreamTimer::new(timeouts, self.begun));
         Ok(())
     }
 
@@ -144,18 +164,18 @@ impl Inner {
         match self.source {
             Source::Waiting(_) => self.charge.progress().has_begun(),
             Source::Live(..) => true,
-            Source::Ended => false,
+            Source::EndResult => false,
         }
     }
 
-    /// The next piece, kept where it is to be kept.
-    async fn next_kept(&mut self) -> Option<Bytes> {
+    /// The next piece, stored if there is an idempotency key.
+    async fn next_stored(&mut self) -> Option<Bytes> {
         let piece = self.next().await;
-        if let (Some(piece), Some(kept)) = (&piece, &mut self.kept)
-            && kept.len() <= MAX_KEPT_BYTES
+        if let (Some(piece), Some(sent)) = (&piece, &mut self.sent)
+            && sent.len() <= MAX_STORED_ANSWER_BYTES
         {
-            // What goes over the limit shows at the end that not all was kept.
-            kept.extend_from_slice(piece);
+            // One piece beyond the limit shows at the end that the answer is too large.
+            sent.extend_from_slice(piece);
         }
         piece
     }
@@ -163,9 +183,9 @@ impl Inner {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match &mut self.source {
-                Source::Ended => return None,
+                Source::EndResult => return None,
                 Source::Waiting(beginning) => {
-                    let pause = self.service.keepalive();
+                    let pause = self.policy.keepalive;
                     let Ok(result) = timeout(pause, beginning).await else {
                         return Some(comment());
                     };
@@ -177,7 +197,7 @@ impl Inner {
                     if let Some(piece) = streaming.out.take() {
                         return Some(piece);
                     }
-                    // Boxed: a stream waits for long, and ends but once.
+                    // Boxed, to keep the future small while a stream waits.
                     if streaming.step == Step::Done {
                         return Box::pin(self.finish()).await;
                     }
@@ -189,17 +209,17 @@ impl Inner {
         }
     }
 
-    /// Reads the next piece of the upstream; returns what is to be sent meanwhile.
+    /// Reads the next piece of the upstream; returns a comment or failure to send.
     async fn read(&mut self) -> Option<Bytes> {
-        let Source::Live(streaming, patience) = &mut self.source else { return None };
-        let waited = patience.wait(&mut streaming.upstream).await;
+        let Source::Live(streaming, timer) = &mut self.source else { return None };
+        let waited = timer.wait(&mut streaming.upstream).await;
         // An upstream whose client does not read may close the connection for that reason alone.
         let cut =
-            if patience.is_held_up() { EndReason::ClientLeft } else { EndReason::UpstreamFailed };
+            if timer.is_blocked() { EndReason::ClientLeft } else { EndReason::UpstreamFailed };
         let failed = EndReason::UpstreamFailed;
         let (ending, fault) = match waited {
             Waited::Came(Ok(Some(piece))) => {
-                match streaming.take_all(piece, patience.came_at_once()) {
+                match streaming.take_all(piece, timer.came_at_once()) {
                     Ok(()) => return None,
                     Err(fault) => (failed, fault),
                 }
@@ -212,8 +232,10 @@ impl Inner {
             Waited::Came(Err(Failure::Malformed(what))) => (failed, Fault::Malformed(what)),
             Waited::Came(Err(Failure::Gone(what))) => (cut, Fault::Malformed(what)),
             Waited::Came(Err(_)) => (cut, Fault::Malformed("it broke off")),
-            Waited::Quiet => return Some(comment()),
-            Waited::Stopped => (failed, Fault::Malformed("it stopped in the middle of its answer")),
+            Waited::KeepaliveDue => return Some(comment()),
+            Waited::UpstreamSilent => {
+                (failed, Fault::Malformed("it stopped in the middle of its answer"))
+            }
             Waited::TooLong => {
                 (EndReason::StreamLimit, Fault::Malformed("its stream is longer than allowed"))
             }
@@ -221,9 +243,10 @@ impl Inner {
         Box::pin(self.broken(ending, fault)).await
     }
 
-    /// The end marker has come: the request is charged, then the marker goes out.
+    /// Charges the request after the end marker, then returns the marker.
     async fn finish(&mut self) -> Option<Bytes> {
-        let Source::Live(streaming, _) = std::mem::replace(&mut self.source, Source::Ended) else {
+        let Source::Live(streaming, _) = std::mem::replace(&mut self.source, Source::EndResult)
+        else {
             return None;
         };
         let Streaming { upstream, stage, mut last, .. } = *streaming;
@@ -235,15 +258,15 @@ impl Inner {
         let is_charged = EndReason::Complete.rule(reached).outcome() == HoldOutcome::Settled;
         let answer = is_charged.then(|| self.answer(&last, object)).flatten();
         let results = Results { answer, response, media: None };
-        let settling = self.charge.close((EndReason::Complete, reached), results);
+        let settling = self.charge.close(EndReason::Complete, reached, results);
         let (settled, ()) = tokio::join!(settling, upstream.close());
         match settled {
             Ok(_) => Some(last),
             Err(error) => {
-                if let Some(keeper) = &self.keeper {
-                    return Some(keeper.refused(&error).1);
+                if let Some(recorder) = &self.recorder {
+                    return Some(recorder.refused(&error).1);
                 }
-                let mut out = Out::default();
+                let mut out = EventBuffer::default();
                 let mut stage = stage;
                 stage.fail(&error, &self.charge.id().to_string(), &mut out);
                 out.take()
@@ -252,26 +275,27 @@ impl Inner {
     }
 
     fn stored(&self, object: Option<&Value>) -> Option<StoredResponse> {
-        self.keeper.as_ref()?.stored(object?)
+        self.recorder.as_ref()?.stored(object?)
     }
 
-    /// What is kept for whoever asks again.
+    /// The answer to store for the idempotency key.
     fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<SavedAnswer> {
-        let mut body = self.kept.take()?;
-        let is_object = self.keeper.as_ref().is_some_and(|keeper| keeper.answers_with_object());
+        let mut body = self.sent.take()?;
+        let is_object =
+            self.recorder.as_ref().is_some_and(|recorder| recorder.answers_with_object());
         let answer = if is_object {
             let (status, content_type) = (200, "application/json".to_owned());
             SavedAnswer { status, content_type, body: object?.to_string().into() }
         } else {
             body.extend_from_slice(last);
-            SavedAnswer { status: 200, content_type: STREAM.to_owned(), body: body.to_vec() }
+            SavedAnswer { status: 200, content_type: EVENT_STREAM.to_owned(), body: body.to_vec() }
         };
-        (answer.body.len() <= MAX_KEPT_BYTES).then_some(answer)
+        (answer.body.len() <= MAX_STORED_ANSWER_BYTES).then_some(answer)
     }
 
-    /// The stream ends in the middle of its answer.
+    /// Ends a stream that broke within its answer.
     async fn broken(&mut self, ending: EndReason, fault: Fault) -> Option<Bytes> {
-        let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::Ended)
+        let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::EndResult)
         else {
             return None;
         };
@@ -288,17 +312,17 @@ impl Inner {
         let cost = if is_charged { "the request is charged" } else { "nothing was charged" };
         let message = format!("the model's provider broke off: {what}; {cost}");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
-        // What came before the fault is the client's.
+        // The client gets the events before the fault.
         let mut out = std::mem::take(&mut streaming.out);
         streaming.stage.fail(&error, &self.charge.id().to_string(), &mut out);
         let out = out.take().unwrap_or_default();
         let object = streaming.stage.final_response();
         let response = self.stored(object);
         let answer = if is_charged { self.answer(&out, object) } else { None };
-        self.kept = None;
-        // The money is decided before the client is told.
+        self.sent = None;
+        // The charge is durable before the client learns of the end.
         let results = Results { answer, response, media: None };
-        match self.charge.close((ending, reached), results).await {
+        match self.charge.close(ending, reached, results).await {
             Ok(_) => Some(out),
             Err(error) => {
                 tracing::error!(error = error.message(), "stream not charged");
@@ -307,14 +331,14 @@ impl Inner {
         }
     }
 
-    /// No upstream began to answer, and the client is waiting for a stream already.
+    /// Ends a stream that no upstream began, after comments were sent to the client.
     async fn refuse(&mut self, error: &ApiError) -> Option<Bytes> {
-        self.kept = None;
-        if let Some(keeper) = self.keeper.clone() {
-            let (object, event) = keeper.refused(error);
-            let results = Results { response: keeper.stored(&object), ..Results::default() };
-            // Not charged, so that nothing can be refused.
-            let _ = self.charge.close((error.ending(), AnswerProgress::Nothing), results).await;
+        self.sent = None;
+        if let Some(recorder) = self.recorder.clone() {
+            let (object, event) = recorder.refused(error);
+            let results = Results { response: recorder.stored(&object), ..Results::default() };
+            // A release cannot be refused.
+            let _ = self.charge.close(error.ending(), AnswerProgress::Nothing, results).await;
             return Some(event);
         }
         self.charge.fail(error).await;
@@ -328,38 +352,38 @@ impl Inner {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        let Some(inner) = self.0.take() else { return };
-        inner.service.meter.streams.dec();
-        let must_finish = inner.kept.is_some() || inner.service.leaving() == Leaving::Finish;
+        let Some(mut inner) = self.0.take() else { return };
+        let billing = inner.charge.billing().clone();
+        billing.metrics.streams.dec();
+        let must_finish = inner.sent.is_some() || inner.policy.finishes();
         if must_finish && inner.is_under_way() {
-            let (service, mut rest) = (inner.service.clone(), inner);
-            service.meter.streams.inc();
-            // Of the inner part: a relay that cannot be spawned any more would spawn another.
-            service.tasks.spawn(async move {
-                while rest.next_kept().await.is_some() {}
-                rest.service.meter.streams.dec();
+            billing.metrics.streams.inc();
+            // The task owns the inner part: a relay that is dropped unspawned would spawn another.
+            billing.lifecycle.tasks.clone().spawn(async move {
+                while inner.next_stored().await.is_some() {}
+                billing.metrics.streams.dec();
             });
         }
     }
 }
 
 impl Relay {
-    /// Ends for good, whatever is left to be read.
-    pub(crate) fn forget(mut self) {
+    /// Ends without reading the rest, whatever the policy.
+    pub(crate) fn abandon(mut self) {
         if let Some(inner) = self.0.take() {
-            inner.service.meter.streams.dec();
+            inner.charge.billing().metrics.streams.dec();
         }
     }
 }
 
 impl Streaming {
-    /// Takes a piece, and where there are more behind it, those too.
+    /// Processes a piece, and more that have already arrived.
     fn take_all(&mut self, piece: Bytes, has_more: bool) -> Result<(), Fault> {
         self.take_more(piece)?;
         if has_more { self.join() } else { Ok(()) }
     }
 
-    /// Takes what is left when the upstream has ended: an event may lack its blank line.
+    /// Processes the rest after the upstream has ended: the last event may lack its blank line.
     fn take_rest(&mut self) -> Result<Step, Fault> {
         let Some(event) = self.splitter.rest() else { return Ok(self.step) };
         let is_end_marker = event.data().trim_ascii() == b"[DONE]";
@@ -369,7 +393,7 @@ impl Streaming {
         Ok(self.step)
     }
 
-    /// Takes what came meanwhile: pieces that are there together go out together.
+    /// Joins pieces that have already arrived.
     fn join(&mut self) -> Result<(), Fault> {
         while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
             let Some(piece) = self.upstream.ready_piece() else { break };
@@ -394,10 +418,7 @@ impl Streaming {
     }
 }
 
-/// The media type of streams.
-pub(crate) const STREAM: &str = "text/event-stream";
-
-/// Keeps an idle stream alive, and means nothing to its reader.
+/// Keeps an idle stream alive; readers ignore it.
 pub(crate) fn comment() -> Bytes {
     Bytes::from_static(b": keep-alive\n\n")
 }

@@ -1,48 +1,33 @@
-//! What happens to each event of an upstream's stream on its way to the client.
+//! The processing of each event between the stream of an upstream and that of the client.
 
-use bytes::{Bytes, BytesMut};
+use api_dialects::{StreamFault, anthropic, responses};
+use bytes::BytesMut;
 use ledger::{AnswerProgress, TokenCounts};
 use wire::sse::{Event, Splitter};
 
-use super::chat::{ChatWatch, Fault, Look};
+use super::chat::{ChatWatch, ChunkAction, Fault};
+use super::event_buffer::{EventBuffer, Step};
 use super::native::NativeWatch;
-use crate::translate::{StreamFault, anthropic, responses};
 
 /// The largest event that is read.
 pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// What happens to each event.
 pub(crate) enum Stage {
-    /// Chunks of the chat interface pass as they are.
+    /// Chunks of the chat interface pass unchanged.
     Chat(ChatWatch),
     /// Events are translated, in one step or two.
     Translated(Box<Translation>),
-    /// Events of the responses interface pass, but for what is ours in them.
+    /// Events of the responses interface pass, with our fields replaced.
     Native(Box<NativeWatch>),
 }
 
-/// Steps between an upstream's events and the client's.
+/// The translation of an upstream's events to the client's.
 pub(crate) struct Translation {
     /// From the messages interface to the chat interface.
     anthropic: Option<(anthropic::Stream, Splitter)>,
     watch: ChatWatch,
     /// From the chat interface to the responses interface.
     bridge: Option<responses::Stream>,
-}
-
-/// Events on their way out. One piece goes out as it came in, several are joined.
-#[derive(Debug, Default)]
-pub(crate) struct Out {
-    first: Option<Bytes>,
-    joined: BytesMut,
-}
-
-/// Whether the stream goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    More,
-    /// The end marker was seen; what is in `last` is to be sent once the request is charged.
-    Done,
 }
 
 impl Stage {
@@ -55,30 +40,30 @@ impl Stage {
         Self::Translated(Box::new(Translation { anthropic, watch, bridge }))
     }
 
-    /// What goes out before the first event of the upstream.
-    pub(crate) fn start(&mut self, out: &mut Out) {
+    /// Writes the events that precede the first one of the upstream.
+    pub(crate) fn start(&mut self, out: &mut EventBuffer) {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
         {
-            bridge.start(&mut out.joined);
+            bridge.start(out.buffer());
         }
     }
 
-    /// Takes one event. What follows the end marker goes to `last`.
+    /// Processes one event. Everything from the end marker on goes to `last`.
     pub(crate) fn feed(
         &mut self,
         event: &Event,
-        out: &mut Out,
-        last: &mut Out,
+        out: &mut EventBuffer,
+        last: &mut EventBuffer,
     ) -> Result<Step, Fault> {
         match self {
             Self::Chat(watch) => match watch.look(event)? {
-                Look::Pass(piece) => {
+                ChunkAction::Pass(piece) => {
                     out.push(piece);
                     Ok(Step::More)
                 }
-                Look::Skip => Ok(Step::More),
-                Look::Done => {
+                ChunkAction::Skip => Ok(Step::More),
+                ChunkAction::Done => {
                     last.push(event.raw().clone());
                     Ok(Step::Done)
                 }
@@ -88,7 +73,7 @@ impl Stage {
         }
     }
 
-    /// What the upstream counted.
+    /// The token counts of the upstream.
     pub(crate) fn tokens(&self) -> TokenCounts {
         match self {
             Self::Chat(watch) => watch.tokens,
@@ -97,7 +82,6 @@ impl Stage {
         }
     }
 
-    /// How far the answer has come.
     pub(crate) fn reached(&self) -> AnswerProgress {
         let has_content = match self {
             Self::Chat(watch) => watch.has_content,
@@ -107,7 +91,7 @@ impl Stage {
         if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }
     }
 
-    /// The response object at its end, of a stream of the responses interface.
+    /// The final response object of a stream of the responses interface.
     pub(crate) fn final_response(&self) -> Option<&serde_json::Value> {
         match self {
             Self::Chat(_) => None,
@@ -116,12 +100,17 @@ impl Stage {
         }
     }
 
-    /// Tells the client that the stream failed.
-    pub(crate) fn fail(&mut self, error: &crate::failure::ApiError, id: &str, out: &mut Out) {
+    /// Writes the event of a failure.
+    pub(crate) fn fail(
+        &mut self,
+        error: &crate::failure::ApiError,
+        id: &str,
+        out: &mut EventBuffer,
+    ) {
         match self {
             Self::Translated(translation) if translation.bridge.is_some() => {
                 if let Some(bridge) = &mut translation.bridge {
-                    bridge.fail(error.code().word(), error.message(), &mut out.joined);
+                    bridge.fail(error.code().word(), error.message(), out.buffer());
                 }
             }
             Self::Native(watch) => watch.fail(error, out),
@@ -129,24 +118,28 @@ impl Stage {
                 let mut body = error.body();
                 body.error.request_id = Some(id.to_owned());
                 let text = serde_json::to_vec(&body).unwrap_or_default();
-                out.close_first();
-                wire::sse::write_data(&mut out.joined, &text);
+                wire::sse::write_data(out.buffer(), &text);
             }
         }
     }
 }
 
 impl Translation {
-    fn feed(&mut self, event: &Event, out: &mut Out, last: &mut Out) -> Result<Step, Fault> {
+    fn feed(
+        &mut self,
+        event: &Event,
+        out: &mut EventBuffer,
+        last: &mut EventBuffer,
+    ) -> Result<Step, Fault> {
         let Some((stream, splitter)) = &mut self.anthropic else {
-            return look(&mut self.watch, self.bridge.as_mut(), event, (out, last));
+            return look(&mut self.watch, self.bridge.as_mut(), event, out, last);
         };
         let mut chunks = BytesMut::new();
         stream.feed(event, &mut chunks).map_err(fault)?;
         splitter.push(chunks.freeze());
         while let Some(chunk) = splitter.next() {
             let chunk = chunk.map_err(|_| Fault::Malformed("an event is too long"))?;
-            let step = look(&mut self.watch, self.bridge.as_mut(), &chunk, (out, last))?;
+            let step = look(&mut self.watch, self.bridge.as_mut(), &chunk, out, last)?;
             if step == Step::Done {
                 return Ok(step);
             }
@@ -155,32 +148,33 @@ impl Translation {
     }
 }
 
-/// Takes one chunk of the chat interface.
+/// Processes one chunk of the chat interface.
 fn look(
     watch: &mut ChatWatch,
     bridge: Option<&mut responses::Stream>,
     chunk: &Event,
-    (out, last): (&mut Out, &mut Out),
+    out: &mut EventBuffer,
+    last: &mut EventBuffer,
 ) -> Result<Step, Fault> {
     let seen = watch.look(chunk)?;
     match bridge {
         Some(bridge) => {
-            if seen == Look::Done {
-                bridge.finish(&mut last.joined);
+            if seen == ChunkAction::Done {
+                bridge.finish(last.buffer());
                 return Ok(Step::Done);
             }
-            if let Look::Pass(_) = seen {
-                bridge.feed(chunk, &mut out.joined).map_err(fault)?;
+            if let ChunkAction::Pass(_) = seen {
+                bridge.feed(chunk, out.buffer()).map_err(fault)?;
             }
             Ok(Step::More)
         }
         None => match seen {
-            Look::Pass(piece) => {
+            ChunkAction::Pass(piece) => {
                 out.push(piece);
                 Ok(Step::More)
             }
-            Look::Skip => Ok(Step::More),
-            Look::Done => {
+            ChunkAction::Skip => Ok(Step::More),
+            ChunkAction::Done => {
                 last.push(chunk.raw().clone());
                 Ok(Step::Done)
             }
@@ -192,43 +186,5 @@ fn fault(fault: StreamFault) -> Fault {
     match fault {
         StreamFault::Upstream { peer_message, .. } => Fault::Told(Some(peer_message)),
         StreamFault::Malformed(_) => Fault::Malformed("an event is not as documented"),
-    }
-}
-
-impl Out {
-    /// Adds a whole event.
-    pub(crate) fn push(&mut self, event: Bytes) {
-        if self.first.is_none() && self.joined.is_empty() {
-            self.first = Some(event);
-        } else {
-            self.close_first();
-            self.joined.extend_from_slice(&event);
-        }
-    }
-
-    /// Where more can be written.
-    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
-        self.close_first();
-        &mut self.joined
-    }
-
-    fn close_first(&mut self) {
-        if let Some(first) = self.first.take() {
-            self.joined.extend_from_slice(&first);
-        }
-    }
-
-    /// How many bytes wait to go out.
-    pub(crate) fn len(&self) -> usize {
-        self.first.as_ref().map_or(0, Bytes::len) + self.joined.len()
-    }
-
-    /// Everything, and nothing after it.
-    pub(crate) fn take(&mut self) -> Option<Bytes> {
-        match self.first.take() {
-            Some(first) => Some(first),
-            None if self.joined.is_empty() => None,
-            None => Some(self.joined.split().freeze()),
-        }
     }
 }

@@ -1,7 +1,8 @@
-//! Answers in one piece.
+//! Answers without a stream.
 
 use std::sync::Arc;
 
+use api_dialects::{anthropic, responses};
 use bytes::Bytes;
 use ledger::TokenCounts;
 use serde_json::Value;
@@ -9,34 +10,32 @@ use serde_json::Value;
 use super::chat::{Chunk, renamed};
 use super::native::{self, Ours};
 use crate::provider::Failure;
-use crate::translate::{anthropic, responses};
 
-/// How an answer in one piece is understood.
+/// How a whole answer is read.
 #[derive(Debug, Clone)]
-pub(crate) enum Whole {
-    /// A chat completion, passed on as it is but for the name of its model.
+pub(crate) enum WholeReader {
+    /// A chat completion, passed on with its model renamed.
     Chat { model: Option<Arc<str>> },
     /// A message, translated to a chat completion.
     Messages { id: String, created: u64, model: Option<Arc<str>> },
-    /// A response of an upstream that speaks the interface.
+    /// A response of an upstream with the responses interface.
     Native(Ours),
     /// A chat completion or message, translated to a response.
-    Bridged { from: Box<Whole>, shape: Box<responses::Shape> },
+    Bridged { from: Box<WholeReader>, shape: Box<responses::Shape> },
 }
 
-/// An answer in one piece that was understood.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct WholeAnswer {
     pub(crate) body: Bytes,
     pub(crate) tokens: TokenCounts,
-    /// Whether anything was said; an empty answer is free.
+    /// An empty answer is free.
     pub(crate) has_content: bool,
     /// The response object, of an answer of the responses interface.
     pub(crate) response: Option<Value>,
 }
 
-impl Whole {
-    pub(crate) fn read(&self, body: Bytes) -> Result<Piece, Failure> {
+impl WholeReader {
+    pub(crate) fn read(&self, body: Bytes) -> Result<WholeAnswer, Failure> {
         match self {
             Self::Chat { model } => read_chat(body, model.as_deref()),
             Self::Messages { id, created, model } => {
@@ -53,7 +52,7 @@ impl Whole {
                 let response = responses::answer(&completion, shape, new_id)
                     .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
                 let body = response.to_string().into();
-                Ok(Piece { body, response: Some(response), ..chat })
+                Ok(WholeAnswer { body, response: Some(response), ..chat })
             }
         }
     }
@@ -64,8 +63,7 @@ pub(crate) fn new_id(prefix: &str) -> String {
     format!("{prefix}_{:032x}", fastrand::u128(..))
 }
 
-/// Looks at a response object.
-fn read_response(body: &[u8], ours: &Ours) -> Result<Piece, Failure> {
+fn read_response(body: &[u8], ours: &Ours) -> Result<WholeAnswer, Failure> {
     let response: Value = serde_json::from_slice(body).map_err(|_| not_json())?;
     let status = response.get("status").and_then(Value::as_str).unwrap_or("completed");
     let output = response.get("output").and_then(Value::as_array);
@@ -75,21 +73,26 @@ fn read_response(body: &[u8], ours: &Ours) -> Result<Piece, Failure> {
     let has_content = !output.is_empty();
     let tokens = native::tokens(&response);
     let response = native::patched(response, ours);
-    Ok(Piece { body: response.to_string().into(), tokens, has_content, response: Some(response) })
+    Ok(WholeAnswer {
+        body: response.to_string().into(),
+        tokens,
+        has_content,
+        response: Some(response),
+    })
 }
 
-/// Looks at a chat completion, and puts in the name of its model.
-fn read_chat(body: Bytes, model: Option<&str>) -> Result<Piece, Failure> {
+/// Reads a chat completion and renames its model.
+fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     let chunk: Chunk<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
     let Some(choices) = chunk.choices.filter(|_| chunk.error.is_none()) else {
         return Err(Failure::Malformed("its answer has no choices"));
     };
-    let has_content = choices.iter().any(super::chat::Choice::says_something);
+    let has_content = choices.iter().any(super::chat::Choice::has_content);
     let tokens = chunk.usage.map(|usage| usage.tokens()).unwrap_or_default();
     let named = chunk.model.zip(model);
     let named = named.and_then(|(found, model)| renamed(&body, found, model));
     let body = named.map_or(body, Bytes::from);
-    Ok(Piece { body, tokens, has_content, response: None })
+    Ok(WholeAnswer { body, tokens, has_content, response: None })
 }
 
 fn not_json() -> Failure {
@@ -100,8 +103,9 @@ fn not_json() -> Failure {
 mod tests {
     use super::*;
 
-    fn chat(body: &'static str) -> Result<Piece, Failure> {
-        Whole::Chat { model: Some("\"up/good\"".into()) }.read(Bytes::from_static(body.as_bytes()))
+    fn chat(body: &'static str) -> Result<WholeAnswer, Failure> {
+        WholeReader::Chat { model: Some("\"up/good\"".into()) }
+            .read(Bytes::from_static(body.as_bytes()))
     }
 
     #[test]
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_a_failure() {
+    fn invalid_answer_is_a_failure() {
         for body in ["", "<html>", r#"{"error":{"message":"x"}}"#, r#"{"choices":null}"#, "[]"] {
             assert!(matches!(chat(body), Err(Failure::Malformed(_))), "{body}");
         }

@@ -1,5 +1,5 @@
-//! A draft becomes a report: every number names a source, every quotation stands in one, and no
-//! address is in it that is not a source's.
+//! The step that checks a draft: every number must name a source, every quotation must be in a source,
+//! and only addresses of sources remain.
 
 mod citation;
 
@@ -9,11 +9,11 @@ use super::write::Source;
 
 /// The longest report, in bytes.
 const MAX_REPORT: usize = 200 * 1024;
-/// What is shorter is no report, in characters.
+/// A shorter draft is not a report.
 const MIN_REPORT_CHARS: usize = 80;
-/// Shorter texts in quotation marks are names and terms, in characters.
+/// Shorter texts in quotation marks are names and terms.
 const MIN_QUOTE_CHARS: usize = 25;
-/// Headings under which models list sources of their own.
+/// Headings of source lists that models write.
 const LISTS: &[&str] = &[
     "sources",
     "references",
@@ -26,7 +26,7 @@ const LISTS: &[&str] = &[
     "list of sources",
 ];
 
-/// The report of a draft, or one made of the notes where the draft is of no use.
+/// The report of a draft, or one of the notes if the draft is useless.
 pub(super) fn report(draft: &str, query: &str, sources: &[Source]) -> String {
     let texts: Vec<Folded> = sources.iter().map(|source| Folded::new(&source.text)).collect();
     let body = checked(draft, sources, &texts);
@@ -44,14 +44,14 @@ fn checked(draft: &str, sources: &[Source], texts: &[Folded]) -> String {
     citation::enforced(out.trim(), sources.len())
 }
 
-/// A draft without the fence that stands around all of it.
+/// A draft without its enclosing code fence.
 fn unfenced(draft: &str) -> &str {
     let inside = draft.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let Some(inside) = inside.filter(|inside| !inside.contains("```")) else { return draft };
     inside.split_once('\n').map_or(inside, |(_, body)| body)
 }
 
-/// A draft without lists of sources that the model made up: ours follows.
+/// A draft without the source lists of the model: ours is added.
 fn without_lists(draft: &str) -> String {
     let mut kept = Vec::new();
     let mut is_list = false;
@@ -70,7 +70,7 @@ fn without_lists(draft: &str) -> String {
     kept.join("\n")
 }
 
-/// Whether a line says where a number leads: `[1]: https://…`, `[1] Title, https://…`.
+/// Whether a line defines a number: `[1]: https://…`, `[1] Title, https://…`.
 fn is_definition(line: &str) -> bool {
     let Some(rest) = line.trim_start().strip_prefix('[') else { return false };
     let rest = rest.trim_start_matches('^');
@@ -79,7 +79,7 @@ fn is_definition(line: &str) -> bool {
     is_number && (behind.starts_with(':') || behind.contains("://"))
 }
 
-/// A line whose quotations all stand in a source; what does not loses its marks.
+/// A line in which quotations that are in no source lose their marks.
 fn quotations(line: &str, texts: &[Folded]) -> String {
     let is_said = |text: &str| {
         let text = plain(text);
@@ -119,7 +119,7 @@ fn quotations(line: &str, texts: &[Folded]) -> String {
     out + rest
 }
 
-/// A report of nothing but quotations.
+/// A report that consists of quotations.
 fn assembled(query: &str, sources: &[Source]) -> String {
     let mut out = format!("# {}\n\nWhat the sources say:\n", plain(query));
     for (number, source) in (1..).zip(sources) {

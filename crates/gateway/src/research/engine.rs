@@ -1,46 +1,41 @@
-//! Which step comes next, and doing it.
+//! Determines the next step of a job, and runs it.
 //!
-//! A job is a pure function of its finished steps: whoever has them knows what to do. Bounds end
-//! the gathering, never the job: when steps, pages, tokens or time are used up, the report is
-//! written from what there is.
+//! The next step is a pure function of the finished ones. Limits end the gathering, never the job:
+//! when steps, pages, tokens or time are used up, the report is written from what was found.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use gateway_store::{JobStep, Progress, ResearchJob};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::fault::Fault;
 use super::find::{self, Hit};
-use super::model::{self, Spent};
+use super::model::{self, TokenUse};
 use super::note::{self, Note};
 use super::read::{self, Page};
 use super::write::{self, Listed, Source};
-use super::{check, plan};
+use super::{Research, check, plan};
 use crate::clock;
-use crate::service::Service;
 
-/// Steps that are kept for writing and checking.
+/// Steps that are reserved for writing and checking.
 const LAST_STEPS: u32 = 2;
 
-/// How much a job may do.
+/// The limits of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
-    /// How often it plans.
+    /// The number of plans.
     pub(crate) rounds: u32,
-    /// How many searches a plan has.
+    /// The number of searches in a plan.
     pub(crate) queries: u32,
-    /// How many pages are read.
     pub(crate) pages: u32,
-    /// How many steps there are in all.
     pub(crate) steps: u32,
-    /// How many tokens models may count.
     pub(crate) tokens: u64,
-    /// How long it may gather.
+    /// The time for gathering.
     pub(crate) seconds: u64,
 }
 
-/// What a job was asked, apart from its question.
+/// The parameters of a job, without its question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) depth: String,
@@ -49,27 +44,6 @@ pub(crate) struct Request {
     pub(crate) metadata: Value,
 }
 
-/// Why a step was not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    /// Whether it may be done another time.
-    pub(super) is_temporary: bool,
-}
-
-impl Fault {
-    /// Another time, perhaps.
-    pub(super) fn later(message: impl Into<String>) -> Self {
-        Self { code: "upstream_unavailable", message: message.into(), is_temporary: true }
-    }
-
-    fn never(code: &'static str, message: &str) -> Self {
-        Self { code, message: message.to_owned(), is_temporary: false }
-    }
-}
-
-/// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Plan,
@@ -80,36 +54,35 @@ pub(super) enum Step {
     Check,
 }
 
-/// What a step came to, as it is stored.
+/// The result of a step, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Output {
-    Plan { queries: Vec<String>, spent: Spent },
+    Plan { queries: Vec<String>, spent: TokenUse },
     Search { hits: Vec<Hit> },
     Read { page: Page },
-    Note { url: String, notes: Vec<Note>, spent: Spent },
-    Write { markdown: String, spent: Spent },
+    Note { url: String, notes: Vec<Note>, spent: TokenUse },
+    Write { markdown: String, spent: TokenUse },
     Check { markdown: String },
 }
 
-/// All that was done for a job.
+/// The results of all finished steps.
 #[derive(Debug, Default)]
 pub(super) struct State {
     plans: Vec<Vec<String>>,
-    /// How many searches of each plan are done.
+    /// The number of finished searches of each plan.
     searched: Vec<usize>,
-    /// What was found, the best of each search first.
+    /// The hits of each search, best first.
     hits: Vec<Vec<Hit>>,
     pages: Vec<Page>,
     notes: HashMap<String, Vec<Note>>,
     draft: Option<String>,
     report: Option<String>,
-    pub(super) spent: Spent,
+    pub(super) spent: TokenUse,
     pub(super) done: u32,
 }
 
 impl Step {
-    /// What it is called.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -123,19 +96,18 @@ impl Step {
 }
 
 impl State {
-    /// Puts finished steps together.
-    pub(super) fn of(steps: &[JobStep]) -> Result<Self, Fault> {
+    pub(super) fn from_steps(steps: &[JobStep]) -> Result<Self, Fault> {
         let mut state = Self::default();
         for step in steps {
             let output = step.output.as_deref().unwrap_or_default();
-            let output = serde_json::from_slice(output)
-                .map_err(|_| Fault::never("internal", "a step that was stored cannot be read"))?;
+            let output = serde_json::from_slice(output).map_err(|_| {
+                Fault::permanent("internal", "a step that was stored cannot be read")
+            })?;
             state.add(output);
         }
         Ok(state)
     }
 
-    /// Takes over what a step came to.
     pub(super) fn add(&mut self, output: Output) {
         self.done += 1;
         match output {
@@ -163,12 +135,12 @@ impl State {
         }
     }
 
-    fn spend(&mut self, spent: Spent) {
+    fn spend(&mut self, spent: TokenUse) {
         self.spent.input = self.spent.input.saturating_add(spent.input);
         self.spent.output = self.spent.output.saturating_add(spent.output);
     }
 
-    /// What is to be done next; nothing when there is a report.
+    /// The next step; `None` when the report is finished.
     pub(super) fn next(&self, bounds: &Bounds, elapsed_seconds: u64) -> Option<Step> {
         if self.report.is_some() {
             return None;
@@ -204,13 +176,13 @@ impl State {
         Some(Step::Write)
     }
 
-    /// How many pages are read by the end of this round.
+    /// The number of pages to read by the end of this round.
     fn share(&self, bounds: &Bounds) -> usize {
         let rounds = count(bounds.rounds).max(1);
         (count(bounds.pages) * self.plans.len()).div_ceil(rounds)
     }
 
-    /// Pages that were read, and have something to say as far as that is known.
+    /// The number of pages that were read and have notes, or no notes yet.
     fn useful_pages(&self) -> usize {
         let is_useful = |page: &&Page| {
             page.text.is_some() && self.notes.get(&page.url).is_none_or(|notes| !notes.is_empty())
@@ -231,8 +203,7 @@ impl State {
         in_turn.into_iter().find(|hit| !known.contains(hit.url.as_str())).cloned()
     }
 
-    /// The pages that say something, in the order in which they were read: their place is their
-    /// number.
+    /// The pages with notes in the order of reading: their position is their number.
     fn sources(&self) -> Vec<Source> {
         let source = |page: &Page| {
             let notes = self.notes.get(&page.url).filter(|notes| !notes.is_empty())?.clone();
@@ -248,7 +219,7 @@ impl State {
         self.pages.iter().filter_map(source).collect()
     }
 
-    /// What a job came to.
+    /// The result of the job.
     pub(super) fn result(&self) -> Value {
         let sources = self.sources();
         let listed: Vec<Listed> =
@@ -257,7 +228,7 @@ impl State {
         json!({ "report": { "markdown": markdown }, "sources": listed })
     }
 
-    /// How far the job is when this step is the next.
+    /// The progress of the job before its next step.
     pub(super) fn progress(&self, bounds: &Bounds, next: Option<&Step>) -> Progress {
         let all = bounds.rounds * (1 + bounds.queries) + 2 * bounds.pages + LAST_STEPS;
         let left = match next {
@@ -279,66 +250,69 @@ fn count(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Does a step; gives what it came to, and what is shown of it.
-pub(super) async fn run(
-    service: &Arc<Service>,
-    job: &ResearchJob,
-    (request, state): (&Request, &State),
-    step: &Step,
-) -> Result<(Output, Value), Fault> {
-    let (query, model) = (job.query.as_str(), job.model.as_str());
-    let asked = (model, job.member);
-    Ok(match step {
-        Step::Plan => {
-            let count = count(request.bounds.queries);
-            let notes = state.notes.values().flatten().map(|note| note.quote.clone());
-            let known: Vec<String> = notes.collect();
-            let said = model::ask(service, asked, plan::prompt(query, count, &known)).await?;
-            let queries = plan::queries(&said.text, query, count, state.plans.is_empty());
-            let detail = json!({ "queries": queries });
-            (Output::Plan { queries, spent: said.spent }, detail)
-        }
-        Step::Search { query } => {
-            let hits = find::find(service, job.member, query).await?;
-            let detail = json!({ "query": query, "found": hits.len() });
-            (Output::Search { hits }, detail)
-        }
-        Step::Read { hit } => {
-            let page = read::read(service, job.member, hit).await;
-            let detail = json!({ "url": page.url, "title": page.title, "fault": page.fault });
-            (Output::Read { page }, detail)
-        }
-        Step::Note { url } => {
-            let page = state.pages.iter().find(|page| page.url == *url);
-            let text = page.and_then(|page| page.text.as_deref()).unwrap_or_default();
-            let title = page.map_or("", |page| page.title.as_str());
-            let window = model::window(service, model);
-            let said = model::ask(service, asked, note::prompt(query, title, text, window)).await?;
-            let notes = note::notes(&said.text, query, text);
-            let detail = json!({ "url": url, "quotes": notes.len() });
-            (Output::Note { url: url.clone(), notes, spent: said.spent }, detail)
-        }
-        Step::Write => {
-            let sources = state.sources();
-            if sources.is_empty() {
-                let message = "nothing was found that could be read and says anything about it";
-                return Err(Fault::never("no_sources", message));
+impl Research {
+    /// Runs a step; returns its result, and the details to show.
+    pub(super) async fn run_step(
+        &self,
+        job: &ResearchJob,
+        request: &Request,
+        state: &State,
+        step: &Step,
+    ) -> Result<(Output, Value), Fault> {
+        let (query, model) = (job.query.as_str(), job.model.as_str());
+        let ask = |prompt: String| model::ask(&self.upstreams, model, job.member, prompt);
+        Ok(match step {
+            Step::Plan => {
+                let count = count(request.bounds.queries);
+                let notes = state.notes.values().flatten().map(|note| note.quote.clone());
+                let known: Vec<String> = notes.collect();
+                let answer = ask(plan::prompt(query, count, &known)).await?;
+                let queries = plan::queries(&answer.text, query, count, state.plans.is_empty());
+                let detail = json!({ "queries": queries });
+                (Output::Plan { queries, spent: answer.spent }, detail)
             }
-            let prompt = write::prompt(query, &sources, model::window(service, model));
-            let said = model::ask(service, asked, prompt).await?;
-            let detail = json!({ "sources": sources.len() });
-            (Output::Write { markdown: said.text, spent: said.spent }, detail)
-        }
-        Step::Check => {
-            let (sources, draft) = (state.sources(), state.draft.as_deref().unwrap_or_default());
-            let markdown = check::report(draft, query, &sources);
-            let detail = json!({ "characters": markdown.chars().count() });
-            (Output::Check { markdown }, detail)
-        }
-    })
+            Step::Search { query } => {
+                let hits = find::find(&self.web, job.member, query).await?;
+                let detail = json!({ "query": query, "found": hits.len() });
+                (Output::Search { hits }, detail)
+            }
+            Step::Read { hit } => {
+                let page = read::read(&self.web, job.member, hit).await;
+                let detail = json!({ "url": page.url, "title": page.title, "fault": page.fault });
+                (Output::Read { page }, detail)
+            }
+            Step::Note { url } => {
+                let page = state.pages.iter().find(|page| page.url == *url);
+                let text = page.and_then(|page| page.text.as_deref()).unwrap_or_default();
+                let title = page.map_or("", |page| page.title.as_str());
+                let window = model::window(&self.upstreams, model);
+                let answer = ask(note::prompt(query, title, text, window)).await?;
+                let notes = note::notes(&answer.text, query, text);
+                let detail = json!({ "url": url, "quotes": notes.len() });
+                (Output::Note { url: url.clone(), notes, spent: answer.spent }, detail)
+            }
+            Step::Write => {
+                let sources = state.sources();
+                if sources.is_empty() {
+                    let message = "nothing was found that could be read and says anything about it";
+                    return Err(Fault::permanent("no_sources", message));
+                }
+                let window = model::window(&self.upstreams, model);
+                let answer = ask(write::prompt(query, &sources, window)).await?;
+                let detail = json!({ "sources": sources.len() });
+                (Output::Write { markdown: answer.text, spent: answer.spent }, detail)
+            }
+            Step::Check => {
+                let draft = state.draft.as_deref().unwrap_or_default();
+                let markdown = check::report(draft, query, &state.sources());
+                let detail = json!({ "characters": markdown.chars().count() });
+                (Output::Check { markdown }, detail)
+            }
+        })
+    }
 }
 
-/// How long a job has been running, in seconds.
+/// The time since a job started.
 pub(super) fn elapsed_seconds(job: &ResearchJob) -> u64 {
     let since = job.started_at.unwrap_or(job.created_at);
     let micros = clock::now().micros().saturating_sub(since.micros());

@@ -1,4 +1,4 @@
-//! Asks a chat model of the service, for a job that is paid for as a whole.
+//! Asks a chat model for a step of a job; the job pays for all of its steps.
 
 use std::sync::Arc;
 
@@ -7,61 +7,59 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::engine::Fault;
+use super::fault::Fault;
+use crate::billing::Progress;
 use crate::catalogue::Model;
-use crate::charge::Progress;
 use crate::clock;
 use crate::failure::ApiError;
 use crate::provider::Owner;
-use crate::proxy::ask::Ask;
-use crate::proxy::begin::{Answering, Begun, Context, begin};
-use crate::service::Service;
+use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
+use crate::proxy::chat_request::ChatRequest;
+use crate::upstreams::Upstreams;
 
-/// How many bytes of English a token is, about.
-const BYTES_A_TOKEN: usize = 4;
-/// How much of a page a model is shown whose window is not known, in bytes.
-const USUAL_BYTES: usize = 24 * 1024;
-/// The most, however wide its window is.
+/// The approximate size of a token of English text.
+const BYTES_PER_TOKEN: usize = 4;
+/// The size of a prompt: for a model with an unknown window, and its limits for any other.
+const DEFAULT_BYTES: usize = 24 * 1024;
 const MAX_BYTES: usize = 96 * 1024;
-/// The least.
 const MIN_BYTES: usize = 2 * 1024;
 
-/// What a model counted, or what we think it would have.
+/// TokenCounts as the model counted them, or an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Spent {
+pub(super) struct TokenUse {
     pub(super) input: i64,
     pub(super) output: i64,
 }
 
-/// What a model said.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ModelAnswer {
     pub(super) text: String,
-    pub(super) spent: Spent,
+    pub(super) spent: TokenUse,
 }
 
-/// How much a model is shown at once, in bytes: half of its window, less what is said around it.
-pub(super) fn window(service: &Service, model: &str) -> usize {
-    let catalogue = service.catalogue.load();
+/// The size of a prompt for a model, in bytes: about half of its window.
+pub(super) fn window(upstreams: &Upstreams, model: &str) -> usize {
+    let catalogue = upstreams.catalogue.load();
     let tokens = catalogue.model(model).and_then(|model| model.context_length);
     let Some(tokens) = tokens.and_then(|tokens| usize::try_from(tokens).ok()) else {
-        return USUAL_BYTES;
+        return DEFAULT_BYTES;
     };
-    (tokens / 2).saturating_mul(BYTES_A_TOKEN).clamp(MIN_BYTES, MAX_BYTES)
+    (tokens / 2).saturating_mul(BYTES_PER_TOKEN).clamp(MIN_BYTES, MAX_BYTES)
 }
 
-/// Asks. A model that refuses has said nothing; one that cannot be reached is asked another time.
+/// Asks a model. The answer of a model that refuses is empty.
 pub(super) async fn ask(
-    service: &Arc<Service>,
-    (model, member): (&str, MemberId),
+    upstreams: &Arc<Upstreams>,
+    model: &str,
+    member: MemberId,
     prompt: String,
-) -> Result<Said, Fault> {
-    let known: Option<Arc<Model>> = service.catalogue.load().model(model).cloned();
+) -> Result<ModelAnswer, Fault> {
+    let known: Option<Arc<Model>> = upstreams.catalogue.load().model(model).cloned();
     let Some(known) = known else {
-        return Err(Fault::later(format!("the model `{model}` is not there at the moment")));
+        return Err(Fault::temporary(format!("the model `{model}` is not there at the moment")));
     };
     let body = json!({ "model": model, "messages": [{ "role": "user", "content": prompt }] });
-    let ask = Ask {
+    let request = ChatRequest {
         id: clock::new_hold_id(),
         body: body.to_string().into(),
         rest: None,
@@ -71,28 +69,28 @@ pub(super) async fn ask(
         max_tokens: None,
     };
     let context = Context {
-        service: service.clone(),
+        upstreams: upstreams.clone(),
         model: known,
         owner: Owner::Member(member),
         progress: Progress::default(),
-        traced: None,
+        span: None,
     };
-    let piece = match begin(context, |target| ask.chat(target)).await {
-        Ok(Begun { answer: Answering::Whole(piece), .. }) => piece,
-        Ok(_) => return Err(Fault::later("the model did not answer in one piece")),
+    let answer = match begin(context, |target| request.for_target(target)).await {
+        Ok(Begun { answer: BegunAnswer::Whole(answer), .. }) => answer,
+        Ok(_) => return Err(Fault::temporary("the model did not answer in one piece")),
         Err(error) if is_refusal(&error) => {
             tracing::warn!(model, error = error.message(), "a model refused a step of research");
-            return Ok(Said::default());
+            return Ok(ModelAnswer::default());
         }
-        Err(error) => return Err(Fault::later(error.message())),
+        Err(error) => return Err(Fault::temporary(error.message())),
     };
-    let text = text_of(&piece.body);
-    let tokens = |bytes: usize| i64::try_from(bytes / BYTES_A_TOKEN).unwrap_or(i64::MAX);
-    let spent = Spent {
-        input: piece.tokens.input.unwrap_or_else(|| tokens(prompt.len())),
-        output: piece.tokens.output.unwrap_or_else(|| tokens(text.len())),
+    let text = text_of(&answer.body);
+    let tokens = |bytes: usize| i64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(i64::MAX);
+    let spent = TokenUse {
+        input: answer.tokens.input.unwrap_or_else(|| tokens(prompt.len())),
+        output: answer.tokens.output.unwrap_or_else(|| tokens(text.len())),
     };
-    Ok(Said { text, spent })
+    Ok(ModelAnswer { text, spent })
 }
 
 fn is_refusal(error: &ApiError) -> bool {

@@ -1,13 +1,13 @@
-//! What to search for.
+//! The step that plans searches.
 
 use super::words::{head, json_texts, key_words, lines, without_thoughts};
 
-/// The longest search, in characters; as long as any provider takes.
+/// The longest query that all providers accept, in characters.
 const MAX_QUERY_CHARS: usize = 200;
-/// The most words of a search: more is a sentence that says something else.
+/// A line with more words is not a query.
 const MAX_QUERY_WORDS: usize = 16;
 
-/// Asks for searches; `known` is what was found so far.
+/// The prompt for queries; `known` is what was found so far.
 pub(super) fn prompt(query: &str, count: usize, known: &[String]) -> String {
     let known = if known.is_empty() {
         String::new()
@@ -25,8 +25,8 @@ pub(super) fn prompt(query: &str, count: usize, known: &[String]) -> String {
     )
 }
 
-/// The searches of an answer. The question itself comes first, and where the answer is of no use,
-/// simple variations of it follow.
+/// The queries of an answer. The question itself is the first; if the answer is useless, variations
+/// of the question follow.
 pub(super) fn queries(said: &str, query: &str, count: usize, is_first: bool) -> Vec<String> {
     let said = without_thoughts(said);
     let mut found: Vec<String> = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn queries(said: &str, query: &str, count: usize, is_first: bool) -> 
     found
 }
 
-/// A question as it can be searched for.
+/// A question as a query.
 fn of_question(query: &str) -> String {
     let line = query.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MAX_QUERY_CHARS {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_of_no_use_leaves_the_question_and_its_words() {
+    fn useless_plan_falls_back_to_the_question() {
         let long = "I would be very happy to help you with this and will begin by saying that it \
                     is a most interesting question that many people have asked before you";
         for said in ["", "```\n```", "[1, 2", "{}", "...", long] {

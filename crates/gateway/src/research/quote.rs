@@ -1,15 +1,15 @@
-//! Whether a text says something word for word.
+//! Finds literal quotations in a text.
 //!
 //! Spaces, letter case, kinds of quotation marks and dashes, and marks of references such as `[4]`
-//! make no difference; everything else does.
+//! are ignored.
 
 use std::ops::Range;
 
-/// A text as it is compared, and where each part of it came from.
+/// A normalized text with the positions of its origin.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     text: String,
-    /// Of each byte of `text`, where it comes from.
+    /// The position in the original of each byte of `text`.
     from: Vec<usize>,
     end: usize,
 }
@@ -51,12 +51,12 @@ impl Folded {
         }
     }
 
-    /// How long it is, in characters.
+    /// Its length in characters.
     pub(super) fn chars(&self) -> usize {
         self.text.trim().chars().count()
     }
 
-    /// Where the original says this.
+    /// The position of a quotation in the original.
     pub(super) fn find(&self, quote: &Self) -> Option<Range<usize>> {
         let wanted = quote.text.trim();
         if wanted.is_empty() {
@@ -68,13 +68,13 @@ impl Folded {
         Some(from..to)
     }
 
-    /// Whether the original says this.
+    /// Whether the original contains a quotation.
     pub(super) fn says(&self, quote: &str) -> bool {
         self.find(&Self::new(quote)).is_some()
     }
 }
 
-/// How long a mark such as `[4]` at the beginning is.
+/// The length of a leading mark such as `[4]`.
 fn reference(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
     let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
@@ -82,7 +82,7 @@ fn reference(text: &str) -> Option<usize> {
     ((1..=4).contains(&digits) && is_closed).then_some(digits + 2)
 }
 
-/// A text on one line, without marks of references: what may be quoted from a page.
+/// A text on one line, without marks of references.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_word_for_word_is_found() {
+    fn literal_quotation_is_found() {
         let page = "Die  „Größe“ of\nthe sky[4] is — so far\u{a0}— BLUE.";
         let folded = Folded::new(page);
         for quote in [

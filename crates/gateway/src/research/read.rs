@@ -1,30 +1,29 @@
-//! Reads pages.
+//! The step that reads a page.
 
 use ledger::MemberId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use web_reader::{ReadRequest, Target};
 use wire::web::PageFormat;
 
 use super::find::Hit;
 use super::words::head;
 use crate::clock;
 use crate::identity::hex;
-use crate::service::Service;
-use crate::web::{self, Target, Wanted};
+use crate::web_services::WebServices;
 
-/// The most of a page that is kept while its job runs, in bytes.
+/// The most of a page that is stored while its job runs.
 const MAX_PAGE_BYTES: usize = 128 * 1024;
-/// The least that is worth a look, in characters.
+/// A shorter page is useless.
 const MIN_PAGE_CHARS: usize = 40;
 
-/// A page, or why there is none.
+/// A page, or why it could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Page {
     pub(super) url: String,
     pub(super) title: String,
-    /// Its text; nothing if it could not be read.
     pub(super) text: Option<String>,
-    /// Of its whole text.
+    /// The digest of its whole text.
     #[serde(default)]
     pub(super) sha256: String,
     #[serde(default)]
@@ -33,8 +32,8 @@ pub(super) struct Page {
     pub(super) fault: Option<String>,
 }
 
-/// Reads a page. One that cannot be read is no failure of the job: the next one is read.
-pub(super) async fn read(service: &Service, member: MemberId, hit: &Hit) -> Page {
+/// Reads a page. One that cannot be read does not fail the job: the next one is read.
+pub(super) async fn read(web: &WebServices, member: MemberId, hit: &Hit) -> Page {
     let failed = |fault: String| Page {
         url: hit.url.clone(),
         title: hit.title.clone(),
@@ -47,9 +46,10 @@ pub(super) async fn read(service: &Service, member: MemberId, hit: &Hit) -> Page
         Ok(target) => target,
         Err(fault) => return failed(fault.to_string()),
     };
-    let owner = service.page_owner(member);
-    let wanted = Wanted { owner, target, format: PageFormat::Text, max_age: None, member };
-    let found = match web::page(service, &wanted).await {
+    let owner = web.page_owner(member);
+    let client = member.0;
+    let wanted = ReadRequest { owner, target, format: PageFormat::Text, max_age: None, client };
+    let found = match web.page(&wanted).await {
         Ok(found) => found,
         Err(fault) => return failed(fault.to_string()),
     };
@@ -63,7 +63,7 @@ pub(super) async fn read(service: &Service, member: MemberId, hit: &Hit) -> Page
         title: title.unwrap_or_else(|| hit.title.clone()),
         text: Some(head(&document.content, MAX_PAGE_BYTES).to_owned()),
         sha256: hex(&Sha256::digest(document.content.as_bytes())),
-        fetched_at: clock::rfc3339(found.reading.fetched_at),
+        fetched_at: clock::rfc3339(clock::at(found.reading.fetched_at)),
         fault: None,
     }
 }

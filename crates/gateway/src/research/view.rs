@@ -1,4 +1,4 @@
-//! A job as its member sees it.
+//! Jobs and events in the API.
 
 use gateway_store::{JobEvent, JobStep, ResearchJob};
 use ledger::Time;
@@ -8,7 +8,6 @@ use wire::research::{JobProgress, JobReport, JobSource, JobStepView, JobView, St
 use super::job_id;
 use crate::clock;
 
-/// A job with its steps.
 pub(crate) fn job(job: &ResearchJob, steps: &[JobStep]) -> JobView {
     let moment = |at: Option<Time>| at.map(clock::rfc3339);
     let result: Value = parsed(job.result.as_deref());
@@ -57,7 +56,7 @@ fn step(step: &JobStep) -> JobStepView {
     }
 }
 
-/// An event as it is sent: its number is its id.
+/// An event of the stream; its sequence number is its id.
 pub(crate) fn event(id: &str, event: &JobEvent) -> Vec<u8> {
     let mut data = match parsed(Some(&event.data)) {
         Value::Object(fields) => fields,

@@ -1,7 +1,7 @@
-//! Tells the ends of jobs, signed as Standard Webhooks are.
+//! Webhooks for the ends of jobs, signed as in Standard Webhooks.
 //!
-//! What is to be told is in the store, and stays there until it was taken or is given up. Each end
-//! is told at least once; the id of the message is the same every time.
+//! Pending webhooks are in the store until they are delivered or given up. Each is delivered at least
+//! once, always with the same message id.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,52 +12,50 @@ use gateway_store::{ResearchJob, Webhook, WebhookOutcome};
 use ring::hmac;
 use serde_json::json;
 use tokio::time::sleep;
+use web_reader::Target;
 
-use super::job_id;
+use super::{Research, job_id};
 use crate::clock;
 use crate::config::Secret;
 use crate::failure::chain;
-use crate::service::Service;
-use crate::web::Target;
 
-/// How often to look for what is to be told.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long one try has, and how long nobody else tries meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The time limit of one try, and the lease that excludes other senders meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const LEASE: Duration = Duration::from_mins(1);
-/// How often it is tried.
 const MAX_TRIES: u32 = 10;
-/// The longest time between two tries.
+/// The longest wait between two tries.
 const MAX_WAIT: Duration = Duration::from_hours(6);
-/// How secrets in the form of the standard begin.
+/// The prefix of a secret in the form of the standard.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// Tells what there is, until the service stops.
-pub(super) async fn run(service: Arc<Service>) {
+/// Delivers webhooks until the service stops.
+pub(super) async fn run(research: Arc<Research>) {
+    let billing = &research.billing;
     let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
     loop {
-        let claimed = service.store.claim_webhook(lease).await;
+        let claimed = billing.store.claim_webhook(lease).await;
         match claimed {
             Ok(Some((hook, job))) => {
                 tokio::select! {
-                    () = service.stopping.cancelled() => return,
-                    () = tell(&service, &hook, &job) => continue,
+                    () = billing.lifecycle.stopping.cancelled() => return,
+                    () = send(&research, &hook, &job) => continue,
                 }
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(error = %chain(&error), "no webhook was claimed"),
         }
         tokio::select! {
-            () = service.stopping.cancelled() => return,
-            () = service.bell.ended.notified() => {}
-            () = sleep(LOOK_EVERY) => {}
+            () = billing.lifecycle.stopping.cancelled() => return,
+            () = research.ended.notified() => {}
+            () = sleep(POLL_INTERVAL) => {}
         }
     }
 }
 
-async fn tell(service: &Service, hook: &Webhook, job: &ResearchJob) {
-    let Some(secret) = &service.config.research.webhook_secret else { return };
-    let outcome = match deliver(service, secret, hook, job).await {
+async fn send(research: &Research, hook: &Webhook, job: &ResearchJob) {
+    let Some(secret) = &research.config.research.webhook_secret else { return };
+    let outcome = match deliver(research, secret, hook, job).await {
         Ok(()) => WebhookOutcome::Delivered,
         Err(why) => {
             let (job, tries) = (job_id(job.id), hook.tries);
@@ -65,26 +63,26 @@ async fn tell(service: &Service, hook: &Webhook, job: &ResearchJob) {
             if hook.tries >= MAX_TRIES {
                 WebhookOutcome::GivenUp
             } else {
-                let wait = wait_after(service.config.research.webhook_retry, hook.tries);
+                let wait = wait_after(research.config.research.webhook_retry, hook.tries);
                 WebhookOutcome::Retry {
                     after_micros: i64::try_from(wait.as_micros()).unwrap_or(i64::MAX),
                 }
             }
         }
     };
-    if let Err(error) = service.store.finish_webhook(hook, outcome).await {
-        // Told again, though it was taken: at least once.
+    if let Err(error) = research.billing.store.finish_webhook(hook, outcome).await {
+        // It is delivered again: at least once.
         tracing::warn!(error = %chain(&error), "what came of a webhook was not written");
     }
 }
 
-/// Four times as long each time.
+/// The wait grows by a factor of four.
 fn wait_after(first: Duration, tries: u32) -> Duration {
     first.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_WAIT)
 }
 
 async fn deliver(
-    service: &Service,
+    research: &Research,
     secret: &Secret,
     hook: &Webhook,
     job: &ResearchJob,
@@ -92,7 +90,7 @@ async fn deliver(
     let target = Target::parse(&hook.url).map_err(|fault| fault.to_string())?;
     let message = Message::new(secret, job, clock::unix_seconds());
     let headers = message.headers();
-    let sent = service.reader.deliver(&target, &headers, message.body.clone());
+    let sent = research.web.reader.deliver(&target, &headers, message.body.clone());
     match tokio::time::timeout(TIMEOUT, sent).await {
         Ok(Ok(status)) if (200..300).contains(&status) => Ok(()),
         Ok(Ok(status)) => Err(format!("it answered with status {status}")),
@@ -101,7 +99,7 @@ async fn deliver(
     }
 }
 
-/// A message, signed.
+/// A signed message.
 struct Message {
     id: String,
     timestamp: String,
@@ -134,7 +132,7 @@ impl Message {
     }
 }
 
-/// The bytes of a secret: those that `whsec_…` encodes, else its own.
+/// The bytes of a secret: decoded after `whsec_`, else the text itself.
 fn key_of(secret: &Secret) -> Vec<u8> {
     let text = secret.reveal();
     let encoded = text.strip_prefix(SECRET_PREFIX);

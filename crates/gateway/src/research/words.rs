@@ -1,9 +1,9 @@
-//! What a model said, read leniently: thoughts, fences, lists, JSON.
+//! Lenient parsing of model answers: reasoning, fences, lists, JSON.
 
-/// The most of an answer that is looked at, in bytes.
+/// The most bytes of an answer that are parsed.
 const MAX_SAID: usize = 256 * 1024;
 
-/// What is said apart from thinking aloud.
+/// An answer without its reasoning.
 pub(super) fn without_thoughts(said: &str) -> String {
     let said = head(said, MAX_SAID);
     let mut rest = said;
@@ -13,27 +13,26 @@ pub(super) fn without_thoughts(said: &str) -> String {
         rest = inside.split_once("</think>").map_or("", |(_, after)| after);
     }
     out.push_str(rest);
-    // Some models begin in the middle of a thought.
+    // Some models begin within their reasoning.
     let spoken = out.rsplit_once("</think>").map_or(out.as_str(), |(_, after)| after);
     spoken.trim().to_owned()
 }
 
-/// The beginning of a text, at most so many bytes of whole characters.
+/// The beginning of a text, cut at a character boundary.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
     text.get(..end.unwrap_or(0)).unwrap_or(text)
 }
 
-/// A line of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Without what makes it an item of a list.
+    /// Without its list marker.
     pub(super) text: &'a str,
-    /// Whether it was one.
+    /// Whether it had a list marker.
     pub(super) is_item: bool,
 }
 
-/// The lines of an answer that say something.
+/// The non-empty lines of an answer.
 pub(super) fn lines(said: &str) -> impl Iterator<Item = Line<'_>> {
     said.lines().filter_map(|line| {
         let line = line.trim();
@@ -60,13 +59,13 @@ fn item(line: &str) -> (&str, bool) {
     }
 }
 
-/// A text without what stands around all of it.
+/// A text without its enclosing marks.
 fn unquoted(text: &str) -> &str {
     const AROUND: &[char] = &['"', '\'', '`', '*', '“', '”', '„', '«', '»', ',', ';'];
     text.trim_matches(|letter: char| AROUND.contains(&letter) || letter.is_whitespace())
 }
 
-/// All texts of the JSON that stands somewhere in an answer, in order.
+/// All strings of the JSON in an answer, in order.
 pub(super) fn json_texts(said: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for (open, close) in [('[', ']'), ('{', '}')] {
@@ -91,7 +90,7 @@ fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
     }
 }
 
-/// The words of a question that say what it is about.
+/// The significant words of a question.
 pub(super) fn key_words(query: &str) -> Vec<String> {
     const EMPTY: &[&str] = &[
         "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "compare", "did", "do",
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thoughts_are_not_said() {
+    fn reasoning_is_removed() {
         assert_eq!(without_thoughts("<think>hm [9]</think>\nyes <think>no"), "yes");
         assert_eq!(without_thoughts("so it is</think> blue"), "blue");
         assert_eq!(without_thoughts("blue"), "blue");
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_json_are_found_wherever_it_stands() {
+    fn json_strings_are_found_anywhere() {
         assert_eq!(json_texts("Sure! [\"a\", {\"q\": \"b\"}] Bye"), ["a", "b"]);
         assert_eq!(json_texts("{\"queries\": [\"a\"], \"n\": 5}"), ["a"]);
         assert_eq!(json_texts("[\"a\", \"b\""), Vec::<String>::new());

@@ -1,7 +1,7 @@
-//! Workers: each claims a job, does its steps, and keeps its claim meanwhile.
+//! Workers: each claims a job, runs its steps, and renews its claim meanwhile.
 //!
-//! **Invariant:** nobody works on a job without a claim that stands. A worker that cannot renew its
-//! claim stops before the claim is over, and whatever it writes names the attempt it has.
+//! **Invariant:** a worker processes a job only while its claim is valid. If it cannot renew the
+//! claim, it stops before the claim expires, and all of its writes carry the number of its attempt.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,47 +14,47 @@ use ledger::{EndReason, TokenCounts};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::engine::{self, Fault, Request, State, Step};
-use super::job_id;
-use crate::background::Running;
+use super::engine::{self, Output, Request, State, Step};
+use super::fault::Fault;
+use super::{Research, job_id};
+use crate::background::BackgroundTask;
 use crate::failure::chain;
-use crate::service::Service;
 
-/// How often to look for jobs that another process queued, or whose worker is gone.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often to look whether another process cancelled a job.
-const STATUS_EVERY: Duration = Duration::from_secs(1);
-/// How long to wait before a step that failed is tried again; twice as long each time.
+/// The interval of checks for jobs that another process queued or lost.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The interval of checks whether another process cancelled a job.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+/// The wait before a failed step is retried; doubled for each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const MAX_RETRY: Duration = Duration::from_micros(gateway_store::MAX_PAUSE_MICROS.unsigned_abs());
-/// How long to wait for a store that is away, at first.
+/// The first wait for an unavailable store.
 const STORE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Claims jobs until the service stops.
-pub(super) async fn run(service: Arc<Service>) {
-    let lease = micros(service.config.research.lease);
-    while !service.stopping.is_cancelled() {
-        if !service.search.is_usable() {
-            // Whoever can search takes them; to claim them here would use up their tries.
-            wait(&service).await;
+pub(super) async fn run(research: Arc<Research>) {
+    let (billing, lease) = (&research.billing, micros(research.config.research.lease));
+    while !billing.lifecycle.stopping.is_cancelled() {
+        if !research.web.search.is_usable() {
+            // Claiming a job here would use up its tries; a process that can search takes it.
+            wait(&research).await;
             continue;
         }
-        match service.store.claim_job(service.owner, lease).await {
-            Ok(Some(job)) => Box::pin(work(&service, job)).await,
-            Ok(None) => wait(&service).await,
+        match billing.store.claim_job(billing.owner, lease).await {
+            Ok(Some(job)) => Box::pin(work(&research, job)).await,
+            Ok(None) => wait(&research).await,
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "no job was claimed");
-                wait(&service).await;
+                wait(&research).await;
             }
         }
     }
 }
 
-async fn wait(service: &Service) {
+async fn wait(research: &Research) {
     tokio::select! {
-        () = service.stopping.cancelled() => {}
-        () = service.bell.queued.notified() => {}
-        () = sleep(LOOK_EVERY) => {}
+        () = research.billing.lifecycle.stopping.cancelled() => {}
+        () = research.queued.notified() => {}
+        () = sleep(POLL_INTERVAL) => {}
     }
 }
 
@@ -62,47 +62,54 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Works on a job until it ends, is given back, or is lost.
-async fn work(service: &Arc<Service>, job: ResearchJob) {
-    let running = Running::start(service, &job_id(job.id));
+/// Processes a job until it ends, is given back, or is lost.
+async fn work(research: &Research, job: ResearchJob) {
+    let task = research.background.start(&job_id(job.id));
     let fence = JobClaim { id: job.id, attempt: job.attempt };
-    let mut desk = Work { service, fence, tries: job.tries, job: &job, claimed: Instant::now() };
+    let mut work = Work { research, fence, tries: job.tries, job: &job, claimed: Instant::now() };
     let (job, attempt) = (job_id(job.id), job.attempt);
     let left = tokio::select! {
         biased;
-        () = running.cancelled.cancelled() => Left::Cancelled,
-        left = desk.steps(&running) => left,
+        () = task.cancelled.cancelled() => Outcome::Cancelled,
+        left = work.steps(&task) => left,
     };
     tracing::debug!(job, attempt, left = ?left, "a worker left a job");
 }
 
 /// Why a worker leaves a job.
 #[derive(Debug)]
-enum Left {
-    /// It has ended, by us.
-    Ended,
-    /// Its member ended it.
+enum Outcome {
+    EndResult,
+    /// By its member.
     Cancelled,
-    /// It is another one's, or over.
+    /// Another worker has it, or it has ended.
     Lost,
-    /// The service stops, or the step is tried later.
+    /// The service stops, or the step is retried later.
     GivenBack,
 }
 
 /// A claimed job.
 struct Work<'a> {
-    service: &'a Arc<Service>,
+    research: &'a Research,
     job: &'a ResearchJob,
     fence: JobClaim,
-    /// How often it was claimed since a step was finished.
+    /// The number of claims since the last finished step.
     tries: u32,
-    /// When the claim was last known to stand.
+    /// When the claim was last known to be valid.
     claimed: Instant,
 }
 
+/// A step that was run.
+struct StepResult {
+    step: Step,
+    output: Output,
+    detail: Value,
+    took: Duration,
+}
+
 impl Work<'_> {
-    async fn steps(&mut self, running: &Running) -> Left {
-        let found = match self.service.store.job_steps(self.job.id).await {
+    async fn steps(&mut self, task: &BackgroundTask) -> Outcome {
+        let found = match self.research.billing.store.job_steps(self.job.id).await {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "the steps of a job were not read");
@@ -110,13 +117,13 @@ impl Work<'_> {
             }
         };
         let request = serde_json::from_slice::<Request>(&self.job.request);
-        let state = State::of(&found);
+        let state = State::from_steps(&found);
         let (request, mut state) = match (request, state) {
             (Ok(request), Ok(state)) => (request, state),
             (_, Err(fault)) => return self.fail(&fault).await,
             (Err(_), _) => {
-                let fault = Fault::later("what was asked cannot be read");
-                return self.fail(&Fault { code: "internal", is_temporary: false, ..fault }).await;
+                let fault = Fault::permanent("internal", "what was asked cannot be read");
+                return self.fail(&fault).await;
             }
         };
         loop {
@@ -124,74 +131,69 @@ impl Work<'_> {
                 return self.complete(&state, &request).await;
             };
             let begun = Instant::now();
-            let doing = engine::run(self.service, self.job, (&request, &state), &step);
-            let done = tokio::select! {
+            let running = self.research.run_step(self.job, &request, &state, &step);
+            let result = tokio::select! {
                 biased;
-                () = self.service.stopping.cancelled() => {
+                () = self.research.billing.lifecycle.stopping.cancelled() => {
                     return self.give_back(JobRelease::Stopping).await;
                 }
-                () = beat(self.service, self.fence, self.claimed) => return Left::Lost,
-                done = doing => done,
+                () = keep_claim(self.research, self.fence, self.claimed) => return Outcome::Lost,
+                result = running => result,
             };
-            let (output, detail) = match done {
-                Ok(done) => done,
+            let (output, detail) = match result {
+                Ok(result) => result,
                 Err(fault) => return self.failed(&step, &fault).await,
             };
-            let number = state.done;
-            let stored = serde_json::to_vec(&output).unwrap_or_default();
-            state.add(output);
-            let took = begun.elapsed();
-            let finished =
-                self.finished((number, &step, took), (detail, stored), (&state, &request));
+            let done = StepResult { step, output, detail, took: begun.elapsed() };
+            let finished = self.finish(done, &mut state, &request);
             if !self.write(finished).await {
-                return Left::Lost;
+                return Outcome::Lost;
             }
             self.tries = 0;
-            running.wrote();
+            task.notify();
         }
     }
 
-    /// A step that was done, with what comes next.
-    fn finished(
-        &self,
-        (number, step, took): (u32, &Step, Duration),
-        (detail, output): (Value, Vec<u8>),
-        (state, request): (&State, &Request),
-    ) -> FinishedStep {
+    /// Adds the result of a step to the state; returns the row to write.
+    fn finish(&self, done: StepResult, state: &mut State, request: &Request) -> FinishedStep {
+        let StepResult { step, output, detail, took } = done;
+        let number = state.done;
+        let stored = serde_json::to_vec(&output).unwrap_or_default();
+        state.add(output);
         let next = state.next(&request.bounds, engine::elapsed_seconds(self.job));
         let progress = state.progress(&request.bounds, next.as_ref());
-        let told = json!({
+        let data = json!({
             "step": { "number": number, "kind": step.kind(), "detail": detail },
             "progress": { "step": progress.step, "done": progress.done, "total": progress.total },
         });
-        let mut events = vec![event("step.finished", &told)];
+        let mut events = vec![event("step.finished", &data)];
         if let Some(next) = &next {
-            let told = json!({ "step": { "number": number + 1, "kind": next.kind() } });
-            events.push(event("step.started", &told));
+            let data = json!({ "step": { "number": number + 1, "kind": next.kind() } });
+            events.push(event("step.started", &data));
         }
         FinishedStep {
             number,
             kind: step.kind().to_owned(),
             detail: detail.to_string().into_bytes(),
-            output,
+            output: stored,
             took_micros: micros(took),
             progress,
             events,
-            lease_micros: micros(self.service.config.research.lease),
+            lease_micros: micros(self.research.config.research.lease),
         }
     }
 
-    /// Writes a step, as long as the claim may stand. Gives whether it stood.
+    /// Writes a step, with retries while the claim may be valid. Returns whether it was.
     async fn write(&mut self, step: FinishedStep) -> bool {
         let mut pause = STORE_PAUSE;
         loop {
             let asked = Instant::now();
-            match self.service.store.finish_step(self.fence, step.clone()).await {
-                Ok(stood) => {
+            match self.research.billing.store.finish_step(self.fence, step.clone()).await {
+                Ok(was_valid) => {
                     self.claimed = asked;
-                    return stood;
+                    return was_valid;
                 }
-                Err(error) if error.kind() == ErrorKind::Temporary && self.may_stand() => {
+                Err(error) if error.kind() == ErrorKind::Temporary && self.may_be_valid() => {
                     tracing::warn!(error = %chain(&error), "a step waits for the store");
                     sleep(pause).await;
                     pause *= 2;
@@ -204,12 +206,12 @@ impl Work<'_> {
         }
     }
 
-    fn may_stand(&self) -> bool {
-        self.claimed.elapsed() < self.service.config.research.lease * 9 / 10
+    fn may_be_valid(&self) -> bool {
+        self.claimed.elapsed() < self.research.config.research.lease * 9 / 10
     }
 
-    /// A step was not done: later again, unless that was tried often enough.
-    async fn failed(&self, step: &Step, fault: &Fault) -> Left {
+    /// Retries a failed step later, up to the limit of tries.
+    async fn failed(&self, step: &Step, fault: &Fault) -> Outcome {
         tracing::warn!(
             job = job_id(self.job.id),
             step = step.kind(),
@@ -221,28 +223,28 @@ impl Work<'_> {
             return self.fail(fault).await;
         }
         let wait = FIRST_RETRY.saturating_mul(1 << self.tries.min(16)).min(MAX_RETRY);
-        let told = json!({
+        let data = json!({
             "step": { "kind": step.kind() },
             "error": { "code": fault.code, "message": fault.message },
             "retry_in_seconds": wait.as_secs(),
         });
-        let event = event("step.failed", &told);
+        let event = event("step.failed", &data);
         self.give_back(JobRelease::Failed { after_micros: micros(wait), event }).await
     }
 
-    async fn give_back(&self, why: JobRelease) -> Left {
-        match self.service.store.release_job(self.fence, why).await {
-            Ok(true) => Left::GivenBack,
-            Ok(false) => Left::Lost,
+    async fn give_back(&self, why: JobRelease) -> Outcome {
+        match self.research.billing.store.release_job(self.fence, why).await {
+            Ok(true) => Outcome::GivenBack,
+            Ok(false) => Outcome::Lost,
             Err(error) => {
-                // Its lease ends, and somebody else goes on.
+                // Its lease expires, and another worker continues.
                 tracing::warn!(error = %chain(&error), "a job was not given back");
-                Left::Lost
+                Outcome::Lost
             }
         }
     }
 
-    async fn complete(&self, state: &State, request: &Request) -> Left {
+    async fn complete(&self, state: &State, request: &Request) -> Outcome {
         let end = JobEnd {
             id: self.job.id,
             member: self.job.member,
@@ -261,10 +263,10 @@ impl Work<'_> {
         self.end(end).await
     }
 
-    async fn fail(&self, fault: &Fault) -> Left {
+    async fn fail(&self, fault: &Fault) -> Outcome {
         let error = json!({ "code": fault.code, "message": fault.message });
         let ending = match fault.code {
-            // Without a report, a job that is complete is empty.
+            // A complete answer without content.
             "no_sources" => EndReason::Complete,
             "internal" => EndReason::ServiceFailed,
             _ => EndReason::UpstreamFailed,
@@ -284,25 +286,25 @@ impl Work<'_> {
         self.end(end).await
     }
 
-    /// Ends the job, as long as the claim may stand.
-    async fn end(&self, end: JobEnd) -> Left {
+    /// Ends the job, with retries while the claim may be valid.
+    async fn end(&self, end: JobEnd) -> Outcome {
         let mut pause = STORE_PAUSE;
         loop {
-            match self.service.store.end_job(end.clone()).await {
+            match self.research.billing.store.end_job(end.clone()).await {
                 Ok(JobEndResult::Ended(receipt)) => {
-                    self.service.meter.ended(&receipt);
-                    self.service.bell.ended.notify_waiters();
-                    return Left::Ended;
+                    self.research.billing.metrics.ended(&receipt);
+                    self.research.ended.notify_waiters();
+                    return Outcome::EndResult;
                 }
-                Ok(JobEndResult::NotEnded) => return Left::Lost,
-                Err(error) if error.kind() == ErrorKind::Temporary && self.may_stand() => {
+                Ok(JobEndResult::NotEnded) => return Outcome::Lost,
+                Err(error) if error.kind() == ErrorKind::Temporary && self.may_be_valid() => {
                     tracing::warn!(error = %chain(&error), "the end of a job waits for the store");
                     sleep(pause).await;
                     pause *= 2;
                 }
                 Err(error) => {
                     tracing::error!(error = %chain(&error), "a job was not ended");
-                    return Left::Lost;
+                    return Outcome::Lost;
                 }
             }
         }
@@ -313,14 +315,14 @@ fn event(kind: &'static str, data: &Value) -> NewJobEvent {
     NewJobEvent { kind, data: data.to_string().into_bytes() }
 }
 
-/// Keeps a claim; ends when it does not stand any more, or may not for long.
-async fn beat(service: &Service, fence: JobClaim, mut claimed: Instant) {
-    let lease = service.config.research.lease;
+/// Renews a claim; returns when it is lost or about to expire.
+async fn keep_claim(research: &Research, fence: JobClaim, mut claimed: Instant) {
+    let (store, lease) = (&research.billing.store, research.config.research.lease);
     let mut renewed = claimed;
     loop {
-        sleep(STATUS_EVERY.min(lease / 3)).await;
+        sleep(STATUS_INTERVAL.min(lease / 3)).await;
         if renewed.elapsed() < lease / 3 {
-            let found = service.store.job_status(fence.id).await;
+            let found = store.job_status(fence.id).await;
             let is_ours = |found: &Option<(JobStatus, i64)>| {
                 found.is_some_and(|(status, attempt)| !status.is_over() && attempt == fence.attempt)
             };
@@ -330,7 +332,7 @@ async fn beat(service: &Service, fence: JobClaim, mut claimed: Instant) {
             continue;
         }
         let asked = Instant::now();
-        match service.store.renew_job(fence, micros(lease)).await {
+        match store.renew_job(fence, micros(lease)).await {
             Ok(true) => (claimed, renewed) = (asked, asked),
             Ok(false) => return,
             Err(error) => tracing::warn!(error = %chain(&error), "a claim was not renewed"),

@@ -1,4 +1,4 @@
-//! The report: what is asked for, and what it is written from.
+//! The step that writes the report.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::note::Note;
 use super::quote::plain;
 use super::words::head;
 
-/// A page that the report may name, by its place in the list of all.
+/// A page that the report may cite by its position in the list.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     pub(super) title: String,
@@ -17,7 +17,7 @@ pub(super) struct Source {
     pub(super) notes: Vec<Note>,
 }
 
-/// A source as it is told.
+/// A source in the result of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Listed {
     pub(super) n: usize,
@@ -28,14 +28,13 @@ pub(super) struct Listed {
 }
 
 impl Source {
-    /// As it is told, with its number.
     pub(super) fn listed(&self, n: usize) -> Listed {
         let Self { title, url, fetched_at, sha256, .. } = self.clone();
         Listed { n, title: plain(head(&title, 500)), url, fetched_at, sha256 }
     }
 }
 
-/// Asks for the report, in at most about so many bytes.
+/// The prompt for the report, of about `max_bytes`.
 pub(super) fn prompt(query: &str, sources: &[Source], max_bytes: usize) -> String {
     let share = max_bytes / sources.len().max(1);
     let mut listed = String::new();

@@ -1,9 +1,9 @@
-//! When two addresses are the same page.
+//! Canonical addresses, to recognise the same page.
 
 use url::form_urlencoded::{Serializer, parse};
 use url::{Host, Url};
 
-/// Parameters that say where a visitor came from, not what the page is.
+/// Tracking parameters.
 const TRACKING: &[&str] = &[
     "_ga",
     "_gl",
@@ -33,12 +33,11 @@ const TRACKING: &[&str] = &[
     "yclid",
     "ysclid",
 ];
-/// What the names of many such parameters begin with.
+/// Prefixes of tracking parameters.
 const TRACKING_STARTS: &[&str] = &["utm_", "hsa_", "mtm_", "pk_", "piwik_"];
 
-/// The form in which an address is compared: the same for `http` and `https`, with and without
-/// `www.`, a slash at its end, a fragment, and parameters that only track. `None` if it is no
-/// address of a page.
+/// The canonical form of an address, without scheme, `www.`, trailing slash, fragment and tracking
+/// parameters. `None` if it is not the address of a page.
 pub(crate) fn canonical(address: &str) -> Option<String> {
     let url = page(address)?;
     let mut out = host(&url)?;
@@ -51,12 +50,12 @@ pub(crate) fn canonical(address: &str) -> Option<String> {
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
     if !pairs.is_empty() {
-        // Stable, so that the order of values of one name stays.
+        // Stable, to keep the order of values of one name.
         pairs.sort_by(|left, right| left.0.cmp(&right.0));
         out.push('?');
         out.push_str(&Serializer::new(String::new()).extend_pairs(pairs).finish());
     }
-    // Some pages are found by their fragment alone.
+    // Some sites identify pages by the fragment.
     if let Some(fragment) = url.fragment().filter(|fragment| fragment.starts_with('!')) {
         out.push('#');
         out.push_str(fragment);
@@ -64,7 +63,7 @@ pub(crate) fn canonical(address: &str) -> Option<String> {
     Some(out)
 }
 
-/// An address of a page on the web.
+/// Parses the address of a web page.
 pub(super) fn page(address: &str) -> Option<Url> {
     let url = Url::parse(address.trim()).ok()?;
     let is_page = matches!(url.scheme(), "http" | "https") && url.host().is_some();
@@ -86,7 +85,7 @@ fn is_tracking(name: &str) -> bool {
     TRACKING.contains(&name.as_str()) || TRACKING_STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// A path in which nothing is escaped that need not be, and escapes are in upper case.
+/// A path with normalized percent-encoding.
 fn plain_path(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut rest = path;
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_the_same_page_is_the_same() {
+    fn equivalent_addresses_have_the_same_form() {
         let same = [
             "https://example.com/a/b?x=1&y=2",
             "http://www.example.com/a/b/?y=2&x=1",
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_stays_different() {
+    fn different_pages_have_different_forms() {
         let different = [
             "https://example.com/a",
             "https://example.com/A",
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_has_no_form() {
+    fn invalid_address_has_no_form() {
         for address in ["", "example.com", "file:///etc/passwd", "javascript:alert(1)", "https://"]
         {
             assert_eq!(canonical(address), None, "{address}");
@@ -172,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_form_is_its_own_form((host, path, query) in parts()) {
+        fn canonical_form_is_idempotent((host, path, query) in parts()) {
             let query = if query.is_empty() { query } else { format!("?{query}") };
             if let Some(form) = canonical(&format!("https://{host}{path}{query}")) {
                 prop_assert_eq!(canonical(&format!("https://{form}")), Some(form.clone()));
@@ -180,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn what_does_not_change_the_page_does_not_change_the_form(
+        fn irrelevant_changes_keep_the_form(
             (host, path, query) in parts(),
             fragment in "[a-z]{0,5}",
             tracked in "[a-z0-9]{0,5}",

@@ -1,4 +1,4 @@
-//! Texts of strangers made plain: no markup, one line, a bounded length.
+//! Plain texts of untrusted results: no markup, one line, bounded.
 
 use time::format_description::well_known::{Iso8601, Rfc2822, Rfc3339};
 use time::{Date, OffsetDateTime, PrimitiveDateTime};
@@ -8,7 +8,7 @@ use document_parser::markup;
 /// The longest title and the longest snippet, in characters.
 pub(super) const MAX_TITLE: usize = 300;
 pub(super) const MAX_SNIPPET: usize = 1000;
-/// How much longer a text with markup may be than the text without.
+/// The largest ratio of a text with markup to its plain text.
 const MARKUP_SHARE: usize = 8;
 
 /// A text without tags and entities.
@@ -20,7 +20,7 @@ pub(super) fn from_html(text: &str, max_chars: usize) -> String {
     one_line(&markup::extract(text).text, max_chars)
 }
 
-/// A text on one line, without characters that are not seen.
+/// A text on one line, without invisible characters.
 pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     let mut out = String::new();
     let mut length = 0;
@@ -42,19 +42,19 @@ pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     out
 }
 
-/// Whether a letter changes only how others are shown.
+/// Whether a character only changes the display of others.
 fn is_hidden(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffd}')
 }
 
-/// The beginning of a text, in whole characters.
+/// The beginning of a text.
 pub(super) fn cut(text: &str, max_chars: usize) -> &str {
     let end = text.char_indices().nth(max_chars).map_or(text.len(), |(end, _)| end);
     text.get(..end).unwrap_or(text)
 }
 
-/// A time as providers write it, as RFC 3339 or as a day.
+/// Parses the time formats of providers, as RFC 3339 or a day.
 pub(super) fn published(text: &str) -> Option<String> {
     let text = text.trim();
     let time = OffsetDateTime::parse(text, &Rfc3339)

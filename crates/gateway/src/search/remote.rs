@@ -1,25 +1,21 @@
-//! A service of results on the network: one request, and what its answer means.
+//! A search provider on the network.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request};
 use http_body_util::{BodyExt, Full, Limited};
 use tokio::time::timeout;
 
-use super::speak;
+use super::provider_protocol as protocol;
 use super::wanted::{Hit, Wanted};
 use crate::config::SearchKind;
-use crate::provider::{AskedBy, Failure, Provider};
+use crate::provider::{AskedBy, Failure, Provider, retry_after};
 
-/// The longest answer that is read.
+/// The longest response.
 pub(super) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
-/// The longest wait that a service may ask for.
-const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
-/// A service of results on the network.
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) kind: SearchKind,
@@ -27,19 +23,19 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Asks once. All of it may take as long as the first byte of a model's answer may.
+    /// Sends one request, within the timeout for the first byte.
     pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<Hit>, Failure> {
         let provider = &self.provider;
         let _slot = provider.slot()?;
         let body = timeout(provider.timeouts.first_byte, self.ask(wanted))
             .await
             .map_err(|_| Failure::Gone("it did not answer in time"))??;
-        speak::results(self.kind, &body)
+        protocol::results(self.kind, &body)
     }
 
     async fn ask(&self, wanted: &Wanted) -> Result<Bytes, Failure> {
         let provider = &self.provider;
-        let question = speak::question(self.kind, wanted);
+        let question = protocol::question(self.kind, wanted);
         let address = provider.base.join(&question.path);
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.uri_mut() = address.ok_or(Failure::Gone("its address is wrong"))?;
@@ -54,7 +50,7 @@ impl Remote {
                 request.headers_mut().remove(CONTENT_TYPE);
             }
         }
-        let answer = provider.client.request(request).await.map_err(|error| {
+        let answer = provider.pool.request(request).await.map_err(|error| {
             let what = if error.is_connect() { "it cannot be reached" } else { "it broke off" };
             Failure::Gone(what)
         })?;
@@ -63,7 +59,7 @@ impl Remote {
         match head.status.as_u16() {
             200 => {}
             429 => return Err(Failure::Busy { retry_after: retry_after(&head.headers) }),
-            // What one does not understand, another may.
+            // Another provider may accept the request.
             400 | 413 | 414 | 422 => return Err(Failure::Refused { message: None }),
             status => return Err(Failure::Broken { status }),
         }
@@ -76,9 +72,4 @@ impl Remote {
         })?;
         Ok(body.to_bytes())
     }
-}
-
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse::<u64>().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }

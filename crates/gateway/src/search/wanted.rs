@@ -1,28 +1,28 @@
-//! What is looked for, and what was found.
+//! Search requests and results.
 
 use ledger::{MemberId, Time};
 use wire::search::{Domains, Recency};
 
-/// How many results, unless the request says otherwise.
+/// The default number of results.
 pub const DEFAULT_RESULTS: usize = 10;
 
-/// What is looked for.
+/// A search request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Wanted {
-    /// Whose cached results may be used; `None` for those that all share.
+    /// The owner of cached results; `None` for the shared cache.
     pub owner: Option<MemberId>,
-    /// The words.
+    /// The query.
     pub query: String,
-    /// How many results at most.
+    /// The most results.
     pub max_results: usize,
-    /// How old they may be.
+    /// The largest age of results.
     pub recency: Option<Recency>,
-    /// Where they may come from, in lower case.
+    /// The allowed domains, in lower case.
     pub domains: Domains,
 }
 
 impl Wanted {
-    /// Anything that fits these words.
+    /// A request without filters.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             owner: None,
@@ -43,7 +43,7 @@ impl Wanted {
         (include.is_empty() || include.iter().any(is_below)) && !exclude.iter().any(is_below)
     }
 
-    /// The words, with the domains as most search engines read them.
+    /// The query with the domains in the syntax of most search engines.
     pub(super) fn with_sites(&self) -> String {
         let Domains { include, exclude } = &self.domains;
         let sites: Vec<String> = include.iter().map(|domain| format!("site:{domain}")).collect();
@@ -60,31 +60,31 @@ impl Wanted {
     }
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The name of the provider that found it.
     pub provider: String,
-    /// The best first.
+    /// Ordered by relevance.
     pub results: Vec<Hit>,
-    /// When it was found, where that was for an earlier request.
+    /// When they were found, if they are cached.
     pub cached_at: Option<Time>,
 }
 
-/// One result. Its texts are plain, of one line, and bounded.
+/// One result. Its texts are plain, one line, and bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// Where it is.
+    /// Its address.
     pub url: String,
-    /// What it says about the words.
+    /// The matching text.
     pub snippet: String,
     /// When it was published: RFC 3339, or only the day.
     pub published_at: Option<String>,
-    /// How well it fits, in the measure of its provider.
+    /// The score of its provider.
     pub score: Option<f64>,
-    /// The host it is from.
+    /// Its host.
     pub source: String,
 }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_stands_for_all_below_it_and_for_nothing_else() {
+    fn domain_covers_its_subdomains_only() {
         let wanted = wanted(&["example.com"], &["bad.example.com"]);
         assert!(wanted.allows("example.com") && wanted.allows("a.b.example.com"));
         assert!(!wanted.allows("anexample.com") && !wanted.allows("example.com.evil"));

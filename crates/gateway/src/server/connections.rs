@@ -1,5 +1,5 @@
-//! The open connections of clients: how many there may be, in all and of one address, and which one
-//! is closed for a new one.
+//! Limits on open connections, in total and per address. At the limit, an idle connection that was
+//! never authenticated is closed for a new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::passage::Passage;
+use super::connection_phase::ConnectionPhase;
 use crate::config::Limits;
 
 /// All open connections.
@@ -27,33 +27,32 @@ struct State {
     /// The oldest first.
     open: BTreeMap<u64, Connection>,
     by_address: HashMap<IpAddr, u32>,
-    /// How many were told to close, and still are there.
+    /// The number of connections that are being closed.
     closing: usize,
 }
 
 #[derive(Debug, Default)]
 struct Connection {
     /// `None` until its task runs.
-    task: Option<(Arc<Passage>, AbortHandle)>,
+    task: Option<(Arc<ConnectionPhase>, AbortHandle)>,
     is_closing: bool,
 }
 
-/// Whether there is room for a connection.
 #[derive(Debug)]
 pub(super) enum Admission {
-    Admitted(Seat),
-    /// Its address has as many as it may.
+    Admitted(ConnectionPermit),
+    /// The limit of its address is reached.
     Refused,
-    /// There are as many as there may be.
+    /// The total limit is reached.
     Full,
 }
 
-/// The place of one connection; free again when this is dropped.
+/// Counts one connection until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionPermit {
     connections: Arc<Connections>,
     number: u64,
-    /// The address that it counts for, if that is limited.
+    /// The address that it counts for, if addresses are limited.
     counted: Option<IpAddr>,
 }
 
@@ -63,7 +62,7 @@ impl Connections {
         Arc::new(Self { limits: limits.clone(), state, freed })
     }
 
-    /// A place for a new connection.
+    /// Admits a new connection within the limits.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Admission {
         let peer = peer.to_canonical();
         let is_exempt = self.limits.exempt_addresses.iter().any(|network| network.contains(&peer));
@@ -83,17 +82,17 @@ impl Connections {
         let number = state.next;
         state.next += 1;
         state.open.insert(number, Connection::default());
-        Admission::Admitted(Seat { connections: self.clone(), number, counted })
+        Admission::Admitted(ConnectionPermit { connections: self.clone(), number, counted })
     }
 
-    /// Closes the oldest connection that waits for its client and never came with a valid key, if
-    /// there is one; then waits a while for any place.
-    pub(super) async fn make_room(&self, patience: Duration) {
+    /// Closes the oldest idle connection that was never authenticated, then waits until any
+    /// connection ends, but no longer than `max_wait`.
+    pub(super) async fn make_room(&self, max_wait: Duration) {
         {
             let mut state = self.state();
             let is_idle = |connection: &&mut Connection| {
-                let passage = connection.task.as_ref().map(|(passage, _)| passage);
-                passage.is_some_and(|passage| passage.turn.is_idle_stranger())
+                let phase = connection.task.as_ref().map(|(phase, _)| phase);
+                phase.is_some_and(|phase| phase.is_idle_stranger())
             };
             if state.closing == 0
                 && let Some(oldest) = state.open.values_mut().find(is_idle)
@@ -106,7 +105,7 @@ impl Connections {
                 tracing::debug!("idle connection closed to make room");
             }
         }
-        let _ = timeout(patience, self.freed.notified()).await;
+        let _ = timeout(max_wait, self.freed.notified()).await;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -114,23 +113,22 @@ impl Connections {
     }
 }
 
-impl Seat {
-    /// What names this place.
+impl ConnectionPermit {
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 }
 
 impl Connections {
-    /// The task of a connection runs.
-    pub(super) fn started(&self, number: u64, passage: Arc<Passage>, task: AbortHandle) {
+    /// Registers the task of an admitted connection.
+    pub(super) fn started(&self, number: u64, phase: Arc<ConnectionPhase>, task: AbortHandle) {
         if let Some(connection) = self.state().open.get_mut(&number) {
-            connection.task = Some((passage, task));
+            connection.task = Some((phase, task));
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut state = self.connections.state();
         let closed = state.open.remove(&self.number);
@@ -150,7 +148,7 @@ impl Drop for Seat {
     }
 }
 
-/// What one client has at least of IPv6: a /64 network.
+/// The unit of the limit per address: an IPv6 client has at least a /64 network.
 fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -177,10 +175,10 @@ mod tests {
     #[test]
     fn an_address_has_a_limit_unless_it_is_exempt() {
         let connections = connections(100, 2);
-        let seats = [admit(&connections, "192.0.2.1"), admit(&connections, "::ffff:192.0.2.1")];
+        let permits = [admit(&connections, "192.0.2.1"), admit(&connections, "::ffff:192.0.2.1")];
         assert!(matches!(admit(&connections, "192.0.2.1"), Admission::Refused));
         assert!(matches!(admit(&connections, "192.0.2.2"), Admission::Admitted(_)));
-        drop(seats);
+        drop(permits);
         assert!(matches!(admit(&connections, "192.0.2.1"), Admission::Admitted(_)));
         let local: Vec<_> = (0..5).map(|_| admit(&connections, "127.0.0.1")).collect();
         assert!(local.iter().all(|admission| matches!(admission, Admission::Admitted(_))));

@@ -65,7 +65,7 @@ fn said(answer: &Answer) -> (u16, Value, Value) {
 }
 
 #[test]
-fn only_the_token_opens_it() {
+fn admin_api_requires_the_token() {
     let office = Office::open();
     let (_, _, key) = office.member_with_key("ada");
     let invalid = (401, "invalid_key".to_owned());
@@ -83,7 +83,7 @@ fn only_the_token_opens_it() {
 }
 
 #[test]
-fn without_a_configured_token_there_is_none() {
+fn without_a_token_there_is_no_admin_api() {
     let upstream = Upstream::start();
     let text = plain(&upstream, &["echo"], "").replace("admin_token: ${ADMIN_TOKEN}\n", "");
     let service = Running::start(&text);

@@ -88,7 +88,7 @@ fn a_stream_comes_as_chunks_and_as_events_of_a_response() {
 }
 
 #[test]
-fn what_cannot_be_said_in_its_words_is_refused_and_costs_nothing() {
+fn untranslatable_request_is_refused_and_free() {
     let (upstream, service, ada) = world();
     let body = json!({"model": "up/echo", "n": 2, "messages": [{"role": "user", "content": "x"}]});
     let answer = service.post("/v1/chat/completions", ada.key.as_str(), &body);

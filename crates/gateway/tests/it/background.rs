@@ -102,7 +102,7 @@ fn cancelled_response_is_free_until_it_begins_and_its_upstream_is_cancelled() {
 }
 
 #[test]
-fn one_that_no_upstream_begins_begins_and_fails_for_whoever_follows() {
+fn followers_see_a_response_that_no_upstream_began() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let mut raw =
@@ -119,7 +119,7 @@ fn one_that_no_upstream_begins_begins_and_fails_for_whoever_follows() {
 }
 
 #[test]
-fn one_with_a_word_is_started_once_and_given_again() {
+fn background_response_with_an_idempotency_key_runs_once() {
     let upstream = Upstream::start();
     upstream.set_responses(ResponsesApi::Absent);
     let (service, ada) = service(&upstream);
@@ -145,7 +145,7 @@ fn one_with_a_word_is_started_once_and_given_again() {
 }
 
 #[test]
-fn one_that_was_followed_with_a_word_is_told_again_from_its_beginning() {
+fn replayed_background_stream_starts_at_its_first_event() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -176,7 +176,7 @@ fn one_that_was_followed_with_a_word_is_told_again_from_its_beginning() {
 }
 
 #[test]
-fn only_one_that_runs_in_the_background_can_be_followed_or_cancelled() {
+fn only_background_responses_can_be_followed_or_cancelled() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let key = ada.key.as_str();

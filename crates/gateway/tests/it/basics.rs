@@ -35,7 +35,7 @@ fn a_service_that_starts_again_finds_what_was_there() {
 
 /// Looking costs nothing unless the operator says so; then it is charged like anything else.
 #[test]
-fn looking_costs_what_the_price_list_says() {
+fn read_operations_cost_their_listed_price() {
     let upstream = Upstream::start();
     let prices = "{chat: 100, responses: 100, models: 7, me: 5, responses_read: 3}";
     let text = with_providers(&[provider("up", &upstream, PLAIN)], "")

@@ -32,7 +32,7 @@ fn is_silent(raw: &Raw) -> bool {
 }
 
 #[test]
-fn an_answer_waits_for_its_charge_and_is_given_away_with_it_or_not_at_all() {
+fn answer_is_sent_only_after_its_charge() {
     let upstream = Upstream::start();
     let cluster = Arc::new(Cluster::start_new());
     let service = Running::start(&in_postgres(&upstream, &cluster.database(), ""));

@@ -26,7 +26,7 @@ fn an_unknown_model_does_not_make_an_upstream_lose_the_interface() {
         let answer = service.post(RESPONSES, ada.key.as_str(), &response("hi"));
         assert_eq!(answer.failure(), (503, "upstream_unavailable".to_owned()));
     }
-    // Nobody asked it for a chat, and it goes on to be asked for responses.
+    // It gets no chat request, and keeps getting responses requests.
     assert_eq!(service.post(RESPONSES, ada.key.as_str(), &response("hi")).status, 200);
     assert_eq!(paths(&upstream), [RESPONSES; 3]);
     assert_eq!(paid(&service, &ada), PRICE);

@@ -1,4 +1,4 @@
-//! `GET /v1/capabilities`: what is told is what happens.
+//! `GET /v1/capabilities` matches what requests get.
 
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;

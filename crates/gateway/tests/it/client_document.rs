@@ -22,14 +22,14 @@ fn asked(added: &str, document: Option<&'static str>) -> Answer {
 }
 
 #[test]
-fn it_is_served_as_it_was_given_where_the_address_is_https() {
+fn client_document_is_served_over_https() {
     let answer = asked("public_url: https://ai.example.com\n", Some(DOCUMENT));
     assert_eq!((answer.status, answer.text()), (200, DOCUMENT));
     assert_eq!(answer.header("content-type"), "application/json");
 }
 
 #[test]
-fn it_is_not_there_without_https_or_without_a_document() {
+fn client_document_needs_https_and_a_document() {
     let nothing = (404, "not_found".to_owned());
     assert_eq!(asked("", Some(DOCUMENT)).failure(), nothing);
     assert_eq!(asked("public_url: https://ai.example.com\n", None).failure(), nothing);

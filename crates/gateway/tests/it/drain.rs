@@ -1,4 +1,4 @@
-//! The end of a service: what runs comes to its end, what comes is told so.
+//! The drain of a service: running requests finish, new ones are refused.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::PRICE;
 const CHAT: &str = "/v1/chat/completions";
 
 #[test]
-fn running_requests_end_well_and_new_ones_are_told_to_come_again() {
+fn drain_finishes_running_requests_and_refuses_new_ones() {
     let upstream = Upstream::start();
     let (mut service, ada) = service(&upstream);
     let (address, key) = (service.address, ada.key.as_str().to_owned());
@@ -70,7 +70,7 @@ fn running_requests_end_well_and_new_ones_are_told_to_come_again() {
 }
 
 #[test]
-fn what_does_not_end_in_time_is_cut() {
+fn drain_aborts_requests_at_its_limit() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "limits: {drain_seconds: 0.1}\n");
     let body = chat_stream("[[hang-mid]] a b");
@@ -92,7 +92,7 @@ fn a_drain_that_lasts_longer_than_a_lease_keeps_it() {
     eventually("it drains", || service.get("/readyz", "").status == 503);
     // Three times as long as a lease lasts.
     std::thread::sleep(3 * LEASE); // sleep: a lease runs out by time alone
-    // Whoever looks for leases that ran out finds none.
+    // The reaper finds no expired lease.
     let store = service.store.clone();
     assert_eq!(service.wait(async move { store.expire_holds().await.unwrap() }), 0);
     assert_eq!(service.account(ada.member).held.get(), PRICE);

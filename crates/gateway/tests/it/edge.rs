@@ -14,7 +14,7 @@ use crate::support::PRICE;
 const CHAT: &str = "/v1/chat/completions";
 
 #[test]
-fn requests_may_come_in_pieces_and_one_behind_the_other() {
+fn requests_may_be_fragmented_and_pipelined() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -93,7 +93,7 @@ fn heads_that_are_too_long_are_refused() {
 }
 
 #[test]
-fn a_client_that_sends_too_slowly_is_not_waited_for() {
+fn slow_request_head_and_body_time_out() {
     let upstream = Upstream::start();
     let limits = "limits: {header_timeout: 0.2, body_timeout: 0.2}\n";
     let (service, ada) = service_with(&upstream, limits);
@@ -145,7 +145,7 @@ fn a_connection_waits_longer_for_its_next_request_than_for_the_rest_of_a_head() 
 }
 
 #[test]
-fn a_client_that_is_slow_to_take_an_answer_is_not_taken_for_one_that_is_idle() {
+fn slow_reader_is_not_closed_as_idle() {
     const WORDS: usize = 12 * 1024 * 1024;
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "limits: {idle_timeout: 0.2}\n");
@@ -175,7 +175,7 @@ fn a_body_over_the_limit_is_refused_before_it_is_read() {
         "x".repeat(1024)
     ));
     assert_eq!(chunked.head().status, 413);
-    // Whoever has no key is not waited for.
+    // A client without a key is not waited for.
     let mut unknown = Raw::open(service.address);
     unknown.send(&format!("POST {CHAT} HTTP/1.1\r\nhost: here\r\ncontent-length: 1000000\r\n\r\n"));
     assert_eq!(unknown.head().status, 401);
@@ -261,7 +261,7 @@ fn one_address_has_no_more_connections_than_it_may() {
 }
 
 #[test]
-fn what_everybody_may_read_is_not_given_to_a_foreign_host() {
+fn open_paths_reject_foreign_hosts() {
     let upstream = Upstream::start();
     let (service, _) = service_with(&upstream, "mcp: {allowed_hosts: [inside.example]}\n");
     for path in ["/metrics", "/docs", "/openapi.json"] {
@@ -279,7 +279,7 @@ fn what_everybody_may_read_is_not_given_to_a_foreign_host() {
 }
 
 #[test]
-fn figures_can_have_a_listener_of_their_own() {
+fn metrics_can_have_a_separate_listener() {
     let upstream = Upstream::start();
     let address = agent_test_support::port::free();
     let (service, ada) = service_with(&upstream, &format!("metrics_listen: {address}\n"));
@@ -298,7 +298,7 @@ fn figures_can_have_a_listener_of_their_own() {
 }
 
 #[test]
-fn paths_that_are_no_text_are_answered_like_others() {
+fn paths_that_are_not_utf8_get_a_regular_error() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     for path in
@@ -312,7 +312,7 @@ fn paths_that_are_no_text_are_answered_like_others() {
 }
 
 #[test]
-fn a_client_that_stops_in_the_middle_of_its_body_is_no_request() {
+fn unfinished_body_is_not_a_request() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let whole = request(

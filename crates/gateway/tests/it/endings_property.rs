@@ -18,7 +18,7 @@ use crate::fixture::{paid, receipt, with_one};
 use crate::raw::Raw;
 use crate::support::{Holder, PRICE, Running};
 
-/// How many endings are played; each starts a service of its own.
+/// The number of endings; each starts a new service.
 const CASES: u32 = 16;
 const CREDIT: i64 = 1000 * PRICE;
 

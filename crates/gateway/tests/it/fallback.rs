@@ -210,7 +210,7 @@ fn models_that_an_upstream_lists_can_be_asked_for() {
 }
 
 #[test]
-fn a_client_is_told_to_come_when_the_first_of_the_busy_ones_wants_it() {
+fn retry_after_is_the_shortest_wait_of_busy_upstreams() {
     let world = world(PLAIN, "models: {both: [first/echo, second/echo]}\n");
     let told = |first: Step, second: Step| {
         world.first.script("echo", vec![first]);
@@ -230,7 +230,7 @@ fn a_client_is_told_to_come_when_the_first_of_the_busy_ones_wants_it() {
 }
 
 #[test]
-fn one_that_lacks_the_words_does_not_hide_that_another_was_busy() {
+fn unfit_upstream_does_not_hide_a_busy_one() {
     let [busy, wordless] = std::array::from_fn(|_| Upstream::start());
     let claude = "kind: anthropic, models: [echo], health: false";
     let providers = [provider("busy", &busy, PLAIN), provider("wordless", &wordless, claude)];

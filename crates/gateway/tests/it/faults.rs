@@ -103,7 +103,7 @@ impl World {
         assert_eq!((rule.as_str(), charge), expected, "{step}");
     }
 
-    /// A failure that is told by a status.
+    /// A failure with a status.
     fn check_status(&self, step: &str, came: &Came, expected: &Value, rule: &str) {
         let mut body: Value = serde_json::from_str(&came.body).unwrap();
         assert_eq!(body["error"]["request_id"], came.id.as_str(), "{step}");
@@ -113,7 +113,7 @@ impl World {
         self.check_receipt(step, came, (rule, 0));
     }
 
-    /// A failure that is told in the stream, by its last event.
+    /// A failure in the last event of the stream.
     fn check_stream(&self, step: &str, came: &Came) {
         assert_eq!(came.status, 200, "{step}: {}", came.body);
         let events = events(&came.body);
@@ -243,7 +243,7 @@ fn what_an_upstream_says_of_its_usage_is_believed_only_if_it_can_be() {
 }
 
 #[test]
-fn a_stream_that_goes_on_for_too_long_is_ended() {
+fn stream_ends_at_its_time_limit() {
     let upstream = Upstream::start();
     let provider = "kind: openai, models: [echo], health: false";
     let limits = "limits: {max_stream_seconds: 0.2}\n";

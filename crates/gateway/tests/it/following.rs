@@ -79,7 +79,7 @@ fn a_key_follows_so_many_responses_and_no_more() {
     // Another key has its own.
     let other = service.key(ada.member, ledger::Limits::default());
     assert_eq!(follow(&service, other.as_str(), &id).head().status, 200);
-    // Whoever leaves makes room.
+    // A disconnect makes room.
     drop(running.pop());
     eventually("there is room", || follow(&service, ada.key.as_str(), &id).head().status == 200);
     upstream.open_gate();
@@ -91,7 +91,7 @@ fn a_key_follows_so_many_responses_and_no_more() {
 }
 
 #[test]
-fn who_follows_where_it_runs_is_told_more_often_than_one_who_has_to_look() {
+fn follower_in_the_same_process_is_notified() {
     let upstream = Upstream::start();
     let (_cluster, [here, there], ada) = pair(&upstream);
     // A word takes less time than there is between two looks.
@@ -138,7 +138,7 @@ fn a_response_is_followed_and_cancelled_by_way_of_another_process() {
 }
 
 #[test]
-fn followers_outlast_books_that_are_away() {
+fn followers_survive_an_unavailable_store() {
     let upstream = Upstream::start();
     let (cluster, [here, there], ada) = pair(&upstream);
     let id = start(&here, &ada, "[[gate-mid]] a b");
@@ -147,7 +147,7 @@ fn followers_outlast_books_that_are_away() {
         assert!(raw.piece().unwrap().starts_with(b"event: response.created"));
     }
     cluster.stop(StopMode::Immediate);
-    // The rest of the answer finds no books, and whoever looks for it neither.
+    // Neither the rest of the answer nor a follower reaches the store.
     upstream.open_gate();
     eventually("the answer is over", || upstream.in_flight() == 0);
     for service in [&here, &there] {

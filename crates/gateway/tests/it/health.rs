@@ -46,7 +46,7 @@ fn raw(media_type: &str, body: &str) -> Step {
 }
 
 #[test]
-fn what_a_member_can_bring_about_ejects_no_upstream() {
+fn failures_that_members_can_provoke_eject_no_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, IMPATIENT);
     let either = [
@@ -182,7 +182,7 @@ fn a_refused_key_is_an_alert_until_it_is_accepted_again() {
 }
 
 #[test]
-fn whether_an_answer_is_a_stream_is_said_in_so_many_words() {
+fn stream_is_always_sent_to_the_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = watched(&upstream, "");
     let send = |path: &str, body: String| {

@@ -60,7 +60,7 @@ fn race(body: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_hundred_clients_with_one_word_get_one_answer() {
+fn a_hundred_clients_with_one_idempotency_key_get_one_answer() {
     let answers = race(&chat("[[gate]] a b c"));
     assert_eq!(answers.len(), CLIENTS);
     assert!(answers.iter().all(|answer| *answer == answers[0]));
@@ -68,7 +68,7 @@ fn a_hundred_clients_with_one_word_get_one_answer() {
 }
 
 #[test]
-fn a_hundred_clients_with_one_word_get_one_stream() {
+fn a_hundred_clients_with_one_idempotency_key_get_one_stream() {
     let answers = race(&chat_stream("[[gate]] a b c"));
     assert_eq!(answers.len(), CLIENTS);
     assert!(answers.iter().all(|answer| *answer == answers[0]));
@@ -76,7 +76,7 @@ fn a_hundred_clients_with_one_word_get_one_stream() {
 }
 
 #[test]
-fn a_word_is_for_one_request_of_one_member() {
+fn idempotency_key_is_for_one_request_of_one_member() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bob = service.holder("bob", 10 * PRICE);
@@ -101,7 +101,7 @@ fn a_word_is_for_one_request_of_one_member() {
 }
 
 #[test]
-fn a_request_that_failed_may_be_tried_again_with_its_word() {
+fn failed_request_may_be_retried_with_its_idempotency_key() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bodies = [chat("hello"), chat_stream("hello")];
@@ -120,7 +120,7 @@ fn a_request_that_failed_may_be_tried_again_with_its_word() {
 }
 
 #[test]
-fn an_answer_too_long_to_be_kept_is_charged_once_and_not_given_again() {
+fn answer_too_long_to_store_is_charged_once_and_not_replayed() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let body = chat("[[huge-9]]");
@@ -134,7 +134,7 @@ fn an_answer_too_long_to_be_kept_is_charged_once_and_not_given_again() {
 }
 
 #[test]
-fn an_answer_that_is_given_again_says_what_was_charged_for_it_then() {
+fn replayed_answer_has_its_original_charge() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let mut background = crate::fixture::response("hello");
@@ -164,7 +164,7 @@ fn an_answer_that_is_given_again_says_what_was_charged_for_it_then() {
         assert_eq!(again.header("x-charge-micros"), PRICE.to_string());
     }
     assert_eq!(paid(&service, &ada), 3 * PRICE);
-    // Whoever asks anew pays the new price.
+    // A new request pays the new price.
     let (head, _) = ask_anew(&service, &ada);
     assert_eq!(head.header("x-charge-micros"), (7 * PRICE).to_string());
     assert_eq!(paid(&service, &ada), 10 * PRICE);

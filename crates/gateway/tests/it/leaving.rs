@@ -45,7 +45,7 @@ fn responses_stream(text: &str) -> Value {
 }
 
 #[test]
-fn who_leaves_before_the_first_byte_pays_nothing_and_the_upstream_is_let_go() {
+fn disconnect_before_the_first_byte_is_free_and_cancels_the_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let asked = [
@@ -63,7 +63,7 @@ fn who_leaves_before_the_first_byte_pays_nothing_and_the_upstream_is_let_go() {
 }
 
 #[test]
-fn who_leaves_after_the_first_byte_pays_and_the_upstream_is_let_go() {
+fn disconnect_after_the_first_byte_is_charged_and_cancels_the_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let mut raw = begin(&service, &ada, &upstream, (CHAT, &chat_stream("[[gate-mid]] a b")));
@@ -78,7 +78,7 @@ fn who_leaves_after_the_first_byte_pays_and_the_upstream_is_let_go() {
 }
 
 #[test]
-fn the_answer_is_read_to_its_end_where_the_operator_wants_it() {
+fn answer_is_finished_after_a_disconnect_if_configured() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "on_client_gone: finish\n");
     drop(begin(&service, &ada, &upstream, (CHAT, &chat_stream("[[gate-mid]] a b"))));
@@ -99,7 +99,7 @@ fn the_answer_is_read_to_its_end_where_the_operator_wants_it() {
 }
 
 #[test]
-fn an_answer_that_is_kept_is_finished_and_given_to_who_comes_again() {
+fn answer_with_an_idempotency_key_is_finished_and_replayed() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -139,7 +139,7 @@ fn an_answer_that_is_kept_is_finished_and_given_to_who_comes_again() {
 }
 
 #[test]
-fn who_left_before_the_first_byte_may_ask_again_with_the_same_word() {
+fn idempotency_key_is_reusable_after_early_disconnect() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bearer = format!("Bearer {}", ada.key.as_str());
@@ -158,7 +158,7 @@ fn who_left_before_the_first_byte_may_ask_again_with_the_same_word() {
 }
 
 #[test]
-fn a_client_that_waits_hears_comments_before_the_first_word_and_between_words() {
+fn waiting_client_gets_keepalive_comments() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "limits: {keepalive_comment: 0.05}\n");
     for step in ["gate", "gate-mid"] {
@@ -191,7 +191,7 @@ fn running(service: &Running) -> u64 {
 }
 
 #[test]
-fn who_leaves_while_the_price_is_being_set_aside_pays_nothing() {
+fn disconnect_during_the_hold_is_free() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let mut background = response("a b");

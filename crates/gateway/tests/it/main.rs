@@ -1,4 +1,4 @@
-//! The service as its clients meet it: over HTTP, with a store of its own and a scripted upstream.
+//! The service as its clients meet it: over HTTP, with a new store and a scripted upstream.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod admin;

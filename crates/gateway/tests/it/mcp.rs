@@ -215,7 +215,7 @@ fn a_key_sees_and_calls_only_what_it_is_for() {
 }
 
 #[test]
-fn what_fails_is_told_to_the_model_and_costs_nothing() {
+fn failed_tool_call_returns_an_error_and_is_free() {
     let world = world();
     let key = world.ada.key.as_str();
     world.upstream.script("echo", vec![Step::Status(500); 8]);
@@ -263,7 +263,7 @@ fn every_request_counts_against_the_rate_of_its_key() {
 }
 
 #[test]
-fn a_call_that_is_called_off_stops_its_upstream_and_costs_nothing() {
+fn cancelled_call_cancels_its_upstream_and_is_free() {
     let world = world();
     world.upstream.script("echo", vec![Step::Hang]);
     let session = "a-session-of-a-client";
@@ -306,7 +306,7 @@ fn a_client_that_leaves_stops_its_upstream_and_pays_nothing() {
 }
 
 #[test]
-fn whoever_wants_to_know_hears_that_a_call_goes_on() {
+fn progress_is_reported_on_request() {
     let world = world();
     world.upstream.script("echo", vec![Step::Gate]);
     let bearer = format!("Bearer {}", world.ada.key.as_str());
@@ -328,7 +328,7 @@ fn whoever_wants_to_know_hears_that_a_call_goes_on() {
 }
 
 #[test]
-fn the_same_idempotency_key_is_answered_for_and_paid_for_once() {
+fn idempotency_key_of_a_call_is_charged_once() {
     let world = world();
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "once", "model": "up/echo"}}});
@@ -341,7 +341,7 @@ fn the_same_idempotency_key_is_answered_for_and_paid_for_once() {
 }
 
 #[test]
-fn a_call_that_is_answered_at_once_says_what_one_says_that_shows_signs_of_life() {
+fn call_with_and_without_progress_returns_the_same_result() {
     let world = world();
     let without_id = |answer: &Answer| {
         let mut message = message(answer);

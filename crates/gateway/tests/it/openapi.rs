@@ -193,7 +193,7 @@ fn examine(which: &[&str]) -> Upstream {
 
 /// How it is run: everything is checked, with these exceptions. Whether a model understands a
 /// request is not the schema's matter, nor whether a response was made in the background, nor which
-/// pages, jobs and webhooks there are, and whoever asks for an upstream that fails gets 503.
+/// pages, jobs and webhooks there are, and a request to a failing upstream gets 503.
 fn settings(key: &str) -> String {
     format!(
         r#"

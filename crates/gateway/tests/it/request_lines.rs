@@ -38,7 +38,7 @@ fn unknown(service: &Running, method: Method, path: &str) -> Answer {
 }
 
 #[test]
-fn a_line_says_who_asked_what_and_what_it_cost() {
+fn log_line_has_the_caller_the_operation_and_the_charge() {
     log();
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
@@ -82,7 +82,7 @@ fn a_line_says_who_asked_what_and_what_it_cost() {
 }
 
 #[test]
-fn the_line_of_a_client_that_left_has_its_charge() {
+fn log_line_of_a_disconnected_client_has_its_charge() {
     log();
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);

@@ -76,7 +76,7 @@ fn one_member_cannot_fill_the_queue() {
 }
 
 #[test]
-fn events_are_followed_and_told_again_from_anywhere() {
+fn events_can_be_followed_from_any_point() {
     let world = World::new("");
     let (service, ada) = world.ready("");
     let id = started(&service, &ada, &question());

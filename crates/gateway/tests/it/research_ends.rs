@@ -130,7 +130,7 @@ fn peer(statuses: &'static [u16]) -> (u16, Arc<Mutex<Vec<Came>>>) {
 }
 
 #[test]
-fn the_end_is_told_until_it_is_taken_and_every_message_is_signed() {
+fn webhook_is_signed_and_retried_until_delivered() {
     let (port, came) = peer(&[500, 302, 204]);
     let world = World::new(&format!("fetch: {{allow_private: [\"{HOST}:{port}\"]}}\n"));
     let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
@@ -141,7 +141,7 @@ fn the_end_is_told_until_it_is_taken_and_every_message_is_signed() {
     body["webhook_url"] = json!(format!("http://{HOST}:{port}/hook?a=1"));
     let id = started(&service, &ada, &body);
     assert_sound(&ended(&service, &ada, &id));
-    eventually("it is told three times", || came.lock().unwrap().len() == 3);
+    eventually("it is delivered three times", || came.lock().unwrap().len() == 3);
     let came = came.lock().unwrap().clone();
     let key = STANDARD.decode(SECRET.strip_prefix("whsec_").unwrap()).unwrap();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
@@ -159,7 +159,7 @@ fn the_end_is_told_until_it_is_taken_and_every_message_is_signed() {
 }
 
 #[test]
-fn a_webhook_goes_nowhere_that_pages_are_not_read_from() {
+fn webhook_is_sent_only_to_readable_addresses() {
     let world = World::new("");
     let (service, ada) = world.ready(&format!(", webhook_secret: \"{SECRET}\""));
     for (url, status) in [

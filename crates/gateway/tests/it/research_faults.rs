@@ -11,7 +11,7 @@ use crate::research_world::{
 };
 
 #[test]
-fn a_job_goes_on_behind_its_last_step_after_a_restart() {
+fn job_resumes_after_its_last_step_on_restart() {
     let world = World::new("");
     let good = || Step::Speak(Speaker(scholar), Duration::ZERO);
     world.upstream.script("scholar", vec![good(), good(), Step::Gate]);
@@ -38,7 +38,7 @@ fn a_job_goes_on_behind_its_last_step_after_a_restart() {
 }
 
 #[test]
-fn a_model_that_is_away_for_a_while_delays_a_job_and_one_that_stays_away_fails_it() {
+fn unavailable_model_delays_a_job_and_finally_fails_it() {
     let world = World::new("");
     let (service, ada) = world.ready(", attempts: 1");
     // The first claim finishes no step and is the only one.

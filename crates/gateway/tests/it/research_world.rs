@@ -112,7 +112,7 @@ pub(crate) fn started(service: &Running, holder: &Holder, body: &Value) -> Strin
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
-/// A job as it stands.
+/// The current state of a job.
 pub(crate) fn look(service: &Running, holder: &Holder, id: &str) -> Value {
     service.get(&format!("{JOBS}/{id}"), holder.key.as_str()).good()
 }
@@ -159,7 +159,7 @@ pub(crate) fn read_events(answer: &Answer) -> Vec<(i64, String, Value)> {
     frames.map(event).collect()
 }
 
-/// Every number in brackets of a report that stands alone.
+/// Every number in brackets of a report.
 pub(crate) fn cited(report: &str) -> Vec<usize> {
     let parts = report.split('[').skip(1).filter_map(|part| part.split_once(']'));
     parts.filter_map(|(inside, _)| inside.trim().parse().ok()).collect()

@@ -211,7 +211,7 @@ fn the_next_provider_is_asked_when_one_fails_in_whatever_way() {
 }
 
 #[test]
-fn when_all_have_failed_the_price_is_given_back() {
+fn failed_search_is_refunded() {
     let peer = Peer::start(Reply::Status(500, "x-why: broken"));
     let quick = ", timeout: 1, health: false";
     let (service, ada) = service(&[entry("sx", "searxng", &peer, quick)], "");
@@ -230,7 +230,7 @@ fn when_all_have_failed_the_price_is_given_back() {
 }
 
 #[test]
-fn a_member_does_not_learn_what_another_one_searched_unless_the_operator_shares_it() {
+fn search_cache_is_private_unless_shared() {
     for (more, is_shared) in [("", false), ("search: {share_cache: true}\n", true)] {
         let peer = Peer::start(brave());
         let (service, ada) = service(&[entry("br", "brave", &peer, ", health: false")], more);
@@ -276,7 +276,7 @@ fn a_provider_that_fails_again_and_again_is_asked_only_for_want_of_a_better_one(
 }
 
 #[test]
-fn an_answer_without_results_is_an_answer_but_the_next_may_know_more() {
+fn empty_results_are_an_answer_after_all_providers() {
     let first = Peer::start(searxng(&[]));
     let second = Peer::start(brave());
     let providers = [entry("first", "searxng", &first, ""), entry("second", "brave", &second, "")];
@@ -291,7 +291,7 @@ fn an_answer_without_results_is_an_answer_but_the_next_may_know_more() {
 }
 
 #[test]
-fn each_page_stands_in_the_answer_once_and_only_from_where_it_may() {
+fn search_results_are_unique_and_filtered_by_domain() {
     let all = [
         "http://www.example.com/a/?utm_source=x#part",
         "https://example.com/a",
@@ -316,7 +316,7 @@ fn each_page_stands_in_the_answer_once_and_only_from_where_it_may() {
 }
 
 #[test]
-fn the_same_question_is_answered_from_before_and_charged_as_any_other() {
+fn cached_search_is_charged() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) = service(&[entry("sx", "searxng", &peer, "")], "");
     let body = json!({"query": "rust"});
@@ -332,7 +332,7 @@ fn the_same_question_is_answered_from_before_and_charged_as_any_other() {
 }
 
 #[test]
-fn the_same_idempotency_key_is_searched_for_and_paid_for_once() {
+fn idempotency_key_of_a_search_is_charged_once() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) =
         service(&[entry("sx", "searxng", &peer, "")], "search: {cache_seconds: 0}\n");
@@ -351,7 +351,7 @@ fn the_same_idempotency_key_is_searched_for_and_paid_for_once() {
 }
 
 #[test]
-fn kept_answers_are_forgotten_when_their_time_is_over() {
+fn cached_searches_expire() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) =
         service(&[entry("sx", "searxng", &peer, "")], "search: {cache_seconds: 0.2}\n");
@@ -363,7 +363,7 @@ fn kept_answers_are_forgotten_when_their_time_is_over() {
 }
 
 #[test]
-fn a_request_that_makes_no_sense_is_refused_and_costs_nothing() {
+fn invalid_search_is_refused_and_free() {
     let peer = Peer::start(searxng(&["https://example.com/a"]));
     let (service, ada) = service(&[entry("sx", "searxng", &peer, "")], "");
     let long = "x".repeat(401);
@@ -448,7 +448,7 @@ fn a_provider_is_asked_no_more_at_once_than_it_may_be() {
     eventually("the first is asked", || first.asked().len() == 1);
     let answer = ask(&service, &ada, &json!({"query": "rust"})).good();
     assert_eq!((&answer["provider"], first.asked().len()), (&json!("second"), 1));
-    // Whoever leaves before there is an answer does not pay.
+    // A client that disconnects before the answer does not pay.
     drop(waiting);
     assert_eq!(paid(&service, &ada), PRICE);
 }

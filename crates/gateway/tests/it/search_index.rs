@@ -110,7 +110,7 @@ fn what_an_index_found_is_read_from_it_though_its_address_leads_nowhere() {
     let html = read("html");
     assert!(html["content"].as_str().unwrap().starts_with("<pre>"), "{html}");
     assert!(html["content"].as_str().unwrap().contains("&lt; 3 m"), "{html}");
-    // What stands beside it is not in the index, and is looked for where the address leads.
+    // A file beside it is not in the index, and is fetched from its address.
     let beside = json!({"url": url.replace("b.md", "c.md")});
     let answer = service.post("/v1/web/fetch", ada.key.as_str(), &beside);
     assert_ne!(answer.status, 200);
@@ -174,7 +174,7 @@ fn several_processes_share_one_index_and_the_next_takes_over() {
 }
 
 #[test]
-fn hostile_files_are_left_out_and_the_service_goes_on() {
+fn hostile_files_are_skipped() {
     let world = World::new();
     world.file(
         "bad.pdf",

@@ -1,5 +1,4 @@
-//! A service of results on a free port: it remembers what it was asked, and answers or misbehaves as
-//! it is told.
+//! A scripted search provider on a free port, which records its requests.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -52,7 +51,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A service that answers this unless it is told something else.
+    /// A service with this default answer.
     pub(crate) fn start(otherwise: Reply) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

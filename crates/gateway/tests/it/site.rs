@@ -1,5 +1,4 @@
-//! A web site of a test's own, a trap for connections that must not be made, and a resolver that
-//! says what it is told to.
+//! A web site for a test, a trap for connections that must not be made, and a scripted resolver.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
@@ -8,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gateway::Service;
-use gateway::web::{Resolve, Resolving};
+use gateway::{Resolve, Resolving};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{Answer, Holder, PRICE, Running};
 
-/// Where sites of tests are: this stands for the public internet, and is allowed by port.
+/// The address of test sites: it represents the public internet, and is allowed by port.
 pub(crate) const PUBLIC: &str = "127.0.0.2";
 /// The name of the site.
 pub(crate) const HOST: &str = "pages.test";
@@ -51,7 +50,7 @@ impl Site {
                 std::thread::spawn(move || {
                     let Some(asked) = read(&stream) else { return };
                     seen.lock().unwrap().push(asked.clone());
-                    // Whoever asked may have left; that is theirs to decide.
+                    // The client may have disconnected.
                     let _ = answer(&asked, &mut stream);
                 });
             }
@@ -166,7 +165,7 @@ impl Trap {
     }
 }
 
-/// Says what it is told to: for each name its answers in turn, the last one again and again.
+/// Scripted: for each name its answers in turn, then the last one repeatedly.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     answers: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,

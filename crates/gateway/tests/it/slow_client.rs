@@ -19,7 +19,7 @@ fn resident_bytes() -> usize {
 }
 
 #[test]
-fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
+fn backpressure_of_a_client_reaches_the_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let before = resident_bytes();
@@ -42,7 +42,7 @@ fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
     assert!(sent() < MAX_UNDER_WAY, "{} bytes were taken", sent());
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < MAX_UNDER_WAY, "{grown} bytes more are in use");
-    // It goes on as soon as the client reads.
+    // It resumes as soon as the client reads.
     let (stalled, mut read) = (sent(), 0);
     while read < 2 * MAX_UNDER_WAY {
         read += raw.piece().unwrap().len();
@@ -56,7 +56,7 @@ fn an_upstream_that_floods_is_held_back_by_a_client_that_does_not_read() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_for_too_long_is_left_and_one_that_reads_is_not() {
+fn write_timeout_closes_only_stalled_connections() {
     const LIMIT: Duration = Duration::from_millis(1500);
     let upstream = Upstream::start();
     let limits = format!("limits: {{write_timeout: {}}}\n", LIMIT.as_secs_f64());

@@ -273,7 +273,7 @@ fn what_is_not_there_is_a_404_and_what_cannot_be_done_a_405() {
 }
 
 #[test]
-fn one_word_for_two_requests_is_a_409_or_a_422() {
+fn reused_idempotency_key_is_a_409_or_a_422() {
     let world = world();
     let bearer = format!("Bearer {}", world.ada.key.as_str());
     let ask = |body: &Value| {

@@ -1,4 +1,4 @@
-//! A whole service on a free port of loopback, in a thread of its own, and a client of it.
+//! A whole service on a free loopback port, in a separate thread, and a client of it.
 //!
 //! Tests may be blocking or asynchronous: nothing here needs a runtime of the caller's.
 
@@ -84,7 +84,7 @@ impl Running {
         Self::start(&plain(upstream, &["echo", "drip-3-1"], ""))
     }
 
-    /// Starts a service with this `gateway.yaml`, in a folder of its own, on an empty database.
+    /// Starts a service with this `gateway.yaml`, in a new folder, on an empty database.
     pub(crate) fn start(text: &str) -> Self {
         Self::start_in(Arc::new(tempfile::tempdir().unwrap()), text)
     }

@@ -106,7 +106,7 @@ fn body(provider: &str) -> Value {
 }
 
 #[test]
-fn an_upstream_with_an_authority_of_its_own_is_believed_where_the_file_says_so() {
+fn upstream_with_a_configured_authority_is_trusted() {
     let upstream = Upstream::start();
     let authority = Authority::new("the authority of the house");
     let port = authority.front("localhost", 2090, &upstream);
@@ -128,7 +128,7 @@ fn an_upstream_with_an_authority_of_its_own_is_believed_where_the_file_says_so()
 }
 
 #[test]
-fn an_upstream_that_cannot_be_believed_is_not_asked_and_the_operator_learns_why() {
+fn untrusted_upstream_is_not_asked() {
     let log = logged::log();
     let upstream = Upstream::start();
     let authority = Authority::new("an authority that is believed");

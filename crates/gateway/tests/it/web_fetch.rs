@@ -16,7 +16,7 @@ const ARTICLE: &str = "<html lang=en><head><title>A page</title><meta name=autho
      </html>";
 
 #[test]
-fn a_page_is_answered_with_all_there_is_to_know_and_charged_once() {
+fn page_has_all_metadata_and_is_charged_once() {
     let site = Site::of(&[("/a", "text/html; charset=utf-8", ARTICLE)]);
     let world = World::new(&site, "");
     let answer = world.fetch(&site.url("/a#part"));
@@ -46,7 +46,7 @@ fn a_page_is_answered_with_all_there_is_to_know_and_charged_once() {
 }
 
 #[test]
-fn we_say_who_we_are_and_send_nothing_of_the_members() {
+fn fetch_identifies_itself_and_sends_nothing_of_the_member() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let world = World::new(&site, "  user_agent: example-reader/3 (+https://a.b)\n");
     world.fetch(&site.url("/a")).good();
@@ -62,7 +62,7 @@ fn we_say_who_we_are_and_send_nothing_of_the_members() {
 }
 
 #[test]
-fn a_long_page_comes_in_parts_of_which_the_later_ones_were_kept() {
+fn later_parts_of_a_long_page_are_cached() {
     let words: Vec<String> = (0..1000).map(|number| format!("wörd{number}")).collect();
     let words = words.join(" ");
     let site = Site::of(&[("/long", "text/plain", &words)]);
@@ -88,7 +88,7 @@ fn a_long_page_comes_in_parts_of_which_the_later_ones_were_kept() {
 }
 
 #[test]
-fn a_page_is_kept_for_as_long_as_is_asked_and_not_if_it_says_so() {
+fn page_cache_obeys_max_age_and_cache_headers() {
     let site = Site::start(|asked, stream| {
         let more = if asked.path == "/private" { "cache-control: private\r\n" } else { "" };
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n{more}\r\n");
@@ -111,7 +111,7 @@ fn a_page_is_kept_for_as_long_as_is_asked_and_not_if_it_says_so() {
 }
 
 #[test]
-fn a_member_does_not_learn_what_another_one_read_unless_the_operator_shares_it() {
+fn page_cache_is_private_unless_shared() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let url = site.url("/a");
     for (more, is_shared) in [("", false), ("  share_cache: true\n", true)] {
@@ -125,7 +125,7 @@ fn a_member_does_not_learn_what_another_one_read_unless_the_operator_shares_it()
 }
 
 #[test]
-fn a_page_that_failed_is_told_with_its_status_and_costs_nothing() {
+fn failed_page_reports_its_status_and_is_free() {
     let site = Site::start(|asked, stream| {
         let status = asked.path.trim_start_matches('/').parse().unwrap_or(404);
         stream.write_all(&plain(status, "words of the page"))
@@ -235,7 +235,7 @@ fn a_key_without_the_scope_and_a_wrong_body_are_refused() {
 }
 
 #[test]
-fn a_word_of_the_clients_reads_and_pays_once() {
+fn idempotency_key_of_a_fetch_is_charged_once() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let world = World::new(&site, "  cache_bytes: 0\n");
     let ask = |word: &str, path: &str| {

@@ -338,7 +338,7 @@ fn no_redirect_leads_to_a_private_listener() {
 }
 
 #[test]
-fn a_name_that_changes_its_address_is_judged_again_each_time() {
+fn rebound_name_is_checked_for_each_request() {
     let site = Site::of(&[("/a", "text/plain", "public words")]);
     let trap = private_listener(site.address.port());
     // Public for robots.txt and the first page, then private.
@@ -380,7 +380,7 @@ fn a_robots_file_that_leads_to_a_private_listener_is_not_followed() {
 }
 
 #[test]
-fn names_that_do_not_exist_and_private_ones_are_told_the_same() {
+fn unknown_and_private_names_get_the_same_error() {
     let world = World::with("[]", "", names());
     let told = |host: &str| {
         let (status, code, message) = world.failed(&format!("http://{host}/"));
@@ -399,7 +399,7 @@ fn names_that_do_not_exist_and_private_ones_are_told_the_same() {
 }
 
 #[test]
-fn what_was_kept_is_not_shown_to_those_who_may_not_read_it() {
+fn cached_page_is_checked_by_the_guard() {
     let site = Site::of(&[("/a", "text/plain", "words")]);
     let world = World::new(&site, "");
     world.fetch(&site.url("/a")).good();

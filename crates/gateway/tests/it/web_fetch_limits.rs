@@ -225,7 +225,7 @@ fn a_page_that_is_shorter_than_it_says_is_not_charged() {
 }
 
 #[test]
-fn nobody_listens_there() {
+fn closed_port_is_an_error() {
     let site = Site::of(&[]);
     let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -239,7 +239,7 @@ fn nobody_listens_there() {
 }
 
 #[test]
-fn there_are_so_many_places_and_no_more() {
+fn concurrent_fetches_are_limited() {
     let gate = Arc::new(AtomicBool::new(false));
     let opened = gate.clone();
     let (site, world) = world("  concurrency: 2\n  concurrency_per_host: 1\n", move |stream| {

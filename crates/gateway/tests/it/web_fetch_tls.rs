@@ -45,7 +45,7 @@ impl Secure {
                 let tls = ServerConnection::new(config.clone()).unwrap();
                 let mut stream = StreamOwned::new(tls, stream.unwrap());
                 let mut line = String::new();
-                // Whoever does not believe us leaves before a word.
+                // A client that rejects the certificate disconnects first.
                 if BufReader::new(&mut stream).read_line(&mut line).is_err() {
                     continue;
                 }

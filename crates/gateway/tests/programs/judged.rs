@@ -1,7 +1,7 @@
-//! The service as the official conformance suite meets it.
+//! A service for the official conformance suite.
 //!
-//! The suite has no key, so what comes in at the address that is printed goes on to the service with
-//! one added; nothing else is changed. It ends when its standard input does.
+//! The suite has no key, so requests to the printed address are forwarded to the service with a key;
+//! nothing else is changed. It ends with its standard input.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;

@@ -1,48 +1,37 @@
-//! What happened: receipts, the audit log, and whether the ledger adds up.
+//! Receipts, the audit log, and the check of the ledger.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::response::Response;
 use gateway_store::{AuditEntry, LedgerCheck};
 use ledger::HoldId;
 use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberReceipt};
 
-use super::{Admin, Asked, missing};
+use super::{Admin, PageQuery, missing};
 use crate::clock;
+use crate::endpoints::json::json;
 use crate::endpoints::me::receipt_view;
-use crate::endpoints::operations::json;
 use crate::endpoints::path::Id;
 use crate::failure::ApiError;
-use crate::service::Service;
 
-pub(in crate::endpoints) async fn receipt(
-    State(service): State<Arc<Service>>,
-    _: Admin,
-    Id(id): Id,
-) -> Result<Response, ApiError> {
+pub(in crate::endpoints) async fn receipt(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
     let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
-    let found = service.store.receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
+    let found = admin.store().receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
     let member = found.member.to_string();
     Ok(json(&MemberReceipt { receipt: receipt_view(&found), member }))
 }
 
 pub(in crate::endpoints) async fn audit(
-    State(service): State<Arc<Service>>,
-    _: Admin,
+    admin: Admin,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::read(query.as_deref(), "before")?;
-    let before = asked.number("before")?.unwrap_or(i64::MAX);
-    let entries = service.store.audit(before, asked.one_more()).await?;
-    Ok(json(&asked.page(entries.iter().map(entry_view).collect())))
+    let page_query = PageQuery::read(query.as_deref(), "before")?;
+    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+    let entries = admin.store().audit(before, page_query.one_more()).await?;
+    Ok(json(&page_query.page(entries.iter().map(entry_view).collect())))
 }
 
-pub(in crate::endpoints) async fn check(
-    State(service): State<Arc<Service>>,
-    _: Admin,
-) -> Result<Response, ApiError> {
-    let check = service.store.check_ledger().await?;
+pub(in crate::endpoints) async fn check(admin: Admin) -> Result<Response, ApiError> {
+    let check = admin.store().check_ledger().await?;
     Ok(json(&check_view(&check)))
 }
 

@@ -1,10 +1,9 @@
-//! Keys of members. The secret of a key is in the answer that makes it, and nowhere else.
+//! Keys of members. Only the response that creates a key contains its secret.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::response::Response;
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
 use http::Request;
@@ -15,51 +14,47 @@ use wire::admin::{IssuedKey, KeyPatch, KeyRecordView, NewKeyBody, Page, Rotation
 use wire::error::Code;
 
 use super::members;
-use super::{Admin, Asked, created, missing, parse, secret, strict};
+use super::{Admin, PageQuery, created, missing, parse, secret, strict};
 use crate::clock;
 use crate::endpoints::body;
-use crate::endpoints::operations::json;
+use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
 use crate::failure::ApiError;
 use crate::operator::{Issued, KeyOrder};
-use crate::service::Service;
 
-/// What a key is called that was given no name.
 const DEFAULT_NAME: &str = "key";
 
 pub(in crate::endpoints) async fn list(
-    State(service): State<Arc<Service>>,
-    _: Admin,
+    admin: Admin,
     Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::read(query.as_deref(), "after")?;
-    let member = members::find(&service, &id).await?;
-    let keys = service.store.keys(member.id).await?;
-    let start = match &asked.cursor {
+    let page_query = PageQuery::read(query.as_deref(), "after")?;
+    let member = members::find(&admin, &id).await?;
+    let keys = admin.store().keys(member.id).await?;
+    let start = match &page_query.cursor {
         None => 0,
         Some(cursor) => {
             let place = keys.iter().position(|record| record.key.id == *cursor);
             1 + place.ok_or_else(|| missing("key"))?
         }
     };
-    let page = asked.page(keys.into_iter().skip(start).collect());
+    let page = page_query.page(keys.into_iter().skip(start).collect());
     let mut data = Vec::with_capacity(page.data.len());
     for record in &page.data {
-        data.push(view(&service, record).await?);
+        data.push(view(&admin, record).await?);
     }
     Ok(json(&Page { object: page.object, data, has_more: page.has_more }))
 }
 
 pub(in crate::endpoints) async fn create(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let asked: NewKeyBody = strict(&service, request).await?;
-    let member = members::find(&service, &id).await?;
-    let defaults = service.config.limits.new_keys;
+    let asked: NewKeyBody = strict(&admin, request).await?;
+    let member = members::find(&admin, &id).await?;
+    let defaults = admin.config.limits.new_keys;
     let order = KeyOrder {
         member: member.id,
         name: asked.name.unwrap_or_else(|| DEFAULT_NAME.to_owned()),
@@ -72,74 +67,64 @@ pub(in crate::endpoints) async fn create(
             concurrency: asked.concurrency.unwrap_or(defaults.concurrency),
         },
     };
-    let hasher = service.identities.hasher();
-    issued(&service, admin.operator(&service).create_key(hasher, order).await?).await
+    let hasher = admin.identities.hasher();
+    issued(&admin, admin.operator().create_key(hasher, order).await?).await
 }
 
-pub(in crate::endpoints) async fn show(
-    State(service): State<Arc<Service>>,
-    _: Admin,
-    Id(id): Id,
-) -> Result<Response, ApiError> {
-    let record = find(&service, &id).await?;
-    Ok(json(&view(&service, &record).await?))
+pub(in crate::endpoints) async fn show(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+    let record = find(&admin, &id).await?;
+    Ok(json(&view(&admin, &record).await?))
 }
 
 pub(in crate::endpoints) async fn change(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let patch: KeyPatch = strict(&service, request).await?;
-    let record = find(&service, &id).await?;
+    let patch: KeyPatch = strict(&admin, request).await?;
+    let record = find(&admin, &id).await?;
     let change = change_of(patch)?;
     if change == KeyChange::default() {
-        return Ok(json(&view(&service, &record).await?));
+        return Ok(json(&view(&admin, &record).await?));
     }
-    let record = admin.operator(&service).change_key(&id, change).await?;
-    // The limits are those of other keys too.
-    service.identities.forget_all();
-    Ok(json(&view(&service, &record).await?))
+    let record = admin.operator().change_key(&id, change).await?;
+    // Keys of the same lineage share the limits.
+    admin.identities.forget_all();
+    Ok(json(&view(&admin, &record).await?))
 }
 
 pub(in crate::endpoints) async fn rotate(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
-    let bytes = body::read(&service, &head.headers, body).await?;
+    let bytes = body::read(&admin.config.limits, &head.headers, body).await?;
     let asked: Rotation = if bytes.is_empty() { Rotation::default() } else { parse(&bytes)? };
-    find(&service, &id).await?;
+    find(&admin, &id).await?;
     let overlap = Duration::from_secs(asked.overlap_seconds.into());
-    let (operator, hasher) = (admin.operator(&service), service.identities.hasher());
+    let (operator, hasher) = (admin.operator(), admin.identities.hasher());
     let new = operator.rotate_key(hasher, &id, overlap).await?;
-    service.identities.forget(&id);
-    issued(&service, new).await
+    admin.identities.forget(&id);
+    issued(&admin, new).await
 }
 
-pub(in crate::endpoints) async fn revoke(
-    State(service): State<Arc<Service>>,
-    admin: Admin,
-    Id(id): Id,
-) -> Result<Response, ApiError> {
-    find(&service, &id).await?;
-    let record = admin.operator(&service).revoke_key(&id).await?;
-    service.identities.forget(&id);
-    Ok(json(&view(&service, &record).await?))
+pub(in crate::endpoints) async fn revoke(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+    find(&admin, &id).await?;
+    let record = admin.operator().revoke_key(&id).await?;
+    admin.identities.forget(&id);
+    Ok(json(&view(&admin, &record).await?))
 }
 
-async fn find(service: &Service, id: &str) -> Result<KeyRecord, ApiError> {
-    // A database may refuse a text with a zero in it.
+async fn find(admin: &Admin, id: &str) -> Result<KeyRecord, ApiError> {
+    // PostgreSQL rejects a text with a zero byte.
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let record = if is_id { service.store.key(id).await? } else { None };
+    let record = if is_id { admin.store().key(id).await? } else { None };
     record.ok_or_else(|| missing("key"))
 }
 
-async fn issued(service: &Service, new: Issued) -> Result<Response, ApiError> {
-    let record = view(service, &new.record).await?;
+async fn issued(admin: &Admin, new: Issued) -> Result<Response, ApiError> {
+    let record = view(admin, &new.record).await?;
     Ok(secret(created(&IssuedKey { record, key: new.key.as_str().to_owned() })))
 }
 
@@ -163,7 +148,6 @@ fn change_of(patch: KeyPatch) -> Result<KeyChange, ApiError> {
     })
 }
 
-/// Scopes as the store knows them.
 fn known(words: &[ScopeWord]) -> Vec<Scope> {
     words.iter().filter_map(|word| Scope::parse(word.word())).collect()
 }
@@ -178,9 +162,9 @@ fn parse_time(text: &str) -> Result<Time, ApiError> {
     Ok(Time::from_micros(micros))
 }
 
-async fn view(service: &Service, record: &KeyRecord) -> Result<KeyRecordView, ApiError> {
+async fn view(admin: &Admin, record: &KeyRecord) -> Result<KeyRecordView, ApiError> {
     let key = &record.key;
-    let lineage = service.store.lineage(key.lineage).await?.ok_or_else(|| missing("key"))?;
+    let lineage = admin.store().lineage(key.lineage).await?.ok_or_else(|| missing("key"))?;
     Ok(KeyRecordView {
         object: "key".to_owned(),
         id: key.id.clone(),
@@ -203,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scope_of_the_store_has_its_word() {
+    fn every_scope_has_a_name() {
         for scope in Scope::ALL {
             let word: ScopeWord = serde_json::from_value(scope.as_str().into()).unwrap();
             assert_eq!(known(&[word]), [scope]);

@@ -1,9 +1,7 @@
-//! Members, and their money.
-
-use std::sync::Arc;
+//! Members and their accounts.
 
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, StatementLine};
 use http::{HeaderValue, Request};
@@ -13,111 +11,96 @@ use wire::admin::{
 };
 use wire::error::Code;
 
-use super::{Admin, Asked, created, missing, strict};
+use super::{Admin, PageQuery, created, missing, strict};
 use crate::clock;
-use crate::endpoints::operations::json;
+use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
 use crate::failure::ApiError;
 use crate::operator::Operator;
-use crate::service::Service;
 
 pub(in crate::endpoints) async fn list(
-    State(service): State<Arc<Service>>,
-    _: Admin,
+    admin: Admin,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::read(query.as_deref(), "after")?;
-    let after = match &asked.cursor {
+    let page_query = PageQuery::read(query.as_deref(), "after")?;
+    let after = match &page_query.cursor {
         None => MemberId(0),
         Some(cursor) => MemberId::parse(cursor).ok_or_else(|| {
             let message = "`after` must be the id of a member, `mem_<number>`";
             ApiError::of_param(Code::InvalidRequest, "after", message)
         })?,
     };
-    let members = service.store.members(after, asked.one_more()).await?;
-    let page = asked.page(members);
+    let members = admin.store().members(after, page_query.one_more()).await?;
+    let page = page_query.page(members);
     let mut data = Vec::with_capacity(page.data.len());
     for member in &page.data {
-        data.push(view(&service, member).await?);
+        data.push(view(&admin, member).await?);
     }
     Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }))
 }
 
 pub(in crate::endpoints) async fn create(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let new: NewMember = strict(&service, request).await?;
-    let member = admin.operator(&service).create_member(&new.name).await?;
-    Ok(created(&view(&service, &member).await?))
+    let new: NewMember = strict(&admin, request).await?;
+    let member = admin.operator().create_member(&new.name).await?;
+    Ok(created(&view(&admin, &member).await?))
 }
 
-pub(in crate::endpoints) async fn show(
-    State(service): State<Arc<Service>>,
-    _: Admin,
-    Id(id): Id,
-) -> Result<Response, ApiError> {
-    let member = find(&service, &id).await?;
-    Ok(json(&view(&service, &member).await?))
+pub(in crate::endpoints) async fn show(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+    let member = find(&admin, &id).await?;
+    Ok(json(&view(&admin, &member).await?))
 }
 
 pub(in crate::endpoints) async fn change(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let patch: MemberPatch = strict(&service, request).await?;
-    let mut member = find(&service, &id).await?;
-    // The name first: it may be taken, and then nothing is changed.
+    let patch: MemberPatch = strict(&admin, request).await?;
+    let mut member = find(&admin, &id).await?;
+    // The name first: if it is taken, nothing is changed.
     if let Some(name) = patch.name.filter(|name| *name != member.name) {
-        member = apply(&service, member.id, MemberChange::Rename(name), &admin).await?;
+        member = apply(&admin, member.id, MemberChange::Rename(name)).await?;
     }
     if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != member.blocked) {
         let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
-        member = apply(&service, member.id, change, &admin).await?;
+        member = apply(&admin, member.id, change).await?;
     }
-    Ok(json(&view(&service, &member).await?))
+    Ok(json(&view(&admin, &member).await?))
 }
 
-async fn apply(
-    service: &Service,
-    id: MemberId,
-    change: MemberChange,
-    admin: &Admin,
-) -> Result<Member, ApiError> {
-    let member = admin.operator(service).change_member(id, &change).await?;
-    // Any of its keys may be remembered.
-    service.identities.forget_all();
+async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> Result<Member, ApiError> {
+    let member = admin.operator().change_member(id, &change).await?;
+    // Any of its keys may be cached.
+    admin.identities.forget_all();
     Ok(member)
 }
 
 pub(in crate::endpoints) async fn top_up(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let TopUp { amount_micros, reason, reference } = strict(&service, request).await?;
+    let TopUp { amount_micros, reason, reference } = strict(&admin, request).await?;
     let (kind, amount) = (PostingKind::TopUp, Micros::new(amount_micros));
     let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
-    post(admin.operator(&service), transfer).await
+    post(admin.operator(), transfer).await
 }
 
 pub(in crate::endpoints) async fn adjust(
-    State(service): State<Arc<Service>>,
     admin: Admin,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let Adjustment { amount_micros, reason, reference } = strict(&service, request).await?;
+    let Adjustment { amount_micros, reason, reference } = strict(&admin, request).await?;
     let (kind, amount) = (PostingKind::Adjustment, Micros::new(amount_micros));
     let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
-    post(admin.operator(&service), transfer).await
+    post(admin.operator(), transfer).await
 }
 
-/// Moves money. What has a reference is moved once: a repeated request gets the same answer.
+/// Transfers money, once for a reference: a repeated request gets the same answer.
 async fn post(operator: Operator<'_>, transfer: Transfer) -> Result<Response, ApiError> {
     match operator.transfer(transfer).await? {
         TransferResult::Posted(posting) => Ok(created(&posting_view(&posting))),
@@ -131,30 +114,27 @@ async fn post(operator: Operator<'_>, transfer: Transfer) -> Result<Response, Ap
 }
 
 pub(in crate::endpoints) async fn statement(
-    State(service): State<Arc<Service>>,
-    _: Admin,
+    admin: Admin,
     Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::read(query.as_deref(), "before")?;
-    let before = asked.number("before")?.unwrap_or(i64::MAX);
-    let member = find(&service, &id).await?;
-    let lines = service.store.statement(member.id, before, asked.one_more()).await?;
-    Ok(json(&asked.page(lines.iter().map(line_view).collect())))
+    let page_query = PageQuery::read(query.as_deref(), "before")?;
+    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+    let member = find(&admin, &id).await?;
+    let lines = admin.store().statement(member.id, before, page_query.one_more()).await?;
+    Ok(json(&page_query.page(lines.iter().map(line_view).collect())))
 }
 
-/// A member by the id in a path.
-pub(super) async fn find(service: &Service, id: &str) -> Result<Member, ApiError> {
-    service.store.member(member(id)?).await?.ok_or_else(|| missing("member"))
+pub(super) async fn find(admin: &Admin, id: &str) -> Result<Member, ApiError> {
+    admin.store().member(member(id)?).await?.ok_or_else(|| missing("member"))
 }
 
-/// The number of a member, of the id in a path.
 fn member(id: &str) -> Result<MemberId, ApiError> {
     MemberId::parse(id).ok_or_else(|| missing("member"))
 }
 
-async fn view(service: &Service, member: &Member) -> Result<MemberView, ApiError> {
-    let account = service.store.account(member.id).await?.ok_or_else(|| missing("member"))?;
+async fn view(admin: &Admin, member: &Member) -> Result<MemberView, ApiError> {
+    let account = admin.store().account(member.id).await?.ok_or_else(|| missing("member"))?;
     Ok(MemberView {
         object: "member".to_owned(),
         id: member.id.to_string(),

@@ -1,4 +1,4 @@
-//! Providers and models as the operator sees them: whether they are usable, and who answers.
+//! Providers and models with their state, for operators.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use wire::admin::{OfferedModel, Page, ProviderView, TargetView};
 
 use super::Admin;
 use crate::catalogue::{Catalogue, Model};
-use crate::endpoints::operations::json;
+use crate::endpoints::json::json;
 use crate::provider::{Local, Provider};
-use crate::service::Service;
+use crate::upstreams::Upstreams;
 
 pub(in crate::endpoints) async fn providers(
-    State(service): State<Arc<Service>>,
     _: Admin,
+    State(upstreams): State<Arc<Upstreams>>,
 ) -> Response {
-    let catalogue = service.catalogue.load();
-    let data = service.providers.iter().map(|provider| provider_view(provider, &catalogue));
+    let catalogue = upstreams.catalogue.load();
+    let data = upstreams.providers.iter().map(|provider| provider_view(provider, &catalogue));
     json(&whole(data.collect()))
 }
 
 pub(in crate::endpoints) async fn models(
-    State(service): State<Arc<Service>>,
     _: Admin,
+    State(upstreams): State<Arc<Upstreams>>,
 ) -> Response {
-    let catalogue = service.catalogue.load();
+    let catalogue = upstreams.catalogue.load();
     json(&whole(catalogue.models().map(|model| model_view(model)).collect()))
 }
 

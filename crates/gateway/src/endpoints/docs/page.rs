@@ -1,12 +1,11 @@
-//! The page: the document again, for people.
+//! The OpenAPI document as an HTML page.
 
 use askama::Template;
 use serde_json::{Map, Value};
 
-/// How deep fields within fields are shown.
+/// The depth of nested fields.
 const MAX_DEPTH: usize = 4;
 
-/// All of it.
 #[derive(Template)]
 #[template(path = "docs.html")]
 struct Page {
@@ -20,11 +19,10 @@ struct Page {
 struct Group {
     name: String,
     description: String,
-    operations: Vec<Shown>,
+    operations: Vec<OperationView>,
 }
 
-/// An operation.
-struct Shown {
+struct OperationView {
     id: String,
     method: String,
     path: String,
@@ -32,13 +30,12 @@ struct Shown {
     description: String,
     parameters: Vec<Row>,
     body: Vec<Row>,
-    answers: Vec<Answered>,
-    failures: Vec<Answered>,
+    answers: Vec<ResponseView>,
+    failures: Vec<ResponseView>,
     curl: String,
 }
 
-/// An answer.
-struct Answered {
+struct ResponseView {
     status: String,
     description: String,
     media_types: Vec<String>,
@@ -56,7 +53,6 @@ struct Row {
     depth: usize,
 }
 
-/// The page of a document.
 pub(super) fn render(document: &Value) -> String {
     let info = &document["info"];
     let groups = list(&document["tags"]).iter().map(|tag| group(document, tag)).collect();
@@ -75,21 +71,21 @@ fn group(document: &Value, tag: &Value) -> Group {
     for (path, methods) in fields(&document["paths"]) {
         for (method, operation) in fields(methods) {
             if operation["tags"][0] == tag["name"] {
-                operations.push(shown(document, (path, method), operation));
+                operations.push(operation_view(document, path, method, operation));
             }
         }
     }
     Group { name: string(&tag["name"]), description: string(&tag["description"]), operations }
 }
 
-fn shown(document: &Value, (path, method): (&str, &str), operation: &Value) -> Shown {
+fn operation_view(document: &Value, path: &str, method: &str, operation: &Value) -> OperationView {
     let content = &operation["requestBody"]["content"]["application/json"];
     let mut body = Vec::new();
     describe_fields(document, &content["schema"], 0, &mut body);
     let (failures, answers): (Vec<_>, Vec<_>) = fields(&operation["responses"])
         .map(|(status, answer)| answered(document, status, answer))
         .partition(|answer| answer.status.starts_with(['4', '5']));
-    Shown {
+    OperationView {
         id: string(&operation["operationId"]),
         method: method.to_uppercase(),
         path: path.to_owned(),
@@ -99,7 +95,7 @@ fn shown(document: &Value, (path, method): (&str, &str), operation: &Value) -> S
         body,
         answers,
         failures,
-        curl: curl(document, (path, method), operation),
+        curl: curl(document, path, method, operation),
     }
 }
 
@@ -122,7 +118,7 @@ fn parameter(parameter: &Value) -> Row {
     }
 }
 
-fn answered(document: &Value, status: &str, answer: &Value) -> Answered {
+fn answered(document: &Value, status: &str, answer: &Value) -> ResponseView {
     let mut rows = Vec::new();
     if status.starts_with('2') {
         describe_fields(document, &answer["content"]["application/json"]["schema"], 0, &mut rows);
@@ -134,7 +130,7 @@ fn answered(document: &Value, status: &str, answer: &Value) -> Answered {
         text: prose(&string(&header["description"])),
         depth: 0,
     });
-    Answered {
+    ResponseView {
         status: status.to_owned(),
         description: prose(&string(&answer["description"])),
         media_types: fields(&answer["content"]).map(|(name, _)| name.to_owned()).collect(),
@@ -143,7 +139,7 @@ fn answered(document: &Value, status: &str, answer: &Value) -> Answered {
     }
 }
 
-/// The fields of a schema, and the fields of those.
+/// The fields of a schema with nested ones.
 fn describe_fields(document: &Value, schema: &Value, depth: usize, rows: &mut Vec<Row>) {
     if depth >= MAX_DEPTH {
         return;
@@ -166,7 +162,7 @@ fn describe_fields(document: &Value, schema: &Value, depth: usize, rows: &mut Ve
     }
 }
 
-/// What a reference leads to.
+/// Resolves a reference.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
     target.and_then(|path| document.pointer(path)).unwrap_or(schema)
@@ -200,8 +196,8 @@ fn said(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A line for a shell that asks this.
-fn curl(document: &Value, (path, method): (&str, &str), operation: &Value) -> String {
+/// An example command.
+fn curl(document: &Value, path: &str, method: &str, operation: &Value) -> String {
     let server = string(&document["servers"][0]["url"]);
     let mut address = path.to_owned();
     for parameter in list(&operation["parameters"]) {
@@ -226,7 +222,7 @@ fn curl(document: &Value, (path, method): (&str, &str), operation: &Value) -> St
     line
 }
 
-/// Text as HTML; what stands between backticks is code.
+/// Text as HTML; text between backticks is code.
 fn prose(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for (index, piece) in text.split('`').enumerate() {

@@ -1,13 +1,14 @@
-//! Responses that run without their client.
+//! Responses that run in the background.
 //!
-//! The hold and the queued response are written in one transaction. Whatever happens to the
-//! response is written to the store as it happens, so that any process can tell of it; if this
-//! process dies, the lease of the hold runs out, and the response is failed and not charged.
+//! The hold and the queued response are written in one transaction. Events are written to the store
+//! as they arrive, so that any process can stream them; if this process dies, the lease of the hold
+//! expires, and the response fails without a charge.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_dialects::responses::Status;
 use axum::response::Response;
 use gateway_store::ResponseEvent;
 use ledger::MemberId;
@@ -16,143 +17,149 @@ use tokio::time::{MissedTickBehavior, interval};
 use wire::error::Code;
 use wire::sse::Splitter;
 
-use super::super::operations::json;
-use super::super::paid::{Paid, again, write_replayed};
-use super::Wish;
-use super::keeper::ResponseKeeper;
-use super::tail::{Followed, tail};
-use crate::background::{Follower, Running};
+use super::Options;
+use super::events::{self, Followed};
+use super::recorder::StoredResponseRecorder;
+use crate::background::{BackgroundTask, Follower};
+use crate::billing::{Billing, Charge, Opened, Replay};
 use crate::catalogue::Target;
-use crate::charge::{Again, Charge, Opened};
+use crate::endpoints::json::json;
+use crate::endpoints::model_request::{ModelApi, ModelRequest};
+use crate::endpoints::replay::replayed;
 use crate::failure::{ApiError, chain};
-use crate::proxy::ask::Question;
-use crate::proxy::relay::{Keeper, Relay};
+use crate::proxy::chat_request::UpstreamRequest;
+use crate::proxy::relay::{Relay, ResponseRecorder};
 use crate::proxy::stage::MAX_EVENT_BYTES;
-use crate::rate;
-use crate::service::Service;
-use crate::translate::responses::Status;
+use crate::response_headers;
 
-/// How often events are written, and how many may wait for it.
-const WRITE_EVERY: Duration = Duration::from_millis(100);
+/// The interval of writes, and the most events that wait for one.
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_WAITING_EVENTS: usize = 256;
-/// How often to look whether another process cancelled the response.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The interval of checks whether another process cancelled the response.
+const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Starts a response and answers at once.
 pub(super) async fn start<Q>(
-    service: &Arc<Service>,
-    paid: Paid,
-    wish: &Wish,
-    keeper: Arc<ResponseKeeper>,
+    api: &ModelApi,
+    request: ModelRequest,
+    options: &Options,
+    recorder: Arc<StoredResponseRecorder>,
     prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
 ) -> Result<Response, ApiError>
 where
-    Q: Fn(&Target) -> Result<Question, ApiError> + Send + Sync + 'static,
+    Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
 {
-    // Refused before anything is set aside, if it is.
+    // Before the hold, because it may be refused.
     let follower =
-        wish.is_streamed.then(|| Follower::admit(service, keeper.lineage)).transpose()?;
-    let queued = keeper.object(Status::Queued);
-    let charge = match paid.open(service, keeper.stored(&queued)).await? {
+        options.is_streamed.then(|| api.background.follow(recorder.lineage)).transpose()?;
+    let queued = recorder.object(Status::Queued);
+    let charge = match request.open(&api.billing, recorder.stored(&queued)).await? {
         Opened::Charge(charge) => charge,
-        Opened::Again(known) => {
+        Opened::Replay(replay) => {
             return match follower {
-                Some(follower) => replay(service, follower, keeper.member, &known).await,
-                None => Ok(again(known)),
+                Some(follower) => stream_replay(api, follower, recorder.member, &replay).await,
+                None => Ok(replayed(replay)),
             };
         }
     };
-    let (room, id) = (charge.room(), charge.id());
-    let beginning = paid.begin(service, &charge, prepare);
-    let running = Running::start(service, &keeper.id);
-    let target = Followed { member: keeper.member, id: keeper.id.clone(), after: -1 };
-    let following = follower.map(|follower| tail(service, follower, target));
-    service.tasks.spawn(run(service.clone(), charge, beginning, keeper, running));
+    let (rate_limit, id) = (charge.rate_limit(), charge.id());
+    let beginning = request.begin(&api.upstreams, &charge, prepare);
+    let task = api.background.start(&recorder.id);
+    let target = Followed { member: recorder.member, id: recorder.id.clone(), after: -1 };
+    let following = follower.map(|follower| events::stream(api, follower, target));
+    let relay = Relay::waiting(api.policy, detached(charge), beginning);
+    let relay = relay.recorded_by(Some(recorder.clone()));
+    api.billing.lifecycle.tasks.spawn(run(api.billing.clone(), relay, recorder, task));
 
     let mut response = following.unwrap_or_else(|| json(&queued));
-    rate::write_price(response.headers_mut(), id, paid.price);
-    rate::write_headers(room, response.headers_mut());
+    response_headers::write_price(response.headers_mut(), id, request.price);
+    response_headers::write_rate(rate_limit, response.headers_mut());
     Ok(response)
 }
 
-/// Tells of a response that was asked for before, from its first event.
-async fn replay(
-    service: &Arc<Service>,
+/// Streams the response of an earlier request from its first event.
+async fn stream_replay(
+    api: &ModelApi,
     follower: Follower,
     member: MemberId,
-    known: &Again,
+    replay: &Replay,
 ) -> Result<Response, ApiError> {
     #[derive(Deserialize)]
     struct Named {
         id: String,
     }
     let named: Named =
-        serde_json::from_slice(&known.answer.body).map_err(|_| ApiError::internal())?;
-    if service.store.response_status(member, &named.id).await?.is_none() {
+        serde_json::from_slice(&replay.answer.body).map_err(|_| ApiError::internal())?;
+    if api.billing.store.response_status(member, &named.id).await?.is_none() {
         let message = "the response to this Idempotency-Key was deleted";
         return Err(ApiError::new(Code::Conflict, message));
     }
     let target = Followed { member, id: named.id, after: -1 };
-    let mut response = tail(service, follower, target);
-    write_replayed(response.headers_mut());
-    rate::write_receipt(response.headers_mut(), known.id, known.charged);
+    let mut response = events::stream(api, follower, target);
+    response_headers::write_replayed(response.headers_mut());
+    response_headers::write_receipt(response.headers_mut(), replay.id, replay.charged);
     Ok(response)
 }
 
-async fn run(
-    service: Arc<Service>,
-    mut charge: Charge,
-    beginning: crate::proxy::relay::Beginning,
-    keeper: Arc<ResponseKeeper>,
-    running: Running,
-) {
+/// A charge whose client is not connected.
+fn detached(mut charge: Charge) -> Charge {
     charge.detach();
-    let mut relay = Relay::waiting(&service, charge, beginning).keeping(Some(keeper.clone()));
-    let mut record = Record::new(&service, &keeper, &running);
+    charge
+}
+
+async fn run(
+    billing: Arc<Billing>,
+    mut relay: Relay,
+    recorder: Arc<StoredResponseRecorder>,
+    task: BackgroundTask,
+) {
+    let mut writer = EventWriter {
+        billing: &billing,
+        recorder: &recorder,
+        task: &task,
+        waiting: Vec::new(),
+        has_begun: false,
+    };
     tokio::select! {
-        () = running.cancelled.cancelled() => {}
-        () = cancelled_elsewhere(&service, &keeper) => {}
-        () = record.write_all(&mut relay) => {}
+        () = task.cancelled.cancelled() => {}
+        () = cancelled_elsewhere(&billing, &recorder) => {}
+        () = writer.write_all(&mut relay) => {}
     }
-    // One that was cancelled is not read to its end, whatever is done for clients that leave.
-    relay.forget();
+    // A cancelled response is not read to its end, whatever the policy for disconnected clients.
+    relay.abandon();
 }
 
 /// Waits until another process has cancelled the response.
-async fn cancelled_elsewhere(service: &Service, keeper: &ResponseKeeper) {
+async fn cancelled_elsewhere(billing: &Billing, recorder: &StoredResponseRecorder) {
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let found = service.store.response_status(keeper.member, &keeper.id).await;
+        tokio::time::sleep(STATUS_INTERVAL).await;
+        let found = billing.store.response_status(recorder.member, &recorder.id).await;
         if found.is_ok_and(|found| found.is_none_or(|status| status == "cancelled")) {
             return;
         }
     }
 }
 
-/// Writes down what happens to a response, as it happens.
-struct Record<'a> {
-    service: &'a Service,
-    keeper: &'a ResponseKeeper,
-    running: &'a Running,
+/// Writes the events of a response to the store.
+struct EventWriter<'a> {
+    billing: &'a Billing,
+    recorder: &'a StoredResponseRecorder,
+    task: &'a BackgroundTask,
     waiting: Vec<ResponseEvent>,
     has_begun: bool,
 }
 
-impl<'a> Record<'a> {
-    fn new(service: &'a Service, keeper: &'a ResponseKeeper, running: &'a Running) -> Self {
-        Self { service, keeper, running, waiting: Vec::new(), has_begun: false }
-    }
-
+impl EventWriter<'_> {
     async fn write_all(&mut self, relay: &mut Relay) {
         let mut splitter = Splitter::new(MAX_EVENT_BYTES);
-        let mut ticks = interval(WRITE_EVERY);
+        let mut ticks = interval(WRITE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             while self.waiting.len() >= MAX_WAITING_EVENTS {
                 self.write().await;
             }
             let piece = {
-                // A piece that is under way must not be dropped: it may be about to be charged.
+                // Not dropped while it is pending: it may be about to be charged.
                 let mut next = pin!(relay.next());
                 loop {
                     tokio::select! {
@@ -175,34 +182,34 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Writes what waits. If the store is unavailable, the next tick tries again.
+    /// Writes the waiting events. If the store is unavailable, the next tick retries.
     ///
-    /// **Invariant:** no event is stored before the response is in progress, or over. Cancelling a
-    /// response that is in progress is charged, so that no content can be read for nothing.
+    /// **Invariant:** no event is stored before the response is in progress or has ended. Cancelling
+    /// a response that is in progress is charged, so no content can be read for free.
     async fn write(&mut self) {
         if self.waiting.is_empty() {
             return;
         }
-        let (store, keeper) = (&self.service.store, self.keeper);
+        let (store, recorder) = (&self.billing.store, self.recorder);
         if !self.has_begun {
             match self.begin().await {
                 Ok(Begin::Begun) => self.has_begun = true,
                 Ok(Begin::Cancelled) => return self.waiting.clear(),
                 Err(error) => {
                     let error = chain(&error);
-                    tracing::warn!(response = keeper.id, %error, "response not updated");
-                    return tokio::time::sleep(WRITE_EVERY).await;
+                    tracing::warn!(response = recorder.id, %error, "response not updated");
+                    return tokio::time::sleep(WRITE_INTERVAL).await;
                 }
             }
         }
-        match store.append_events(&keeper.id, &self.waiting).await {
+        match store.append_events(&recorder.id, &self.waiting).await {
             Ok(()) => {
                 self.waiting.clear();
-                self.running.wrote();
+                self.task.notify();
             }
             Err(error) => {
-                tracing::warn!(response = keeper.id, error = %chain(&error), "events wait");
-                tokio::time::sleep(WRITE_EVERY).await;
+                tracing::warn!(response = recorder.id, error = %chain(&error), "events wait");
+                tokio::time::sleep(WRITE_INTERVAL).await;
             }
         }
     }
@@ -211,21 +218,21 @@ impl<'a> Record<'a> {
 /// Whether events of a response may be stored.
 enum Begin {
     Begun,
-    /// It was cancelled while it was queued, and nothing was charged.
+    /// It was cancelled while it was queued, without a charge.
     Cancelled,
 }
 
-impl Record<'_> {
+impl EventWriter<'_> {
     async fn begin(&self) -> Result<Begin, gateway_store::Error> {
-        let (store, keeper) = (&self.service.store, self.keeper);
-        let Some(row) = keeper.stored(&keeper.object(Status::InProgress)) else {
+        let (store, recorder) = (&self.billing.store, self.recorder);
+        let Some(row) = recorder.stored(&recorder.object(Status::InProgress)) else {
             return Ok(Begin::Cancelled);
         };
         if store.update_response(&row).await? {
             return Ok(Begin::Begun);
         }
-        // It is over: a short response reaches its end before its first events are stored.
-        let status = store.response_status(keeper.member, &keeper.id).await?;
+        // It has ended: a short response ends before its first events are stored.
+        let status = store.response_status(recorder.member, &recorder.id).await?;
         let is_cancelled = status.is_none_or(|status| status == "cancelled");
         Ok(if is_cancelled { Begin::Cancelled } else { Begin::Begun })
     }

@@ -1,4 +1,4 @@
-//! Stored responses: found, deleted, cancelled, their input listed.
+//! Stored responses: find, delete, cancel, list the input.
 
 use std::sync::Arc;
 
@@ -12,19 +12,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::super::operations::json;
-use super::super::own;
-use super::super::path::{self, Asked, Id};
-use super::tail::{Followed, is_over, tail};
-use crate::background::Follower;
+use super::events::{self, Followed, is_over};
 use crate::config::Operation;
+use crate::endpoints::admission::ReadAccess;
+use crate::endpoints::json::json;
+use crate::endpoints::model_request::ModelApi;
+use crate::endpoints::path::{Id, RawQuery, parse_query};
 use crate::failure::ApiError;
 use crate::identity::Caller;
-use crate::server::Arrival;
-use crate::service::Service;
+use crate::request_info::RequestInfo;
 
-/// What a key needs for looking at responses, and what that is called.
-const LOOKING: (Scope, Operation) = (Scope::Responses, Operation::ResponsesRead);
+const ACCESS: ReadAccess =
+    ReadAccess { scope: Scope::Responses, operation: Operation::ResponsesRead };
 const DEFAULT_ITEMS: usize = 20;
 const MAX_ITEMS: usize = 100;
 
@@ -42,83 +41,92 @@ pub(in crate::endpoints) struct ItemsQuery {
 }
 
 pub(in crate::endpoints) async fn find(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
-    query: Asked<FindQuery>,
+    query: RawQuery<FindQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let query = path::query(query)?;
-        let stored = look_up(&service, caller, &id).await?;
-        if query.stream != Some(true) {
-            return Ok(json(&body(&stored)));
-        }
-        if !stored.background {
-            let message = "only a response that was made with `background` can be streamed again";
-            return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
-        }
-        let follower = Follower::admit(&service, caller.key.lineage)?;
-        let after = query.starting_after.unwrap_or(-1);
-        Ok(tail(&service, follower, Followed { member: stored.member, id: stored.id, after }))
-    })
-    .await
+    api.admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let query = parse_query(query)?;
+            let stored = look_up(&api, caller, &id).await?;
+            if query.stream != Some(true) {
+                return Ok(json(&body(&stored)));
+            }
+            if !stored.background {
+                let message =
+                    "only a response that was made with `background` can be streamed again";
+                return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
+            }
+            let follower = api.background.follow(caller.key.lineage)?;
+            let after = query.starting_after.unwrap_or(-1);
+            Ok(events::stream(
+                &api,
+                follower,
+                Followed { member: stored.member, id: stored.id, after },
+            ))
+        })
+        .await
 }
 
 pub(in crate::endpoints) async fn delete(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let stored = look_up(&service, caller, &id).await?;
-        if stored.background && !is_over(&stored.status) {
-            stop(&service, &stored).await?;
-        }
-        service.store.delete_response(stored.member, &stored.id).await?;
-        Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
-    })
-    .await
+    api.admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let stored = look_up(&api, caller, &id).await?;
+            if stored.background && !is_over(&stored.status) {
+                stop(&api, &stored).await?;
+            }
+            api.billing.store.delete_response(stored.member, &stored.id).await?;
+            Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
+        })
+        .await
 }
 
 pub(in crate::endpoints) async fn cancel(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let stored = look_up(&service, caller, &id).await?;
-        if !stored.background {
-            let message = "only a response that was made with `background` can be cancelled";
-            return Err(ApiError::new(Code::InvalidRequest, message));
-        }
-        if !is_over(&stored.status) {
-            stop(&service, &stored).await?;
-        }
-        let now = service.store.response(stored.member, &stored.id).await?;
-        Ok(json(&body(&now.ok_or_else(missing)?)))
-    })
-    .await
+    api.admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let stored = look_up(&api, caller, &id).await?;
+            if !stored.background {
+                let message = "only a response that was made with `background` can be cancelled";
+                return Err(ApiError::new(Code::InvalidRequest, message));
+            }
+            if !is_over(&stored.status) {
+                stop(&api, &stored).await?;
+            }
+            let now = api.billing.store.response(stored.member, &stored.id).await?;
+            Ok(json(&body(&now.ok_or_else(missing)?)))
+        })
+        .await
 }
 
 pub(in crate::endpoints) async fn input_items(
-    State(service): State<Arc<Service>>,
-    Extension(arrival): Extension<Arrival>,
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
     Id(id): Id,
-    query: Asked<ItemsQuery>,
+    query: RawQuery<ItemsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    own::look(&service, &arrival, &headers, LOOKING, async |caller: &Caller| {
-        let query = path::query(query)?;
-        let stored = look_up(&service, caller, &id).await?;
-        items(&stored, &query).map(|list| json(&list))
-    })
-    .await
+    api.admission
+        .read(&info, &headers, ACCESS, async |caller: &Caller| {
+            let query = parse_query(query)?;
+            let stored = look_up(&api, caller, &id).await?;
+            items(&stored, &query).map(|list| json(&list))
+        })
+        .await
 }
 
-/// A page of what a response was asked with.
+/// A page of the input of a response.
 fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
@@ -155,17 +163,17 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError>
 }
 
 /// A stored response of the caller.
-async fn look_up(service: &Service, caller: &Caller, id: &str) -> Result<StoredResponse, ApiError> {
+async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> Result<StoredResponse, ApiError> {
     if !is_id(id) {
         return Err(missing());
     }
-    service.store.response(caller.key.member, id).await?.ok_or_else(missing)
+    api.billing.store.response(caller.key.member, id).await?.ok_or_else(missing)
 }
 
-/// Ends a response that runs in the background, in whichever process it does. It is charged if
-/// content may have been delivered, which is so once it is in progress: it becomes that before its
-/// first events are stored (`background.rs`).
-async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError> {
+/// Ends a background response, in whichever process it runs. It is charged if content may have been
+/// delivered, that is, once it is in progress: its first events are stored after that
+/// (`background.rs`).
+async fn stop(api: &ModelApi, stored: &StoredResponse) -> Result<(), ApiError> {
     let mut object = body(stored);
     if let Some(fields) = object.as_object_mut() {
         fields.insert("status".to_owned(), "cancelled".into());
@@ -175,7 +183,7 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
         body: object.to_string().into(),
         ..stored.clone()
     };
-    let rule = EndReason::Cancelled.rule(reached(service, &response).await?);
+    let rule = EndReason::Cancelled.rule(reached(api, &response).await?);
     let is_charged = rule.outcome() == HoldOutcome::Settled;
     let end = HoldEnd {
         id: stored.hold,
@@ -191,26 +199,23 @@ async fn stop(service: &Service, stored: &StoredResponse) -> Result<(), ApiError
         body: response.body.clone(),
     });
     let closing = HoldClosing { end, answer, response: Some(response), media: None };
-    let ended = service.store.end(closing).await?;
+    let ended = api.billing.store.end(closing).await?;
     if let EndResult::Ended(receipt) = ended {
-        service.meter.ended(&receipt);
+        api.billing.metrics.ended(&receipt);
     }
-    service.background.cancel(&stored.id);
+    api.background.cancel(&stored.id);
     Ok(())
 }
 
-/// Whether a response had begun to answer when it was cancelled. One that was still queued is
-/// cancelled by this, so that it cannot begin any more.
-async fn reached(
-    service: &Service,
-    cancelled: &StoredResponse,
-) -> Result<AnswerProgress, ApiError> {
-    let store = &service.store;
+/// Whether a response had begun to answer when it was cancelled. A queued one is cancelled by this,
+/// so that it cannot begin any more.
+async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> Result<AnswerProgress, ApiError> {
+    let store = &api.billing.store;
     if store.cancel_queued_response(cancelled).await? {
         return Ok(AnswerProgress::Nothing);
     }
     let status = store.response_status(cancelled.member, &cancelled.id).await?;
-    // Any other status: another request cancelled it, or it came to its end.
+    // Any other status: another request cancelled it, or it ended.
     let has_begun = status.as_deref() == Some("in_progress");
     Ok(if has_begun { AnswerProgress::Begun } else { AnswerProgress::Nothing })
 }
@@ -219,7 +224,7 @@ fn body(stored: &StoredResponse) -> Value {
     serde_json::from_slice(&stored.body).unwrap_or_default()
 }
 
-/// Whether a response may be called so; no store is asked for anything else.
+/// Whether a text can be the id of a response.
 pub(super) fn is_id(id: &str) -> bool {
     const MAX_ID: usize = 100;
     id.len() <= MAX_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -1,48 +1,47 @@
-//! An answer of the chat interface, made of what the model says: in one piece, or as it is said.
+//! An answer of a local model in the format of the chat interface, whole or as a stream.
 
 use bytes::{Bytes, BytesMut};
 use local_model::{End, Generation, Piece, Problem};
 use serde_json::{Value, json};
 use wire::sse::write_data;
 
-use super::super::send::Failure;
 use crate::clock;
+use crate::provider::Failure;
 
-/// In which form an answer is wanted.
+/// The requested form of an answer.
 pub(super) struct Form {
-    /// What the model is called in it.
+    /// The model name in the answer.
     pub(super) model: String,
     pub(super) is_streamed: bool,
-    /// Whether a stream tells its usage.
+    /// Whether a stream ends with its usage.
     pub(super) tells_usage: bool,
 }
 
-/// An answer on its way.
-pub(crate) enum Answer {
-    /// All of it, until it was taken.
+pub(crate) enum LocalAnswer {
+    /// `None` once it was taken.
     Whole(Option<Bytes>),
     Stream(Box<Stream>),
 }
 
-/// An answer that is still being made.
+/// A running generation.
 pub(crate) struct Stream {
     generation: Generation,
     head: Head,
     tells_usage: bool,
-    /// Events that nobody has taken yet.
+    /// Events that were not sent yet.
     ready: BytesMut,
     is_over: bool,
 }
 
-/// What stands in every part of an answer.
+/// The fields of every part of an answer.
 struct Head {
     id: String,
     created: u64,
     model: String,
 }
 
-impl Answer {
-    /// Waits for the first word of a stream, or for the end of a whole answer.
+impl LocalAnswer {
+    /// Waits for the first token of a stream, or for the end of a whole answer.
     pub(super) async fn begin(generation: Generation, form: Form) -> Result<Self, Failure> {
         let head = Head {
             id: format!("chatcmpl-{:032x}", fastrand::u128(..)),
@@ -65,7 +64,7 @@ impl Answer {
         Ok(Self::Stream(stream))
     }
 
-    /// What it is, for whoever reads it.
+    /// The `Content-Type`.
     pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Whole(_) => "application/json",
@@ -73,7 +72,7 @@ impl Answer {
         }
     }
 
-    /// The next bytes; `None` at the end. Nothing is lost if this is not waited for.
+    /// The next bytes; `None` at the end. Cancel safe.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
         match self {
             Self::Whole(body) => Ok(body.take()),
@@ -129,7 +128,7 @@ impl Head {
     }
 }
 
-/// All that the model says.
+/// The whole answer of the model.
 async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure> {
     let mut text = String::new();
     loop {
@@ -148,7 +147,7 @@ async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure
     }
 }
 
-/// What the model says next; there is always an end.
+/// The next piece of the generation, which always has an end.
 async fn next(generation: &mut Generation) -> Result<Piece, Failure> {
     match generation.next().await {
         Some(Ok(piece)) => Ok(piece),

@@ -1,4 +1,4 @@
-//! One file of a model: what it is, and who answers with it.
+//! One model file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use std::time::SystemTime;
 use arc_swap::ArcSwapOption;
 use local_model::{About, Defaults, Host, Settings};
 
-use crate::catalogue::MAX_NAME;
 use crate::config;
+use crate::provider::MAX_MODEL_NAME;
 
-/// A file of a model, as it was when it was looked at.
+/// A model file as of its last scan.
 pub(super) struct File {
     pub(super) path: PathBuf,
-    /// Another size or time means another file.
+    /// A different size or time means a different file.
     stamp: Option<Stamp>,
-    /// What it says of itself, or why it cannot be used.
+    /// Its metadata, or why it cannot be used.
     pub(super) about: Result<About, String>,
     pub(super) host: Host,
-    /// Why it could not be used when it was asked.
+    /// Why the last request to it failed.
     failed: ArcSwapOption<String>,
 }
 
 type Stamp = (u64, SystemTime);
 
 impl File {
-    /// Reads a file, unless it is as it was before.
+    /// Reads a file, unless it is unchanged.
     pub(super) fn read(
         path: PathBuf,
         before: Option<Arc<Self>>,
@@ -43,7 +43,7 @@ impl File {
         Arc::new(Self { path, stamp, about, host, failed: ArcSwapOption::empty() })
     }
 
-    /// Remembers how it went when it was asked.
+    /// Records the outcome of a request.
     pub(super) fn note(&self, cause: Option<&str>) {
         if cause.is_some() || self.failed.load().is_some() {
             self.failed.store(cause.map(|cause| Arc::new(cause.to_owned())));
@@ -80,7 +80,7 @@ fn host_settings(path: &Path, settings: &config::Local) -> Settings {
     }
 }
 
-/// The files of a folder that are models, by the names that they get; or why it cannot be read.
+/// The model files of a folder by model name, or why it cannot be read.
 pub(super) fn in_folder(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
@@ -95,13 +95,13 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<(String, PathBuf)>, String>
     Ok(named)
 }
 
-/// Whether a file may be called so in our lists.
+/// Whether a file name can be a model name.
 fn is_name(name: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_graphic() && !b"*?\"\\".contains(&byte);
-    name.len() <= MAX_NAME && name.bytes().all(is_good)
+    name.len() <= MAX_MODEL_NAME && name.bytes().all(is_good)
 }
 
-/// What a model is, in words.
+/// The description of a model.
 pub(super) fn description(about: &About) -> String {
     let mut words = Vec::new();
     words.extend(about.name.as_deref().map(harmless));
@@ -117,19 +117,19 @@ pub(super) fn description(about: &About) -> String {
     words.join("; ")
 }
 
-/// The longest name or licence that is told, in characters.
+/// The most characters of a name or licence in a description.
 const MAX_WORDS: usize = 100;
 
-/// What a file says of itself, on one line.
+/// A metadata text on one line.
 fn harmless(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(MAX_WORDS).collect()
 }
 
-/// A count as people say it: `135 M`.
+/// A readable count: `135 M`.
 fn rounded(count: u64) -> String {
     const STEPS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     match STEPS.iter().find(|(step, _)| count >= *step) {
-        // Small numbers of large units keep one digit behind the point.
+        // Small numbers of large units keep one decimal.
         Some((step, unit)) if count / step < 10 => {
             let tenths = count.saturating_add(step / 20) / (step / 10);
             format!("{}.{} {unit}", tenths / 10, tenths % 10)

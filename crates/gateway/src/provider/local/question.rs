@@ -1,7 +1,5 @@
-//! What is asked of a model in this process: a request of the chat interface, field by field.
-//!
-//! What a small model cannot do is refused by name. Fields that are not known are of no account, as
-//! with other servers of this interface.
+//! A chat request to a local model.
+//! || Unsupported features are rejected by name. Unknown fields are ignored, as by other servers.
 
 use std::ops::RangeInclusive;
 
@@ -9,22 +7,21 @@ use local_model::{Message, Request, Sampling};
 use serde_json::{Map, Value};
 use wire::error::Code;
 
-use super::super::send::Owner;
 use super::answer::Form;
 use crate::config::{REPEAT_PENALTIES, TEMPERATURES, TOP_PS};
 use crate::failure::ApiError;
+use crate::provider::Owner;
 
 /// The most stop sequences of a request, and the longest, in bytes.
 const MAX_STOPS: usize = 4;
 const MAX_STOP_BYTES: usize = 256;
-/// What presence and frequency penalties may be.
+/// The range of presence and frequency penalties.
 const PENALTIES: RangeInclusive<f32> = -2.0..=2.0;
 const NO_TOOLS: &str = "this model cannot use tools";
 const TEXT_ONLY: &str = "this model reads text only";
 
-/// A request that was understood.
+/// A parsed request.
 pub(super) struct Question {
-    /// The name of the model.
     pub(super) model: String,
     pub(super) request: Request,
     is_streamed: bool,
@@ -34,7 +31,6 @@ pub(super) struct Question {
 type Fields = Map<String, Value>;
 
 impl Question {
-    /// Reads a request of the chat interface.
     pub(super) fn parse(body: &[u8], owner: Owner) -> Result<Self, ApiError> {
         let fields: Fields = serde_json::from_slice(body)
             .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not a JSON object"))?;
@@ -52,7 +48,7 @@ impl Question {
         })
     }
 
-    /// In which form the answer is wanted.
+    /// The requested form of the answer.
     pub(super) fn form(&self) -> Form {
         Form {
             model: self.model.clone(),
@@ -62,7 +58,7 @@ impl Question {
     }
 }
 
-/// A word that no other owner has.
+/// The cache key of an owner.
 fn word(owner: Owner) -> String {
     match owner {
         Owner::Member(member) => member.to_string(),
@@ -70,7 +66,7 @@ fn word(owner: Owner) -> String {
     }
 }
 
-/// The value of a field; `null` is none.
+/// The value of a field; `null` counts as absent.
 fn given<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }
@@ -88,7 +84,7 @@ fn refuse_what_it_cannot(fields: &Fields) -> Result<(), ApiError> {
     }
     for (list, choice) in [("tools", "tool_choice"), ("functions", "function_call")] {
         let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-        // Tools that must not be called do no harm.
+        // Tools that must not be called are ignored.
         let is_idle = given(fields, choice).is_some();
         if given(fields, list).is_some_and(|value| !is_empty(value)) && !is_idle {
             return Err(wrong(list, NO_TOOLS));
@@ -160,7 +156,7 @@ fn turn(message: &Value, place: &str) -> Result<Message, ApiError> {
                 .map(|(at, part)| text_of(part, &format!("{place}[{at}]")))
                 .collect::<Result<_, _>>()?
         }
-        // What said nothing in words may stand for itself.
+        // A message without text is allowed.
         None if role == "assistant" => String::new(),
         _ => return Err(wrong(&place, format!("`{place}` must be a text or a list of parts"))),
     };
@@ -189,7 +185,7 @@ fn sampling(fields: &Fields) -> Result<Sampling, ApiError> {
     Ok(Sampling {
         max_tokens: max_tokens.into_iter().flatten().min(),
         temperature: number(fields, "temperature", &TEMPERATURES)?,
-        // The likeliest token alone is what is meant by none.
+        // Zero means the most likely token only.
         top_p: top_p.map(|top_p| top_p.max(*TOP_PS.start())),
         seed: seed(fields)?,
         stop: stops(fields)?,
@@ -199,7 +195,7 @@ fn sampling(fields: &Fields) -> Result<Sampling, ApiError> {
     })
 }
 
-/// A whole number of at least 1. More than there is room for is as good as all of it.
+/// A whole number of at least 1, capped at the largest value.
 fn at_least_one(fields: &Fields, name: &str) -> Result<Option<u32>, ApiError> {
     let Some(value) = given(fields, name) else { return Ok(None) };
     let count = value.as_u64().filter(|count| *count > 0);
@@ -268,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_can_be_said_arrives() {
+    fn all_supported_fields_are_parsed() {
         let question = parse(&json!({
             "messages": [
                 {"role": "developer", "content": "Be brief."},
@@ -330,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_do_is_refused_by_name() {
+    fn unsupported_features_are_refused_by_name() {
         for (more, param) in [
             (json!({"n": 2}), "n"),
             (json!({"n": 0}), "n"),

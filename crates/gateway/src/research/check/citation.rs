@@ -1,17 +1,17 @@
-//! Numbers in brackets, and links.
+//! Citations and links in a draft.
 
-/// The longest text between brackets that is looked at, in bytes.
+/// The longest text between brackets, in bytes.
 const MAX_INSIDE: usize = 400;
-/// How often what was repaired is looked at again.
+/// The most passes of the repair.
 const MAX_PASSES: usize = 4;
 /// The most numbers of one citation.
 const MAX_NUMBERS: usize = 20;
 
-/// Words that stand beside numbers.
+/// Words that may precede numbers.
 const WORDS: &[&str] =
     &["and", "source", "sources", "ref", "refs", "reference", "references", "note", "notes"];
 
-/// A draft whose citations all have the form `[n]`, and whose links lead to sources only.
+/// A draft with citations of the form `[n]` only, and links to sources only.
 pub(super) fn repaired(draft: &str, urls: &[&str]) -> String {
     let mut text = draft.to_owned();
     for _ in 0..MAX_PASSES {
@@ -50,7 +50,7 @@ fn pass(text: &str, urls: &[&str]) -> String {
                 }
                 rest = behind;
             }
-            // Nothing is loaded from anywhere.
+            // Images are dropped.
             (None, Some(_)) if out.ends_with('!') => {
                 out.pop();
                 rest = behind;
@@ -69,14 +69,14 @@ fn pass(text: &str, urls: &[&str]) -> String {
     out + rest
 }
 
-/// Takes over one character.
+/// Copies one character.
 fn push_one<'a>(out: &mut String, from: &'a str) -> &'a str {
     let mut letters = from.chars();
     out.extend(letters.next());
     letters.as_str()
 }
 
-/// What stands between brackets at the beginning, and what follows.
+/// The content of the leading brackets, and the rest.
 fn bracketed(from: &str) -> Option<(&str, &str)> {
     let (inside, close) = match from.strip_prefix('[') {
         Some(inside) => (inside, ']'),
@@ -87,7 +87,7 @@ fn bracketed(from: &str) -> Option<(&str, &str)> {
     is_short.then_some((inside, behind))
 }
 
-/// The address in parentheses that follows, if there is one, and what is behind it.
+/// The address in the following parentheses, and the rest.
 fn link(behind: &str) -> (Option<&str>, &str) {
     let Some(inside) = behind.strip_prefix('(') else { return (None, behind) };
     let Some((url, rest)) = inside.split_once(')') else { return (None, behind) };
@@ -97,7 +97,7 @@ fn link(behind: &str) -> (Option<&str>, &str) {
     (url.split_whitespace().next().or(Some("")), rest)
 }
 
-/// `<https://…>`, which is kept if it is a source's.
+/// `<https://…>`, kept if it is the address of a source.
 fn autolink<'a>(from: &'a str, urls: &[&str]) -> Option<(String, &'a str)> {
     let inside = from.strip_prefix('<')?;
     let (url, behind) = inside.split_once('>')?;
@@ -108,10 +108,10 @@ fn autolink<'a>(from: &'a str, urls: &[&str]) -> Option<(String, &'a str)> {
     })
 }
 
-/// The numbers of a citation that exist; `None` if it is none.
+/// The valid numbers of a citation; `None` if it is not one.
 fn numbers(inside: &str, count: usize) -> Option<Vec<usize>> {
     let lower = inside.to_lowercase();
-    // `3†source`, as some models were taught.
+    // `3†source`, as some models write.
     let text = lower.split('†').next().unwrap_or_default().trim();
     let text = text.replace(['–', '—', '‑'], "-");
     let mut found = Vec::new();
@@ -134,14 +134,14 @@ fn numbers(inside: &str, count: usize) -> Option<Vec<usize>> {
     has_number.then_some(found)
 }
 
-/// A whole number; one too long to be any is zero, which no source has.
+/// A number; zero, which no source has, if it is too long.
 fn digits(text: &str) -> Option<usize> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(0))
 }
 
-/// Where numbers stand in brackets: where the bracket opens and closes, and the number.
+/// Numbers in brackets: the positions of the brackets, and the number.
 fn places(text: &str) -> Vec<(usize, usize, usize)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices('[') {
@@ -154,12 +154,12 @@ fn places(text: &str) -> Vec<(usize, usize, usize)> {
     found
 }
 
-/// Whether anything is cited.
+/// Whether a draft has a citation.
 pub(super) fn has_any(text: &str) -> bool {
     !places(text).is_empty()
 }
 
-/// The same without a number in brackets that is no source: what is left gets parentheses.
+/// A draft in which bracketed numbers that name no source get parentheses.
 pub(super) fn enforced(text: &str, count: usize) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for (open, close, number) in places(text) {
@@ -173,7 +173,7 @@ pub(super) fn enforced(text: &str, count: usize) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// An address as it can stand in Markdown.
+/// An address escaped for Markdown.
 pub(super) fn address(url: &str) -> String {
     let mut out = String::with_capacity(url.len());
     for letter in url.chars() {

@@ -19,12 +19,12 @@ fn page(name: &str, text: Option<&str>) -> Output {
 
 fn note(name: &str, quotes: &[&str]) -> Output {
     let notes = quotes.iter().map(|quote| Note { quote: (*quote).to_owned() }).collect();
-    Output::Note { url: hit(name).url, notes, spent: Spent { input: 10, output: 1 } }
+    Output::Note { url: hit(name).url, notes, spent: TokenUse { input: 10, output: 1 } }
 }
 
 fn plan(queries: &[&str]) -> Output {
     let queries = queries.iter().map(|query| (*query).to_owned()).collect();
-    Output::Plan { queries, spent: Spent::default() }
+    Output::Plan { queries, spent: TokenUse::default() }
 }
 
 fn kinds(state: &State) -> &'static str {
@@ -55,7 +55,7 @@ fn a_job_goes_through_its_rounds() {
     state.add(page("d", Some("text")));
     state.add(note("d", &[]));
     assert_eq!(kinds(&state), "write");
-    state.add(Output::Write { markdown: "draft".to_owned(), spent: Spent::default() });
+    state.add(Output::Write { markdown: "draft".to_owned(), spent: TokenUse::default() });
     assert_eq!(kinds(&state), "check");
     state.add(Output::Check { markdown: "report".to_owned() });
     assert_eq!(kinds(&state), "done");
@@ -72,7 +72,7 @@ fn a_job_goes_through_its_rounds() {
 }
 
 #[test]
-fn whatever_is_used_up_ends_the_gathering() {
+fn every_limit_ends_the_gathering() {
     let mut state = State::default();
     state.add(plan(&["q1", "q2"]));
     let next = |bounds: &Bounds, seconds| state.next(bounds, seconds).map(|step| step.kind());
@@ -98,9 +98,9 @@ fn a_state_is_the_same_after_it_was_stored() {
             finished_at: ledger::Time::default(),
         })
         .collect();
-    let state = State::of(&stored).unwrap();
+    let state = State::from_steps(&stored).unwrap();
     assert_eq!(state.next(&bounds(), 0), Some(Step::Note { url: hit("a").url }));
     let progress = state.progress(&bounds(), state.next(&bounds(), 0).as_ref());
     assert_eq!((progress.done, progress.total, &*progress.step), (3, 16, "note"));
-    assert!(State::of(&[JobStep { output: None, ..stored[0].clone() }]).is_err());
+    assert!(State::from_steps(&[JobStep { output: None, ..stored[0].clone() }]).is_err());
 }

@@ -52,7 +52,7 @@ fn a_whole_answer_and_a_stream_say_and_count_the_same_and_cost_the_same() {
 }
 
 #[test]
-fn a_seed_repeats_the_words_and_another_one_gives_others() {
+fn same_seed_gives_same_output() {
     let (service, ada) = service("");
     let free = json!({"temperature": 1.5, "top_p": 1});
     let say = |seed: u64| {

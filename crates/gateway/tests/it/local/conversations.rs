@@ -13,7 +13,7 @@ fn cached(service: &Running, holder: &Holder, asked: &Value) -> (u64, u64) {
 }
 
 #[test]
-fn the_next_turn_goes_on_where_the_last_one_ended_for_its_member_alone() {
+fn next_turn_reuses_the_cache_of_its_member_only() {
     let (service, ada) = service("");
     let eve = service.holder("eve", 10 * PRICE);
     let mut asked = question("My name is Ada, and I live in a small house by the sea. Who am I?");

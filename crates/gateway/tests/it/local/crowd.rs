@@ -57,7 +57,7 @@ fn client(address: SocketAddr, holder: &Holder, (place, until): (usize, Instant)
 }
 
 #[test]
-fn a_crowd_is_answered_or_told_to_wait_and_the_books_add_up() {
+fn crowd_is_answered_or_refused_and_the_ledger_is_consistent() {
     let text = with_providers(&[provider("")], "admin_token: ${ADMIN_TOKEN}\n");
     let service = Running::start(&text);
     let holders: Vec<Holder> = (0..CLIENTS)

@@ -28,7 +28,7 @@ fn provider(service: &Running) -> Value {
 }
 
 #[test]
-fn a_file_that_is_no_model_is_told_of_and_another_one_answers() {
+fn invalid_model_file_is_reported_and_another_one_answers() {
     let folder = tempfile::tempdir().unwrap();
     let [absent, cut, nonsense] =
         ["absent", "cut", "nonsense"].map(|name| folder.path().join(format!("{name}.gguf")));

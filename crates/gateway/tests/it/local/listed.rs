@@ -20,7 +20,7 @@ fn a_model_is_listed_for_what_its_file_says() {
 }
 
 #[test]
-fn a_description_of_the_operator_stands_and_a_folder_is_discovered() {
+fn configured_description_wins_and_a_folder_is_discovered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.gguf");
     std::os::unix::fs::symlink(weights::smollm2(), &path).unwrap();
@@ -51,7 +51,7 @@ fn a_description_of_the_operator_stands_and_a_folder_is_discovered() {
 }
 
 #[test]
-fn an_operator_sees_how_much_memory_it_takes() {
+fn operator_sees_the_memory_of_local_models() {
     let text = with_providers(&[provider("")], "admin_token: ${ADMIN_TOKEN}\n");
     let service = Running::start(&text);
     let ada = service.holder("ada", 1000 * PRICE);

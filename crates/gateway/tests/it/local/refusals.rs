@@ -61,7 +61,7 @@ fn a_conversation_that_does_not_fit_is_refused_with_both_numbers() {
 }
 
 #[test]
-fn who_comes_when_it_is_full_gets_429_until_somebody_leaves() {
+fn full_queue_returns_429_until_a_slot_is_free() {
     let (service, ada) = service(", max_concurrency: 1, max_waiting: 0");
     let mut first = Raw::post(service.address, CHAT, ada.key.as_str(), &long_stream());
     assert_eq!(first.head().status, 200);
@@ -78,7 +78,7 @@ fn who_comes_when_it_is_full_gets_429_until_somebody_leaves() {
 }
 
 #[test]
-fn whoever_can_is_asked_where_it_cannot() {
+fn unsupported_request_goes_to_another_provider() {
     let upstream = Upstream::start();
     let providers = [provider(", window: 256"), plain("up", &upstream, PLAIN)];
     let rest =

@@ -38,7 +38,7 @@ fn made(service: &Running, holder: &Holder, prompt: &str) -> Value {
 }
 
 #[test]
-fn an_artifact_is_served_whole_in_part_and_not_again() {
+fn artifact_supports_ranges_and_etags() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let made = made(&service, &ada, "x");
@@ -125,7 +125,7 @@ fn a_large_file_is_served_to_its_last_byte_and_in_any_part() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_told_as_such() {
+fn truncated_file_is_an_error() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let sound = long_sound();
@@ -190,7 +190,7 @@ fn equal_files_are_stored_once_and_are_for_their_owner_alone() {
 }
 
 #[test]
-fn a_file_that_was_lost_is_told_as_such() {
+fn missing_file_is_an_error() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let made = made(&service, &ada, "x");

@@ -20,7 +20,7 @@ fn section(s3: &S3, key: &str, secret: &str) -> String {
 }
 
 #[test]
-fn what_is_made_goes_to_a_bucket_comes_back_in_parts_and_is_removed() {
+fn artifacts_are_stored_in_a_bucket_read_in_parts_and_removed() {
     let (upstream, s3) = (Upstream::start(), S3::start());
     let rest = section(&s3, s3.key(), s3.secret());
     let (service, ada) = service_with(&upstream, &rest);

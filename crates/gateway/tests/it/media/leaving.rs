@@ -25,7 +25,7 @@ fn a_client_that_leaves_before_the_answer_pays_nothing_and_stops_the_upstream() 
 fn a_file_that_cannot_be_stored_costs_nothing() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
-    // A file stands where the folder should be.
+    // A file has the name of the folder.
     std::fs::write(service.folder.path().join("artifacts"), "in the way").unwrap();
     let answer = run(&service, &ada, &paint("x"));
     assert_eq!(answer.failure(), (503, "unavailable".to_owned()));
@@ -36,7 +36,7 @@ fn a_file_that_cannot_be_stored_costs_nothing() {
 }
 
 #[test]
-fn what_was_charged_can_be_had_after_a_new_start() {
+fn charged_artifacts_survive_a_restart() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let made = run(&service, &ada, &paint("x")).good();

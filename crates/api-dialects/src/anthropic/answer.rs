@@ -1,0 +1,148 @@
+//! A whole message as a chat completion.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use super::super::{Malformed, Usage};
+
+/// The chat completion that says what the message says.
+pub fn answer(message: &Value, id: &str, created: u64) -> Result<Value, Malformed> {
+    if message.get("type").and_then(Value::as_str) != Some("message") {
+        return Err(Malformed::Missing("message"));
+    }
+    let blocks = message.get("content").and_then(Value::as_array);
+    let said = MessageContent::read(blocks.ok_or(Malformed::Missing("content"))?)?;
+    let mut answer = json!({
+        "role": "assistant",
+        "content": said.text,
+        "refusal": message.pointer("/stop_details/explanation").filter(|text| text.is_string()),
+    });
+    if let Some(thinking) = said.thinking {
+        answer["reasoning_content"] = thinking.into();
+    }
+    if !said.calls.is_empty() {
+        answer["tool_calls"] = said.calls.into();
+    }
+    let reason = message.get("stop_reason").and_then(Value::as_str).unwrap_or_default();
+    let model = message.get("model").and_then(Value::as_str).ok_or(Malformed::Missing("model"))?;
+    // An answer that was not counted is an answer all the same.
+    let counts = message.get("usage").and_then(|usage| Counts::deserialize(usage).ok());
+    let mut completion = json!({
+        "id": id,
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{
+            "index": 0,
+            "message": answer,
+            "logprobs": null,
+            "finish_reason": finish_reason(reason),
+        }],
+    });
+    if let Some(counts) = counts {
+        completion["usage"] = counts.usage().to_chat();
+    }
+    Ok(completion)
+}
+
+/// The blocks of a message, by what becomes of them.
+#[derive(Default)]
+struct MessageContent {
+    text: Option<String>,
+    thinking: Option<String>,
+    calls: Vec<Value>,
+}
+
+impl MessageContent {
+    fn read(blocks: &[Value]) -> Result<Self, Malformed> {
+        let mut said = Self::default();
+        for block in blocks {
+            let text = |name: &'static str| {
+                block.get(name).and_then(Value::as_str).ok_or(Malformed::Missing(name))
+            };
+            match text("type")? {
+                "text" => said.text.get_or_insert_default().push_str(text("text")?),
+                "thinking" => {
+                    said.thinking.get_or_insert_default().push_str(text("thinking")?);
+                }
+                "tool_use" => {
+                    let input = block.get("input").ok_or(Malformed::Missing("input"))?;
+                    said.calls.push(json!({
+                        "id": text("id")?,
+                        "type": "function",
+                        "function": { "name": text("name")?, "arguments": input.to_string() },
+                    }));
+                }
+                // Redacted thinking and what tools on the upstream's side did are not for chat.
+                _ => {}
+            }
+        }
+        Ok(said)
+    }
+}
+
+/// Why chat completions say a completion ended.
+pub(super) fn finish_reason(stop_reason: &str) -> &'static str {
+    match stop_reason {
+        "max_tokens" | "model_context_window_exceeded" => "length",
+        "tool_use" => "tool_calls",
+        "refusal" => "content_filter",
+        // `end_turn`, `stop_sequence`, and `pause_turn`: the turn is over for the client.
+        _ => "stop",
+    }
+}
+
+/// The counts a message or a stream's event carries; in a stream each replaces the one before.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(super) struct Counts {
+    #[serde(default, deserialize_with = "plausible")]
+    input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "plausible")]
+    output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "plausible")]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "plausible")]
+    cache_read_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+struct OutputDetails {
+    #[serde(default, deserialize_with = "plausible")]
+    thinking_tokens: Option<u64>,
+}
+
+/// A count, or nothing where it cannot be one.
+fn plausible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_u64())
+}
+
+impl Counts {
+    /// Takes over what a later event counted.
+    pub(super) fn update(&mut self, later: Self) {
+        self.input_tokens = later.input_tokens.or(self.input_tokens);
+        self.output_tokens = later.output_tokens.or(self.output_tokens);
+        self.cache_creation_input_tokens =
+            later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens =
+            later.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
+    }
+
+    /// The same in the terms of chat completions, whose prompt includes what is cached.
+    pub(super) fn usage(&self) -> Usage {
+        let written = self.cache_creation_input_tokens.unwrap_or(0);
+        let read = self.cache_read_input_tokens.unwrap_or(0);
+        let fresh = self.input_tokens.unwrap_or(0);
+        Usage {
+            prompt_tokens: fresh.saturating_add(written).saturating_add(read),
+            completion_tokens: self.output_tokens.unwrap_or(0),
+            cached_tokens: read,
+            cache_write_tokens: written,
+            reasoning_tokens: self
+                .output_tokens_details
+                .and_then(|details| details.thinking_tokens)
+                .unwrap_or(0),
+        }
+    }
+}

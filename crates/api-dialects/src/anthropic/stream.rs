@@ -1,0 +1,388 @@
+//! A stream of message events as a stream of chat completion chunks.
+
+use std::borrow::Cow;
+
+use bytes::BytesMut;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use wire::sse::{Event, write_data};
+
+use super::super::{Malformed, StreamFault, Text, Usage, write_json};
+use super::answer::{Counts, finish_reason};
+
+/// Carries one stream over: fed with the upstream's events, it writes the client's.
+#[derive(Debug)]
+pub struct Stream {
+    id: String,
+    created: u64,
+    model: String,
+    include_usage: bool,
+    counts: Option<Counts>,
+    /// The open content block, when it is a tool call.
+    call: Option<Call>,
+    calls: u32,
+    progress: Progress,
+}
+
+/// What the client has been told so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Progress {
+    Nothing,
+    Role,
+    FinishReason,
+    Done,
+}
+
+/// A tool call under way.
+#[derive(Debug)]
+struct Call {
+    block: u64,
+    index: u32,
+    has_arguments: bool,
+}
+
+impl Stream {
+    /// A stream whose chunks carry this id and time, with the usage at the end when asked for.
+    pub fn new(id: impl Into<String>, created: u64, include_usage: bool) -> Self {
+        Self {
+            id: id.into(),
+            created,
+            model: String::new(),
+            include_usage,
+            counts: None,
+            call: None,
+            calls: 0,
+            progress: Progress::Nothing,
+        }
+    }
+
+    /// Writes what the event means to a reader of chunks: nothing, one or several.
+    pub fn feed(&mut self, event: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
+        if self.is_done() || event.is_comment() {
+            return Ok(());
+        }
+        let data = event.data();
+        let Some(incoming) = Incoming::read(&data)? else { return Ok(()) };
+        match &*incoming.kind {
+            "message_start" => {
+                let message = incoming.message.ok_or(Malformed::Missing("message"))?;
+                self.model = message.model.into_owned();
+                self.counts = message.usage;
+                self.role(out);
+            }
+            "content_block_start" => {
+                let block = incoming.content_block.ok_or(Malformed::Missing("content_block"))?;
+                self.role(out);
+                self.open(incoming.index, block, out)?;
+            }
+            "content_block_delta" => {
+                self.delta(&incoming.delta.ok_or(Malformed::Missing("delta"))?, out);
+            }
+            "content_block_stop" => self.close(incoming.index, out),
+            "message_delta" => {
+                if let Some(later) = incoming.usage {
+                    self.counts.get_or_insert_default().update(later);
+                }
+                self.end(incoming.delta.unwrap_or_default(), out);
+            }
+            "message_stop" => self.stop(out),
+            "error" => {
+                let error = incoming.error.unwrap_or_default();
+                return Err(StreamFault::upstream(&error.kind, &error.message));
+            }
+            // `ping`, and what later versions add.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the upstream said that the message is whole.
+    pub fn is_done(&self) -> bool {
+        self.progress == Progress::Done
+    }
+
+    /// What the upstream counted so far.
+    pub fn usage(&self) -> Option<Usage> {
+        self.counts.as_ref().map(Counts::usage)
+    }
+
+    fn open(
+        &mut self,
+        block: Option<u64>,
+        content: Content<'_>,
+        out: &mut BytesMut,
+    ) -> Result<(), Malformed> {
+        match &*content.kind {
+            "text" => self.text(content.text.as_deref(), out),
+            "thinking" => self.thinking(content.thinking.as_deref(), out),
+            "tool_use" => {
+                let id = content.id.as_deref().ok_or(Malformed::Missing("id"))?;
+                let name = content.name.as_deref().ok_or(Malformed::Missing("name"))?;
+                let index = self.calls;
+                self.calls += 1;
+                let block = block.unwrap_or_default();
+                self.call = Some(Call { block, index, has_arguments: false });
+                let call = CallDelta {
+                    index,
+                    id: Some(id),
+                    kind: Some("function"),
+                    function: FunctionDelta { name: Some(name), arguments: "" },
+                };
+                self.chunk(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out);
+                if let Some(Value::Object(input)) = content.input
+                    && !input.is_empty()
+                {
+                    self.arguments(&Value::Object(input).to_string(), out);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: &IncomingDelta<'_>, out: &mut BytesMut) {
+        match delta.kind.as_deref() {
+            Some("text_delta") => self.text(delta.text.as_deref(), out),
+            Some("thinking_delta") => self.thinking(delta.thinking.as_deref(), out),
+            Some("input_json_delta") => {
+                self.arguments(delta.partial_json.as_deref().unwrap_or_default(), out);
+            }
+            // Signatures and citations have no place in chunks.
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, block: Option<u64>, out: &mut BytesMut) {
+        if self.call.as_ref().is_some_and(|call| Some(call.block) == block) {
+            self.finish_call(out);
+        }
+    }
+
+    /// A call without arguments is a call with an empty object.
+    fn finish_call(&mut self, out: &mut BytesMut) {
+        if self.call.as_ref().is_some_and(|call| !call.has_arguments) {
+            self.arguments("{}", out);
+        }
+        self.call = None;
+    }
+
+    fn end(&mut self, delta: IncomingDelta<'_>, out: &mut BytesMut) {
+        let Some(reason) = delta.stop_reason else { return };
+        self.finish_call(out);
+        if let Some(explanation) = delta.stop_details.and_then(|details| details.explanation) {
+            let refusal = Delta { refusal: Some(&explanation), ..Delta::default() };
+            self.chunk(refusal, None, out);
+        }
+        self.finish(finish_reason(&reason), out);
+    }
+
+    fn finish(&mut self, reason: &'static str, out: &mut BytesMut) {
+        if self.progress < Progress::FinishReason {
+            self.role(out);
+            self.progress = Progress::FinishReason;
+            self.chunk(Delta::default(), Some(reason), out);
+        }
+    }
+
+    fn stop(&mut self, out: &mut BytesMut) {
+        self.finish_call(out);
+        self.finish("stop", out);
+        if self.include_usage {
+            let usage = self.counts.unwrap_or_default().usage();
+            self.write(&[], Some(usage.to_chat()), out);
+        }
+        write_data(out, b"[DONE]");
+        self.progress = Progress::Done;
+    }
+
+    fn role(&mut self, out: &mut BytesMut) {
+        if self.progress < Progress::Role {
+            self.progress = Progress::Role;
+            let role = Delta { role: Some("assistant"), content: Some(""), ..Delta::default() };
+            self.chunk(role, None, out);
+        }
+    }
+
+    fn text(&mut self, text: Option<&str>, out: &mut BytesMut) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.chunk(Delta { content: Some(text), ..Delta::default() }, None, out);
+        }
+    }
+
+    fn thinking(&mut self, text: Option<&str>, out: &mut BytesMut) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.chunk(Delta { reasoning_content: Some(text), ..Delta::default() }, None, out);
+        }
+    }
+
+    fn arguments(&mut self, fragment: &str, out: &mut BytesMut) {
+        let Some(call) = self.call.as_mut().filter(|_| !fragment.is_empty()) else { return };
+        call.has_arguments = true;
+        let call = CallDelta {
+            index: call.index,
+            id: None,
+            kind: None,
+            function: FunctionDelta { name: None, arguments: fragment },
+        };
+        self.chunk(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out);
+    }
+
+    fn chunk(&self, delta: Delta<'_>, finish_reason: Option<&'static str>, out: &mut BytesMut) {
+        let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
+        self.write(&[choice], self.include_usage.then_some(Value::Null), out);
+    }
+
+    fn write(&self, choices: &[Choice<'_>], usage: Option<Value>, out: &mut BytesMut) {
+        let chunk = Chunk {
+            id: &self.id,
+            object: "chat.completion.chunk",
+            created: self.created,
+            model: &self.model,
+            choices,
+            usage,
+        };
+        write_json(out, &chunk);
+    }
+}
+
+/// The kinds of events that mean something here.
+const KNOWN: &[&str] = &[
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "error",
+];
+
+/// Any event of the upstream: every kind has some of these fields.
+#[derive(Deserialize)]
+struct Incoming<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    index: Option<u64>,
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+    #[serde(borrow)]
+    content_block: Option<Content<'a>>,
+    #[serde(borrow)]
+    delta: Option<IncomingDelta<'a>>,
+    usage: Option<Counts>,
+    error: Option<UpstreamError>,
+}
+
+impl<'a> Incoming<'a> {
+    /// The event, or `None` for a kind of a later version.
+    fn read(data: &'a [u8]) -> Result<Option<Self>, Malformed> {
+        #[derive(Deserialize)]
+        struct Kind {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        let unreadable = match serde_json::from_slice(data) {
+            Ok(incoming) => return Ok(Some(incoming)),
+            Err(_) => serde_json::from_slice::<Kind>(data),
+        };
+        match unreadable {
+            Ok(Kind { kind }) if !KNOWN.contains(&kind.as_str()) => Ok(None),
+            _ => Err(Malformed::Event),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    id: Option<String>,
+    name: Option<String>,
+    input: Option<Value>,
+    text: Option<String>,
+    thinking: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct IncomingDelta<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    partial_json: Option<Text<'a>>,
+    stop_reason: Option<String>,
+    stop_details: Option<StopDetails>,
+}
+
+#[derive(Deserialize)]
+struct StopDetails {
+    explanation: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct UpstreamError {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: &'a [Choice<'a>],
+    /// Left out unless the client asked for usage; then null until the last chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    logprobs: Option<()>,
+    finish_reason: Option<&'static str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[CallDelta<'a>; 1]>,
+}
+
+#[derive(Serialize)]
+struct CallDelta<'a> {
+    index: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    function: FunctionDelta<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionDelta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    arguments: &'a str,
+}

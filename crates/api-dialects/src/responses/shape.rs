@@ -1,0 +1,180 @@
+//! The response object: what it repeats of its request, and how the answer came out.
+
+use serde_json::{Value, json};
+
+use super::super::Usage;
+use super::super::fields::{Object, present};
+
+/// The status of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Accepted in the background, not begun.
+    Queued,
+    /// Under way.
+    InProgress,
+    /// Whole.
+    Completed,
+    /// Ended before the model was finished.
+    Incomplete,
+    /// Ended by an error.
+    Failed,
+    /// Ended by its member.
+    Cancelled,
+}
+
+impl Status {
+    /// The word for it in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why a response is incomplete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incomplete {
+    /// The limit of tokens was reached.
+    MaxOutputTokens,
+    /// A filter stopped the answer.
+    ContentFilter,
+}
+
+impl Incomplete {
+    /// What a chat completion's `finish_reason` says about completeness.
+    pub(super) fn of_finish_reason(reason: &str) -> Option<Self> {
+        match reason {
+            "length" => Some(Self::MaxOutputTokens),
+            "content_filter" => Some(Self::ContentFilter),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::MaxOutputTokens => "max_output_tokens",
+            Self::ContentFilter => "content_filter",
+        }
+    }
+}
+
+/// What a response object says beyond its request.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Its status.
+    pub status: Status,
+    /// The items answered so far.
+    pub output: Vec<Value>,
+    /// The tokens used, once known.
+    pub usage: Option<Usage>,
+    /// Code and message of what made it fail.
+    pub error: Option<(String, String)>,
+    /// Why it is incomplete.
+    pub incomplete: Option<Incomplete>,
+}
+
+impl Outcome {
+    /// Nothing answered yet.
+    pub fn of(status: Status) -> Self {
+        Self { status, output: Vec::new(), usage: None, error: None, incomplete: None }
+    }
+
+    /// An answer that ended for the reason a chat completion gave.
+    pub(super) fn ended(output: Vec<Value>, usage: Option<Usage>, finish_reason: &str) -> Self {
+        let incomplete = Incomplete::of_finish_reason(finish_reason);
+        let status = if incomplete.is_some() { Status::Incomplete } else { Status::Completed };
+        Self { status, output, usage, error: None, incomplete }
+    }
+}
+
+/// What every state of one response repeats: its id, its time and the request's settings.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    fields: Object,
+}
+
+impl Shape {
+    /// The shape of the answer to a request.
+    pub fn new(body: &Object, id: &str, created_at: u64) -> Self {
+        let given = |name: &str| present(body, name).cloned();
+        let or_null = |name: &str| given(name).unwrap_or_default();
+        let or = |name: &str, default: Value| given(name).unwrap_or(default);
+        let effort = |name: &str| present(body, "reasoning").and_then(|object| object.get(name));
+        let shape = json!({
+            "id": id,
+            "object": "response",
+            "created_at": created_at,
+            "completed_at": null,
+            "background": or("background", false.into()),
+            "instructions": or_null("instructions"),
+            "max_output_tokens": or_null("max_output_tokens"),
+            "max_tool_calls": or_null("max_tool_calls"),
+            "metadata": or("metadata", json!({})),
+            "model": or("model", "".into()),
+            "parallel_tool_calls": or("parallel_tool_calls", true.into()),
+            "previous_response_id": or_null("previous_response_id"),
+            "prompt_cache_key": or_null("prompt_cache_key"),
+            "reasoning": { "effort": effort("effort"), "summary": effort("summary") },
+            "safety_identifier": or_null("safety_identifier"),
+            "service_tier": or("service_tier", "default".into()),
+            "store": or("store", true.into()),
+            "temperature": or("temperature", 1.0.into()),
+            "text": text(body),
+            "tool_choice": or("tool_choice", "auto".into()),
+            "tools": tools(body),
+            "top_logprobs": 0,
+            "top_p": or("top_p", 1.0.into()),
+            "truncation": "disabled",
+            "user": or_null("user"),
+        });
+        let fields = if let Value::Object(fields) = shape { fields } else { Object::new() };
+        Self { fields }
+    }
+
+    /// The id of the response.
+    pub fn id(&self) -> &str {
+        self.fields["id"].as_str().unwrap_or_default()
+    }
+
+    /// The whole response object in one of its states.
+    pub fn response(&self, outcome: Outcome) -> Value {
+        let error =
+            outcome.error.map(|(code, message)| json!({ "code": code, "message": message }));
+        let incomplete = outcome.incomplete.map(|reason| json!({ "reason": reason.name() }));
+        let mut fields = self.fields.clone();
+        fields.insert("status".into(), outcome.status.name().into());
+        fields.insert("output".into(), outcome.output.into());
+        fields.insert("usage".into(), outcome.usage.map(|usage| usage.to_response()).into());
+        fields.insert("error".into(), error.into());
+        fields.insert("incomplete_details".into(), incomplete.into());
+        fields.into()
+    }
+}
+
+fn text(body: &Object) -> Value {
+    let mut text = present(body, "text").and_then(Value::as_object).cloned().unwrap_or_default();
+    if present(&text, "format").is_none() {
+        text.insert("format".into(), json!({ "type": "text" }));
+    }
+    text.into()
+}
+
+/// The tools with the fields that are optional when asking and required when answering.
+fn tools(body: &Object) -> Value {
+    let tools = present(body, "tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    let full = tools.into_iter().map(|mut tool| {
+        if let Value::Object(tool) = &mut tool
+            && tool.get("type").is_some_and(|kind| kind == "function")
+        {
+            tool.entry("parameters").or_insert(Value::Null);
+            tool.entry("strict").or_insert(Value::Null);
+        }
+        tool
+    });
+    full.collect::<Vec<_>>().into()
+}

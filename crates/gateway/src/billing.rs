@@ -1,0 +1,60 @@
+//! Money of requests: the store, and the holds that this process owns in it.
+
+mod charge;
+
+use std::sync::Arc;
+
+use gateway_store::{KeyRecord, Store};
+use ledger::{Micros, RateLimitStatus};
+
+pub(crate) use charge::{Charge, Opened, Order, Progress, Replay, Results};
+
+use crate::config::{Config, Operation};
+use crate::failure::ApiError;
+use crate::lifecycle::Lifecycle;
+use crate::metrics::Metrics;
+
+/// Opens and ends holds.
+pub(crate) struct Billing {
+    config: Arc<Config>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) lifecycle: Lifecycle,
+    /// The owner of the holds of this process.
+    pub(crate) owner: i64,
+}
+
+impl Billing {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        store: Arc<Store>,
+        metrics: Arc<Metrics>,
+        lifecycle: Lifecycle,
+    ) -> Self {
+        Self { config, store, metrics, lifecycle, owner: fastrand::i64(1..) }
+    }
+
+    /// The lifetime of a hold that is not renewed.
+    pub(crate) fn lease_micros(&self) -> i64 {
+        i64::try_from(self.config.hold_lease.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// The listed price of an operation that needs no model.
+    pub(crate) fn price(&self, operation: Operation) -> Micros {
+        Micros::new(self.config.prices.default_of(operation))
+    }
+
+    /// Counts a free request against the rate of its key.
+    pub(crate) async fn admit(
+        &self,
+        caller: &KeyRecord,
+    ) -> Result<Option<RateLimitStatus>, ApiError> {
+        Ok(self.store.admit(caller.key.member, caller.key.lineage).await??)
+    }
+}
+
+impl std::fmt::Debug for Billing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Billing").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}

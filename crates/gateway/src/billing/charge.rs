@@ -1,0 +1,390 @@
+//! A request that costs money, from its hold to the end of it.
+//!
+//! **Invariant:** a hold ends exactly once, and [`EndReason::rule`] alone decides whether it is
+//! charged. The owner of a [`Charge`] closes it; if the charge is dropped instead (the client
+//! disconnected, and with it the work), the drop handler ends the hold in a separate task, or
+//! finishes an end that was begun. While the store is unavailable, ending is retried; if this
+//! process dies, the lease runs out and the store expires the hold.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use gateway_store::{HoldClosing, KeyRecord, MediaRun, NewHold, SavedAnswer, StoredResponse};
+use ledger::{
+    AnswerProgress, ChargeRule, EndReason, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
+    HoldRequest, IdempotencyConflict, IdempotencyKey, MemberId, Micros, RateLimitStatus, Receipt,
+    Refusal, TokenCounts,
+};
+
+use wire::error::Code;
+
+use super::Billing;
+use crate::failure::ApiError;
+use crate::request_log::{self, RequestLog};
+
+/// How long ending a hold is retried while the store is unavailable.
+const MAX_RETRY_TIME: Duration = Duration::from_secs(30);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// A charge to open.
+pub(crate) struct Order<'a> {
+    pub(crate) id: HoldId,
+    pub(crate) caller: &'a KeyRecord,
+    pub(crate) operation: &'static str,
+    pub(crate) model: Option<&'a Arc<str>>,
+    pub(crate) price: Micros,
+    pub(crate) idempotency: Option<IdempotencyKey>,
+    /// A background response that is stored with the hold.
+    pub(crate) background: Option<StoredResponse>,
+}
+
+/// An open hold.
+pub(crate) struct Charge {
+    billing: Arc<Billing>,
+    hold: Option<Hold>,
+    id: HoldId,
+    /// The rule that ends it when it is dropped; `None`: the client disconnected.
+    if_dropped: Option<ChargeRule>,
+    /// Set while the hold is being ended; the drop handler finishes it.
+    pending: Option<Box<HoldClosing>>,
+    /// Stored if a background response fails.
+    failed: Option<Box<StoredResponse>>,
+    progress: Progress,
+    log: Option<Arc<RequestLog>>,
+    /// The model that answers.
+    pub(crate) model: Option<Arc<str>>,
+    /// As the upstream counted them.
+    pub(crate) tokens: TokenCounts,
+}
+
+/// Whether an upstream has begun to answer: a client that disconnects after that is charged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress(Arc<AtomicBool>);
+
+impl Progress {
+    pub(crate) fn set(&self, answer_began: bool) {
+        self.0.store(answer_began, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn reached(&self) -> AnswerProgress {
+        if self.has_begun() { AnswerProgress::Begun } else { AnswerProgress::Nothing }
+    }
+}
+
+/// Rows that are written with the end of a hold.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    /// The answer to replay for the idempotency key.
+    pub(crate) answer: Option<SavedAnswer>,
+    pub(crate) response: Option<StoredResponse>,
+    pub(crate) media: Option<MediaRun>,
+}
+
+/// The result of opening a charge.
+pub(crate) enum Opened {
+    Charge(Charge),
+    Replay(Replay),
+}
+
+/// The stored answer of an earlier request with the same idempotency key.
+pub(crate) struct Replay {
+    /// The id of its receipt.
+    pub(crate) id: HoldId,
+    pub(crate) charged: Micros,
+    pub(crate) answer: SavedAnswer,
+}
+
+impl Charge {
+    /// Holds the price durably, before any work for the request begins.
+    pub(crate) async fn open(billing: &Arc<Billing>, order: Order<'_>) -> Result<Opened, ApiError> {
+        let request = HoldRequest {
+            id: order.id,
+            member: order.caller.key.member,
+            lineage: order.caller.key.lineage,
+            amount: order.price,
+            operation: order.operation.into(),
+            model: order.model.cloned(),
+            owner: billing.owner,
+            lease_micros: billing.lease_micros(),
+            idempotency: order.idempotency,
+        };
+        let member = request.member;
+        let failed = order.background.as_ref().map(StoredResponse::failed);
+        let mut pending = PendingHold::new(billing, &request, failed.clone());
+        let opening = NewHold { request, response: order.background };
+        let begun = Instant::now();
+        let result = billing.store.hold(opening).await?;
+        pending.resolve();
+        billing.metrics.held(begun.elapsed());
+        match result {
+            Ok(hold) => Ok(Opened::Charge(Self {
+                billing: billing.clone(),
+                id: hold.id,
+                hold: Some(hold),
+                if_dropped: None,
+                pending: None,
+                failed: failed.map(Box::new),
+                progress: Progress::default(),
+                log: request_log::current(),
+                model: None,
+                tokens: TokenCounts::default(),
+            })),
+            Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id))) => {
+                Replay::find(billing, member, id).await.map(Opened::Replay)
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    pub(crate) fn billing(&self) -> &Arc<Billing> {
+        &self.billing
+    }
+
+    /// The id of the hold and of its receipt.
+    pub(crate) fn id(&self) -> HoldId {
+        self.id
+    }
+
+    /// The rest of the key's rate.
+    pub(crate) fn rate_limit(&self) -> Option<RateLimitStatus> {
+        self.hold.as_ref().and_then(|hold| hold.rate_limit)
+    }
+
+    /// Whether the answer is stored for an idempotency key.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.idempotency.is_some())
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Sets how the hold ends if this is dropped.
+    pub(crate) fn if_dropped(&mut self, ending: EndReason, reached: AnswerProgress) {
+        self.if_dropped = Some(ending.rule(reached));
+    }
+
+    /// No client is waiting: if this is dropped, the service failed.
+    pub(crate) fn detach(&mut self) {
+        self.if_dropped(EndReason::ServiceFailed, AnswerProgress::Nothing);
+    }
+
+    /// Ends the hold by the rule of the ending, and returns the charge. The end of an answer may be
+    /// sent only if this succeeds.
+    pub(crate) async fn close(
+        &mut self,
+        ending: EndReason,
+        reached: AnswerProgress,
+        results: Results,
+    ) -> Result<Micros, ApiError> {
+        let rule = ending.rule(reached);
+        if rule.outcome() == HoldOutcome::Settled {
+            return self.settle(rule, results).await;
+        }
+        self.release(rule, results).await;
+        Ok(Micros::ZERO)
+    }
+
+    /// Releases the hold of a request that failed with this error.
+    pub(crate) async fn fail(&mut self, error: &ApiError) {
+        self.release(error.ending().rule(AnswerProgress::Nothing), Results::default()).await;
+    }
+
+    async fn settle(&mut self, rule: ChargeRule, results: Results) -> Result<Micros, ApiError> {
+        let Some(closing) = self.closing(rule, results) else {
+            return Err(ApiError::internal());
+        };
+        let begun = Instant::now();
+        let closing = self.pending.insert(Box::new(closing));
+        let receipt = match end(&self.billing, closing).await {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                // The answer is not sent, so it is not charged.
+                let rule = EndReason::ServiceFailed.rule(AnswerProgress::Nothing);
+                self.pending = self.closing(rule, Results::default()).map(Box::new);
+                return Err(error);
+            }
+        };
+        self.billing.metrics.settled(begun.elapsed());
+        self.clear();
+        match receipt {
+            Some(receipt) if receipt.rule.outcome() == HoldOutcome::Settled => {
+                note_end(&self.billing, self.log.as_deref(), &receipt);
+                Ok(receipt.charged)
+            }
+            receipt => {
+                let rule = receipt.map_or("unknown", |receipt| receipt.rule.as_str());
+                // The store was unavailable for longer than the lease, and another process ended it.
+                tracing::error!(request = %self.id, rule, "a hold ended before its time");
+                let message = "the books were away for too long; nothing was charged";
+                Err(ApiError::new(Code::Unavailable, message))
+            }
+        }
+    }
+
+    /// Releases the hold. If the store is unavailable, the drop handler retries.
+    async fn release(&mut self, rule: ChargeRule, results: Results) {
+        let Some(closing) = self.closing(rule, results) else { return };
+        let closing = self.pending.insert(Box::new(closing));
+        match end(&self.billing, closing).await {
+            Ok(receipt) => {
+                self.clear();
+                if let Some(receipt) = receipt {
+                    note_end(&self.billing, self.log.as_deref(), &receipt);
+                }
+            }
+            Err(error) => {
+                tracing::error!(request = %self.id, error = error.message(), "not yet released");
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.hold = None;
+        self.pending = None;
+    }
+
+    fn closing(&self, rule: ChargeRule, results: Results) -> Option<HoldClosing> {
+        let hold = self.hold.as_ref()?;
+        let is_released = rule.outcome() != HoldOutcome::Settled;
+        let failed = || self.failed.as_deref().cloned().filter(|_| is_released);
+        Some(HoldClosing {
+            end: HoldEnd {
+                id: hold.id,
+                member: hold.member,
+                rule,
+                model: self.model.clone(),
+                tokens: self.tokens,
+                answered: hold.idempotency.is_some(),
+            },
+            answer: results.answer,
+            response: results.response.or_else(failed),
+            media: results.media,
+        })
+    }
+}
+
+impl Replay {
+    async fn find(billing: &Billing, member: MemberId, id: HoldId) -> Result<Self, ApiError> {
+        let answer = billing.store.answer(id).await?;
+        let receipt = Box::pin(billing.store.receipt(Some(member), id)).await?;
+        match (answer, receipt) {
+            (Some(answer), Some(receipt)) => Ok(Self { id, charged: receipt.charged, answer }),
+            _ => Err(ApiError::new(
+                Code::Conflict,
+                "the answer to this Idempotency-Key was charged, but too long to be kept",
+            )),
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let rule = match self.if_dropped {
+            _ if std::thread::panicking() => EndReason::ServiceFailed.rule(AnswerProgress::Nothing),
+            Some(rule) => rule,
+            None => EndReason::ClientLeft.rule(self.progress.reached()),
+        };
+        let begun = self.pending.take().map(|closing| *closing);
+        if let Some(closing) = begun.or_else(|| self.closing(rule, Results::default())) {
+            persist(&self.billing, closing, self.log.take());
+        }
+    }
+}
+
+/// A hold that was requested and may or may not exist. Dropping it before the store has answered,
+/// because the client disconnected or the store failed, releases the hold.
+struct PendingHold<'a> {
+    billing: &'a Arc<Billing>,
+    closing: Option<HoldClosing>,
+}
+
+impl<'a> PendingHold<'a> {
+    fn new(
+        billing: &'a Arc<Billing>,
+        request: &HoldRequest,
+        failed: Option<StoredResponse>,
+    ) -> Self {
+        let end = HoldEnd {
+            id: request.id,
+            member: request.member,
+            rule: EndReason::ClientLeft.rule(AnswerProgress::Nothing),
+            model: None,
+            tokens: TokenCounts::default(),
+            answered: false,
+        };
+        Self {
+            billing,
+            closing: Some(HoldClosing { end, answer: None, response: failed, media: None }),
+        }
+    }
+
+    /// The store has answered.
+    fn resolve(&mut self) {
+        self.closing = None;
+    }
+}
+
+impl Drop for PendingHold<'_> {
+    fn drop(&mut self) {
+        if let Some(closing) = self.closing.take() {
+            persist(self.billing, closing, request_log::current());
+        }
+    }
+}
+
+/// Counts and logs the end of a request.
+fn note_end(billing: &Billing, log: Option<&RequestLog>, receipt: &Receipt) {
+    billing.metrics.ended(receipt);
+    if let Some(log) = log {
+        log.ended(receipt);
+    }
+}
+
+/// Ends a hold in a separate task, however long that takes: this process renews its lease.
+fn persist(billing: &Arc<Billing>, closing: HoldClosing, log: Option<Arc<RequestLog>>) {
+    let billing = billing.clone();
+    billing.lifecycle.tasks.clone().spawn(async move {
+        let id = closing.end.id;
+        while let Err(error) = end(&billing, &closing)
+            .await
+            .map(|receipt| receipt.iter().for_each(|it| note_end(&billing, log.as_deref(), it)))
+        {
+            tracing::error!(request = %id, error = error.message(), "a hold is still to be ended");
+            tokio::time::sleep(MAX_PAUSE).await;
+        }
+    });
+}
+
+/// Ends a hold, with retries while the store is unavailable. Returns the receipt, even if another
+/// task or process ended the hold first.
+async fn end(billing: &Billing, closing: &HoldClosing) -> Result<Option<Receipt>, ApiError> {
+    let mut first_failure = None;
+    let mut pause = FIRST_PAUSE;
+    let (id, member) = (closing.end.id, closing.end.member);
+    loop {
+        let result = match billing.store.end(closing.clone()).await {
+            Ok(EndResult::Ended(receipt)) => return Ok(Some(receipt)),
+            Ok(EndResult::AlreadyEnded) => Box::pin(billing.store.receipt(Some(member), id)).await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(receipt) => return Ok(receipt),
+            Err(error) => {
+                let is_temporary = error.kind() == gateway_store::ErrorKind::Temporary;
+                let since = *first_failure.get_or_insert_with(Instant::now);
+                if !is_temporary || since.elapsed() + pause > MAX_RETRY_TIME {
+                    return Err(error.into());
+                }
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+}

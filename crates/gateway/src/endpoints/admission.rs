@@ -1,0 +1,169 @@
+//! Admission of member requests: authentication, limits on bodies, and a first look at the balance.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use gateway_store::{KeyRecord, Scope};
+use http::{HeaderMap, Request};
+use ledger::{IdempotencyKey, Micros, Refusal};
+use wire::research::Depth;
+
+use super::body;
+use super::fixed_price::FixedPrice;
+use crate::billing::Billing;
+use crate::catalogue::Model;
+use crate::config::{Capability, Config, Operation};
+use crate::failure::ApiError;
+use crate::identity::{Caller, Identities};
+use crate::parsing::{Parsing, SMALL_BYTES};
+use crate::request_info::RequestInfo;
+use crate::research;
+use crate::upstreams::Upstreams;
+
+pub(super) struct RequestAdmission {
+    config: Arc<Config>,
+    pub(super) identities: Arc<Identities>,
+    pub(super) billing: Arc<Billing>,
+    upstreams: Arc<Upstreams>,
+    /// Bounds the bytes of bodies that are parsed at once.
+    parsing: Parsing,
+}
+
+/// A request of an authenticated caller, with its whole body.
+pub(super) struct Received {
+    pub(super) caller: Caller,
+    pub(super) bytes: Bytes,
+    pub(super) idempotency: Option<IdempotencyKey>,
+}
+
+/// The scope of a read operation, and the operation in the price list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadAccess {
+    pub(super) scope: Scope,
+    pub(super) operation: Operation,
+}
+
+impl RequestAdmission {
+    pub(super) fn new(
+        config: Arc<Config>,
+        identities: Arc<Identities>,
+        billing: Arc<Billing>,
+        upstreams: Arc<Upstreams>,
+    ) -> Self {
+        let parsing = Parsing::new(config.limits.parsing_bytes, config.limits.max_body_bytes);
+        Self { config, identities, billing, upstreams, parsing }
+    }
+
+    /// Identifies the caller, then reads the body. A large body is read only if the member can pay
+    /// for the cheapest request of the scope, and waits until there is room to parse it. `purpose`
+    /// separates the uses of one idempotency key.
+    pub(super) async fn receive(
+        &self,
+        request: Request<Body>,
+        scope: Scope,
+        purpose: &str,
+    ) -> Result<Received, ApiError> {
+        let (head, body) = request.into_parts();
+        let caller = match self.identities.caller_for(&head.headers, scope).await {
+            Ok(caller) => caller,
+            Err(error) => {
+                body::discard(&head.headers, body);
+                return Err(error);
+            }
+        };
+        let announced = body::announced_length(&head.headers);
+        let is_announced = announced.is_some_and(|length| length > SMALL_BYTES);
+        // A repeated request may be answered without money; the hold decides.
+        let may_repeat = head.headers.contains_key(&body::IDEMPOTENCY_KEY);
+        if is_announced
+            && !may_repeat
+            && let Err(error) = self.check_balance(&caller, scope).await
+        {
+            body::discard(&head.headers, body);
+            return Err(error);
+        }
+        let bytes = self.read_body(&head.headers, body).await?;
+        if bytes.len() > SMALL_BYTES && !is_announced && !may_repeat {
+            self.check_balance(&caller, scope).await?;
+        }
+        let bytes = self.admit_parsing(bytes).await?;
+        let idempotency = body::idempotency(&head.headers, purpose, &bytes)?;
+        Ok(Received { caller, bytes, idempotency })
+    }
+
+    pub(super) async fn read_body(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Bytes, ApiError> {
+        body::read(&self.config.limits, headers, body).await
+    }
+
+    /// Waits until there is room to parse a body.
+    pub(super) async fn admit_parsing(&self, bytes: Bytes) -> Result<Bytes, ApiError> {
+        self.parsing.admit(bytes, self.config.limits.body_timeout).await
+    }
+
+    /// Authenticates the caller of a read operation, and runs it for its fixed price.
+    pub(super) async fn read(
+        &self,
+        info: &RequestInfo,
+        headers: &HeaderMap,
+        access: ReadAccess,
+        work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
+    ) -> Result<Response, ApiError> {
+        let caller = self.identities.caller_for(headers, access.scope).await?;
+        let price = FixedPrice::new(&self.billing, info, &caller, access.operation);
+        price.answer(work(&caller)).await
+    }
+
+    /// Rejects a member whose balance does not cover the cheapest request of a scope. This only
+    /// spares work: the hold decides.
+    async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> Result<(), ApiError> {
+        let needed = self.cheapest(scope);
+        if needed == Micros::ZERO {
+            return Ok(());
+        }
+        let account = self.billing.store.account(caller.key.member).await?;
+        let available = account.ok_or_else(ApiError::no_key)?.available();
+        if available < needed {
+            return Err(Refusal::InsufficientBalance { needed, available }.into());
+        }
+        Ok(())
+    }
+
+    /// The price of the cheapest request of a scope.
+    fn cheapest(&self, scope: Scope) -> Micros {
+        let catalogue = self.upstreams.catalogue.load();
+        let least = |capability, price: fn(&Model) -> Micros| {
+            let models = catalogue.models().filter(|model| model.is_for(capability));
+            models.map(|model| price(model)).min()
+        };
+        let cheapest = match scope {
+            Scope::Chat => least(Capability::Chat, |model| model.chat_price),
+            Scope::Responses => least(Capability::Responses, |model| model.responses_price),
+            Scope::Media => catalogue.models().map(|model| model.media_price).min(),
+            Scope::Search => Some(self.billing.price(Operation::Search)),
+            Scope::Fetch => Some(self.billing.price(Operation::Fetch)),
+            Scope::Research => {
+                let depths = [Depth::Quick, Depth::Standard, Depth::Deep];
+                let price = |depth, model: &Model| {
+                    Micros::new(research::price_micros(&self.config, depth, &model.id))
+                };
+                let prices =
+                    catalogue.models().flat_map(|model| depths.map(|depth| price(depth, model)));
+                prices.min()
+            }
+            Scope::Models | Scope::Mcp => None,
+        };
+        cheapest.unwrap_or(Micros::ZERO)
+    }
+}
+
+impl std::fmt::Debug for RequestAdmission {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RequestAdmission").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! Streams of stored events, past and future.
+//!
+//! If the producer runs in this process, notifications say when to read the store; otherwise the
+//! store is polled.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use gateway_store::{Error, ErrorKind};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::background::{BackgroundTasks, Follower, Updates};
+use crate::failure::chain;
+use crate::lifecycle::Lifecycle;
+use crate::proxy::relay::comment;
+use crate::response_headers;
+
+/// The interval of reads while another process writes, or the store is unavailable.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The most events of one read.
+pub(super) const MAX_EVENTS_AT_ONCE: u32 = 256;
+
+/// The stored events of one response or job.
+pub(super) trait EventSource: Send + 'static {
+    /// The id of the background task that writes them.
+    fn id(&self) -> &str;
+
+    /// Reads the events after those of the last read.
+    fn read(&mut self, is_running: bool) -> impl Future<Output = Result<Batch, Error>> + Send;
+}
+
+pub(super) enum Batch {
+    Events(Bytes),
+    /// No event follows these.
+    LastEvents(Bytes),
+    Nothing,
+    End,
+}
+
+/// What a stream of events needs besides its source.
+pub(super) struct TailContext {
+    pub(super) background: Arc<BackgroundTasks>,
+    pub(super) lifecycle: Lifecycle,
+    /// The longest silence before a comment is sent.
+    pub(super) keepalive: Duration,
+}
+
+struct Tail<S> {
+    context: TailContext,
+    source: S,
+    /// Notifications, while the producer runs here.
+    updates: Option<Updates>,
+    is_over: bool,
+    _follower: Follower,
+}
+
+/// A response that streams the events of a source until its end.
+pub(super) fn stream(
+    context: TailContext,
+    follower: Follower,
+    source: impl EventSource,
+) -> Response {
+    let tail = Tail { context, source, updates: None, is_over: false, _follower: follower };
+    let pieces = futures_util::stream::unfold(tail, |mut tail| async move {
+        let piece = tail.next().await?;
+        Some((Ok::<Bytes, Infallible>(piece), tail))
+    });
+    let mut response = Body::from_stream(pieces).into_response();
+    response_headers::write_stream(response.headers_mut());
+    response
+}
+
+impl<S: EventSource> Tail<S> {
+    async fn next(&mut self) -> Option<Bytes> {
+        let quiet_until = Instant::now() + self.context.keepalive;
+        while !self.is_over {
+            match &mut self.updates {
+                // Before the read, so that a write during the read is not missed.
+                Some(updates) => updates.mark_unchanged(),
+                None => self.updates = self.context.background.updates(self.source.id()),
+            }
+            let was_read = match self.source.read(self.updates.is_some()).await {
+                Ok(Batch::Events(events)) => return Some(events),
+                Ok(Batch::LastEvents(events)) => {
+                    self.is_over = true;
+                    return Some(events);
+                }
+                Ok(Batch::End) => break,
+                Ok(Batch::Nothing) => true,
+                Err(error) if error.kind() == ErrorKind::Temporary && !self.is_store_closing() => {
+                    tracing::debug!(error = %chain(&error), "a follower waits for the store");
+                    false
+                }
+                Err(error) => {
+                    tracing::error!(error = %chain(&error), "a follower was not told the rest");
+                    break;
+                }
+            };
+            if Instant::now() >= quiet_until {
+                return Some(comment());
+            }
+            self.wait(quiet_until, was_read).await;
+        }
+        self.is_over = true;
+        None
+    }
+
+    /// Waits until there may be more events, or until a comment is due.
+    async fn wait(&mut self, quiet_until: Instant, was_read: bool) {
+        match &mut self.updates {
+            Some(updates) if was_read => {
+                if let Ok(Err(_)) = timeout_at(quiet_until, updates.changed()).await {
+                    // It runs no longer: all events are in the store.
+                    self.updates = None;
+                }
+            }
+            _ => sleep_until(quiet_until.min(Instant::now() + POLL_INTERVAL)).await,
+        }
+    }
+
+    /// Whether the store is about to be closed for good.
+    fn is_store_closing(&self) -> bool {
+        self.context.lifecycle.finished.is_cancelled()
+    }
+}

@@ -1,0 +1,112 @@
+//! Operations that need no model. They count against the rate of the key, and cost what the price
+//! list says, which is nothing by default.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::response::Response;
+use gateway_store::SavedAnswer;
+use http::header::CONTENT_TYPE;
+use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
+
+use super::replay::replayed;
+use crate::billing::{Billing, Charge, Opened, Order, Results};
+use crate::config::Operation;
+use crate::failure::ApiError;
+use crate::identity::Caller;
+use crate::proxy::relay::MAX_STORED_ANSWER_BYTES;
+use crate::request_info::RequestInfo;
+use crate::response_headers;
+
+/// An operation of a caller.
+pub(super) struct FixedPrice<'a> {
+    billing: &'a Arc<Billing>,
+    info: &'a RequestInfo,
+    caller: &'a Caller,
+    operation: Operation,
+    idempotency: Option<IdempotencyKey>,
+}
+
+impl<'a> FixedPrice<'a> {
+    pub(super) fn new(
+        billing: &'a Arc<Billing>,
+        info: &'a RequestInfo,
+        caller: &'a Caller,
+        operation: Operation,
+    ) -> Self {
+        Self { billing, info, caller, operation, idempotency: None }
+    }
+
+    /// Does the work only once for an idempotency key.
+    #[must_use]
+    pub(super) fn once(self, idempotency: Option<IdempotencyKey>) -> Self {
+        Self { idempotency, ..self }
+    }
+
+    /// Does the work, and charges it unless it fails.
+    pub(super) async fn answer(
+        self,
+        work: impl Future<Output = Result<Response, ApiError>>,
+    ) -> Result<Response, ApiError> {
+        let price = self.billing.price(self.operation);
+        if price > Micros::ZERO {
+            return Box::pin(self.charged(price, work)).await;
+        }
+        let rate_limit = self.billing.admit(self.caller).await?;
+        let mut response = work.await?;
+        response_headers::write_rate(rate_limit, response.headers_mut());
+        Ok(response)
+    }
+
+    async fn charged(
+        self,
+        price: Micros,
+        work: impl Future<Output = Result<Response, ApiError>>,
+    ) -> Result<Response, ApiError> {
+        let order = Order {
+            id: self.info.id,
+            caller: self.caller,
+            operation: self.operation.word(),
+            model: None,
+            price,
+            idempotency: self.idempotency,
+            background: None,
+        };
+        let mut charge = match Charge::open(self.billing, order).await? {
+            Opened::Charge(charge) => charge,
+            Opened::Replay(replay) => return Ok(replayed(replay)),
+        };
+        let (id, rate_limit) = (charge.id(), charge.rate_limit());
+        let mut response = match work.await {
+            Ok(response) => response,
+            Err(error) => {
+                let error = error.refunded(id, rate_limit);
+                charge.fail(&error).await;
+                return Err(error);
+            }
+        };
+        let mut answer = None;
+        if charge.is_kept() {
+            (response, answer) = stored(response).await?;
+        }
+        let results = Results { answer, ..Results::default() };
+        let charged = charge.close(EndReason::Complete, AnswerProgress::Content, results).await?;
+        response_headers::write_receipt(response.headers_mut(), id, charged);
+        response_headers::write_rate(rate_limit, response.headers_mut());
+        Ok(response)
+    }
+}
+
+/// A response, and the answer to store for its idempotency key.
+async fn stored(response: Response) -> Result<(Response, Option<SavedAnswer>), ApiError> {
+    let (head, body) = response.into_parts();
+    // These bodies are in memory already.
+    let body = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::internal())?;
+    let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let answer = (body.len() <= MAX_STORED_ANSWER_BYTES).then(|| SavedAnswer {
+        status: head.status.as_u16(),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        body: body.to_vec(),
+    });
+    Ok((Response::from_parts(head, Body::from(body)), answer))
+}

@@ -1,0 +1,279 @@
+//! One call of a tool: its arguments become a request to a route of the service, and the response
+//! becomes a result.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use http::HeaderName;
+use http::request::Parts;
+use http_body_util::{BodyExt, Limited};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
+use serde_json::{Value, json};
+use wire::error::Code;
+use wire::whole::Whole;
+
+use super::answer;
+use super::tools::{MAX_CHARS, MAX_MODELS, MAX_WAIT, MODELS, PAGE_CHARS, ToolKind, ToolSpec};
+use crate::endpoints::internal_call::{InternalCalls, InternalRequest};
+use crate::failure::ApiError;
+use crate::identity::Caller;
+use crate::request_info::RequestInfo;
+use crate::request_log::RequestLog;
+use crate::response_headers;
+
+const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+/// The largest file that is embedded in a result.
+const MAX_INLINE_BYTES: u64 = 1024 * 1024;
+/// Facts about the request behind a result.
+const REQUEST_ID: &str = "agent/request_id";
+const CHARGE: &str = "agent/charge_micros";
+const PRICE: &str = "agent/price_micros";
+const STATUS: &str = "agent/status";
+const CODE: &str = "agent/code";
+
+/// Calls a tool. A failure is a result too.
+pub(super) async fn run(
+    calls: &InternalCalls,
+    head: &Parts,
+    tool: &ToolSpec,
+    arguments: JsonObject,
+) -> CallToolResult {
+    let Some(info) = head.extensions.get::<RequestInfo>().copied() else {
+        return failed(None, &ApiError::internal());
+    };
+    // rmcp runs tools in separate tasks.
+    let log = head.extensions.get::<Arc<RequestLog>>();
+    let answering = answer(calls, head, &info, tool, arguments);
+    let answered = match log {
+        Some(log) => log.scope(answering).await,
+        None => answering.await,
+    };
+    match answered {
+        Ok(result) => result,
+        Err(error) => failed(Some(&info), &error),
+    }
+}
+
+async fn answer(
+    calls: &InternalCalls,
+    head: &Parts,
+    info: &RequestInfo,
+    tool: &ToolSpec,
+    arguments: JsonObject,
+) -> Result<CallToolResult, ApiError> {
+    let caller = head.extensions.get::<Caller>().ok_or_else(ApiError::no_key)?;
+    let mut arguments = Arguments { tool, rest: arguments };
+    let (request, shown) = request(calls, caller, tool.what, &mut arguments)?;
+    arguments.finish()?;
+    let response = calls.send(info, &head.headers, request).await?;
+    let mut meta = MetaObject::default();
+    meta.insert(REQUEST_ID.to_owned(), json!(info.id.to_string()));
+    for (name, header) in [(CHARGE, &response_headers::CHARGE), (PRICE, &response_headers::PRICE)] {
+        if let Some(micros) = micros(&response, header) {
+            meta.insert(name.to_owned(), json!(micros));
+        }
+    }
+    let bytes = read(response).await?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| ApiError::internal())?;
+    let (text, structured) = answer::of(&shown, value);
+    let mut content = vec![ContentBlock::text(text)];
+    if shown == answer::ResultStyle::Made {
+        content.extend(first_made(calls, caller, &structured).await);
+    }
+    let mut result = CallToolResult::success(content);
+    result.structured_content = Some(structured);
+    result.meta = Some(meta);
+    Ok(result)
+}
+
+/// The request of a call, and how its response is shown.
+fn request(
+    calls: &InternalCalls,
+    caller: &Caller,
+    what: ToolKind,
+    arguments: &mut Arguments<'_>,
+) -> Result<(InternalRequest, answer::ResultStyle), ApiError> {
+    Ok(match what {
+        ToolKind::Capabilities => (InternalRequest::Capabilities, answer::ResultStyle::AsItIs),
+        ToolKind::Account => (InternalRequest::Me, answer::ResultStyle::AsItIs),
+        ToolKind::Models => {
+            let contains = arguments.text("contains")?.unwrap_or_default();
+            let limit = arguments.number("limit", 1, MAX_MODELS)?.unwrap_or(MODELS);
+            (InternalRequest::Models, answer::ResultStyle::Models { contains, limit })
+        }
+        ToolKind::Ask => {
+            let prompt = arguments.required("prompt")?;
+            let model = match arguments.text("model")? {
+                Some(model) => model,
+                None => any_model(calls, caller)?,
+            };
+            let mut messages = Vec::new();
+            if let Some(system) = arguments.text("system")? {
+                messages.push(json!({"role": "system", "content": system}));
+            }
+            messages.push(json!({"role": "user", "content": prompt}));
+            let mut body = json!({"model": model, "messages": messages});
+            for name in ["max_tokens", "temperature"] {
+                if let (Some(value), Some(body)) = (arguments.take(name), body.as_object_mut()) {
+                    body.insert(name.to_owned(), value);
+                }
+            }
+            (InternalRequest::Chat(body.to_string().into()), answer::ResultStyle::Answer)
+        }
+        ToolKind::Search => {
+            (InternalRequest::Search(arguments.all()), answer::ResultStyle::Results)
+        }
+        ToolKind::Fetch => {
+            let has_links = arguments.flag("links")?;
+            let chars = arguments.number("max_chars", 1, MAX_CHARS)?.unwrap_or(PAGE_CHARS);
+            arguments.rest.insert("max_chars".to_owned(), json!(chars));
+            (InternalRequest::Fetch(arguments.all()), answer::ResultStyle::Page { has_links })
+        }
+        ToolKind::Media => {
+            let model = arguments.required("model")?;
+            let mut input = match arguments.take("options") {
+                None => JsonObject::new(),
+                Some(Value::Object(options)) => options,
+                Some(_) => return Err(wrong("options", "an object")),
+            };
+            for name in ["prompt", "text"] {
+                input.extend(arguments.text(name)?.map(|text| (name.to_owned(), json!(text))));
+            }
+            let body = json!({"model": model, "input": input});
+            (InternalRequest::Media(body.to_string().into()), answer::ResultStyle::Made)
+        }
+        ToolKind::StartResearch => {
+            (InternalRequest::StartResearch(arguments.all()), answer::ResultStyle::Job)
+        }
+        ToolKind::Research => {
+            let id = arguments.required("id")?;
+            let wait = arguments.number("wait_s", 0, MAX_WAIT)?.unwrap_or(0);
+            (InternalRequest::Research { id, wait }, answer::ResultStyle::Job)
+        }
+    })
+}
+
+/// The first file of a run, if it is small enough.
+async fn first_made(calls: &InternalCalls, caller: &Caller, run: &Value) -> Option<ContentBlock> {
+    let artifact = &run["artifacts"][0];
+    if artifact["bytes"].as_u64()? > MAX_INLINE_BYTES {
+        return None;
+    }
+    let found = calls.artifact(caller.key.member, artifact["id"].as_str()?).await;
+    let bytes = read(found.ok()?).await.ok()?;
+    let (data, media_type) = (BASE64.encode(bytes), artifact["media_type"].as_str()?);
+    match media_type.split_once('/')?.0 {
+        "image" => Some(ContentBlock::image(data, media_type)),
+        "audio" => Some(ContentBlock::audio(data, media_type)),
+        _ => None,
+    }
+}
+
+/// A model for a caller that names none: the first that is usable.
+fn any_model(calls: &InternalCalls, caller: &Caller) -> Result<String, ApiError> {
+    calls.upstreams.default_chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(
+        || {
+            let message = "no model that this key may use can be asked at the moment";
+            ApiError::new(Code::CapabilityUnavailable, message)
+        },
+    )
+}
+
+/// The remaining arguments of a call.
+struct Arguments<'a> {
+    tool: &'a ToolSpec,
+    rest: JsonObject,
+}
+
+impl Arguments<'_> {
+    fn take(&mut self, name: &str) -> Option<Value> {
+        // Many models write omitted arguments as null.
+        self.rest.remove(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(wrong(name, "a string")),
+        }
+    }
+
+    fn required(&mut self, name: &str) -> Result<String, ApiError> {
+        let text = self.text(name)?;
+        text.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
+            ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing or empty"))
+        })
+    }
+
+    fn number(&mut self, name: &str, min: u32, max: u32) -> Result<Option<u32>, ApiError> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = serde_json::from_value::<Whole>(value).ok().map(|Whole(number)| number);
+        match number.filter(|number| (min..=max).contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => Err(wrong(name, &format!("a whole number from {min} to {max}"))),
+        }
+    }
+
+    fn flag(&mut self, name: &str) -> Result<bool, ApiError> {
+        match self.take(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(_) => Err(wrong(name, "true or false")),
+        }
+    }
+
+    /// All remaining arguments as a body, which the route validates.
+    fn all(&mut self) -> Bytes {
+        let mut rest = std::mem::take(&mut self.rest);
+        rest.retain(|_, value| !value.is_null());
+        Value::Object(rest).to_string().into()
+    }
+
+    /// Rejects unknown arguments.
+    fn finish(&self) -> Result<(), ApiError> {
+        let Some(name) = self.rest.keys().next() else { return Ok(()) };
+        let shown: String = name.chars().take(64).collect();
+        let message = format!("`{}` takes no `{shown}`", self.tool.name);
+        Err(ApiError::of_param(Code::InvalidRequest, shown, message))
+    }
+}
+
+fn wrong(name: &str, wanted: &str) -> ApiError {
+    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+}
+
+/// The charge or price in the headers of a response.
+fn micros(response: &Response, header: &HeaderName) -> Option<i64> {
+    response.headers().get(header)?.to_str().ok()?.parse().ok()
+}
+
+async fn read(response: Response) -> Result<Bytes, ApiError> {
+    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES);
+    let read = body.collect().await.map_err(|_| {
+        ApiError::new(Code::UpstreamUnavailable, "the answer is too long to be told")
+    })?;
+    Ok(read.to_bytes())
+}
+
+/// A failure in words for a model.
+fn failed(info: Option<&RequestInfo>, error: &ApiError) -> CallToolResult {
+    let code = error.code();
+    let mut text = format!("{} ({}, {})", error.message(), code.word(), code.status());
+    let detail = error.body().error;
+    if let (Some(needed), Some(available)) = (detail.needed_micros, detail.available_micros) {
+        text.push_str(&format!(": {needed} micro-credits are needed, {available} are there"));
+    }
+    let mut meta = MetaObject::default();
+    meta.insert(STATUS.to_owned(), json!(code.status()));
+    meta.insert(CODE.to_owned(), json!(code.word()));
+    if let Some(info) = info {
+        meta.insert(REQUEST_ID.to_owned(), json!(info.id.to_string()));
+    }
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    result.meta = Some(meta);
+    result
+}

@@ -1,0 +1,122 @@
+//! Rejects browser requests of other sites, and of names that were made to resolve to this service
+//! (DNS rebinding).
+
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Uri};
+use wire::error::Code;
+
+use crate::config::Mcp;
+use crate::failure::ApiError;
+
+/// Rejects unknown hosts and origins.
+pub(crate) fn check(headers: &HeaderMap, public_url: &Uri, config: &Mcp) -> Result<(), ApiError> {
+    let own = public_url.host().unwrap_or_default();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let host_is_known = host.is_some_and(|host| {
+        let host = host.host();
+        is_this_machine_or_an_address(host) || is_one_of(host, own, &config.allowed_hosts)
+    });
+    if !host_is_known {
+        let message = "the Host of this request is not known here; the operator may name it in \
+                       `mcp.allowed_hosts`";
+        return Err(ApiError::new(Code::OriginRefused, message));
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let uri = origin.parse::<Uri>().ok().filter(|uri| uri.scheme().is_some());
+    let origin_is_known = config.allowed_origins.iter().any(|known| known == origin)
+        || uri.is_some_and(|uri| {
+            let is_own =
+                uri.scheme() == public_url.scheme() && uri.authority() == public_url.authority();
+            is_own || uri.host().is_some_and(is_this_machine)
+        });
+    if origin_is_known {
+        return Ok(());
+    }
+    let message = "the Origin of this request is not known here; the operator may name it in \
+                   `mcp.allowed_origins`";
+    Err(ApiError::new(Code::OriginRefused, message))
+}
+
+fn is_one_of(host: &str, own: &str, others: &[String]) -> bool {
+    host.eq_ignore_ascii_case(own) || others.iter().any(|known| host.eq_ignore_ascii_case(known))
+}
+
+/// IP addresses are safe: only a name can be rebound.
+fn is_this_machine_or_an_address(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || address(host).is_some()
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || address(host).is_some_and(|it| it.is_loopback())
+}
+
+fn address(host: &str) -> Option<std::net::IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        let config = Mcp {
+            allowed_hosts: vec!["inside.example".to_owned()],
+            allowed_origins: vec!["https://app.example:8443".to_owned()],
+        };
+        let public = "https://ai.example.com/x".parse().unwrap();
+        check(&headers, &public, &config).is_ok()
+    }
+
+    #[test]
+    fn hosts_are_ours_named_or_addresses() {
+        for host in [
+            "ai.example.com",
+            "AI.example.com:443",
+            "localhost:8930",
+            "127.0.0.1:8930",
+            "[::1]:80",
+            "10.1.2.3",
+            "inside.example:99",
+        ] {
+            assert!(allows(host, None), "{host}");
+        }
+        for host in ["evil.example", "ai.example.com.evil.example", "localhost.evil.example", "a b"]
+        {
+            assert!(!allows(host, None), "{host}");
+        }
+        let none = check(&HeaderMap::new(), &"http://a".parse().unwrap(), &Mcp::default());
+        assert!(none.is_err());
+    }
+
+    #[test]
+    fn origins_are_ours_named_or_of_this_machine() {
+        for origin in [
+            "https://ai.example.com",
+            "http://localhost:6274",
+            "http://127.0.0.1",
+            "http://[::1]:1",
+            "https://app.example:8443",
+        ] {
+            assert!(allows("localhost", Some(origin)), "{origin}");
+        }
+        for origin in [
+            "http://ai.example.com",
+            "https://ai.example.com:444",
+            "https://evil.example",
+            "null",
+            "https://app.example",
+            "http://localhost.evil.example",
+            "http://10.0.0.1",
+            "",
+        ] {
+            assert!(!allows("localhost", Some(origin)), "{origin}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Requests that a model answers: held, sent to an upstream, charged.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use gateway_store::{SavedAnswer, StoredResponse};
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
+use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
+use wire::error::Code;
+
+use super::admission::RequestAdmission;
+use super::replay::replayed;
+use crate::abort_early::AbortEarly;
+use crate::background::BackgroundTasks;
+use crate::billing::{Billing, Charge, Opened, Order, Results};
+use crate::catalogue::{Model, Target};
+use crate::config::{Config, Operation};
+use crate::failure::ApiError;
+use crate::identity::Caller;
+use crate::provider::Owner;
+use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
+use crate::proxy::chat_request::UpstreamRequest;
+use crate::proxy::relay::{
+    Beginning, MAX_STORED_ANSWER_BYTES, Relay, ResponseRecorder, StreamPolicy,
+};
+use crate::proxy::whole::WholeAnswer;
+use crate::raw_object::RawObject;
+use crate::request_log;
+use crate::response_headers;
+use crate::trace::SpanContext;
+use crate::upstreams::Upstreams;
+use crate::web_services::WebServices;
+
+/// The approximate number of headers of a response.
+const HEADERS: usize = 12;
+
+/// What requests to models need.
+pub(super) struct ModelApi {
+    pub(super) config: Arc<Config>,
+    pub(super) policy: StreamPolicy,
+    pub(super) admission: Arc<RequestAdmission>,
+    pub(super) billing: Arc<Billing>,
+    pub(super) upstreams: Arc<Upstreams>,
+    pub(super) web: Arc<WebServices>,
+    pub(super) background: Arc<BackgroundTasks>,
+}
+
+/// A request to a model that will be charged.
+pub(super) struct ModelRequest {
+    pub(super) id: HoldId,
+    pub(super) caller: Caller,
+    pub(super) model: Arc<Model>,
+    pub(super) price: Micros,
+    pub(super) operation: Operation,
+    pub(super) idempotency: Option<IdempotencyKey>,
+    pub(super) span: Option<SpanContext>,
+}
+
+impl ModelRequest {
+    /// Holds the price, asks the upstreams, and answers. `prepare` runs once the price is held.
+    pub(super) async fn answer<Q>(
+        self,
+        api: &ModelApi,
+        is_streamed: bool,
+        recorder: Option<Arc<dyn ResponseRecorder>>,
+        prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
+    ) -> Result<Response, ApiError>
+    where
+        Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
+    {
+        let charge = match self.open(&api.billing, None).await? {
+            Opened::Charge(charge) => charge,
+            Opened::Replay(replay) => return Ok(replayed(replay)),
+        };
+        let beginning = self.begin(&api.upstreams, &charge, prepare);
+        if is_streamed {
+            let mut relay = Relay::waiting(api.policy, charge, beginning).recorded_by(recorder);
+            relay.begin().await?;
+            return Ok(stream(relay, self.price));
+        }
+        let must_finish = charge.is_kept() || api.policy.finishes();
+        let progress = charge.progress();
+        let work = whole(charge, recorder, beginning);
+        if !must_finish {
+            return work.await;
+        }
+        // In a separate task, so that the answer is stored even if the client disconnects.
+        let handle = api.billing.lifecycle.tasks.spawn(request_log::carry(work));
+        AbortEarly::new(handle, progress).wait().await
+    }
+
+    /// Prepares the request, then asks the upstreams.
+    pub(super) fn begin<Q>(
+        &self,
+        upstreams: &Arc<Upstreams>,
+        charge: &Charge,
+        prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
+    ) -> Beginning
+    where
+        Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
+    {
+        let context = Context {
+            upstreams: upstreams.clone(),
+            model: self.model.clone(),
+            owner: Owner::Member(self.caller.key.member),
+            progress: charge.progress(),
+            span: self.span,
+        };
+        Box::pin(async move { begin(context, prepare.await?).await })
+    }
+
+    pub(super) async fn open(
+        &self,
+        billing: &Arc<Billing>,
+        background: Option<StoredResponse>,
+    ) -> Result<Opened, ApiError> {
+        let order = Order {
+            id: self.id,
+            caller: &self.caller,
+            operation: self.operation.word(),
+            model: Some(&self.model.id),
+            price: self.price,
+            idempotency: self.idempotency.clone(),
+            background,
+        };
+        Charge::open(billing, order).await
+    }
+}
+
+fn stream(relay: Relay, price: Micros) -> Response {
+    let (id, rate_limit) = (relay.id(), relay.rate_limit());
+    let pieces = futures_util::stream::unfold(relay, |mut relay| async move {
+        relay.next().await.map(|piece| (Ok::<Bytes, std::convert::Infallible>(piece), relay))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    headers.reserve(HEADERS);
+    response_headers::write_stream(headers);
+    if let Some(id) = id {
+        response_headers::write_price(headers, id, price);
+    }
+    response_headers::write_rate(rate_limit, headers);
+    response
+}
+
+/// Waits for the whole answer, charges it, and only then returns it.
+async fn whole(
+    mut charge: Charge,
+    recorder: Option<Arc<dyn ResponseRecorder>>,
+    beginning: Beginning,
+) -> Result<Response, ApiError> {
+    let (model, answer) = match beginning.await {
+        Ok(Begun { model, answer: BegunAnswer::Whole(answer) }) => (model, answer),
+        Ok(_) => return Err(ApiError::internal()),
+        Err(error) => {
+            let error = error.refunded(charge.id(), charge.rate_limit());
+            charge.fail(&error).await;
+            return Err(error);
+        }
+    };
+    let rate_limit = charge.rate_limit();
+    let id = charge.id();
+    charge.model = Some(model);
+    let charged = settle(&mut charge, recorder.as_deref(), &answer).await?;
+    let mut response = Response::new(Body::from(answer.body));
+    let headers = response.headers_mut();
+    headers.reserve(HEADERS);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response_headers::write_receipt(headers, id, charged);
+    response_headers::write_rate(rate_limit, headers);
+    Ok(response)
+}
+
+/// Charges a whole answer; an empty one is free.
+async fn settle(
+    charge: &mut Charge,
+    recorder: Option<&dyn ResponseRecorder>,
+    whole: &WholeAnswer,
+) -> Result<Micros, ApiError> {
+    charge.tokens = whole.tokens;
+    let response = recorder.zip(whole.response.as_ref());
+    let response = response.and_then(|(recorder, response)| recorder.stored(response));
+    let reached = if whole.has_content { AnswerProgress::Content } else { AnswerProgress::Begun };
+    let fits = whole.has_content && whole.body.len() <= MAX_STORED_ANSWER_BYTES;
+    let answer = (charge.is_kept() && fits).then(|| SavedAnswer {
+        status: 200,
+        content_type: "application/json".to_owned(),
+        body: whole.body.to_vec(),
+    });
+    charge.close(EndReason::Complete, reached, Results { answer, response, media: None }).await
+}
+
+/// A required string that must not be empty.
+pub(super) fn required(object: &RawObject<'_>, name: &'static str) -> Result<String, ApiError> {
+    let value: Option<String> = object.read(name, "a string")?;
+    value.filter(|value| !value.is_empty()).ok_or_else(|| {
+        ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing"))
+    })
+}
+
+impl std::fmt::Debug for ModelApi {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ModelApi").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! The stored rows of a response.
+
+use std::time::Duration;
+
+use api_dialects::responses::{Outcome, Shape, Status};
+use bytes::{Bytes, BytesMut};
+use gateway_store::StoredResponse;
+use ledger::{HoldId, LineageId, MemberId};
+use serde_json::{Value, json};
+use wire::sse::write_event;
+
+use crate::clock;
+use crate::failure::ApiError;
+use crate::proxy::relay::ResponseRecorder;
+
+/// Everything of a stored response except the response object.
+pub(super) struct StoredResponseRecorder {
+    pub(super) id: String,
+    pub(super) hold: HoldId,
+    pub(super) member: MemberId,
+    pub(super) lineage: LineageId,
+    pub(super) shape: Shape,
+    /// A JSON list.
+    pub(super) input: Vec<u8>,
+    pub(super) previous: Option<String>,
+    pub(super) is_stored: bool,
+    pub(super) is_background: bool,
+    pub(super) kept: Duration,
+}
+
+impl StoredResponseRecorder {
+    /// The response object in one of its states.
+    pub(super) fn object(&self, status: Status) -> Value {
+        self.shape.response(Outcome::of(status))
+    }
+
+    fn row(&self, object: &Value) -> StoredResponse {
+        let now = clock::now();
+        let status = object.get("status").and_then(Value::as_str).unwrap_or_default();
+        // An upstream may send any status.
+        let known = ["queued", "in_progress", "incomplete", "failed", "cancelled"];
+        let status = known.into_iter().find(|word| *word == status).unwrap_or("completed");
+        let kept = i64::try_from(self.kept.as_micros()).unwrap_or(i64::MAX);
+        StoredResponse {
+            id: self.id.clone(),
+            member: self.member,
+            lineage: self.lineage,
+            hold: self.hold,
+            status: status.to_owned(),
+            body: object.to_string().into(),
+            input: self.input.clone(),
+            previous: self.previous.clone(),
+            background: self.is_background,
+            created_at: now,
+            expires_at: now.plus_micros(kept),
+        }
+    }
+}
+
+impl ResponseRecorder for StoredResponseRecorder {
+    fn stored(&self, response: &Value) -> Option<StoredResponse> {
+        self.is_stored.then(|| self.row(response))
+    }
+
+    fn refused(&self, error: &ApiError) -> (Value, Bytes) {
+        let mut outcome = Outcome::of(Status::Failed);
+        let code = if error.code().status() < 500 { "invalid_prompt" } else { "server_error" };
+        outcome.error = Some((code.to_owned(), error.message().to_owned()));
+        let response = self.shape.response(outcome);
+        // Clients expect every response to begin before it fails.
+        let begun = self.object(Status::InProgress);
+        let mut out = BytesMut::new();
+        let events = [
+            ("response.created", &begun),
+            ("response.in_progress", &begun),
+            ("response.failed", &response),
+        ];
+        for (sequence, (kind, object)) in events.into_iter().enumerate() {
+            let event = json!({"type": kind, "sequence_number": sequence, "response": object});
+            write_event(&mut out, kind, event.to_string().as_bytes());
+        }
+        (response, out.freeze())
+    }
+
+    fn answers_with_object(&self) -> bool {
+        self.is_background
+    }
+}

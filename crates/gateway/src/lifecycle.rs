@@ -1,0 +1,33 @@
+//! The stop signals of the service, and the tasks that it waits for before it ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Shared by all parts of a running service.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lifecycle {
+    /// Work that outlives its request; awaited before the process ends.
+    pub(crate) tasks: TaskTracker,
+    /// Cancelled when the drain begins.
+    pub(crate) stopping: CancellationToken,
+    /// The state of `stopping`, for hot paths: reading the token takes a lock.
+    is_stopping: Arc<AtomicBool>,
+    /// Cancelled when the drain has ended.
+    pub(crate) finished: CancellationToken,
+}
+
+impl Lifecycle {
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Begins the drain.
+    pub(crate) fn stop(&self) {
+        // Before the token: the tasks that it wakes read the flag.
+        self.is_stopping.store(true, Ordering::Release);
+        self.stopping.cancel();
+    }
+}

@@ -1,0 +1,176 @@
+//! The bytes of artifacts: objects by name, in a folder or in a bucket.
+
+mod connector;
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, Stream};
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, PutOptions,
+    RetryConfig,
+};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::config;
+use crate::problem::Problem;
+
+/// The time limit for storing an object.
+const MAX_PUT: Duration = Duration::from_mins(2);
+/// The time limit for all retries of a request to a bucket.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_RETRIES: usize = 3;
+/// The size of the chunks in which a file is read.
+const CHUNK_BYTES: u64 = 256 * 1024;
+
+#[derive(Debug, Clone)]
+pub(crate) struct ArtifactStore {
+    store: Arc<dyn ObjectStore>,
+    /// The prefix of every name.
+    prefix: Path,
+    /// Created before the first write, for its owner only.
+    folder: Option<Arc<std::path::Path>>,
+}
+
+/// An object, or a part of it.
+pub(crate) struct Content {
+    pub(crate) length: u64,
+    pub(crate) chunks: BoxStream<'static, io::Result<Bytes>>,
+}
+
+/// Why an object cannot be written or read, for operators only.
+#[derive(Debug, thiserror::Error)]
+#[error("files cannot be kept: {0}")]
+pub(crate) struct ArtifactError(String);
+
+impl From<Error> for ArtifactError {
+    fn from(error: Error) -> Self {
+        Self(crate::failure::chain(&error))
+    }
+}
+
+impl ArtifactStore {
+    /// Opens the configured place, without reading or writing anything.
+    pub(crate) fn open(media: &config::Media) -> Result<Self, Problem> {
+        let wrong = |error: &dyn std::error::Error| Problem::new(format!("`artifacts`: {error}"));
+        match &media.artifacts {
+            config::Artifacts::Files { path } => Self::folder(path).map_err(|error| wrong(&error)),
+            config::Artifacts::S3 { bucket, prefix } => {
+                let store = open_bucket(bucket, &media.bucket).map_err(|error| wrong(&error))?;
+                let prefix =
+                    Path::parse(prefix.trim_matches('/')).map_err(|error| wrong(&error))?;
+                Ok(Self { store: Arc::new(store), prefix, folder: None })
+            }
+        }
+    }
+
+    /// Opens a folder, which is created with the first object.
+    pub(crate) fn folder(path: &std::path::Path) -> Result<Self, ArtifactError> {
+        let path = std::path::absolute(path).map_err(|error| ArtifactError(error.to_string()))?;
+        let prefix =
+            Path::from_absolute_path(&path).map_err(|error| ArtifactError(error.to_string()))?;
+        let store = LocalFileSystem::new().with_fsync(true);
+        Ok(Self { store: Arc::new(store), prefix, folder: Some(path.into()) })
+    }
+
+    /// Writes an object atomically and durably.
+    pub(crate) async fn put(&self, name: &str, bytes: Bytes) -> Result<(), ArtifactError> {
+        self.make_folder()?;
+        let path = self.path(name);
+        let put = self.store.put_opts(&path, bytes.into(), PutOptions::default());
+        match timeout(MAX_PUT, put).await {
+            Ok(result) => Ok(result.map(drop)?),
+            Err(_) => Err(ArtifactError("it takes too long".to_owned())),
+        }
+    }
+
+    /// Opens an object, or a part of it; `None` if it does not exist.
+    pub(crate) async fn read(
+        &self,
+        name: &str,
+        part: Option<Range<u64>>,
+    ) -> Result<Option<Content>, ArtifactError> {
+        let options = GetOptions { range: part.map(GetRange::Bounded), ..GetOptions::default() };
+        match self.store.get_opts(&self.path(name), options).await {
+            Ok(found) => {
+                let length = found.range.end.saturating_sub(found.range.start);
+                let chunks = match found.payload {
+                    GetResultPayload::File(file, _) => file_chunks(file, found.range).boxed(),
+                    GetResultPayload::Stream(stream) => stream.map_err(io::Error::other).boxed(),
+                };
+                Ok(Some(Content { length, chunks }))
+            }
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes an object, if it exists.
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), ArtifactError> {
+        match self.store.delete(&self.path(name)).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn make_folder(&self) -> Result<(), ArtifactError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| ArtifactError(error.to_string()))
+    }
+
+    fn path(&self, name: &str) -> Path {
+        name.split('/').fold(self.prefix.clone(), Path::join)
+    }
+}
+
+/// Reads a part of a file in chunks, on the threads for blocking work.
+fn file_chunks(file: File, part: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    stream::try_unfold((file, part), |(file, part)| async move {
+        if part.is_empty() {
+            return Ok(None);
+        }
+        let end = part.end.min(part.start + CHUNK_BYTES);
+        let read = spawn_blocking(move || {
+            let mut chunk = vec![0; usize::try_from(end - part.start).map_err(io::Error::other)?];
+            file.read_exact_at(&mut chunk, part.start)?;
+            Ok((Bytes::from(chunk), (file, end..part.end)))
+        });
+        read.await.map_err(io::Error::other)?.map(Some)
+    })
+}
+
+fn open_bucket(name: &str, bucket: &config::Bucket) -> Result<object_store::aws::AmazonS3, Error> {
+    let retry = RetryConfig {
+        max_retries: MAX_RETRIES,
+        retry_timeout: RETRY_TIMEOUT,
+        ..RetryConfig::default()
+    };
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(name)
+        .with_region(&bucket.region)
+        .with_retry(retry)
+        .with_http_connector(connector::Connector);
+    if let Some(endpoint) = &bucket.endpoint {
+        let endpoint = endpoint.to_string();
+        builder = builder
+            .with_allow_http(endpoint.starts_with("http://"))
+            .with_endpoint(endpoint.trim_end_matches('/'));
+    }
+    if let Some((id, secret)) = &bucket.credentials {
+        builder = builder.with_access_key_id(id.reveal()).with_secret_access_key(secret.reveal());
+    }
+    builder.build()
+}

@@ -1,0 +1,312 @@
+//! Metrics for operators, in the text format of OpenMetrics.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ledger::Receipt;
+use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::config::Operation;
+
+/// A family of histograms, all with the same buckets.
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// All metrics of the service.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Histograms<OperationLabels>,
+    attempts: Family<AttemptLabels, Counter>,
+    first_bytes: Histograms<ProviderLabels>,
+    ended: Family<RuleLabels, Counter>,
+    charged_micros: ModelCounters,
+    input_tokens: ModelCounters,
+    output_tokens: ModelCounters,
+    hold_seconds: Histogram,
+    settle_seconds: Histogram,
+    expired: Counter,
+    pub(crate) connections: Gauge,
+    pub(crate) running: Gauge,
+    pub(crate) streams: Gauge,
+    usable: Family<ProviderLabels, Gauge>,
+    key_refused: Family<ProviderLabels, Gauge>,
+    spans_dropped: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    operation: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    operation: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AttemptLabels {
+    provider: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderLabels {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RuleLabels {
+    operation: &'static str,
+    rule: &'static str,
+}
+
+/// The model that answered, by its full id, or the alias that was asked for; with its provider.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ModelLabels(Option<Arc<str>>);
+
+/// Counters by model, with a bounded number of series: a provider with discovery can list any number
+/// of models.
+#[derive(Debug, Default)]
+struct ModelCounters {
+    family: Family<ModelLabels, Counter>,
+    series: AtomicUsize,
+}
+
+impl ModelCounters {
+    fn inc_by(&self, model: Option<&Arc<str>>, value: u64) {
+        let labels = ModelLabels(model.cloned());
+        if let Some(counter) = self.family.get(&labels) {
+            counter.inc_by(value);
+            return;
+        }
+        let is_full = self.series.fetch_add(1, Ordering::Relaxed) >= MAX_MODELS;
+        let labels = if is_full { ModelLabels(None) } else { labels };
+        self.family.get_or_create(&labels).inc_by(value);
+    }
+}
+
+impl EncodeLabelSet for ModelLabels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+        let model = self.0.as_deref().unwrap_or("other");
+        let provider = model.split_once('/').map_or("", |(provider, _)| provider);
+        [("model", model), ("provider", provider)].encode(encoder)
+    }
+}
+
+/// Counts one in a gauge until it is dropped.
+pub(crate) struct GaugeGuard<'a>(&'a Gauge);
+
+impl<'a> GaugeGuard<'a> {
+    pub(crate) fn new(gauge: &'a Gauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for GaugeGuard<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The metrics of one provider that every successful request updates, without a look-up by label.
+#[derive(Debug)]
+pub(crate) struct ProviderMetrics {
+    successes: Counter,
+    first_byte: Histogram,
+}
+
+impl ProviderMetrics {
+    pub(crate) fn answered(&self, first_byte: Duration) {
+        self.successes.inc();
+        self.first_byte.observe(first_byte.as_secs_f64());
+    }
+}
+
+/// The state of a provider, for its gauges.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProviderState {
+    /// `None` until its first probe has ended.
+    pub(crate) is_usable: Option<bool>,
+    pub(crate) is_key_refused: bool,
+}
+
+/// The most models with their own series; the rest share the series `other`.
+const MAX_MODELS: usize = 2000;
+
+/// The outcome of an attempt that succeeded.
+const OK: &str = "ok";
+
+/// From half a millisecond to ten minutes.
+const REQUEST_BOUNDS: [f64; 16] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0,
+    600.0,
+];
+/// From a tenth of a millisecond to five seconds.
+const STORE_BOUNDS: [f64; 12] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let of_requests: fn() -> Histogram = || Histogram::new(REQUEST_BOUNDS);
+        let mut metrics = Self {
+            registry: Registry::with_prefix("agent_gateway"),
+            requests: Family::default(),
+            durations: Family::new_with_constructor(of_requests),
+            attempts: Family::default(),
+            first_bytes: Family::new_with_constructor(of_requests),
+            ended: Family::default(),
+            charged_micros: ModelCounters::default(),
+            input_tokens: ModelCounters::default(),
+            output_tokens: ModelCounters::default(),
+            hold_seconds: Histogram::new(STORE_BOUNDS),
+            settle_seconds: Histogram::new(STORE_BOUNDS),
+            expired: Counter::default(),
+            connections: Gauge::default(),
+            running: Gauge::default(),
+            streams: Gauge::default(),
+            usable: Family::default(),
+            key_refused: Family::default(),
+            spans_dropped: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("requests", "Requests answered", self.requests.clone());
+        registry.register_with_unit(
+            "request_duration",
+            "Time from the head of a request to the head of its answer",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        registry.register("upstream_attempts", "Requests sent to upstreams", self.attempts.clone());
+        registry.register_with_unit(
+            "upstream_first_byte",
+            "Time until an upstream began to answer",
+            Unit::Seconds,
+            self.first_bytes.clone(),
+        );
+        registry.register("holds_ended", "Holds that ended, by rule", self.ended.clone());
+        registry.register(
+            "charged_micros",
+            "Micro-credits charged",
+            self.charged_micros.family.clone(),
+        );
+        let (input, output) = (self.input_tokens.family.clone(), self.output_tokens.family.clone());
+        registry.register("input_tokens", "Tokens of questions, as upstreams count", input);
+        registry.register("output_tokens", "Tokens of answers, as upstreams count", output);
+        registry.register_with_unit(
+            "hold_duration",
+            "Time until a hold was durable",
+            Unit::Seconds,
+            self.hold_seconds.clone(),
+        );
+        registry.register_with_unit(
+            "settle_duration",
+            "Time until a charge was durable",
+            Unit::Seconds,
+            self.settle_seconds.clone(),
+        );
+        registry.register("holds_expired", "Holds that the reaper ended", self.expired.clone());
+        registry.register("connections", "Open connections", self.connections.clone());
+        registry.register("requests_running", "Requests being answered", self.running.clone());
+        registry.register("streams_open", "Streams being answered", self.streams.clone());
+        registry.register("spans_dropped", "Spans that were not sent", self.spans_dropped.clone());
+        registry.register(
+            "provider_usable",
+            "1 unless its probes or the last requests to it failed",
+            self.usable.clone(),
+        );
+        registry.register(
+            "provider_key_refused",
+            "1 if it refuses the configured key",
+            self.key_refused.clone(),
+        );
+    }
+
+    pub(crate) fn answered(&self, operation: &'static str, status: u16, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { operation, status }).inc();
+        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn provider(&self, name: &str) -> ProviderMetrics {
+        let labels = ProviderLabels { provider: name.to_owned() };
+        let attempts = AttemptLabels { provider: name.to_owned(), outcome: OK };
+        ProviderMetrics {
+            successes: self.attempts.get_or_create_owned(&attempts),
+            first_byte: self.first_bytes.get_or_create_owned(&labels),
+        }
+    }
+
+    /// Counts a failed attempt.
+    pub(crate) fn failed(&self, provider: &str, outcome: &'static str) {
+        let labels = AttemptLabels { provider: provider.to_owned(), outcome };
+        self.attempts.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn held(&self, took: Duration) {
+        self.hold_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn settled(&self, took: Duration) {
+        self.settle_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts the end of a hold.
+    pub(crate) fn ended(&self, receipt: &Receipt) {
+        let labels =
+            RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.as_str() };
+        self.ended.get_or_create(&labels).inc();
+        let by_model = [
+            (&self.charged_micros, Some(receipt.charged.get())),
+            (&self.input_tokens, receipt.tokens.input),
+            (&self.output_tokens, receipt.tokens.output),
+        ];
+        for (counters, value) in by_model {
+            if let Some(value) = value.and_then(|value| u64::try_from(value).ok())
+                && value > 0
+            {
+                counters.inc_by(receipt.model.as_ref(), value);
+            }
+        }
+    }
+
+    pub(crate) fn expired(&self, holds: u64) {
+        self.expired.inc_by(holds);
+    }
+
+    pub(crate) fn set_provider(&self, name: &str, state: ProviderState) {
+        let labels = ProviderLabels { provider: name.to_owned() };
+        if let Some(is_usable) = state.is_usable {
+            self.usable.get_or_create(&labels).set(i64::from(is_usable));
+        }
+        self.key_refused.get_or_create(&labels).set(i64::from(state.is_key_refused));
+    }
+
+    /// All metrics as text, with the number of spans that the tracer dropped.
+    pub(crate) fn text(&self, spans_dropped: u64) -> String {
+        self.spans_dropped.set(i64::try_from(spans_dropped).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        // Writing into memory cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+}
+
+/// The static name of an operation of the price list.
+fn known(operation: &str) -> &'static str {
+    let words = Operation::ALL.iter().map(|known| known.word());
+    words.into_iter().find(|word| *word == operation).unwrap_or("other")
+}

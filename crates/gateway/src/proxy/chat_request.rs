@@ -1,0 +1,158 @@
+//! A request of the chat interface, and its form for each kind of upstream.
+
+use std::sync::Arc;
+
+use api_dialects::{Untranslatable, anthropic};
+use bytes::Bytes;
+use ledger::HoldId;
+use serde_json::{Map, Value};
+use wire::error::Code;
+
+use super::chat::ChatWatch;
+use super::stage::Stage;
+use super::whole::WholeReader;
+use crate::catalogue::Target;
+use crate::clock;
+use crate::config;
+use crate::failure::ApiError;
+use crate::provider::{CHAT_PATH, MESSAGES_PATH};
+use crate::raw_object::{self, RawObject, Rest};
+
+/// The limit for upstreams that require one, if the member set none.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// A request as a member sent it.
+pub(crate) struct ChatRequest {
+    pub(crate) id: HoldId,
+    /// The unchanged body.
+    pub(crate) body: Bytes,
+    /// The body without the fields that we set; only of a request without a stream.
+    pub(crate) rest: Option<Rest>,
+    pub(crate) is_streamed: bool,
+    /// Whether the member requested the usage of a stream.
+    pub(crate) wants_usage: bool,
+    /// The model name for the answer, as JSON; `None` keeps the upstream's name.
+    pub(crate) model: Option<Arc<str>>,
+    /// The operator's limit of tokens, if the member set none.
+    pub(crate) max_tokens: Option<u64>,
+}
+
+/// A request in the form of an upstream, and the reader of its answer.
+pub(crate) struct UpstreamRequest {
+    pub(crate) path: &'static str,
+    pub(crate) body: Bytes,
+    pub(crate) reader: AnswerReader,
+}
+
+pub(crate) enum AnswerReader {
+    Stream(Stage),
+    Whole(WholeReader),
+}
+
+/// The fields that we always set.
+const OURS: [&str; 2] = ["model", "stream"];
+
+impl ChatRequest {
+    /// The part of a parsed body that can be sent unchanged, of a request without a stream.
+    pub(crate) fn rest_of(object: &RawObject<'_>, is_streamed: bool) -> Option<Rest> {
+        (!is_streamed).then(|| object.without(&OURS))
+    }
+
+    /// The request for a target.
+    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+        match target.provider.kind {
+            config::Kind::OpenAi | config::Kind::Local => self.plain_chat(target),
+            config::Kind::Anthropic => {
+                let chat = raw_object::tree(&self.body)?;
+                self.messages(&chat, target)
+            }
+            config::Kind::Espeak => Err(ApiError::internal()),
+        }
+    }
+
+    /// The member's body with our `model` and `stream`. `stream` is always written, so that the
+    /// upstream cannot take a similar field for it.
+    fn plain_chat(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+        let model = &target.quoted_name;
+        let max_tokens = self.max_tokens.map(|tokens| tokens.to_string());
+        // Only set if the member set no limit.
+        let max_tokens = ("max_tokens", max_tokens.as_deref());
+        if let Some(rest) = &self.rest {
+            let own = [("model", Some(model.as_str())), ("stream", Some("false")), max_tokens];
+            let body = rest.with(&own);
+            let reader = AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() });
+            return Ok(UpstreamRequest { path: CHAT_PATH, body: body.into(), reader });
+        }
+        let object = RawObject::parse(&self.body)?;
+        let options = (self.is_streamed && target.provider.stream_usage)
+            .then(|| stream_options(&object))
+            .transpose()?;
+        let stream = if self.is_streamed { "true" } else { "false" };
+        let mut changes = vec![("model", Some(model.as_str())), ("stream", Some(stream))];
+        if let Some(options) = &options {
+            changes.push(("stream_options", Some(options.as_str())));
+        }
+        if max_tokens.1.is_some() {
+            changes.push(max_tokens);
+        }
+        let body = object.rewrite(&changes).into();
+        let reader = if self.is_streamed {
+            AnswerReader::Stream(Stage::Chat(self.watch()))
+        } else {
+            AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() })
+        };
+        Ok(UpstreamRequest { path: CHAT_PATH, body, reader })
+    }
+
+    /// The request in the form of the messages interface.
+    pub(crate) fn messages(
+        &self,
+        chat: &Map<String, Value>,
+        target: &Target,
+    ) -> Result<UpstreamRequest, ApiError> {
+        let max_tokens = self.max_tokens.and_then(|tokens| u32::try_from(tokens).ok());
+        let default = max_tokens.map_or(DEFAULT_MAX_TOKENS, |cap| cap.min(DEFAULT_MAX_TOKENS));
+        let body = anthropic::request(chat, &target.name, default)?;
+        let reader = if self.is_streamed {
+            AnswerReader::Stream(Stage::translated(Some(self.stream()), None, self.watch()))
+        } else {
+            let (id, created) = (self.answer_id(), clock::unix_seconds());
+            AnswerReader::Whole(WholeReader::Messages { id, created, model: self.model.clone() })
+        };
+        Ok(UpstreamRequest { path: MESSAGES_PATH, body: body.to_string().into(), reader })
+    }
+
+    pub(crate) fn watch(&self) -> ChatWatch {
+        let model = self.model.clone();
+        ChatWatch { wants_usage: self.wants_usage, model, ..ChatWatch::default() }
+    }
+
+    /// The translation of messages events to chat chunks.
+    pub(crate) fn stream(&self) -> anthropic::Stream {
+        anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)
+    }
+
+    /// The id of an answer that we translate.
+    fn answer_id(&self) -> String {
+        format!("chatcmpl-{}", self.id.digits())
+    }
+}
+
+/// The member's `stream_options` with `include_usage`.
+fn stream_options(object: &RawObject<'_>) -> Result<String, ApiError> {
+    let Some(options) = object.raw("stream_options") else {
+        return Ok(r#"{"include_usage":true}"#.to_owned());
+    };
+    let options = RawObject::parse(options.as_bytes()).map_err(|_| {
+        let message = "`stream_options` must be an object";
+        ApiError::of_param(Code::InvalidRequest, "stream_options", message)
+    })?;
+    let options = options.rewrite(&[("include_usage", Some("true"))]);
+    String::from_utf8(options).map_err(|_| ApiError::internal())
+}
+
+impl From<Untranslatable> for ApiError {
+    fn from(cause: Untranslatable) -> Self {
+        Self::of_param(Code::InvalidRequest, cause.param, cause.message)
+    }
+}

@@ -1,0 +1,50 @@
+//! Events on their way to the client.
+
+use bytes::{Bytes, BytesMut};
+
+/// Buffers events. A single event goes out as it came in, without a copy; several are joined.
+#[derive(Debug, Default)]
+pub(crate) struct EventBuffer {
+    first: Option<Bytes>,
+    joined: BytesMut,
+}
+
+/// Whether the stream continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    More,
+    /// The end marker arrived; the events after it are sent once the request is charged.
+    Done,
+}
+
+impl EventBuffer {
+    /// Adds a whole event.
+    pub(crate) fn push(&mut self, event: Bytes) {
+        if self.first.is_none() && self.joined.is_empty() {
+            self.first = Some(event);
+        } else {
+            self.buffer().extend_from_slice(&event);
+        }
+    }
+
+    /// The buffer to write more events to.
+    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        if let Some(first) = self.first.take() {
+            self.joined.extend_from_slice(&first);
+        }
+        &mut self.joined
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.first.as_ref().map_or(0, Bytes::len) + self.joined.len()
+    }
+
+    /// Takes all events.
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
+        match self.first.take() {
+            Some(first) => Some(first),
+            None if self.joined.is_empty() => None,
+            None => Some(self.joined.split().freeze()),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Facts about a request that the server knows before its handler runs.
+
+use std::net::SocketAddr;
+
+use ledger::HoldId;
+
+use crate::trace::SpanContext;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestInfo {
+    /// The id of the request, of its hold and of its receipt.
+    pub(crate) id: HoldId,
+    /// The span of the request, if it is traced.
+    pub(crate) span: Option<SpanContext>,
+    pub(crate) peer: SocketAddr,
+}
+
+/// The route that a path matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// As the OpenAPI document writes it; empty for an unknown path.
+    pub(crate) pattern: &'static str,
+    /// The label of its group in logs and metrics.
+    pub(crate) operation: &'static str,
+}
+
+impl Route {
+    pub(crate) const NONE: Self = Self { pattern: "", operation: "other" };
+
+    /// Whether monitoring systems request it.
+    pub(crate) fn is_probe(self) -> bool {
+        matches!(self.operation, "healthz" | "readyz" | "metrics")
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}

@@ -1,0 +1,97 @@
+//! Headers of responses: ids, prices, rate limits, streams.
+
+use std::fmt::{self, Write as _};
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use ledger::{HoldId, Micros, RateLimitStatus};
+
+// Parsed once: every response carries them.
+static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit-requests");
+static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining-requests");
+static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset-requests");
+static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+static STATE: HeaderName = HeaderName::from_static("ratelimit");
+pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+pub(crate) static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
+static RECEIPT_ID: HeaderName = HeaderName::from_static("x-receipt-id");
+pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Tells reverse proxies not to buffer a stream.
+static UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// The media type of streams.
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
+
+/// Writes the rate limit in both forms: that of OpenAI's clients, and that of the IETF. A key without
+/// a rate has neither.
+pub(crate) fn write_rate(rate_limit: Option<RateLimitStatus>, headers: &mut HeaderMap) {
+    let Some(rate_limit) = rate_limit else { return };
+    let reset_seconds =
+        u64::try_from(rate_limit.reset_micros).unwrap_or_default().div_ceil(1_000_000);
+    headers.insert(&LIMIT, HeaderValue::from(rate_limit.limit));
+    headers.insert(&REMAINING, HeaderValue::from(rate_limit.remaining));
+    let RateLimitStatus { limit, remaining, .. } = rate_limit;
+    // One buffer for all: every response carries them.
+    let mut text = String::with_capacity(48);
+    let mut put = |name: &'static HeaderName, words: fmt::Arguments<'_>| {
+        text.clear();
+        // Writing into memory cannot fail.
+        let _ = text.write_fmt(words);
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(name, value);
+        }
+    };
+    put(&RESET, format_args!("{reset_seconds}s"));
+    put(&POLICY, format_args!("\"per-minute\";q={limit};w=60"));
+    put(&STATE, format_args!("\"per-minute\";r={remaining};t={reset_seconds}"));
+}
+
+/// Writes the charge of a request that has ended.
+pub(crate) fn write_receipt(headers: &mut HeaderMap, id: HoldId, charged: Micros) {
+    headers.insert(&CHARGE, HeaderValue::from(charged.get()));
+    write_receipt_id(headers, id);
+}
+
+/// Writes the held price of a request that has not ended.
+pub(crate) fn write_price(headers: &mut HeaderMap, id: HoldId, price: Micros) {
+    headers.insert(&PRICE, HeaderValue::from(price.get()));
+    write_receipt_id(headers, id);
+}
+
+fn write_receipt_id(headers: &mut HeaderMap, id: HoldId) {
+    if let Some(value) = id_value(id) {
+        headers.insert(&RECEIPT_ID, value);
+    }
+}
+
+/// Marks a stored answer.
+pub(crate) fn write_replayed(headers: &mut HeaderMap) {
+    headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+}
+
+pub(crate) fn write_stream(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(&UNBUFFERED, HeaderValue::from_static("no"));
+}
+
+pub(crate) fn id_value(id: HoldId) -> Option<HeaderValue> {
+    HeaderValue::try_from(id.to_string()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_families_are_written() {
+        let mut headers = HeaderMap::new();
+        let rate_limit = RateLimitStatus { limit: 60, remaining: 12, reset_micros: 47_000_001 };
+        write_rate(Some(rate_limit), &mut headers);
+        assert_eq!(headers["x-ratelimit-limit-requests"], "60");
+        assert_eq!(headers["x-ratelimit-remaining-requests"], "12");
+        assert_eq!(headers["x-ratelimit-reset-requests"], "48s");
+        assert_eq!(headers["ratelimit-policy"], "\"per-minute\";q=60;w=60");
+        assert_eq!(headers["ratelimit"], "\"per-minute\";r=12;t=48");
+    }
+}

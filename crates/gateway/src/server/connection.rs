@@ -1,0 +1,126 @@
+//! One client connection. Its memory matters: there may be many idle ones.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::connection_phase::{ConnectionPhase, IdleTimer, PhaseTimeouts};
+use super::response_body::ResponseBody;
+use super::write_timeout::WriteTimeoutStream;
+use super::{Edge, answer};
+use crate::metrics::GaugeGuard;
+
+/// The most headers of a request.
+const MAX_HEADERS: usize = 100;
+
+/// The state that all requests of a connection share.
+pub(super) struct Connection {
+    pub(super) edge: Arc<Edge>,
+    pub(super) peer: SocketAddr,
+    pub(super) phase: Arc<ConnectionPhase>,
+}
+
+impl Connection {
+    pub(super) fn new(edge: Arc<Edge>, peer: SocketAddr) -> Arc<Self> {
+        Arc::new(Self { edge, peer, phase: Arc::default() })
+    }
+
+    /// Serves the connection to its end, then drops `guards`.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an `async fn` stores its arguments twice, for as long as a stream lasts"
+    )]
+    pub(super) fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        guards: impl Send + 'static,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            let service = &self.edge.service;
+            let open = GaugeGuard::new(&service.metrics.connections);
+            let lifecycle = &service.lifecycle;
+            let is_late = lifecycle.is_stopping();
+            let mut connection = pin!(self.http(stream, is_late));
+            let mut stopping = pin!(lifecycle.stopping.cancelled());
+            let (mut is_shut_down, mut is_registered) = (is_late, false);
+            let mut timer = self.idle_timer();
+            let served = poll_fn(|context| {
+                // Polled once to register the waker, then only after the drain has begun: every
+                // poll takes the lock of the token.
+                if !is_shut_down && (!is_registered || lifecycle.is_stopping()) {
+                    is_registered = true;
+                    is_shut_down = stopping.as_mut().poll(context).is_ready();
+                    if is_shut_down {
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+                match connection.as_mut().poll(context) {
+                    Poll::Ready(result) => Poll::Ready(Some(result)),
+                    Poll::Pending if timer.has_expired(&self.phase, context) => Poll::Ready(None),
+                    Poll::Pending => Poll::Pending,
+                }
+            });
+            match served.await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::debug!(peer = %self.peer, %error, "a connection broke");
+                }
+                None => tracing::debug!(peer = %self.peer, "a client took too long"),
+            }
+            drop((open, guards));
+        }
+    }
+
+    fn idle_timer(&self) -> IdleTimer {
+        let limits = &self.edge.service.config.limits;
+        IdleTimer::new(PhaseTimeouts { head: limits.header_timeout, idle: limits.idle_timeout })
+    }
+
+    fn http(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        is_late: bool,
+    ) -> http1::Connection<TokioIo<WriteTimeoutStream>, Handler> {
+        // Small pieces of a stream must not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let limits = &self.edge.service.config.limits;
+        let io = WriteTimeoutStream::new(stream, limits.write_timeout, self.phase.clone());
+        http1::Builder::new()
+            .keep_alive(!is_late)
+            // `IdleTimer` does this.
+            .header_read_timeout(None)
+            .max_buf_size(usize::try_from(limits.max_header_bytes).unwrap_or(8192).max(8192))
+            // Not `pipeline_flush`: it buffers without bound for a client that does not read.
+            .max_headers(MAX_HEADERS)
+            .serve_connection(TokioIo::new(io), Handler(self.clone()))
+    }
+}
+
+/// Answers the requests of a connection.
+struct Handler(Arc<Connection>);
+
+impl hyper::service::Service<Request<Incoming>> for Handler {
+    type Response = http::Response<ResponseBody>;
+    type Error = Infallible;
+    /// Boxed: the connection keeps its memory for as long as a stream lasts.
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let connection = self.0.clone();
+        connection.phase.request_started();
+        Box::pin(async move {
+            let (response, log) = answer(&connection, request).await;
+            let phase = connection.phase.clone();
+            Ok(response.map(|body| ResponseBody { body, phase, _log: log }))
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! A pool of HTTP/1.1 connections to one upstream, each driven by the task that uses it.
+//!
+//! The task that sends a request also polls the connection, so a chunk of the response wakes one
+//! task and crosses no thread. Each worker thread has its own idle connections. Nobody polls an idle
+//! connection; whether its peer has closed it shows when it is used again.
+
+mod base_url;
+mod connector;
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use axum::BoxError;
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::rt::{Read, Write};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::pki_types::CertificateDer;
+use tower_service::Service as _;
+
+pub(crate) use base_url::BaseUrl;
+
+use self::connector::connector;
+use crate::worker_thread;
+
+/// The most idle connections of one worker, and how long each is kept.
+const MAX_IDLE: usize = 1024;
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// The read buffer of a connection. The head of a response must fit.
+const MAX_READ_AHEAD: usize = 64 * 1024;
+
+/// Connections to one upstream.
+pub(crate) struct UpstreamPool {
+    connector: HttpsConnector<HttpConnector>,
+    /// By the index of the worker thread.
+    idle: Vec<Arc<IdleConnections>>,
+}
+
+/// The body of a response, with the connection that it arrives on.
+pub(crate) struct PooledBody {
+    body: Incoming,
+    /// Returned to the pool at the end of the body.
+    connection: Option<PooledConnection>,
+    idle: Arc<IdleConnections>,
+}
+
+/// Why there is no response.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// No connection could be opened.
+    #[error("client error (Connect)")]
+    Connect(#[source] BoxError),
+    /// The connection broke before the response.
+    #[error("client error (SendRequest)")]
+    Broken(#[source] hyper::Error),
+}
+
+/// A stream with TLS or without. Boxed, because a plain one takes a twentieth of the memory.
+type Stream = Box<dyn Duplex>;
+
+trait Duplex: Read + Write + Send + Sync + Unpin {}
+
+impl<T: Read + Write + Send + Sync + Unpin> Duplex for T {}
+
+struct PooledConnection {
+    sender: SendRequest<Full<Bytes>>,
+    /// `None` once it has ended: a request that was not sent is returned when it is dropped.
+    connection: Option<Pin<Box<Connection<Stream, Full<Bytes>>>>>,
+}
+
+/// Why a connection returned no response.
+struct SendError {
+    error: hyper::Error,
+    /// The request, if no byte of it was sent.
+    unsent: Option<Box<Request<Full<Bytes>>>>,
+}
+
+/// Idle connections of one worker thread.
+#[derive(Default)]
+struct IdleConnections {
+    /// The most recently used last.
+    connections: Mutex<VecDeque<(PooledConnection, Instant)>>,
+    /// Whether the worker has connections, idle or in use, as far as is known.
+    has_connections: AtomicBool,
+}
+
+impl RequestError {
+    pub(crate) fn is_connect(&self) -> bool {
+        matches!(self, Self::Connect(_))
+    }
+}
+
+impl UpstreamPool {
+    /// A pool that trusts the certificate authorities of the machine and those given.
+    pub(crate) fn open(
+        authorities: &[CertificateDer<'static>],
+        connect_timeout: Duration,
+    ) -> Result<Self, rustls::Error> {
+        let connector = connector(authorities, connect_timeout)?;
+        let idle = std::iter::repeat_with(Arc::default).take(worker_thread::count()).collect();
+        Ok(Self { connector, idle })
+    }
+
+    /// Sends a request, which must have a `Host` header, and waits for the head of the response.
+    pub(crate) async fn request(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<PooledBody>, RequestError> {
+        let address = std::mem::take(request.uri_mut());
+        if let Some(path) = address.path_and_query() {
+            *request.uri_mut() = Uri::from(path.clone());
+        }
+        while let Some((connection, idle)) = self.take() {
+            match connection.send(request, idle).await {
+                Err(SendError { unsent: Some(unsent), .. }) => request = *unsent,
+                response => return response.map_err(|failed| RequestError::Broken(failed.error)),
+            }
+        }
+        let connection = self.connect(address).await?;
+        let own = self.own();
+        own.has_connections.store(true, Ordering::Relaxed);
+        let response = connection.send(request, own).await;
+        response.map_err(|failed| RequestError::Broken(failed.error))
+    }
+
+    /// The idle connections of this worker.
+    fn own(&self) -> &Arc<IdleConnections> {
+        &self.idle[worker_thread::index()]
+    }
+
+    /// An idle connection and where it belongs: one of this worker, or of another one while this
+    /// worker has none. The thread of the other worker wakes this one, which is slower than its own
+    /// connection but faster than connecting.
+    fn take(&self) -> Option<(PooledConnection, &Arc<IdleConnections>)> {
+        let own = self.own();
+        own.take().map(|connection| (connection, own)).or_else(|| {
+            let has_own = || own.has_connections.load(Ordering::Relaxed);
+            let mut others = self.idle.iter().filter(|_| !has_own());
+            others.find_map(|other| Some((other.take()?, other)))
+        })
+    }
+
+    /// Closes connections that were idle for too long.
+    pub(crate) fn close_expired(&self, now: Instant) {
+        let is_expired =
+            |(_, since): &(PooledConnection, Instant)| now.duration_since(*since) >= IDLE_TIMEOUT;
+        for idle in &self.idle {
+            let mut connections = idle.lock();
+            let count = connections.iter().take_while(|idle| is_expired(idle)).count();
+            let expired: Vec<_> = connections.drain(..count).collect();
+            // Connections in use set it again when they return.
+            idle.has_connections.store(!connections.is_empty(), Ordering::Relaxed);
+            // Closing takes time: not under the lock.
+            drop(connections);
+            drop(expired);
+        }
+    }
+
+    async fn connect(&self, address: Uri) -> Result<PooledConnection, RequestError> {
+        let mut connector = self.connector.clone();
+        let ready = std::future::poll_fn(|context| connector.poll_ready(context)).await;
+        ready.map_err(RequestError::Connect)?;
+        let stream: Stream = match connector.call(address).await.map_err(RequestError::Connect)? {
+            MaybeHttpsStream::Http(stream) => Box::new(stream),
+            MaybeHttpsStream::Https(stream) => Box::new(stream),
+        };
+        let made = Builder::new().max_buf_size(MAX_READ_AHEAD).handshake(stream).await;
+        let (sender, connection) = made.map_err(RequestError::Broken)?;
+        Ok(PooledConnection { sender, connection: Some(Box::pin(connection)) })
+    }
+}
+
+impl PooledConnection {
+    fn drive(&mut self, context: &mut Context<'_>) {
+        let connection = self.connection.as_mut();
+        if connection.is_some_and(|connection| connection.as_mut().poll(context).is_ready()) {
+            self.connection = None;
+        }
+    }
+
+    /// Drives the connection, then polls what it leads to. Only the connection wakes the task.
+    fn poll_with<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.drive(context);
+        poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    async fn send(
+        mut self,
+        request: Request<Full<Bytes>>,
+        idle: &Arc<IdleConnections>,
+    ) -> Result<Response<PooledBody>, SendError> {
+        let mut sent = pin!(self.sender.try_send_request(request));
+        let response = std::future::poll_fn(|context| {
+            self.poll_with(context, |context| sent.as_mut().poll(context))
+        });
+        match response.await {
+            Ok(response) => {
+                let (connection, idle) = (Some(self), idle.clone());
+                Ok(response.map(|body| PooledBody { body, connection, idle }))
+            }
+            Err(mut error) => {
+                let unsent = error.take_message().map(Box::new);
+                Err(SendError { error: error.into_error(), unsent })
+            }
+        }
+    }
+
+    /// Whether it can take a request. This also replaces the waker of the task that used it last.
+    fn is_free(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.connection.is_some() && self.sender.is_ready()
+    }
+}
+
+impl Body for PooledBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Self { body, connection, idle } = self.get_mut();
+        let mut body = Pin::new(body);
+        let Some(used) = connection else { return body.poll_frame(context) };
+        let frame = used.poll_with(context, |context| body.as_mut().poll_frame(context));
+        let is_last = matches!(&frame, Poll::Ready(None)) || body.is_end_stream();
+        if is_last && let Some(connection) = connection.take_if(PooledConnection::is_free) {
+            idle.put(connection);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl IdleConnections {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(PooledConnection, Instant)>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most recently used one. Its peer may have closed it: then sending returns the request.
+    fn take(&self) -> Option<PooledConnection> {
+        loop {
+            let (connection, since) = self.lock().pop_back()?;
+            if since.elapsed() < IDLE_TIMEOUT {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn put(&self, connection: PooledConnection) {
+        let mut connections = self.lock();
+        while connections.front().is_some_and(|(_, since)| since.elapsed() >= IDLE_TIMEOUT) {
+            connections.pop_front();
+        }
+        if connections.len() < MAX_IDLE {
+            connections.push_back((connection, Instant::now()));
+            self.has_connections.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl std::fmt::Debug for UpstreamPool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("UpstreamPool").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Recognises addresses of the public internet.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IPv4 networks that are not public: address and prefix length.
+const PRIVATE_V4: &[(Ipv4Addr, u8)] = &[
+    (Ipv4Addr::UNSPECIFIED, 8),            // this network
+    (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
+    (Ipv4Addr::new(100, 64, 0, 0), 10),    // behind carriers, and metadata of some clouds
+    (Ipv4Addr::new(127, 0, 0, 0), 8),      // this machine
+    (Ipv4Addr::new(168, 63, 129, 16), 32), // metadata of a cloud, though its range is public
+    (Ipv4Addr::new(169, 254, 0, 0), 16),   // this link, and metadata of most clouds
+    (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
+    (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocols
+    (Ipv4Addr::new(192, 0, 2, 0), 24),     // documentation
+    (Ipv4Addr::new(192, 88, 99, 0), 24),   // 6to4 relays, given up
+    (Ipv4Addr::new(192, 168, 0, 0), 16),   // private
+    (Ipv4Addr::new(198, 18, 0, 0), 15),    // benchmarks
+    (Ipv4Addr::new(198, 51, 100, 0), 24),  // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),   // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),      // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, and broadcast
+];
+
+/// Parts of `2000::/3` that are not public.
+const PRIVATE_V6: &[(Ipv6Addr, u8)] = &[
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocols, Teredo among them
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4, given up
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
+];
+
+/// All public IPv6 addresses.
+const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+/// IPv4 addresses in networks without IPv4.
+const NAT64: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+
+/// Whether an address is public. An embedded IPv4 address must be public too.
+pub(crate) fn is_global(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_global_v4(address),
+        IpAddr::V6(address) => is_global_v6(address),
+    }
+}
+
+fn is_global_v4(address: Ipv4Addr) -> bool {
+    !PRIVATE_V4.iter().any(|(net, bits)| is_within(address.into(), (*net).into(), *bits))
+}
+
+fn is_global_v6(address: Ipv6Addr) -> bool {
+    let within = |(net, bits): (Ipv6Addr, u8)| is_within(address.into(), net.into(), bits);
+    let [.., a, b, c, d] = address.octets();
+    let last = Ipv4Addr::new(a, b, c, d);
+    if within(NAT64) {
+        return is_global_v4(last);
+    }
+    within(PUBLIC_V6)
+        && !PRIVATE_V6.iter().any(|net| within(*net))
+        && (!is_isatap(address) || is_global_v4(last))
+}
+
+/// Whether the last bits are the IPv4 address of a tunnel (ISATAP).
+fn is_isatap(address: Ipv6Addr) -> bool {
+    let [_, _, _, _, first, second, _, _] = address.segments();
+    second == 0x5efe && first & !0x0200 == 0
+}
+
+/// Whether an address shares this many leading bits with a network.
+pub(crate) fn is_within(address: IpAddr, net: IpAddr, bits: u8) -> bool {
+    match (address.to_canonical(), net) {
+        (IpAddr::V4(address), IpAddr::V4(net)) => {
+            let differing = address.to_bits() ^ net.to_bits();
+            differing.leading_zeros() >= u32::from(bits)
+        }
+        (IpAddr::V6(address), IpAddr::V6(net)) => {
+            let differing = address.to_bits() ^ net.to_bits();
+            differing.leading_zeros() >= u32::from(bits)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_the_public_internet_are_known() {
+        for text in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "93.184.216.34",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.1",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.88.98.255",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "203.0.112.255",
+            "203.0.114.0",
+            "223.255.255.255",
+            "168.63.129.15",
+            "2606:4700:4700::1111",
+            "2a00:1450:4001::200e",
+            "2001:200::1",
+            "2001:4860:4860::8888",
+            "::ffff:8.8.8.8",
+            "64:ff9b::8.8.8.8",
+            "2606:4700::5efe:808:808",
+            "2606:4700::0200:5efe:808:808",
+        ] {
+            assert!(is_global(text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_address_of_every_other_range_are_refused() {
+        for text in [
+            "0.0.0.0",
+            "0.255.255.255",
+            "10.0.0.0",
+            "10.255.255.255",
+            "100.64.0.0",
+            "100.127.255.255",
+            "100.100.100.200",
+            "127.0.0.0",
+            "127.0.0.1",
+            "127.255.255.255",
+            "168.63.129.16",
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "172.16.0.0",
+            "172.31.255.255",
+            "192.0.0.0",
+            "192.0.0.255",
+            "192.0.2.0",
+            "192.0.2.255",
+            "192.88.99.0",
+            "192.88.99.255",
+            "192.168.0.0",
+            "192.168.255.255",
+            "198.18.0.0",
+            "198.19.255.255",
+            "198.51.100.0",
+            "198.51.100.255",
+            "203.0.113.0",
+            "203.0.113.255",
+            "224.0.0.0",
+            "239.255.255.255",
+            "240.0.0.0",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::7f00:1",
+            "::127.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:169.254.169.254",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::a00:1",
+            "64:ff9b::169.254.169.254",
+            "64:ff9b:1::8.8.8.8",
+            "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
+            "100::1",
+            "2001::",
+            "2001:0:4136:e378::1",
+            "2001:2::1",
+            "2001:10::1",
+            "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff",
+            "2001:db8::",
+            "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+            "2002::",
+            "2002:7f00:1::",
+            "2002:a00:1::1",
+            "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+            "3fff::",
+            "3fff:fff:ffff::1",
+            "5f00::1",
+            "4000::1",
+            "8000::1",
+            "fc00::",
+            "fd00:ec2::254",
+            "fdff::1",
+            "fe80::1",
+            "febf::1",
+            "fec0::1",
+            "feff::1",
+            "ff00::",
+            "ff02::1",
+            "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+            "2606:4700::5efe:a00:1",
+            "2606:4700::0200:5efe:7f00:1",
+        ] {
+            assert!(!is_global(text.parse().unwrap()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Connections for single requests, only to addresses that the guard has checked.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::fault::Fault;
+use super::target::Target;
+
+/// The time limit for one address.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most addresses of a host that are tried.
+const MAX_TRIES: usize = 4;
+
+pub(crate) struct Connector {
+    tls: TlsConnector,
+}
+
+/// A connection, with TLS or without.
+pub(crate) enum Connection {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+impl Connector {
+    /// A connector that trusts the certificate authorities of the machine and of a file.
+    pub(crate) fn open(tls_ca_file: Option<&Path>) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if let Some(path) = tls_ca_file {
+            let extra: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect)
+                .map_err(|error| format!("`tls_ca_file` is not usable: {error}"))?;
+            roots.add_parsable_certificates(extra);
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        // No state is shared between two requests.
+        tls.resumption = rustls::client::Resumption::disabled();
+        Ok(Self { tls: TlsConnector::from(Arc::new(tls)) })
+    }
+
+    /// Connects to one of these addresses, and to nothing else.
+    pub(crate) async fn connect(
+        &self,
+        target: &Target,
+        addresses: &[SocketAddr],
+    ) -> Result<Connection, Fault> {
+        let stream = reach(addresses).await?;
+        if !target.is_secure() {
+            return Ok(Connection::Plain(stream));
+        }
+        let name = match target.address {
+            Some(address) => ServerName::IpAddress(address.into()),
+            None => ServerName::try_from(target.host.clone())
+                .map_err(|_| Fault::BadUrl("has no host that a certificate can name"))?,
+        };
+        match timeout(CONNECT_TIMEOUT, self.tls.connect(name, stream)).await {
+            Ok(Ok(stream)) => Ok(Connection::Secure(Box::new(stream))),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "no TLS with a page");
+                Err(Fault::Unreachable("no secure connection could be made; see its certificate"))
+            }
+            Err(_) => Err(Fault::Late("the host did not agree on TLS")),
+        }
+    }
+}
+
+async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Fault> {
+    let mut fault = Fault::Unreachable("the host could not be connected to");
+    for address in addresses.iter().take(MAX_TRIES) {
+        let stream = match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(_)) => continue,
+            Err(_) => {
+                fault = Fault::Late("the host did not answer");
+                continue;
+            }
+        };
+        // A proxy or rule on the way must not have redirected the connection.
+        if stream.peer_addr().ok().is_some_and(|peer| is_same(peer, *address)) {
+            let _ = stream.set_nodelay(true);
+            return Ok(stream);
+        }
+    }
+    Err(fault)
+}
+
+fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
+    one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port()
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Secure(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Secure(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Self::Secure(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Secure(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

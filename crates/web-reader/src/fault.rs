@@ -1,0 +1,106 @@
+//! Why a page was not read.
+
+use std::time::Duration;
+
+use document_parser::{Error as ParseError, Rejection};
+use thiserror::Error;
+
+/// The most characters of a page's own text in an error.
+const MAX_SHOWN: usize = 200;
+
+/// Why a page was not read. No message reveals the addresses of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// The address is invalid.
+    #[error("`url` {0}")]
+    BadUrl(&'static str),
+    /// The host may not be read. Unknown names and names of private hosts get the same message, so
+    /// that nobody can find out the names of the operator's network.
+    #[error("`{0}` has no address on the public internet that may be read")]
+    NotPublic(String),
+    /// The port may not be read.
+    #[error("pages at port {0} may not be read")]
+    Port(u16),
+    /// The robots.txt of the site forbids it.
+    #[error("the robots.txt of {host} does not allow it: `{rule}`")]
+    Robots {
+        /// The host of the site.
+        host: String,
+        /// The rule that forbids it.
+        rule: String,
+    },
+    /// A redirect that may not be followed.
+    #[error("the page redirects to an address that may not be read: {0}")]
+    Redirect(Box<Fault>),
+    /// A redirect from https to http.
+    #[error("the page redirects from https to http, which is not followed")]
+    Downgrade,
+    /// Too many redirects.
+    #[error("the page redirects more than {0} times")]
+    TooManyRedirects(u32),
+    /// The page answered with an error.
+    #[error("the page answered with status {0}")]
+    Status(u16),
+    /// The page is too large.
+    #[error("the page is larger than {0} bytes")]
+    TooLarge(u64),
+    /// The type has no text.
+    #[error("the page is `{}`, which is not read", shown(.0))]
+    MediaType(String),
+    /// An unsupported encoding.
+    #[error("the page is encoded as `{}`, which is not read", shown(.0))]
+    Encoding(String),
+    /// The page cannot be parsed.
+    #[error("the page {0}")]
+    Unreadable(&'static str),
+    /// Parsing it exceeds a limit.
+    #[error("the page {0}")]
+    Overrun(&'static str),
+    /// Too many fetches of this key timed out.
+    #[error(
+        "too many fetches of this key timed out or are still running; try again in {} s",
+        .0.as_secs() + 1
+    )]
+    TooManyTimeouts(Duration),
+    /// The requested part begins after the end of the page.
+    #[error("`start_index` is behind the end: the content has {0} characters")]
+    BehindEnd(u64),
+    /// The host could not be resolved, reached or understood.
+    #[error("{0}")]
+    Unreachable(&'static str),
+    /// It took too long.
+    #[error("the page was not read in time: {0}")]
+    Late(&'static str),
+    /// No parser can be started.
+    #[error("pages cannot be parsed at the moment")]
+    NoParser,
+    /// Too many pages are being read.
+    #[error("too many pages are being read at the moment")]
+    Busy,
+}
+
+fn shown(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(MAX_SHOWN).collect()
+}
+
+impl From<ParseError> for Fault {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Rejected(Rejection::UnsupportedType(name)) => Self::MediaType(name),
+            ParseError::Rejected(rejection) => Self::Unreadable(match rejection {
+                Rejection::NoText => "has no text",
+                Rejection::EncryptedPdf => "is a PDF that needs a password",
+                Rejection::PdfWithoutText => "is a PDF without text; it may be a scan",
+                Rejection::DamagedPdf => "is a PDF that cannot be opened",
+                Rejection::TooLarge => "unpacks to more than is parsed",
+                _ => "could not be understood",
+            }),
+            ParseError::TimedOut => Self::Overrun("takes too long to parse"),
+            ParseError::Crashed => {
+                Self::Overrun("needs too much memory to parse, or crashes the parser")
+            }
+            ParseError::Busy => Self::Busy,
+            ParseError::Unavailable => Self::NoParser,
+        }
+    }
+}

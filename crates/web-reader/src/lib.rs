@@ -1,0 +1,29 @@
+//! Reads single pages of the public internet, and nothing that is not public.
+//!
+//! `target` parses addresses, `guard` decides which hosts may be connected to; `connect`, `exchange`
+//! and `decode` send one request, within limits; [`Reader`] follows redirects and robots.txt, caches
+//! pages, and has them parsed in a confined process (`document_parser`). Knows no money.
+
+mod address;
+mod concurrency;
+mod connect;
+mod decode;
+mod exchange;
+mod fault;
+mod guard;
+mod options;
+mod page;
+mod page_cache;
+mod reader;
+mod resolve;
+mod robots;
+mod target;
+mod ttl_cache;
+
+pub use fault::Fault;
+pub use options::{AllowedPrivate, PrivatePlace, ReaderOptions};
+pub use page::{FetchedPage, ReadRequest, Reading};
+pub use reader::{Image, Reader};
+pub use resolve::{Resolve, Resolving};
+pub use target::Target;
+pub use ttl_cache::{CacheLimits, TtlCache};

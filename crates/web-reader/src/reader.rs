@@ -1,0 +1,236 @@
+//! Reads a page: checks every address on the way, follows redirects, parses the content.
+
+mod deliver;
+mod image;
+
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use document_parser::{PageJob, Pool};
+use tokio::time::timeout;
+
+use super::concurrency::Concurrency;
+use super::connect::Connector;
+use super::exchange::{Content, PageFetch, PageResponse, exchange};
+use super::fault::Fault;
+use super::guard::Guard;
+use super::options::ReaderOptions;
+use super::page::{FetchedPage, ReadRequest, Reading};
+use super::page_cache::PageCache;
+use super::resolve::{Resolve, System};
+use super::robots::{MAX_ROBOTS_BYTES, Rules, rules_cache};
+use super::target::Target;
+use super::ttl_cache::TtlCache;
+
+/// Reads pages.
+pub struct Reader {
+    options: ReaderOptions,
+    guard: Guard,
+    connector: Connector,
+    resolver: OnceLock<Arc<dyn Resolve>>,
+    robots: TtlCache<String, Arc<Rules>>,
+    concurrency: Concurrency,
+    cache: PageCache,
+    parser: Pool,
+}
+
+/// An image.
+#[derive(Debug)]
+pub struct Image {
+    /// Its type by its first bytes.
+    pub media_type: &'static str,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// The limits of one request.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    max_bytes: u64,
+    /// Whether types without text are refused before they are read.
+    readable_only: bool,
+}
+
+/// Whether the robots.txt of a site is obeyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RobotsPolicy {
+    Obey,
+    Ignore,
+}
+
+impl Reader {
+    /// Opens a reader. The error says why TLS cannot be used.
+    pub fn open(options: ReaderOptions, parser: Pool) -> Result<Self, String> {
+        Ok(Self {
+            guard: Guard::new(&options),
+            connector: Connector::open(options.tls_ca_file.as_deref())?,
+            resolver: OnceLock::new(),
+            robots: rules_cache(),
+            concurrency: Concurrency::new(options.concurrency, options.concurrency_per_host),
+            cache: PageCache::new(options.cache_bytes, options.cache_age),
+            parser,
+            options,
+        })
+    }
+
+    /// Replaces the resolver of the machine; `false` if it was replaced before.
+    pub fn resolve_with(&self, resolver: Arc<dyn Resolve>) -> bool {
+        self.resolver.set(resolver).is_ok()
+    }
+
+    fn resolver(&self) -> &Arc<dyn Resolve> {
+        self.resolver.get_or_init(|| Arc::new(System))
+    }
+
+    /// Reads a page, or returns it from the cache.
+    pub async fn read(&self, wanted: &ReadRequest) -> Result<FetchedPage, Fault> {
+        // Before the cache: a page that may not be read may not be returned either.
+        self.guard.check(&wanted.target)?;
+        if let Some(reading) = self.cache.find(wanted) {
+            return Ok(FetchedPage { reading, from_cache: true });
+        }
+        let _permit = self.concurrency.try_acquire()?;
+        let late = |_| Fault::Late("it took too long in all");
+        let fetched = Box::pin(self.fetch(wanted.target.clone()));
+        let (target, content) = timeout(self.options.timeout, fetched).await.map_err(late)??;
+        let (status, may_be_cached) = (content.status, content.may_be_cached);
+        let page = PageJob {
+            url: target.url.to_string(),
+            content_type: content.media,
+            format: wanted.format,
+        };
+        let document = self.parser.page(Some(wanted.client), page, &content.bytes).await?;
+        let reading = Arc::new(Reading {
+            final_url: target.url.to_string(),
+            status,
+            document,
+            fetched_at: SystemTime::now(),
+            may_be_cached,
+        });
+        if reading.may_be_cached {
+            self.cache.insert(wanted, &reading);
+        }
+        Ok(FetchedPage { reading, from_cache: false })
+    }
+
+    async fn fetch(&self, target: Target) -> Result<(Target, Content), Fault> {
+        let limits = Limits { max_bytes: self.options.max_bytes, readable_only: true };
+        match self.follow(target, self.robots_policy(), limits).await? {
+            (target, PageResponse::Content(content)) => Ok((target, content)),
+            (_, PageResponse::Failed(status)) => Err(Fault::Status(status)),
+            (_, PageResponse::Elsewhere(_)) => {
+                Err(Fault::TooManyRedirects(self.options.max_redirects))
+            }
+        }
+    }
+
+    fn robots_policy(&self) -> RobotsPolicy {
+        if self.options.robots { RobotsPolicy::Obey } else { RobotsPolicy::Ignore }
+    }
+
+    /// Sends a request and follows redirects; each address is checked.
+    async fn follow(
+        &self,
+        mut target: Target,
+        robots: RobotsPolicy,
+        limits: Limits,
+    ) -> Result<(Target, PageResponse), Fault> {
+        let mut redirects = 0;
+        loop {
+            let asked = PageFetch {
+                target: &target,
+                user_agent: &self.options.user_agent,
+                max_bytes: limits.max_bytes,
+                readable_only: limits.readable_only,
+            };
+            let answer = self.ask(&asked, robots).await;
+            let answer =
+                answer.map_err(|fault| if redirects > 0 { behind(fault) } else { fault })?;
+            let PageResponse::Elsewhere(location) = &answer else { return Ok((target, answer)) };
+            if redirects == self.options.max_redirects {
+                return Err(Fault::TooManyRedirects(self.options.max_redirects));
+            }
+            redirects += 1;
+            let next = target.join(location).map_err(behind)?;
+            if target.is_secure() && !next.is_secure() && !self.options.allow_downgrade {
+                return Err(Fault::Downgrade);
+            }
+            target = next;
+        }
+    }
+
+    /// Sends one request on a new connection.
+    async fn ask(
+        &self,
+        asked: &PageFetch<'_>,
+        robots: RobotsPolicy,
+    ) -> Result<PageResponse, Fault> {
+        let target = asked.target;
+        self.guard.check(target)?;
+        if robots == RobotsPolicy::Obey {
+            self.check_robots(target).await?;
+        }
+        let _permit = self.concurrency.acquire_host(&target.host).await?;
+        let addresses = self.guard.addresses(target, self.resolver()).await?;
+        let connection = self.connector.connect(target, &addresses).await?;
+        exchange(connection, asked).await
+    }
+
+    async fn check_robots(&self, target: &Target) -> Result<(), Fault> {
+        let origin = target.origin();
+        let rules = if let Some(rules) = self.robots.get(&origin) {
+            rules
+        } else {
+            let rules = Arc::new(Box::pin(self.load_robots(target)).await?);
+            self.robots.insert(origin, rules.clone(), 0);
+            rules
+        };
+        match rules.forbidding(target.path()) {
+            Some(rule) => Err(Fault::Robots { host: target.host.clone(), rule }),
+            None => Ok(()),
+        }
+    }
+
+    /// Loads the robots.txt of a site. A site without one allows everything; a site whose robots.txt
+    /// is unavailable is not read.
+    async fn load_robots(&self, target: &Target) -> Result<Rules, Fault> {
+        let limits = Limits { max_bytes: MAX_ROBOTS_BYTES, readable_only: false };
+        let answer = self.follow(target.robots()?, RobotsPolicy::Ignore, limits).await;
+        match answer {
+            Ok((_, PageResponse::Content(content))) => {
+                let text = String::from_utf8_lossy(&content.bytes);
+                let text = text.trim_start_matches('\u{feff}');
+                let token = self.options.user_agent.split(['/', ' ']).next().unwrap_or_default();
+                Ok(Rules::parse(text, token))
+            }
+            Ok((_, PageResponse::Failed(status))) if status >= 500 || status == 429 => {
+                Err(Fault::Unreachable("the site's robots.txt could not be read"))
+            }
+            // None, or an unusable one: nothing is forbidden.
+            Ok(_)
+            | Err(
+                Fault::TooManyRedirects(_)
+                | Fault::Redirect(_)
+                | Fault::Downgrade
+                | Fault::TooLarge(_)
+                | Fault::Encoding(_)
+                | Fault::Unreadable(_),
+            ) => Ok(Rules::default()),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// The fault of a redirect that leads to a forbidden address.
+fn behind(fault: Fault) -> Fault {
+    match fault {
+        Fault::BadUrl(_) | Fault::NotPublic(_) | Fault::Port(_) => Fault::Redirect(Box::new(fault)),
+        other => other,
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Reader").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+//! Posts to an address, through the same guard as pages and without following redirects.
+
+use std::pin::pin;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+
+use super::Reader;
+use crate::fault::Fault;
+use crate::target::Target;
+
+/// The most bytes of the head of an answer.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+impl Reader {
+    /// Checks whether an address may be reached, without resolving its name.
+    pub fn may_reach(&self, target: &Target) -> Result<(), Fault> {
+        self.guard.check(target)
+    }
+
+    /// Posts JSON, and returns the status of the response.
+    pub async fn deliver(
+        &self,
+        target: &Target,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Result<u16, Fault> {
+        const BROKEN: Fault = Fault::Unreachable("the host does not answer as a web server does");
+        let mut request = Request::post(target.path())
+            .header(HOST, target.authority())
+            .header(USER_AGENT, &self.options.user_agent)
+            .header(CONTENT_TYPE, "application/json")
+            .header(CONNECTION, "close");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.map_err(|_| Fault::BadUrl("cannot be asked for"))?;
+        self.guard.check(target)?;
+        let addresses = self.guard.addresses(target, self.resolver()).await?;
+        let connection = self.connector.connect(target, &addresses).await?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(MAX_HEAD_BYTES)
+            .handshake(TokioIo::new(connection))
+            .await
+            .map_err(|_| BROKEN)?;
+        let mut sending = pin!(sender.send_request(request));
+        let mut connection = pin!(connection);
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                answer = &mut sending => {
+                    return answer.map(|answer| answer.status().as_u16()).map_err(|_| BROKEN);
+                }
+                _ = &mut connection, if is_open => is_open = false,
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A cache with limits of age, entries and bytes. The oldest entries are evicted first.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The limits of a [`TtlCache`].
+#[derive(Debug, Clone, Copy)]
+pub struct CacheLimits {
+    /// The age at which entries expire; zero disables the cache.
+    pub max_age: Duration,
+    /// The most entries.
+    pub max_entries: usize,
+    /// The most bytes of all entries, as their owner counts them.
+    pub max_bytes: usize,
+}
+
+/// Values by key, within limits.
+#[derive(Debug)]
+pub struct TtlCache<K, V> {
+    limits: CacheLimits,
+    state: Mutex<State<K, V>>,
+}
+
+#[derive(Debug)]
+struct State<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    /// Keys by the number of their entries: the oldest first.
+    order: BTreeMap<u64, K>,
+    bytes: usize,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    number: u64,
+    since: Instant,
+    bytes: usize,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> TtlCache<K, V> {
+    /// An empty cache.
+    pub fn new(limits: CacheLimits) -> Self {
+        let (entries, order) = (HashMap::new(), BTreeMap::new());
+        Self { limits, state: Mutex::new(State { entries, order, bytes: 0, next: 0 }) }
+    }
+
+    /// The value of a key.
+    pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.get_within(key, self.limits.max_age)
+    }
+
+    /// The value of a key, if it is also younger than this.
+    pub fn get_within<Q: Eq + Hash + ?Sized>(&self, key: &Q, max_age: Duration) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let mut state = self.state();
+        state.evict_expired(self.limits.max_age);
+        let entry = state.entries.get(key)?;
+        (entry.since.elapsed() < max_age).then(|| entry.value.clone())
+    }
+
+    /// Sets the value of a key, which takes this many bytes. One that is too large is not cached.
+    pub fn insert(&self, key: K, value: V, bytes: usize) {
+        let CacheLimits { max_age, max_entries, max_bytes } = self.limits;
+        if max_age.is_zero() || bytes > max_bytes {
+            return;
+        }
+        let mut state = self.state();
+        if let Some(replaced) = state.entries.get(&key).map(|entry| entry.number) {
+            state.remove(replaced);
+        }
+        state.evict_expired(max_age);
+        while state.entries.len() >= max_entries || state.bytes + bytes > max_bytes {
+            let Some(oldest) = state.order.keys().next().copied() else { return };
+            state.remove(oldest);
+        }
+        let number = state.next;
+        state.next += 1;
+        state.bytes += bytes;
+        state.order.insert(number, key.clone());
+        state.entries.insert(key, Entry { value, number, since: Instant::now(), bytes });
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.state().entries.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of all entries.
+    pub fn bytes(&self) -> usize {
+        self.state().bytes
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<K, V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash, V> State<K, V> {
+    fn remove(&mut self, number: u64) {
+        let key = self.order.remove(&number);
+        if let Some(entry) = key.and_then(|key| self.entries.remove(&key)) {
+            self.bytes -= entry.bytes;
+        }
+    }
+
+    fn evict_expired(&mut self, max_age: Duration) {
+        while let Some((&number, key)) = self.order.first_key_value() {
+            if self.entries.get(key).is_some_and(|entry| entry.since.elapsed() < max_age) {
+                return;
+            }
+            self.remove(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(max_entries: usize, max_bytes: usize) -> TtlCache<String, u32> {
+        TtlCache::new(CacheLimits { max_age: Duration::from_mins(1), max_entries, max_bytes })
+    }
+
+    #[test]
+    fn the_oldest_entries_make_room_for_new_ones() {
+        let cache = cache(3, 100);
+        for (number, key) in (1..).zip(["a", "b", "c", "d"]) {
+            cache.insert(key.to_owned(), number, 10);
+        }
+        assert_eq!((cache.get("a"), cache.get("b"), cache.get("d")), (None, Some(2), Some(4)));
+        cache.insert("e".to_owned(), 5, 85);
+        assert_eq!((cache.len(), cache.bytes(), cache.get("d")), (2, 95, Some(4)));
+        cache.insert("f".to_owned(), 6, 101);
+        assert_eq!((cache.get("f"), cache.len()), (None, 2));
+    }
+
+    #[test]
+    fn a_replaced_value_frees_its_bytes() {
+        let cache = cache(3, 100);
+        for number in 0..1000 {
+            cache.insert("same".to_owned(), number, 60);
+        }
+        assert_eq!((cache.get("same"), cache.len(), cache.bytes()), (Some(999), 1, 60));
+    }
+
+    #[test]
+    fn entries_expire() {
+        let cache = cache(3, 100);
+        cache.insert("a".to_owned(), 1, 1);
+        assert_eq!(cache.get_within("a", Duration::ZERO), None);
+        assert_eq!(cache.get_within("a", Duration::from_hours(1)), Some(1));
+        let limits = CacheLimits { max_age: Duration::ZERO, max_entries: 3, max_bytes: 100 };
+        let disabled = TtlCache::new(limits);
+        disabled.insert("a".to_owned(), 1, 1);
+        assert_eq!((disabled.get("a"), disabled.bytes()), (None, 0));
+        assert!(disabled.is_empty());
+    }
+}
