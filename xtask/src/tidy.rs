@@ -5,6 +5,7 @@
 mod arrows;
 mod commands;
 mod cycles;
+mod dependencies;
 mod documents;
 mod finding;
 mod markdown;
@@ -23,10 +24,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         return Err(Failure::usage("`tidy` takes no arguments"));
     }
     let tree = Tree::load(workspace.root())?;
-    let rules: [(&str, Vec<Finding>); 6] = [
+    let metadata = workspace.resolved_metadata()?;
+    let rules: [(&str, Vec<Finding>); 7] = [
         ("sources", sources::check(&tree)),
-        ("arrows", arrows::check(&tree, &workspace.resolved_metadata()?)),
+        ("arrows", arrows::check(&tree, &metadata)),
         ("cycles", cycles::check(&tree)),
+        ("dependencies", dependencies::check(&tree, &metadata)),
         ("documents", documents::check(&tree, &workspace.member_folders())),
         ("commands", commands::check(&tree)),
         ("text", text::check(&tree)),

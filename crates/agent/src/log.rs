@@ -10,7 +10,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt};
 
 /// The crates whose lines are ours; of others only what is odd is told.
-const OURS: &[&str] = &["agent", "gateway", "gateway_store", "wire", "ledger"];
+const OURS: &[&str] = &["agent", "document_index", "gateway", "gateway_store", "wire", "ledger"];
 
 /// Starts the log for the rest of the process. A second start changes nothing.
 pub(crate) fn start(log: Log) {

@@ -47,7 +47,7 @@ pub struct Search {
 #[derive(Debug)]
 enum Engine {
     Remote(Remote),
-    Index(Arc<Index>),
+    Index(Index),
 }
 
 /// Why a search failed.
@@ -84,8 +84,9 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
                     Engine::Remote(Remote { kind: *kind, provider: Arc::new(provider) })
                 })
             }
-            SearchProvider::Index(index) => Index::new(index, &config.public_url, parser.clone())
-                .map(|index| Engine::Index(Arc::new(index))),
+            SearchProvider::Index(index) => {
+                Index::new(index, &config.public_url, parser.clone()).map(Engine::Index)
+            }
         };
         match engine {
             Ok(engine) => engines.push(engine),
@@ -137,7 +138,7 @@ impl Search {
     pub(crate) fn start(&self, tasks: &TaskTracker, stopping: &CancellationToken) {
         for engine in &self.engines {
             if let Engine::Index(index) = engine {
-                tasks.spawn(index.clone().keep(stopping.clone()));
+                tasks.spawn(index.keep(stopping.clone()));
             }
         }
     }
@@ -256,7 +257,7 @@ impl Engine {
     fn name(&self) -> &str {
         match self {
             Self::Remote(remote) => &remote.provider.name,
-            Self::Index(index) => &index.name,
+            Self::Index(index) => index.name(),
         }
     }
 

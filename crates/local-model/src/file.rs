@@ -1,14 +1,13 @@
 //! A GGUF file: its header, checked against its length and against what can be computed here.
 
 use std::fs::File;
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-
-use candle_core::quantized::GgmlDType;
-use candle_core::quantized::gguf_file::{Content, Value};
 
 use crate::Problem;
 use crate::blocks::BLOCK;
+use crate::gguf::{Header, Value};
+use crate::quantisation::Form;
 
 /// The most that may stand before the weights: names, tokens, the chat template. Models of today have
 /// a third of it.
@@ -20,14 +19,12 @@ const MAX_WIDTH: usize = 1 << 20;
 
 /// The one architecture that is computed here.
 const ARCHITECTURE: &str = "llama";
-/// What sets where the weights begin; a file must not set it to nothing.
-const ALIGNMENT: &[u8] = b"general.alignment";
 
 /// A file with its header read.
 #[derive(Debug)]
 pub(crate) struct GgufFile {
     pub(crate) path: PathBuf,
-    pub(crate) content: Content,
+    pub(crate) header: Header,
     pub(crate) bytes: u64,
     pub(crate) shape: Shape,
 }
@@ -58,7 +55,7 @@ pub(crate) struct Shape {
 pub(crate) struct Place {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    pub(crate) form: GgmlDType,
+    pub(crate) form: Form,
     offset: u64,
 }
 
@@ -71,15 +68,13 @@ impl GgufFile {
         if !data.is_file() {
             return Err(wrong("is not a file".to_owned()));
         }
-        let mut header = Vec::new();
+        let mut bytes = Vec::new();
         file.take(MAX_HEADER_BYTES)
-            .read_to_end(&mut header)
+            .read_to_end(&mut bytes)
             .map_err(|error| wrong(error.to_string()))?;
-        check(&header).map_err(wrong)?;
-        let content = Content::read(&mut Cursor::new(header))
-            .map_err(|error| wrong(format!("its header cannot be read: {}", first_line(&error))))?;
-        let shape = Shape::of(&content).map_err(wrong)?;
-        let file = Self { path: path.to_owned(), content, bytes: data.len(), shape };
+        let header = Header::parse(&bytes).map_err(wrong)?;
+        let shape = Shape::of(&header).map_err(wrong)?;
+        let file = Self { path: path.to_owned(), header, bytes: data.len(), shape };
         for name in file.names() {
             file.place(&name)?;
         }
@@ -88,32 +83,37 @@ impl GgufFile {
 
     /// A text of the header.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
-        text(&self.content, key)
+        self.header.text(key)
     }
 
     /// Where a tensor is, once it is certain that the file has all of it.
     pub(crate) fn place(&self, name: &str) -> Result<Place, Problem> {
         let wrong = |what: String| self.wrong(format!("the tensor `{name}` {what}"));
-        let Some(info) = self.content.tensor_infos.get(name) else {
+        let Some(info) = self.header.tensors.get(name) else {
             return Err(wrong("is missing".to_owned()));
         };
-        let (rows, columns) = match info.shape.dims() {
-            [columns] => (1, *columns),
-            [rows, columns] => (*rows, *columns),
-            other => return Err(wrong(format!("has {} dimensions", other.len()))),
+        let (rows, columns) = match info.dimensions[..] {
+            [columns] => (1, columns),
+            [rows, columns] => (rows, columns),
+            ref other => return Err(wrong(format!("has {} dimensions", other.len()))),
         };
         let (expected_rows, expected_columns) = self.expected(name);
-        if (rows, columns) != (expected_rows, expected_columns) {
+        if (rows, columns) != (expected_rows as u64, expected_columns as u64) {
             return Err(wrong(format!(
                 "has {rows} rows of {columns}, where the header promises {expected_rows} of \
                  {expected_columns}"
             )));
         }
-        let place = Place { rows, columns, form: info.ggml_dtype, offset: info.offset };
-        if !columns.is_multiple_of(place.form.block_size()) {
+        let place = Place {
+            rows: expected_rows,
+            columns: expected_columns,
+            form: info.form,
+            offset: info.offset,
+        };
+        if !place.columns.is_multiple_of(place.form.block_numbers()) {
             return Err(wrong(format!("has rows of {columns}, which its form cannot have")));
         }
-        let begin = self.content.tensor_data_offset.checked_add(place.offset);
+        let begin = self.header.data_offset.checked_add(place.offset);
         let bytes = place.bytes().and_then(|bytes| begin?.checked_add(bytes));
         match bytes {
             Some(end) if end <= self.bytes => Ok(place),
@@ -123,7 +123,7 @@ impl GgufFile {
 
     /// Whether it has a tensor.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.content.tensor_infos.contains_key(name)
+        self.header.tensors.contains_key(name)
     }
 
     /// Hands over the numbers of a tensor, some rows at a time.
@@ -133,25 +133,19 @@ impl GgufFile {
         let place = self.place(name)?;
         let broken = |error: std::io::Error| self.wrong(format!("the tensor `{name}`: {error}"));
         let mut file = File::open(&self.path).map_err(broken)?;
-        file.seek(SeekFrom::Start(self.content.tensor_data_offset + place.offset))
-            .map_err(broken)?;
-        let row_bytes = place.columns / place.form.block_size() * place.form.type_size();
+        file.seek(SeekFrom::Start(self.header.data_offset + place.offset)).map_err(broken)?;
+        let row_bytes = place.row_bytes();
         let rows_at_once = (AT_ONCE / place.columns).max(1);
         let mut data = vec![0; row_bytes * rows_at_once.min(place.rows)];
+        let mut numbers = Vec::new();
         let mut left = place.rows;
         while left > 0 {
             let rows = rows_at_once.min(left);
             let data = &mut data[..rows * row_bytes];
             file.read_exact(data).map_err(broken)?;
-            let numbers = place
-                .form
-                .from_data((&*data).into())
-                .dequantize(rows * place.columns)
-                .map_err(|error| self.wrong(format!("`{name}`: {}", first_line(&error))))?;
-            let numbers = numbers
-                .as_slice::<f32>()
-                .map_err(|error| self.wrong(format!("`{name}`: {}", first_line(&error))))?;
-            take(numbers);
+            numbers.clear();
+            place.form.decode(data, &mut numbers);
+            take(&numbers);
             left -= rows;
         }
         Ok(())
@@ -212,8 +206,11 @@ impl Place {
     }
 
     fn bytes(&self) -> Option<u64> {
-        let row = self.columns / self.form.block_size() * self.form.type_size();
-        (self.rows as u64).checked_mul(row as u64)
+        (self.rows as u64).checked_mul(self.row_bytes() as u64)
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.columns / self.form.block_numbers() * self.form.block_bytes()
     }
 }
 
@@ -223,35 +220,35 @@ impl Shape {
         self.shared_heads * self.head
     }
 
-    fn of(content: &Content) -> Result<Self, String> {
-        let architecture = text(content, "general.architecture").unwrap_or("none");
+    fn of(header: &Header) -> Result<Self, String> {
+        let architecture = header.text("general.architecture").unwrap_or("none");
         if architecture != ARCHITECTURE {
             return Err(format!(
                 "is of the architecture `{}`; only `{ARCHITECTURE}` can be used here",
                 printable(architecture)
             ));
         }
-        if optional(content, "llama.expert_count")?.is_some_and(|count| count > 0) {
+        if header.optional("llama.expert_count")?.is_some_and(|count| count > 0) {
             return Err("is a mixture of experts, which cannot be used here".to_owned());
         }
-        let width = whole(content, "llama.embedding_length", MAX_WIDTH)?;
-        let heads = whole(content, "llama.attention.head_count", MAX_HEADS)?;
-        let shared_heads = optional(content, "llama.attention.head_count_kv")?.unwrap_or(heads);
-        let head = optional(content, "llama.attention.key_length")?.unwrap_or(width / heads);
-        let turned = optional(content, "llama.rope.dimension_count")?.unwrap_or(head);
+        let width = header.whole("llama.embedding_length", MAX_WIDTH)?;
+        let heads = header.whole("llama.attention.head_count", MAX_HEADS)?;
+        let shared_heads = header.optional("llama.attention.head_count_kv")?.unwrap_or(heads);
+        let head = header.optional("llama.attention.key_length")?.unwrap_or(width / heads);
+        let turned = header.optional("llama.rope.dimension_count")?.unwrap_or(head);
         let shape = Self {
-            layers: whole(content, "llama.block_count", MAX_LAYERS)?,
+            layers: header.whole("llama.block_count", MAX_LAYERS)?,
             width,
-            inner: whole(content, "llama.feed_forward_length", MAX_WIDTH)?,
+            inner: header.whole("llama.feed_forward_length", MAX_WIDTH)?,
             heads,
             shared_heads,
             head,
             turned,
-            turn_base: number(content, "llama.rope.freq_base").unwrap_or(10_000.0),
-            epsilon: number(content, "llama.attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
-            context: whole(content, "llama.context_length", u32::MAX as usize)?,
-            vocabulary: match content.metadata.get("tokenizer.ggml.tokens") {
-                Some(Value::Array(tokens)) if !tokens.is_empty() => tokens.len(),
+            turn_base: header.number("llama.rope.freq_base").unwrap_or(10_000.0),
+            epsilon: header.number("llama.attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
+            context: header.whole("llama.context_length", u32::MAX as usize)?,
+            vocabulary: match header.values.get("tokenizer.ggml.tokens") {
+                Some(Value::Texts(tokens)) if !tokens.is_empty() => tokens.len(),
                 _ => return Err("has no tokens; it may be only a part of a model".to_owned()),
             },
         };
@@ -269,7 +266,7 @@ impl Shape {
         if !fits {
             return Err("has a header whose numbers do not go together".to_owned());
         }
-        let scaling = text(content, "llama.rope.scaling.type").unwrap_or("none");
+        let scaling = header.text("llama.rope.scaling.type").unwrap_or("none");
         if scaling != "none" {
             let scaling = printable(scaling);
             return Err(format!("scales its places by `{scaling}`, which is not known here"));
@@ -278,57 +275,36 @@ impl Shape {
     }
 }
 
-/// Finds what the reader of headers would not survive.
-fn check(header: &[u8]) -> Result<(), String> {
-    if !header.starts_with(b"GGUF") {
-        return Err("is not a GGUF file".to_owned());
-    }
-    for place in memchr::memmem::find_iter(header, ALIGNMENT) {
-        // A type of four bytes, then the value, of which a sensible one is small and not nothing.
-        let value = header.get(place + ALIGNMENT.len() + 4..).unwrap_or_default();
-        if value.first().is_none_or(|byte| !byte.is_power_of_two()) {
-            return Err("aligns its tensors in a way that makes no sense".to_owned());
+impl Header {
+    fn text(&self, key: &str) -> Option<&str> {
+        match self.values.get(key) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
         }
     }
-    Ok(())
-}
 
-fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
-    match content.metadata.get(key) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
+    fn optional(&self, key: &str) -> Result<Option<usize>, String> {
+        let whole = match self.values.get(key) {
+            None => return Ok(None),
+            Some(Value::Integer(whole)) => usize::try_from(*whole).ok(),
+            Some(_) => None,
+        };
+        whole.map(Some).ok_or_else(|| format!("has no usable number for `{key}`"))
     }
-}
 
-fn optional(content: &Content, key: &str) -> Result<Option<usize>, String> {
-    let whole = match content.metadata.get(key) {
-        None => return Ok(None),
-        Some(Value::U8(whole)) => Some(usize::from(*whole)),
-        Some(Value::U16(whole)) => Some(usize::from(*whole)),
-        Some(Value::U32(whole)) => usize::try_from(*whole).ok(),
-        Some(Value::U64(whole)) => usize::try_from(*whole).ok(),
-        Some(Value::I32(whole)) => usize::try_from(*whole).ok(),
-        Some(Value::I64(whole)) => usize::try_from(*whole).ok(),
-        Some(_) => None,
-    };
-    match whole {
-        Some(whole) => Ok(Some(whole)),
-        None => Err(format!("has no usable number for `{key}`")),
+    fn whole(&self, key: &str, most: usize) -> Result<usize, String> {
+        match self.optional(key)? {
+            Some(whole) if (1..=most).contains(&whole) => Ok(whole),
+            Some(whole) => Err(format!("has {whole} for `{key}`; 1 to {most} can be used")),
+            None => Err(format!("has no `{key}`")),
+        }
     }
-}
 
-fn whole(content: &Content, key: &str, most: usize) -> Result<usize, String> {
-    match optional(content, key)? {
-        Some(whole) if (1..=most).contains(&whole) => Ok(whole),
-        Some(whole) => Err(format!("has {whole} for `{key}`; 1 to {most} can be used")),
-        None => Err(format!("has no `{key}`")),
-    }
-}
-
-fn number(content: &Content, key: &str) -> Option<f32> {
-    match content.metadata.get(key) {
-        Some(Value::F32(number)) => Some(*number),
-        _ => None,
+    fn number(&self, key: &str) -> Option<f32> {
+        match self.values.get(key) {
+            Some(Value::Float(number)) => Some(*number),
+            _ => None,
+        }
     }
 }
 
@@ -344,9 +320,4 @@ pub(crate) fn printable_line(words: &str) -> String {
 
 fn cut(words: &str, most: usize) -> String {
     words.chars().filter(|letter| !letter.is_control()).take(most).collect()
-}
-
-/// What an error of candle says, without what it knows of its own code.
-fn first_line(error: &candle_core::Error) -> String {
-    printable_line(error.to_string().lines().next().unwrap_or_default())
 }

@@ -4,8 +4,8 @@
 //! it on first use, lets so many requests compute at once and so many wait, keeps what it computed
 //! of a conversation for the next turn, and lets go of the memory when nobody asks for a while.
 //!
-//! Files are read and their tensors understood by candle; whatever form the weights have there, they
-//! are held here as blocks of 8 bits, for which there is one fast kernel.
+//! Whatever form the weights have in the file, they are held in memory as blocks of 8 bits, for which
+//! there is one fast kernel.
 
 #![expect(
     clippy::inline_always,
@@ -15,19 +15,23 @@
 mod about;
 mod attention;
 mod blocks;
+mod bpe;
 mod crew;
 mod draw;
 mod file;
 mod floats;
+mod gguf;
 mod host;
 mod kept;
 mod llama;
 mod model;
 mod processor;
+mod quantisation;
 mod request;
 mod template;
 mod text;
 mod tokens;
+mod words;
 
 #[cfg(test)]
 mod tests;

@@ -98,7 +98,7 @@ impl Model {
             messages.insert(0, Message { role: "system".to_owned(), content: system.clone() });
         }
         let text = self.template.text(&messages, &self.tokens)?;
-        let tokens = self.tokens.encode(&text)?;
+        let tokens = self.tokens.encode(&text);
         if tokens.is_empty() || tokens.len() >= self.window {
             return Err(Refusal::TooLong { prompt: tokens.len(), window: self.window });
         }

@@ -2,33 +2,30 @@
 
 use std::collections::HashMap;
 
-use candle_core::quantized::gguf_file::Value;
-use candle_core::quantized::tokenizer::TokenizerFromGguf;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer};
-
 use crate::Problem;
+use crate::bpe::{Bpe, Vocabulary, bytes_of_letters};
 use crate::file::{GgufFile, printable};
+use crate::gguf::Value;
+use crate::words::Splitter;
 
 /// Stands where a token's name was taken apart; no text has it.
 pub(crate) const APART: char = '\u{F8FF}';
-
-/// How words are found in the texts of Llama 3.
-const LLAMA_3: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Names of tokens that end an answer, beside the one the file names.
 const ENDS: &[&str] = &["<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "</s>"];
 
 /// A token of the header's list that stands for no text.
-const CONTROL: u64 = 3;
+const CONTROL: i32 = 3;
+/// Kinds of tokens whose names stand for them in a text: unknown, control, of the user, unused.
+const SPECIAL: std::ops::RangeInclusive<i32> = 2..=5;
+/// Keys that name the first and the last token.
+const BEGIN: &str = "tokenizer.ggml.bos_token_id";
+const END: &str = "tokenizer.ggml.eos_token_id";
 
 /// The tokens of a file.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    tokenizer: Tokenizer,
+    bpe: Bpe,
     /// The bytes of each token; none of those that stand for no text.
     pieces: Vec<Box<[u8]>>,
     ends: Vec<u32>,
@@ -42,34 +39,38 @@ pub(crate) struct Tokens {
 
 /// Checks that the tokens of a file can be used.
 pub(crate) fn check(file: &GgufFile) -> Result<(), Problem> {
-    words(file).map(drop)
+    splitter(file).map(drop)
 }
 
 impl Tokens {
     /// The tokens of a file.
     pub(crate) fn read(file: &GgufFile) -> Result<Self, Problem> {
-        let words = words(file)?;
-        let mut tokenizer = Tokenizer::from_gguf(&file.content)
-            .map_err(|error| file.wrong(format!("its tokenizer is broken: {error}")))?;
-        tokenizer.with_pre_tokenizer(Some(words));
-        // Templates write the first token themselves.
-        tokenizer.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
-        let all = texts(file);
+        let splitter = splitter(file)?;
+        let all = texts(file, "tokenizer.ggml.tokens");
         let types = types(file);
+        let is_special =
+            |id: &u32| types.get(*id as usize).is_some_and(|kind| SPECIAL.contains(kind));
+        let named = [BEGIN, END].into_iter().filter_map(|key| number(file, key));
+        let vocabulary = Vocabulary {
+            tokens: all,
+            merges: texts(file, "tokenizer.ggml.merges"),
+            special: (0..).take(all.len()).filter(is_special).chain(named).collect(),
+        };
+        let bpe = Bpe::new(&vocabulary, splitter)
+            .map_err(|error| file.wrong(format!("its tokenizer is broken: {error}")))?;
         let is_control = |index: usize| types.get(index) == Some(&CONTROL);
-        let bytes = bytes_of_letters();
+        let bytes: HashMap<char, u8> = bytes_of_letters().collect();
         let pieces = all.iter().enumerate().map(|(index, text)| {
             let letters = text.chars().filter(|_| !is_control(index));
             letters.filter_map(|letter| bytes.get(&letter).copied()).collect()
         });
         let known_id = |key: &str| number(file, key).filter(|id| (*id as usize) < all.len());
-        let (begin, end) =
-            (known_id("tokenizer.ggml.bos_token_id"), known_id("tokenizer.ggml.eos_token_id"));
-        let name = |id: Option<u32>| id.map_or_else(String::new, |id| all[id as usize].to_owned());
+        let (begin, end) = (known_id(BEGIN), known_id(END));
+        let name = |id: Option<u32>| id.map_or_else(String::new, |id| all[id as usize].clone());
         let known = all
             .iter()
             .enumerate()
-            .filter(|(index, text)| ENDS.contains(text) && is_control(*index));
+            .filter(|(index, text)| ENDS.contains(&text.as_str()) && is_control(*index));
         let mut ends: Vec<u32> =
             known.filter_map(|(index, _)| u32::try_from(index).ok()).chain(end).collect();
         ends.extend(known_id("tokenizer.ggml.eot_token_id"));
@@ -83,28 +84,23 @@ impl Tokens {
                 .unwrap_or(false)
                 .then_some(begin)
                 .flatten(),
-            names: names.map(|(_, text)| (*text).to_owned()).collect(),
+            names: names.map(|(_, text)| text.clone()).collect(),
             begin_text: name(begin),
             end_text: name(end),
-            tokenizer,
+            bpe,
         })
     }
 
     /// The tokens of a text in which the names of tokens stand for them, but not across [`APART`].
-    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, Problem> {
-        let mut tokens = Vec::new();
-        for part in text.split(APART) {
-            let encoded = self.tokenizer.encode_fast(part, false).map_err(|error| {
-                Problem::new(format!("the text cannot be put in tokens: {error}"))
-            })?;
-            tokens.extend_from_slice(encoded.get_ids());
-        }
+    pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
+        let mut tokens: Vec<u32> =
+            text.split(APART).flat_map(|part| self.bpe.encode(part)).collect();
         if let Some(begin) = self.begin
             && tokens.first() != Some(&begin)
         {
             tokens.insert(0, begin);
         }
-        Ok(tokens)
+        tokens
     }
 
     /// A member's words in which the names of tokens are only words.
@@ -133,81 +129,44 @@ impl Tokens {
 }
 
 /// How words are found in a text, before they are taken apart.
-fn words(file: &GgufFile) -> Result<PreTokenizerWrapper, Problem> {
+fn splitter(file: &GgufFile) -> Result<Splitter, Problem> {
     let kind = file.text("tokenizer.ggml.model").unwrap_or("none");
     if kind != "gpt2" {
         let kind = printable(kind);
         let only = "only `gpt2` can be used here";
         return Err(file.wrong(format!("its tokenizer is of the kind `{kind}`; {only}")));
     }
-    let kind = file.text("tokenizer.ggml.pre").unwrap_or("none");
-    let words = match kind {
-        "smollm" => vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()],
-        "gpt-2" => vec![ByteLevel::new(false, true, true).into()],
-        "llama-bpe" | "llama3" | "llama-v3" => {
-            let pattern = SplitPattern::Regex(LLAMA_3.to_owned());
-            let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false)
-                .map_err(|error| file.wrong(error))?;
-            vec![split.into(), ByteLevel::new(false, true, false).into()]
-        }
-        kind => {
-            return Err(file.wrong(format!(
-                "its tokenizer finds words by `{}`, which is not known here",
-                printable(kind)
-            )));
-        }
-    };
-    Ok(Sequence::new(words).into())
+    let name = file.text("tokenizer.ggml.pre").unwrap_or("none");
+    Splitter::named(name).ok_or_else(|| {
+        let name = printable(name);
+        file.wrong(format!("its tokenizer finds words by `{name}`, which is not known here"))
+    })
 }
 
-fn texts(file: &GgufFile) -> Vec<&str> {
-    let Some(Value::Array(all)) = file.content.metadata.get("tokenizer.ggml.tokens") else {
-        return Vec::new();
-    };
-    all.iter().map(|value| if let Value::String(text) = value { text } else { "" }).collect()
+fn texts<'a>(file: &'a GgufFile, key: &str) -> &'a [String] {
+    match file.header.values.get(key) {
+        Some(Value::Texts(texts)) => texts,
+        _ => &[],
+    }
 }
 
-fn types(file: &GgufFile) -> Vec<u64> {
-    let Some(Value::Array(all)) = file.content.metadata.get("tokenizer.ggml.token_type") else {
-        return Vec::new();
-    };
-    let whole = |value: &Value| match value {
-        Value::I32(whole) => u64::try_from(*whole).unwrap_or_default(),
-        Value::U32(whole) => u64::from(*whole),
-        _ => 0,
-    };
-    all.iter().map(whole).collect()
+fn types(file: &GgufFile) -> &[i32] {
+    match file.header.values.get("tokenizer.ggml.token_type") {
+        Some(Value::Integers(types)) => types,
+        _ => &[],
+    }
 }
 
 fn number(file: &GgufFile, key: &str) -> Option<u32> {
-    match file.content.metadata.get(key) {
-        Some(Value::U32(number)) => Some(*number),
-        Some(Value::I32(number)) => u32::try_from(*number).ok(),
+    match file.header.values.get(key) {
+        Some(Value::Integer(number)) => u32::try_from(*number).ok(),
         _ => None,
     }
 }
 
 fn flag(file: &GgufFile, key: &str) -> Option<bool> {
-    match file.content.metadata.get(key) {
+    match file.header.values.get(key) {
         Some(Value::Bool(flag)) => Some(*flag),
         _ => None,
     }
-}
-
-/// Which byte each letter of a token's text stands for: bytes that can be printed stand for
-/// themselves, the others for letters from 256 on.
-fn bytes_of_letters() -> HashMap<char, u8> {
-    let mut next = 256;
-    let mut bytes = HashMap::with_capacity(256);
-    for byte in 0..=u8::MAX {
-        let letter = match byte {
-            b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF => u32::from(byte),
-            _ => {
-                next += 1;
-                next - 1
-            }
-        };
-        bytes.extend(char::from_u32(letter).map(|letter| (letter, byte)));
-    }
-    bytes
 }

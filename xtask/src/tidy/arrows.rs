@@ -27,11 +27,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agent-fuzz", &["document-parser", "mcp-client", "usage-metrics", "wire"]),
     ("agent-test-support", &["wire"]),
     ("api-dialects", &["wire"]),
+    ("document-index", &["document-parser"]),
     ("document-parser", &["wire"]),
     (
         "gateway",
         &[
             "api-dialects",
+            "document-index",
             "document-parser",
             "gateway-store",
             "ledger",

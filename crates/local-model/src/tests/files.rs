@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use candle_core::quantized::gguf_file::{self, Content, Value};
-use candle_core::quantized::{GgmlDType, QTensor};
-use candle_core::{Device, Tensor};
 use tempfile::TempDir;
 
 use super::{settings, weights};
 use crate::About;
+use crate::gguf::{Header, Value};
+use crate::quantisation::Form;
 
 /// The beginning of the real file: all of its header and some of its tensors.
 fn beginning() -> Vec<u8> {
@@ -80,47 +79,82 @@ fn single_wrong_bytes_never_crash() {
 /// A small file of the right kind, after `change` has had its way with the header.
 fn small(folder: &TempDir, change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> PathBuf {
     let mut header = vec![
-        ("general.architecture", Value::String("llama".to_owned())),
-        ("llama.block_count", Value::U32(1)),
-        ("llama.context_length", Value::U32(256)),
-        ("llama.embedding_length", Value::U32(64)),
-        ("llama.feed_forward_length", Value::U32(64)),
-        ("llama.attention.head_count", Value::U32(2)),
-        ("tokenizer.ggml.model", Value::String("gpt2".to_owned())),
-        ("tokenizer.ggml.pre", Value::String("smollm".to_owned())),
-        ("tokenizer.ggml.tokens", Value::Array(vec![Value::String("a".to_owned()); 8])),
-        ("tokenizer.ggml.merges", Value::Array(Vec::new())),
-        ("tokenizer.chat_template", Value::String("{{ messages[0].content }}".to_owned())),
+        ("general.architecture", Value::Text("llama".to_owned())),
+        ("llama.block_count", Value::Integer(1)),
+        ("llama.context_length", Value::Integer(256)),
+        ("llama.embedding_length", Value::Integer(64)),
+        ("llama.feed_forward_length", Value::Integer(64)),
+        ("llama.attention.head_count", Value::Integer(2)),
+        ("tokenizer.ggml.model", Value::Text("gpt2".to_owned())),
+        ("tokenizer.ggml.pre", Value::Text("smollm".to_owned())),
+        ("tokenizer.ggml.tokens", Value::Texts(vec!["a".to_owned(); 8])),
+        ("tokenizer.ggml.merges", Value::Texts(Vec::new())),
+        ("tokenizer.chat_template", Value::Text("{{ messages[0].content }}".to_owned())),
     ];
     change(&mut header);
-    let tensor = |rows: usize, columns: usize, form| {
-        let tensor = Tensor::zeros((rows, columns), candle_core::DType::F32, &Device::Cpu).unwrap();
-        QTensor::quantize(&tensor, form).unwrap()
-    };
-    let norm = || {
-        let tensor = Tensor::ones(64, candle_core::DType::F32, &Device::Cpu).unwrap();
-        QTensor::quantize(&tensor, GgmlDType::F32).unwrap()
-    };
-    let square = || tensor(64, 64, GgmlDType::Q8_0);
     let tensors = [
-        ("token_embd.weight", tensor(8, 64, GgmlDType::F16)),
-        ("output_norm.weight", norm()),
-        ("blk.0.attn_norm.weight", norm()),
-        ("blk.0.attn_q.weight", square()),
-        ("blk.0.attn_k.weight", square()),
-        ("blk.0.attn_v.weight", square()),
-        ("blk.0.attn_output.weight", tensor(64, 64, GgmlDType::Q5_1)),
-        ("blk.0.ffn_norm.weight", norm()),
-        ("blk.0.ffn_gate.weight", square()),
-        ("blk.0.ffn_up.weight", tensor(64, 64, GgmlDType::Q4_0)),
-        ("blk.0.ffn_down.weight", square()),
+        ("token_embd.weight", &[64_u64, 8][..], Form::F16),
+        ("output_norm.weight", &[64], Form::F32),
+        ("blk.0.attn_norm.weight", &[64], Form::F32),
+        ("blk.0.attn_q.weight", &[64, 64], Form::Q8_0),
+        ("blk.0.attn_k.weight", &[64, 64], Form::Q8_0),
+        ("blk.0.attn_v.weight", &[64, 64], Form::Q8_0),
+        ("blk.0.attn_output.weight", &[64, 64], Form::Q5_1),
+        ("blk.0.ffn_norm.weight", &[64], Form::F32),
+        ("blk.0.ffn_gate.weight", &[64, 64], Form::Q8_0),
+        ("blk.0.ffn_up.weight", &[64, 64], Form::Q4_0),
+        ("blk.0.ffn_down.weight", &[64, 64], Form::Q8_0),
     ];
     let path = folder.path().join("small.gguf");
-    let mut file = std::fs::File::create(&path).unwrap();
-    let header: Vec<(&str, &Value)> = header.iter().map(|(key, value)| (*key, value)).collect();
-    let tensors: Vec<(&str, &QTensor)> = tensors.iter().map(|(name, one)| (*name, one)).collect();
-    gguf_file::write(&mut file, &header, &tensors).unwrap();
+    std::fs::write(&path, file_bytes(&header, &tensors)).unwrap();
     path
+}
+
+/// A file whose weights are all zero.
+fn file_bytes(header: &[(&str, Value)], tensors: &[(&str, &[u64], Form)]) -> Vec<u8> {
+    fn count(count: usize) -> [u8; 8] {
+        (count as u64).to_le_bytes()
+    }
+    fn text(text: &str) -> Vec<u8> {
+        [&count(text.len())[..], text.as_bytes()].concat()
+    }
+    let mut bytes = b"GGUF\x02\0\0\0".to_vec();
+    bytes.extend(count(tensors.len()));
+    bytes.extend(count(header.len()));
+    for (key, value) in header {
+        let (kind, value): (u32, Vec<u8>) = match value {
+            Value::Integer(number) => match u32::try_from(*number) {
+                Ok(number) => (4, number.to_le_bytes().to_vec()),
+                Err(_) => (10, u64::try_from(*number).unwrap().to_le_bytes().to_vec()),
+            },
+            Value::Float(number) => (6, number.to_le_bytes().to_vec()),
+            Value::Text(word) => (8, text(word)),
+            Value::Texts(words) => {
+                let all: Vec<u8> = words.iter().flat_map(|word| text(word)).collect();
+                (9, [&8_u32.to_le_bytes()[..], &count(words.len()), &all].concat())
+            }
+            other => panic!("{other:?} is not written"),
+        };
+        bytes.extend(text(key));
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(value);
+    }
+    let mut data = 0_usize;
+    for (name, dimensions, form) in tensors {
+        bytes.extend(text(name));
+        bytes.extend(u32::try_from(dimensions.len()).unwrap().to_le_bytes());
+        bytes.extend(dimensions.iter().flat_map(|size| size.to_le_bytes()));
+        bytes.extend(form_number(*form).to_le_bytes());
+        bytes.extend(count(data));
+        let numbers = usize::try_from(dimensions.iter().product::<u64>()).unwrap();
+        data += (numbers / form.block_numbers() * form.block_bytes()).next_multiple_of(32);
+    }
+    bytes.resize(bytes.len().next_multiple_of(32) + data, 0);
+    bytes
+}
+
+fn form_number(form: Form) -> u32 {
+    (0..64).find(|number| Form::from_number(*number) == Some(form)).unwrap()
 }
 
 fn put(header: &mut Vec<(&'static str, Value)>, key: &'static str, value: Value) {
@@ -138,29 +172,33 @@ fn a_small_file_in_several_forms_can_be_used() {
 
 #[test]
 fn a_header_that_cannot_be_computed_is_refused_with_the_reason() {
-    let word = |word: &str| Value::String(word.to_owned());
+    let word = |word: &str| Value::Text(word.to_owned());
     let cases: &[(&'static str, Value, &str)] = &[
         ("general.architecture", word("bert"), "architecture `bert`"),
         ("general.architecture", word("a\u{1b}[31m"), "architecture `a[31m`"),
-        ("llama.block_count", Value::U32(0), "0 for `llama.block_count`"),
-        ("llama.block_count", Value::U64(u64::MAX), "`llama.block_count`"),
-        ("llama.block_count", Value::U32(2), "`blk.1.attn_norm.weight` is missing"),
-        ("llama.embedding_length", Value::U32(1 << 20), "where the header promises"),
-        ("llama.embedding_length", Value::U32(96), "where the header promises"),
-        ("llama.feed_forward_length", Value::U32(33), "do not go together"),
-        ("llama.attention.head_count", Value::U32(3), "do not go together"),
-        ("llama.attention.head_count_kv", Value::U32(0), "do not go together"),
+        ("llama.block_count", Value::Integer(0), "0 for `llama.block_count`"),
+        ("llama.block_count", Value::Integer(u64::MAX.into()), "`llama.block_count`"),
+        ("llama.block_count", Value::Integer(2), "`blk.1.attn_norm.weight` is missing"),
+        ("llama.embedding_length", Value::Integer(1 << 20), "where the header promises"),
+        ("llama.embedding_length", Value::Integer(96), "where the header promises"),
+        ("llama.feed_forward_length", Value::Integer(33), "do not go together"),
+        ("llama.attention.head_count", Value::Integer(3), "do not go together"),
+        ("llama.attention.head_count_kv", Value::Integer(0), "do not go together"),
         ("llama.attention.head_count_kv", word("two"), "no usable number"),
-        ("llama.expert_count", Value::U32(8), "mixture of experts"),
+        ("llama.expert_count", Value::Integer(8), "mixture of experts"),
         ("llama.rope.scaling.type", word("yarn"), "`yarn`"),
-        ("llama.rope.freq_base", Value::F32(f32::NAN), "do not go together"),
+        ("llama.rope.freq_base", Value::Float(f32::NAN), "do not go together"),
         ("tokenizer.ggml.model", word("llama"), "of the kind `llama`"),
         ("tokenizer.ggml.pre", word("tekken"), "`tekken`"),
-        ("tokenizer.ggml.tokens", Value::Array(Vec::new()), "has no tokens"),
-        ("tokenizer.ggml.tokens", Value::Array(vec![word("a"); 9]), "where the header promises"),
+        ("tokenizer.ggml.tokens", Value::Texts(Vec::new()), "has no tokens"),
+        (
+            "tokenizer.ggml.tokens",
+            Value::Texts(vec!["a".to_owned(); 9]),
+            "where the header promises",
+        ),
         ("tokenizer.chat_template", word("{% if %}"), "chat template is broken"),
-        ("tokenizer.chat_template", Value::U32(1), "has no chat template"),
-        ("general.alignment", Value::U32(0), "aligns its tensors"),
+        ("tokenizer.chat_template", Value::Integer(1), "has no chat template"),
+        ("general.alignment", Value::Integer(0), "aligns its tensors"),
     ];
     let folder = tempfile::tempdir().unwrap();
     for (key, value, reason) in cases {
@@ -193,5 +231,5 @@ fn counts_beyond_all_measure_are_refused_before_memory_is_taken() {
     bytes[place + 20..place + 28].copy_from_slice(&u64::MAX.to_le_bytes());
     let reason = refused(&written(&folder, &bytes));
     assert!(reason.contains("cut off"), "{reason}");
-    assert!(Content::read(&mut std::io::Cursor::new(good)).is_ok());
+    assert!(Header::parse(&good).is_ok());
 }

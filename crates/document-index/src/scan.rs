@@ -1,4 +1,4 @@
-//! Looks at a folder, and brings the index up to what is there.
+//! Compares a folder with the index, and writes what has changed.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,17 +8,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use document_parser::{Error as ParseError, FileFormat, FileText, Pool, Rejection};
 use sha2::{Digest, Sha256};
-use tantivy::{IndexWriter, TantivyDocument};
 use tokio_util::sync::CancellationToken;
 
-use super::fields::Record;
-use super::{Error, Opened};
+use crate::Error;
+use crate::database::{Database, Record, Text, Writer};
 
 /// The most files of one folder, and how deep below it they may be.
 const MAX_FILES: usize = 200_000;
 const MAX_DEPTH: usize = 64;
-/// How much memory the writer may take while it writes.
-const WRITER_BYTES: usize = 32 * 1024 * 1024;
 /// After so many files what was read is made durable.
 const FILES_A_COMMIT: usize = 1000;
 /// A file that was changed this shortly before it was read may be changed again in the same moment.
@@ -26,11 +23,11 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// What is indexed, and who wants it to stop.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
-    pub(super) folder: &'a Path,
-    pub(super) max_file_bytes: u64,
-    pub(super) stopping: &'a CancellationToken,
-    pub(super) parser: &'a Pool,
+pub(crate) struct Source<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) max_file_bytes: u64,
+    pub(crate) stopping: &'a CancellationToken,
+    pub(crate) parser: &'a Pool,
 }
 
 /// A file of the folder.
@@ -39,29 +36,29 @@ struct Seen {
     path: PathBuf,
     format: FileFormat,
     size: u64,
-    nanos: i64,
+    modified_ns: i64,
 }
 
 /// What a scan did.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Done {
+pub(crate) struct Done {
     /// Files that were read and written to the index.
-    pub(super) read: usize,
+    pub(crate) read: usize,
     /// Files that are gone.
-    pub(super) removed: usize,
+    pub(crate) removed: usize,
     /// Files in which nothing can be found.
-    pub(super) unreadable: usize,
+    pub(crate) unreadable: usize,
 }
 
 /// Brings the index and the records of it up to what is in the folder.
-pub(super) fn scan(
+pub(crate) fn scan(
     source: &Source<'_>,
-    opened: &Opened,
+    database: &Database,
     records: &mut HashMap<String, Record>,
 ) -> Result<Done, Error> {
     let files = files(source)?;
     let mut done = Done::default();
-    let mut writer = Writer { opened, inner: None, pending: 0 };
+    let mut writer = Writer::new(database)?;
     let gone: Vec<String> =
         records.keys().filter(|path| !files.contains_key(*path)).cloned().collect();
     for path in gone {
@@ -74,7 +71,9 @@ pub(super) fn scan(
             break;
         }
         let known = records.get(path);
-        if known.is_some_and(|known| known.size == seen.size && known.nanos == seen.nanos) {
+        if known
+            .is_some_and(|known| known.size == seen.size && known.modified_ns == seen.modified_ns)
+        {
             continue;
         }
         let bytes = load(seen, source.max_file_bytes);
@@ -84,8 +83,8 @@ pub(super) fn scan(
         let digest = bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes))).unwrap_or_default();
         let is_same = known.is_some_and(|known| known.digest == digest);
         // Looked at again next time, if it may change without looking different.
-        let nanos = if is_settled(seen.nanos) { seen.nanos } else { 0 };
-        let record = Record { size: seen.size, nanos, digest };
+        let modified_ns = if is_settled(seen.modified_ns) { seen.modified_ns } else { 0 };
+        let record = Record { size: seen.size, modified_ns, digest };
         if !is_same {
             let said = match bytes {
                 Some(bytes) => source.parser.file_blocking(seen.format, &bytes),
@@ -101,58 +100,17 @@ pub(super) fn scan(
                 }
             };
             let title = said.title.unwrap_or_else(|| name(path).to_owned());
-            let kept = Record { nanos: seen.nanos, ..record.clone() };
-            writer.write(path, &kept, (&title, &said.text))?;
+            let kept = Record { modified_ns: seen.modified_ns, ..record.clone() };
+            writer.write(path, &kept, Text { title: &title, text: &said.text })?;
             done.read += 1;
+            if done.read.is_multiple_of(FILES_A_COMMIT) {
+                writer.commit()?;
+            }
         }
         records.insert(path.clone(), record);
     }
-    writer.finish()?;
+    writer.commit()?;
     Ok(done)
-}
-
-/// The writer, which is there only while something is written.
-struct Writer<'a> {
-    opened: &'a Opened,
-    inner: Option<IndexWriter<TantivyDocument>>,
-    pending: usize,
-}
-
-impl Writer<'_> {
-    fn open(&mut self) -> Result<&mut IndexWriter<TantivyDocument>, Error> {
-        let writer = match self.inner.take() {
-            Some(writer) => writer,
-            None => self.opened.index.writer_with_num_threads(1, WRITER_BYTES)?,
-        };
-        Ok(self.inner.insert(writer))
-    }
-
-    fn remove(&mut self, path: &str) -> Result<(), Error> {
-        let key = self.opened.fields.key(path);
-        self.open()?.delete_term(key);
-        Ok(())
-    }
-
-    fn write(&mut self, path: &str, record: &Record, said: (&str, &str)) -> Result<(), Error> {
-        let document = self.opened.fields.document(path, record, said);
-        self.remove(path)?;
-        self.open()?.add_document(document)?;
-        self.pending += 1;
-        if self.pending >= FILES_A_COMMIT {
-            self.pending = 0;
-            self.open()?.commit()?;
-        }
-        Ok(())
-    }
-
-    /// Makes all of it durable, and waits until segments are put together.
-    fn finish(mut self) -> Result<(), Error> {
-        if let Some(mut writer) = self.inner.take() {
-            writer.commit()?;
-            writer.wait_merging_threads()?;
-        }
-        Ok(())
-    }
 }
 
 /// The files that can be read, by their path below the folder. Links are not followed, and what is
@@ -185,8 +143,8 @@ fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>, Error> {
                     tracing::warn!(most = MAX_FILES, "there are more files than are indexed");
                     return Ok(found);
                 }
-                let (size, nanos) = (metadata.len(), nanos(metadata.modified()));
-                found.insert(format!("{start}{name}"), Seen { path, format, size, nanos });
+                let (size, modified_ns) = (metadata.len(), nanos(metadata.modified()));
+                found.insert(format!("{start}{name}"), Seen { path, format, size, modified_ns });
             }
         }
     }
@@ -223,33 +181,4 @@ fn hex(bytes: &[u8]) -> String {
 /// The last part of a path.
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// What an index says it has read.
-pub(super) fn records(opened: &Opened) -> Result<HashMap<String, Record>, Error> {
-    let mut records = HashMap::new();
-    let searcher = opened.reader.searcher();
-    for segment in searcher.segment_readers() {
-        let columns = segment.fast_fields();
-        let (Some(paths), Some(digests)) = (columns.str("path")?, columns.str("digest")?) else {
-            continue;
-        };
-        let (sizes, nanos) = (columns.u64("size")?, columns.i64("nanos")?);
-        for document in segment.doc_ids_alive() {
-            let (mut path, mut digest) = (String::new(), String::new());
-            if let Some(place) = paths.term_ords(document).next() {
-                paths.ord_to_str(place, &mut path)?;
-            }
-            if let Some(place) = digests.term_ords(document).next() {
-                digests.ord_to_str(place, &mut digest)?;
-            }
-            let record = Record {
-                size: sizes.first(document).unwrap_or_default(),
-                nanos: nanos.first(document).unwrap_or_default(),
-                digest,
-            };
-            records.insert(path, record);
-        }
-    }
-    Ok(records)
 }

@@ -1,0 +1,244 @@
+//! An index that follows a folder.
+
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use document_parser::Pool;
+use rusqlite::Connection;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::database::{Database, Opened, Record};
+use crate::folder::{Folder, Lock};
+use crate::query::{self, Match, Query};
+use crate::scan::{self, Source};
+
+/// The time between two scans of the folder at least, whatever happens.
+pub(crate) const LEAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What is indexed, and where the index is.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The name of the index in log lines.
+    pub name: String,
+    /// The folder of the documents.
+    pub folder: PathBuf,
+    /// The folder of the index itself.
+    pub index_folder: PathBuf,
+    /// How often the folder of the documents is scanned.
+    pub rescan: Duration,
+    /// The largest file that is read.
+    pub max_file_bytes: u64,
+}
+
+/// An index of files.
+#[derive(Debug)]
+pub struct Index {
+    config: Config,
+    pub(crate) folder: Folder,
+    /// What is searched; nothing until there is something whole.
+    pub(crate) opened: ArcSwapOption<Database>,
+    /// Set by a failure: then the file is checked before it is used again.
+    is_suspect: AtomicBool,
+    /// Ends the pause between two scans.
+    wake: Notify,
+    pub(crate) writing: Mutex<Writing>,
+    /// Reads the text of files.
+    parser: Pool,
+}
+
+/// What only the writer has.
+#[derive(Debug, Default)]
+pub(crate) struct Writing {
+    pub(crate) lock: Option<Lock>,
+    /// What is in the index, by path, with the file for which that is so.
+    records: Option<(PathBuf, HashMap<String, Record>)>,
+}
+
+/// When the folder is scanned again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// After the least pause: another process writes what is to be read.
+    Soon,
+    Later,
+}
+
+impl Index {
+    /// An index as it is configured. Nothing is opened yet.
+    pub fn new(config: Config, parser: Pool) -> Self {
+        Self {
+            folder: Folder::new(config.index_folder.clone()),
+            opened: ArcSwapOption::empty(),
+            is_suspect: AtomicBool::new(false),
+            wake: Notify::new(),
+            writing: Mutex::default(),
+            parser,
+            config,
+        }
+    }
+
+    /// The name of the index.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Whether it can be searched.
+    pub fn is_usable(&self) -> bool {
+        self.opened.load().is_some()
+    }
+
+    /// Scans the folder again and again, until it is stopped.
+    pub async fn keep(self: Arc<Self>, stopping: CancellationToken) {
+        let rescan = self.config.rescan;
+        loop {
+            let (index, stop) = (self.clone(), stopping.clone());
+            let scanned = tokio::task::spawn_blocking(move || index.scan(&stop)).await;
+            let again = scanned.unwrap_or_else(|error| {
+                tracing::error!(index = self.name(), %error, "an index was not refreshed");
+                Again::Later
+            });
+            let next = async {
+                tokio::time::sleep(rescan.min(LEAST_PAUSE)).await;
+                if again == Again::Later {
+                    let rest = rescan.saturating_sub(LEAST_PAUSE);
+                    let _ = tokio::time::timeout(rest, self.wake.notified()).await;
+                }
+            };
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = next => {}
+            }
+        }
+    }
+
+    /// Scans the folder once. Blocks, on a thread within a runtime.
+    pub fn refresh(&self) {
+        self.scan(&CancellationToken::new());
+    }
+
+    /// Searches it.
+    pub async fn search(self: &Arc<Self>, query: Query) -> Result<Vec<Match>, &'static str> {
+        self.with(move |connection| query::search(connection, &query)).await
+    }
+
+    /// The title and the text of the document at a path, if there is one.
+    pub async fn read(self: &Arc<Self>, path: String) -> Option<(String, String)> {
+        self.with(move |connection| query::text_of(connection, &path)).await.ok()?
+    }
+
+    /// Works with what is open, where it may block. A failure makes the index suspect.
+    pub(crate) async fn with<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, &'static str> {
+        let opened = self.opened.load_full().ok_or("it is not ready")?;
+        let error = match tokio::task::spawn_blocking(move || opened.with(work)).await {
+            Ok(Ok(result)) => return Ok(result),
+            Ok(Err(error)) => chain(&error),
+            Err(error) => error.to_string(),
+        };
+        tracing::error!(index = self.name(), error, "an index failed; it is looked at closely");
+        self.is_suspect.store(true, Ordering::Release);
+        self.opened.store(None);
+        self.wake.notify_one();
+        Err("it failed")
+    }
+
+    /// Brings it up to what is in the folder, as the writer; otherwise to what the writer wrote.
+    pub(crate) fn scan(&self, stopping: &CancellationToken) -> Again {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.try_scan(&mut writing, stopping).unwrap_or_else(|error| {
+            tracing::warn!(
+                index = self.name(),
+                error = chain(&error),
+                "an index was not refreshed"
+            );
+            // What is known stays of use where only the folder is gone.
+            if matches!(error, Error::Database(_)) {
+                self.is_suspect.store(true, Ordering::Release);
+            }
+            Again::Later
+        })
+    }
+
+    fn try_scan(
+        &self,
+        writing: &mut Writing,
+        stopping: &CancellationToken,
+    ) -> Result<Again, Error> {
+        if writing.lock.is_none() {
+            writing.lock = self.folder.lock()?;
+        }
+        let current = self.current();
+        self.opened.store(current.clone().ok());
+        let Some(lock) = &writing.lock else {
+            return Ok(current.err().unwrap_or(Again::Later));
+        };
+        let database = match current {
+            Ok(current) => current,
+            Err(_) => Arc::new(Database::create(self.folder.replace(lock)?)?),
+        };
+        let records = writing.records.take().filter(|(of, _)| *of == database.path);
+        let mut records = match records {
+            Some((_, records)) => records,
+            None => database.records()?,
+        };
+        let source = Source {
+            folder: &self.config.folder,
+            max_file_bytes: self.config.max_file_bytes,
+            stopping,
+            parser: &self.parser,
+        };
+        let done = scan::scan(&source, &database, &mut records)?;
+        if stopping.is_cancelled() {
+            return Ok(Again::Later);
+        }
+        database.finish()?;
+        if done != scan::Done::default() {
+            let scan::Done { read, removed, unreadable } = done;
+            let files = records.len();
+            tracing::info!(
+                index = self.name(),
+                files,
+                read,
+                removed,
+                unreadable,
+                "an index is new"
+            );
+        }
+        writing.records = Some((database.path.clone(), records));
+        self.opened.store(Some(database));
+        Ok(Again::Later)
+    }
+
+    /// What is open, or else what the folder has, if it is whole; otherwise when to look again.
+    fn current(&self) -> Result<Arc<Database>, Again> {
+        let path = self.folder.current().ok_or(Again::Soon)?;
+        let is_suspect = self.is_suspect.swap(false, Ordering::AcqRel);
+        let known = self.opened.load_full().filter(|known| known.path == path);
+        if let Some(known) = known.filter(|_| !is_suspect) {
+            return Ok(known);
+        }
+        match Database::open(&path) {
+            Opened::Whole(database) => Ok(Arc::new(database)),
+            Opened::Unfinished => Err(Again::Soon),
+            Opened::Damaged(why) => {
+                let name = self.name();
+                tracing::error!(index = name, why, "an index is damaged; it is made anew");
+                Err(Again::Later)
+            }
+        }
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

@@ -1,0 +1,32 @@
+//! A search index over a folder of documents.
+//!
+//! An [`Index`] reads the text, Markdown, HTML and PDF files below a folder through the confined
+//! parsers of `document-parser`, follows their changes, and ranks them by BM25. It is one SQLite file
+//! in a folder: one process writes it, any number search it meanwhile, and a damaged file is built
+//! anew.
+//!
+//! The postings are ours instead of FTS5's, because FTS5 visits every match twice to rank it: over
+//! 100,000 documents that took 300 ms (p99) for words that many documents have, and this takes less
+//! than 10.
+
+mod database;
+mod folder;
+mod index;
+mod query;
+mod scan;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use index::{Config, Index};
+pub use query::{Match, Query};
+
+/// What can go wrong with an index.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the folder cannot be read or written")]
+    Io(#[from] std::io::Error),
+    #[error("the index cannot be used")]
+    Database(#[from] rusqlite::Error),
+}

@@ -1,0 +1,188 @@
+//! From words to documents that have them.
+
+use std::cmp::Ordering;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::Error;
+use crate::database::postings;
+use crate::words::{Singles, words};
+
+/// The most words of a query that are searched for.
+const MAX_WORDS: usize = u64::BITS as usize;
+/// The longest snippet of a document, and how much of it comes before the first word that was found.
+const SNIPPET_CHARS: usize = 300;
+const SNIPPET_LEAD_BYTES: usize = 80;
+/// How far into a document a snippet is looked for.
+const SNIPPET_SEARCH_BYTES: usize = 256 * 1024;
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The words.
+    pub text: String,
+    /// How many documents at most.
+    pub max_results: usize,
+    /// Only documents that were changed since then, in nanoseconds since 1970.
+    pub modified_since_ns: Option<i64>,
+}
+
+/// A document that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    /// Its path below the folder, with `/`.
+    pub path: String,
+    /// What it is called.
+    pub title: String,
+    /// What it says about the words.
+    pub snippet: String,
+    /// When it was changed, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// How well it fits; more is better.
+    pub score: f64,
+}
+
+/// A document on the way to a result.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    id: i64,
+    score: f32,
+    /// How many of the words it has.
+    words: usize,
+}
+
+/// A word, and how much it tells about a document that has it.
+#[derive(Debug)]
+struct Term {
+    word: String,
+    rarity: f32,
+}
+
+/// The best documents: those with all words, or those with any where none has all.
+pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match>, Error> {
+    // All statements see one state of the file.
+    let transaction = connection.unchecked_transaction()?;
+    let mut terms: Vec<Term> = Vec::new();
+    for (word, _) in words(&query.text, Singles::WhereAlone) {
+        if terms.len() < MAX_WORDS && terms.iter().all(|term| term.word != word) {
+            terms.push(Term { word, rarity: 0.0 });
+        }
+    }
+    let mut candidates = candidates(&transaction, &mut terms)?;
+    if let Some(since) = query.modified_since_ns {
+        let sql = "SELECT id FROM document WHERE modified_ns >= ? ORDER BY id";
+        let mut statement = transaction.prepare_cached(sql)?;
+        let ids = statement.query_map([since], |row| row.get(0))?;
+        let ids = ids.collect::<Result<Vec<i64>, _>>()?;
+        candidates.retain(|candidate| ids.binary_search(&candidate.id).is_ok());
+    }
+    if candidates.iter().any(|candidate| candidate.words == terms.len()) {
+        candidates.retain(|candidate| candidate.words == terms.len());
+    }
+    let best = |left: &Candidate, right: &Candidate| {
+        right.score.total_cmp(&left.score).then(left.id.cmp(&right.id))
+    };
+    if candidates.len() > query.max_results {
+        candidates.select_nth_unstable_by(query.max_results, best);
+        candidates.truncate(query.max_results);
+    }
+    candidates.sort_unstable_by(best);
+    let found = candidates.iter().map(|candidate| found(&transaction, &terms, candidate));
+    found.collect()
+}
+
+/// All documents with any of the words, in the order of their ids.
+fn candidates(connection: &Connection, terms: &mut [Term]) -> Result<Vec<Candidate>, Error> {
+    let sql = "SELECT coalesce(max(id), 0) FROM document";
+    let documents: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for term in terms {
+        let postings = postings(connection, &term.word)?;
+        term.rarity = rarity(documents, postings.len());
+        let mut known = std::mem::take(&mut candidates).into_iter().peekable();
+        candidates.reserve(known.len().max(postings.len()));
+        for (id, weight) in postings {
+            while let Some(before) = known.next_if(|before| before.id < id) {
+                candidates.push(before);
+            }
+            let same = known.next_if(|candidate| candidate.id == id);
+            let same = same.unwrap_or(Candidate { id, score: 0.0, words: 0 });
+            let score = same.score + weight * term.rarity;
+            candidates.push(Candidate { id, score, words: same.words + 1 });
+        }
+        candidates.extend(known);
+    }
+    Ok(candidates)
+}
+
+/// The inverse document frequency of BM25.
+#[expect(clippy::cast_precision_loss, reason = "a rough number is enough")]
+fn rarity(documents: i64, having: usize) -> f32 {
+    let (documents, having) = (documents as f32, having as f32);
+    (1.0 + ((documents - having).max(0.0) + 0.5) / (having + 0.5)).ln()
+}
+
+fn found(connection: &Connection, terms: &[Term], candidate: &Candidate) -> Result<Match, Error> {
+    let sql = "SELECT path, title, text, modified_ns FROM document JOIN content USING (id)
+        WHERE id = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row([candidate.id], |row| {
+        let text = row.get_ref(2)?.as_str()?;
+        Ok(Match {
+            path: row.get(0)?,
+            title: row.get(1)?,
+            snippet: snippet(text, terms).to_owned(),
+            modified_ns: row.get(3)?,
+            score: candidate.score.into(),
+        })
+    })?;
+    Ok(found)
+}
+
+/// The part of a text that says most about the words.
+fn snippet<'a>(text: &'a str, terms: &[Term]) -> &'a str {
+    let searched = &text[..text.floor_char_boundary(SNIPPET_SEARCH_BYTES)];
+    let places: Vec<(usize, usize)> = words(searched, Singles::Always)
+        .filter_map(|(word, range)| {
+            Some((range.start, terms.iter().position(|term| term.word == word)?))
+        })
+        .collect();
+    let worth = |index: usize| {
+        let (start, _) = places[index];
+        let (mut seen, mut sum) = (0_u64, 0.0);
+        let near = places[index..].iter().take_while(|(place, _)| place - start < SNIPPET_CHARS);
+        for (_, term) in near {
+            if seen & 1 << term == 0 {
+                seen |= 1 << term;
+                sum += terms[*term].rarity;
+            }
+        }
+        sum
+    };
+    let best = (0..places.len()).map(|index| (worth(index), places[index].0));
+    let best =
+        best.reduce(
+            |best, next| {
+                if next.0.total_cmp(&best.0) == Ordering::Greater { next } else { best }
+            },
+        );
+    let lead = best.map_or(0, |(_, start)| start.saturating_sub(SNIPPET_LEAD_BYTES));
+    let mut start = text.ceil_char_boundary(lead);
+    if start > 0 {
+        let before = best.map_or(start, |(_, found)| found);
+        start += text[start..before].find(char::is_whitespace).unwrap_or(0);
+    }
+    let part = &text[start..];
+    part.char_indices().nth(SNIPPET_CHARS).map_or(part, |(end, _)| &part[..end])
+}
+
+/// The title and the text of the document at a path.
+pub(crate) fn text_of(
+    connection: &Connection,
+    path: &str,
+) -> Result<Option<(String, String)>, Error> {
+    let sql = "SELECT title, text FROM document JOIN content USING (id) WHERE path = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let text = statement.query_row(params![path], |row| Ok((row.get(0)?, row.get(1)?)));
+    Ok(text.optional()?)
+}

@@ -1,0 +1,388 @@
+//! An index over real files, without the service around it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use agent_test_support::mcp::example;
+use agent_test_support::pdf::with_line;
+use agent_test_support::wait::eventually;
+use document_parser::{Limits, Pool, WorkerProgram};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::{Again, LEAST_PAUSE};
+use crate::{Config, Error, Index, Match, Query};
+
+struct World {
+    root: TempDir,
+    /// Where the pipes of the parsers are waited for. It stays: tests with a runtime of their own
+    /// cannot drop it.
+    runtime: &'static Runtime,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("files")).unwrap();
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+        Self { root, runtime: Box::leak(Box::new(runtime)) }
+    }
+
+    fn file(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.root.path().join("files").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn index(&self) -> Arc<Index> {
+        let config = Config {
+            name: "docs".to_owned(),
+            folder: self.root.path().join("files"),
+            index_folder: self.root.path().join("index"),
+            rescan: Duration::from_mins(1),
+            max_file_bytes: 1_000_000,
+        };
+        let path = example("index_parse_worker");
+        let program = WorkerProgram { path, arguments: Vec::new(), environment: Vec::new() };
+        let _entered = self.runtime.enter();
+        Arc::new(Index::new(config, Pool::new(program, Limits::default(), 2)))
+    }
+
+    /// The names of what is in the folder of the index.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root.path().join("index")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// The file that is searched.
+    fn database(&self) -> PathBuf {
+        let names = self.names();
+        let name = names.iter().find(|name| name.ends_with(".db")).unwrap();
+        self.root.path().join("index").join(name)
+    }
+
+    /// All that was written to it.
+    fn written(&self) -> (Vec<u8>, Vec<u8>) {
+        let path = self.database();
+        let journal = fs::read(path.with_extension("db-wal")).unwrap_or_default();
+        (fs::read(path).unwrap(), journal)
+    }
+}
+
+fn refresh(index: &Index) {
+    // As the service does it, on a thread that may block.
+    std::thread::scope(|scope| {
+        scope.spawn(|| index.refresh());
+    });
+}
+
+fn wanted(words: &str) -> Query {
+    Query { text: words.to_owned(), max_results: 10, modified_since_ns: None }
+}
+
+fn matches(index: &Index, query: &Query) -> Vec<Match> {
+    let database = index.opened.load_full().unwrap();
+    database.with(|connection| crate::query::search(connection, query)).unwrap()
+}
+
+fn found(index: &Index, words: &str) -> Vec<String> {
+    matches(index, &wanted(words)).into_iter().map(|found| found.path).collect()
+}
+
+#[test]
+fn documents_of_several_scripts_are_found_with_a_snippet() {
+    let world = World::new();
+    world.file("de.md", "# Der Käufer\n\nDie Größe der Straße wird in Metern gemessen.");
+    world.file("ru.txt", "Москва является столицей России и крупнейшим городом.");
+    world.file("zh.txt", "全文检索引擎可以快速查找文档。猫在睡觉。");
+    world.file("ja.txt", "東京は日本の首都です。");
+    world.file("manual.pdf", with_line("How to repair a bicycle"));
+    world.file("deep/er/en.html", "<title>Tokyo &amp; more</title><p>The capital of Japan.</p>");
+    let index = world.index();
+    assert!(!index.is_usable());
+    refresh(&index);
+    assert!(index.is_usable());
+    for (query, path) in [
+        ("größe", "de.md"),
+        ("GROSSE STRASSE", "de.md"),
+        ("kaufer", "de.md"),
+        ("столицей", "ru.txt"),
+        ("москва", "ru.txt"),
+        ("检索", "zh.txt"),
+        ("猫", "zh.txt"),
+        ("首都", "ja.txt"),
+        ("bicycle", "manual.pdf"),
+        ("tokyo", "deep/er/en.html"),
+        ("deep capital", "deep/er/en.html"),
+    ] {
+        assert_eq!(found(&index, query), [path], "{query}");
+    }
+    for query in ["nothing", "!?", "城市", "html head"] {
+        let paths = found(&index, query);
+        assert!(paths.is_empty() || query == "html head", "{query}: {paths:?}");
+    }
+    let hits = matches(&index, &wanted("straße"));
+    assert_eq!(hits[0].title, "Der Käufer");
+    assert!(hits[0].snippet.contains("Größe der Straße"), "{hits:?}");
+    assert!(hits[0].score > 0.0 && hits[0].modified_ns > 0);
+}
+
+#[test]
+fn all_words_count_more_than_some_and_titles_more_than_texts() {
+    let world = World::new();
+    world.file("both.txt", "apples and pears");
+    world.file("one.txt", "apples and apples and apples");
+    world.file("title.md", "# Pears\n\nabout fruit");
+    let index = world.index();
+    refresh(&index);
+    assert_eq!(found(&index, "apples pears"), ["both.txt"]);
+    assert_eq!(found(&index, "pears")[0], "title.md");
+    assert_eq!(found(&index, "fruit bananas"), ["title.md"]);
+}
+
+#[test]
+fn new_changed_and_removed_files_are_noticed_and_others_left_alone() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    world.file("b.txt", "beta");
+    let index = world.index();
+    refresh(&index);
+    let before = world.written();
+    refresh(&index);
+    assert!(world.written() == before, "nothing was written where nothing has changed");
+
+    world.file("c.txt", "gamma");
+    world.file("b.txt", "delta");
+    fs::remove_file(world.root.path().join("files/a.txt")).unwrap();
+    refresh(&index);
+    assert_eq!(found(&index, "alpha beta"), Vec::<String>::new());
+    assert_eq!(
+        (found(&index, "gamma"), found(&index, "delta")),
+        (vec!["c.txt".into()], vec!["b.txt".into()])
+    );
+
+    // The same time and size, but other words.
+    let path = world.root.path().join("files/c.txt");
+    let changed = fs::metadata(&path).unwrap().modified().unwrap();
+    world.file("c.txt", "gAmmb");
+    fs::File::options().write(true).open(&path).unwrap().set_modified(changed).unwrap();
+    refresh(&index);
+    assert_eq!(found(&index, "gammb"), ["c.txt"], "what was changed just now is read again");
+
+    // Another time, but the same words: nothing is written.
+    let before = world.written();
+    let other = SystemTime::now() - Duration::from_hours(1);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(other).unwrap();
+    refresh(&index);
+    assert!(world.written() == before);
+}
+
+#[test]
+fn what_was_read_before_is_not_read_again_by_the_next_process() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let old = SystemTime::now() - Duration::from_hours(1);
+    let path = world.root.path().join("files/a.txt");
+    fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    let first = world.index();
+    refresh(&first);
+    drop(first);
+    let before = world.written();
+    let second = world.index();
+    refresh(&second);
+    assert!(world.written() == before);
+    assert_eq!(found(&second, "alpha"), ["a.txt"]);
+    world.file("a.txt", "omega");
+    refresh(&second);
+    assert_eq!((found(&second, "omega").len(), found(&second, "alpha").len()), (1, 0));
+}
+
+#[test]
+fn recency_looks_at_the_time_of_change() {
+    let world = World::new();
+    world.file("new.txt", "words");
+    world.file("old.txt", "words");
+    let old = SystemTime::now() - Duration::from_hours(24 * 40);
+    let path = world.root.path().join("files/old.txt");
+    fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    let index = world.index();
+    refresh(&index);
+    let with = |days: Option<u64>| {
+        let since = |days| SystemTime::now() - Duration::from_hours(24 * days);
+        let since = days.map(|days| since(days).duration_since(UNIX_EPOCH).unwrap().as_nanos());
+        let modified_since_ns = since.map(|nanos| i64::try_from(nanos).unwrap());
+        matches(&index, &Query { modified_since_ns, ..wanted("words") }).len()
+    };
+    assert_eq!((with(None), with(Some(31)), with(Some(366))), (2, 1, 2));
+}
+
+#[test]
+fn hidden_linked_foreign_and_large_files_are_not_read() {
+    let world = World::new();
+    world.file(".hidden.txt", "secret");
+    world.file(".git/config.txt", "secret");
+    world.file("program.exe", "secret");
+    world.file("large.txt", "secret ".repeat(200_000));
+    fs::write(world.root.path().join("outside.txt"), "secret").unwrap();
+    let link = world.root.path().join("files/link.txt");
+    std::os::unix::fs::symlink(world.root.path().join("outside.txt"), link).unwrap();
+    std::os::unix::fs::symlink(world.root.path(), world.root.path().join("files/up")).unwrap();
+    world.file("seen.txt", "open");
+    let index = world.index();
+    refresh(&index);
+    assert_eq!(found(&index, "secret open"), ["seen.txt"]);
+    // A file that grows over the limit is found no more.
+    world.file("seen.txt", "open ".repeat(300_000));
+    refresh(&index);
+    assert_eq!(found(&index, "open"), Vec::<String>::new());
+}
+
+#[test]
+fn one_writes_and_others_read_what_it_wrote() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let (first, second) = (world.index(), world.index());
+    refresh(&second);
+    assert!(second.is_usable());
+    refresh(&first);
+    assert!(first.is_usable(), "it reads what the other wrote");
+    assert!(first.writing.lock().unwrap().lock.is_none());
+    world.file("b.txt", "beta");
+    refresh(&first);
+    assert_eq!(found(&first, "beta"), Vec::<String>::new(), "it is not the one who writes");
+    refresh(&second);
+    refresh(&first);
+    assert_eq!(found(&first, "beta"), ["b.txt"]);
+    drop(second);
+    world.file("c.txt", "gamma");
+    refresh(&first);
+    assert_eq!(found(&first, "gamma"), ["c.txt"], "it took over");
+}
+
+#[tokio::test]
+async fn a_reader_does_not_wait_long_for_what_the_writer_has_not_written_yet() {
+    let world = World::new();
+    world.file("a.md", "Apples.");
+    let index = world.index();
+    let writer = index.folder.lock().unwrap().unwrap();
+    let stopping = CancellationToken::new();
+    assert_eq!(index.scan(&stopping), Again::Soon);
+    let keeping = tokio::spawn(index.clone().keep(stopping.clone()));
+    tokio::time::sleep(LEAST_PAUSE / 2).await; // sleep: it looks, and finds nothing
+    assert!(!index.is_usable());
+    drop(writer);
+    // Much sooner than the folder is looked at again.
+    let waiting = index.clone();
+    tokio::task::spawn_blocking(move || eventually("it is found", || waiting.is_usable()))
+        .await
+        .unwrap();
+    stopping.cancel();
+    keeping.await.unwrap();
+}
+
+/// Flips the bits of the byte that says of what kind the first page is.
+fn harm(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[100] ^= 0xff;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_index_is_made_anew() {
+    type Harm = fn(&Path);
+    let harm: [(&str, Harm); 5] = [
+        ("a byte of a page", harm),
+        ("cut off", |path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("empty", |path| fs::write(path, b"").unwrap()),
+        ("no meaning", |path| fs::write(path, b"{").unwrap()),
+        ("nothing at all", |path| fs::remove_file(path).unwrap()),
+    ];
+    for (what, harm) in harm {
+        let world = World::new();
+        world.file("a.txt", "alpha beta");
+        refresh(&world.index());
+        let before = world.database();
+        harm(&before);
+        let index = world.index();
+        refresh(&index);
+        assert_eq!(found(&index, "alpha"), ["a.txt"], "{what}");
+        assert_ne!(world.database(), before, "{what}");
+        assert!(!before.exists(), "{what}");
+        drop(index);
+        assert_eq!(world.names().len(), 2, "lock and one database");
+    }
+}
+
+#[tokio::test]
+async fn an_index_whose_search_fails_is_looked_at_and_made_anew() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let index = world.index();
+    refresh(&index);
+    let before = world.database();
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    index.with(move |connection| Ok(connection.execute_batch(checkpoint)?)).await.unwrap();
+    // Another file under the same name: whoever has the first one open keeps it.
+    let other = world.root.path().join("harmed");
+    fs::copy(&before, &other).unwrap();
+    harm(&other);
+    fs::rename(&other, &before).unwrap();
+    refresh(&index);
+    assert_eq!(world.database(), before, "nothing has failed so far");
+    let failed = index.with(|_| -> Result<(), Error> { panic!("on purpose") }).await;
+    assert!(failed.is_err() && !index.is_usable());
+    refresh(&index);
+    assert!(index.is_usable() && world.database() != before);
+    assert_eq!(found(&index, "alpha"), ["a.txt"]);
+}
+
+#[test]
+fn a_folder_that_is_gone_does_not_empty_the_index() {
+    let world = World::new();
+    world.file("a.txt", "alpha");
+    let index = world.index();
+    refresh(&index);
+    let (there, away) = (world.root.path().join("files"), world.root.path().join("away"));
+    fs::rename(&there, &away).unwrap();
+    refresh(&index);
+    assert!(index.is_usable());
+    assert_eq!(found(&index, "alpha"), ["a.txt"]);
+    fs::rename(&away, &there).unwrap();
+    refresh(&index);
+    assert_eq!(found(&index, "alpha"), ["a.txt"]);
+}
+
+#[test]
+fn hostile_files_are_left_out_and_the_rest_is_found() {
+    let world = World::new();
+    world.file("good.txt", "alpha");
+    world.file(
+        "broken.pdf",
+        b"%PDF-1.7\n1 0 obj <</Type/Catalog/Pages 1 0 R>> endobj trailer<</Root 1 0 R>>",
+    );
+    world.file("not.pdf", "just text, alpha");
+    world.file("deep.html", "<div>".repeat(100_000) + "alpha");
+    world.file("binary.txt", b"\0\x01\x02alpha");
+    world.file("lines.txt", vec![b'a'; 900_000]);
+    world.file("name\u{202e} with %41 & ü?#.txt", "alpha strange");
+    let index = world.index();
+    refresh(&index);
+    let paths = found(&index, "alpha");
+    assert!(paths.contains(&"good.txt".to_owned()), "{paths:?}");
+    assert!(
+        !paths.iter().any(|path| ["broken.pdf", "not.pdf", "binary.txt"].contains(&path.as_str())),
+        "{paths:?}"
+    );
+    let strange = "name\u{202e} with %41 & ü?#.txt";
+    assert_eq!(found(&index, "strange"), [strange]);
+}

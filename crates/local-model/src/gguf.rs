@@ -1,0 +1,209 @@
+//! The header of a GGUF file: its keys, and where each tensor is.
+//!
+//! Every length in the header is checked against the bytes that are there before memory is taken for
+//! it, so a hostile file costs no more than a small multiple of its size.
+
+use std::collections::HashMap;
+
+use crate::quantisation::Form;
+
+/// What tensors are aligned to unless the header says otherwise.
+const DEFAULT_ALIGNMENT: usize = 32;
+const MAX_DIMENSIONS: u32 = 4;
+/// How deep arrays may be within arrays. No file of today nests them at all.
+const MAX_DEPTH: u32 = 4;
+
+/// A header.
+#[derive(Debug)]
+pub(crate) struct Header {
+    pub(crate) values: HashMap<String, Value>,
+    pub(crate) tensors: HashMap<String, Tensor>,
+    /// Where the data of the tensors begins in the file.
+    pub(crate) data_offset: u64,
+}
+
+/// The value of a key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Integer(i128),
+    Float(f32),
+    Bool(bool),
+    Text(String),
+    Texts(Vec<String>),
+    Integers(Vec<i32>),
+    /// Of a kind that nothing here reads.
+    Other,
+}
+
+/// Where a tensor is and how its numbers are stored.
+#[derive(Debug)]
+pub(crate) struct Tensor {
+    /// The slowest dimension first.
+    pub(crate) dimensions: Vec<u64>,
+    pub(crate) form: Form,
+    /// From where the data begins.
+    pub(crate) offset: u64,
+}
+
+impl Header {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let mut reader = Reader { bytes, at: 4, version: 0 };
+        if !bytes.starts_with(b"GGUF") {
+            return Err("is not a GGUF file".to_owned());
+        }
+        let (values, tensors) =
+            reader.contents().map_err(|error| format!("its header cannot be read: {error}"))?;
+        let alignment = match values.get("general.alignment") {
+            None => Some(DEFAULT_ALIGNMENT),
+            Some(Value::Integer(alignment)) => usize::try_from(*alignment).ok(),
+            Some(_) => None,
+        };
+        let data_offset = alignment
+            .filter(|alignment| alignment.is_power_of_two())
+            .and_then(|alignment| reader.at.checked_next_multiple_of(alignment))
+            .ok_or("aligns its tensors in a way that makes no sense")?;
+        Ok(Self { values, tensors, data_offset: data_offset as u64 })
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    version: u32,
+}
+
+impl<'a> Reader<'a> {
+    fn contents(&mut self) -> Result<(HashMap<String, Value>, HashMap<String, Tensor>), String> {
+        self.version = self.u32()?;
+        if !(1..=3).contains(&self.version) {
+            return Err(format!("version {} is not known", self.version));
+        }
+        let tensor_count = self.length()?;
+        let value_count = self.length()?;
+        let mut values = HashMap::new();
+        for _ in 0..value_count {
+            let key = self.text()?;
+            let kind = self.u32()?;
+            values.insert(key, self.value(kind)?);
+        }
+        let mut tensors = HashMap::new();
+        for _ in 0..tensor_count {
+            let name = self.text()?;
+            tensors.insert(name, self.tensor()?);
+        }
+        Ok((values, tensors))
+    }
+
+    fn value(&mut self, kind: u32) -> Result<Value, String> {
+        Ok(match kind {
+            0 => Value::Integer(u8::from_le_bytes(self.array()?).into()),
+            1 => Value::Integer(i8::from_le_bytes(self.array()?).into()),
+            2 => Value::Integer(u16::from_le_bytes(self.array()?).into()),
+            3 => Value::Integer(i16::from_le_bytes(self.array()?).into()),
+            4 => Value::Integer(self.u32()?.into()),
+            5 => Value::Integer(i32::from_le_bytes(self.array()?).into()),
+            6 => Value::Float(f32::from_le_bytes(self.array()?)),
+            7 => Value::Bool(self.array::<1>()? != [0]),
+            8 => Value::Text(self.text()?),
+            9 => self.values()?,
+            10 => Value::Integer(self.u64()?.into()),
+            11 => Value::Integer(i64::from_le_bytes(self.array()?).into()),
+            kind => {
+                self.skip(kind, 1, 0)?;
+                Value::Other
+            }
+        })
+    }
+
+    fn values(&mut self) -> Result<Value, String> {
+        let kind = self.u32()?;
+        let count = self.length()?;
+        match kind {
+            4 | 5 => {
+                let bytes = self.take(count.checked_mul(4).ok_or(CUT_OFF)?)?;
+                let numbers = bytes.as_chunks::<4>().0.iter();
+                Ok(Value::Integers(numbers.map(|bytes| i32::from_le_bytes(*bytes)).collect()))
+            }
+            8 => (0..count).map(|_| self.text()).collect::<Result<_, _>>().map(Value::Texts),
+            kind => {
+                self.skip(kind, count, 0)?;
+                Ok(Value::Other)
+            }
+        }
+    }
+
+    /// Passes over so many values of one kind.
+    fn skip(&mut self, kind: u32, count: u64, depth: u32) -> Result<(), String> {
+        let size = match kind {
+            0 | 1 | 7 => 1,
+            2 | 3 => 2,
+            4..=6 => 4,
+            10..=12 => 8,
+            8 => {
+                for _ in 0..count {
+                    let length = self.length()?;
+                    self.take(length)?;
+                }
+                return Ok(());
+            }
+            9 if depth < MAX_DEPTH => {
+                for _ in 0..count {
+                    let kind = self.u32()?;
+                    let count = self.length()?;
+                    self.skip(kind, count, depth + 1)?;
+                }
+                return Ok(());
+            }
+            9 => return Err("its arrays are nested too deeply".to_owned()),
+            kind => return Err(format!("values of the kind {kind} are not known")),
+        };
+        self.take(count.checked_mul(size).ok_or(CUT_OFF)?).map(drop)
+    }
+
+    fn tensor(&mut self) -> Result<Tensor, String> {
+        let count = self.u32()?;
+        if count > MAX_DIMENSIONS {
+            return Err(format!("a tensor has {count} dimensions"));
+        }
+        let mut dimensions =
+            (0..count).map(|_| self.length()).collect::<Result<Vec<u64>, String>>()?;
+        dimensions.reverse();
+        let form = self.u32()?;
+        let form = Form::from_number(form)
+            .ok_or_else(|| format!("tensors of the form {form} are not known"))?;
+        Ok(Tensor { dimensions, form, offset: self.u64()? })
+    }
+
+    /// A text. Some writers end it with zeros.
+    fn text(&mut self) -> Result<String, String> {
+        let length = self.length()?;
+        let text = String::from_utf8_lossy(self.take(length)?);
+        Ok(text.trim_end_matches('\0').to_owned())
+    }
+
+    /// A length or a count, which the first version wrote in four bytes.
+    fn length(&mut self) -> Result<u64, String> {
+        if self.version == 1 { self.u32().map(u64::from) } else { self.u64() }
+    }
+
+    fn u32(&mut self) -> Result<u32, String> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, String> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        self.take(N as u64)?.try_into().map_err(|_| CUT_OFF.to_owned())
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8], String> {
+        let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));
+        let taken = end.and_then(|end| self.bytes.get(self.at..end)).ok_or(CUT_OFF)?;
+        self.at += taken.len();
+        Ok(taken)
+    }
+}
+
+const CUT_OFF: &str = "it is cut off";

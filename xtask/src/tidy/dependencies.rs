@@ -1,0 +1,172 @@
+//! Rule: licences and duplicate versions of dependencies, by the policy in `deny.toml`.
+//!
+//! `cargo deny` knows more, but takes minutes to build on a fresh machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::Metadata;
+use toml::{Table, Value};
+
+use super::finding::Finding;
+use super::tree::Tree;
+
+const POLICY: &str = "deny.toml";
+
+pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
+    let policy = tree.text(POLICY).ok_or("is missing".to_owned());
+    let policy = policy.and_then(|text| Policy::parse(text).map_err(|error| error.to_string()));
+    match policy {
+        Ok(policy) => {
+            let messages = policy.check(metadata);
+            messages.into_iter().map(|message| Finding::new(POLICY, 1, message)).collect()
+        }
+        Err(message) => vec![Finding::new(POLICY, 1, message)],
+    }
+}
+
+/// What `deny.toml` says.
+struct Policy {
+    licences: Vec<String>,
+    /// Names of packages that may be there in several versions.
+    duplicates: BTreeSet<String>,
+}
+
+impl Policy {
+    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        let table: Table = toml::from_str(text)?;
+        let list = |section: &str, key: &str| {
+            let list = table.get(section).and_then(|section| section.get(key)?.as_array().cloned());
+            let words = list.unwrap_or_default().into_iter().filter_map(|item| match item {
+                Value::String(word) => Some(word),
+                other => other.get("crate")?.as_str().map(str::to_owned),
+            });
+            words.collect::<Vec<String>>()
+        };
+        let name = |spec: String| spec.split('@').next().unwrap_or_default().to_owned();
+        Ok(Self {
+            licences: list("licenses", "allow"),
+            duplicates: list("bans", "skip").into_iter().map(name).collect(),
+        })
+    }
+
+    fn check(&self, metadata: &Metadata) -> Vec<String> {
+        let used: BTreeSet<_> = metadata
+            .resolve
+            .iter()
+            .flat_map(|resolve| &resolve.nodes)
+            .map(|node| &node.id)
+            .collect();
+        let mut messages = Vec::new();
+        let mut versions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for package in metadata.packages.iter().filter(|package| used.contains(&package.id)) {
+            let licence = package.license.as_deref().unwrap_or("none");
+            if !self.allows(licence) {
+                messages.push(format!("`{}` has the licence `{licence}`", package.name));
+            }
+            versions.entry(package.name.as_str()).or_default().push(package.version.to_string());
+        }
+        let is_skipped = |name: &str| self.duplicates.contains(name);
+        for (name, all) in versions.iter().filter(|(name, all)| all.len() > 1 && !is_skipped(name))
+        {
+            messages.push(format!("`{name}` is there in several versions: {}", all.join(", ")));
+        }
+        let needed = |name: &str| versions.get(name).is_some_and(|all| all.len() > 1);
+        for name in self.duplicates.iter().filter(|name| !needed(name)) {
+            messages.push(format!("`{name}` is there in one version; remove it from `skip`"));
+        }
+        messages
+    }
+
+    /// Whether a licence expression can be fulfilled with licences that are allowed.
+    fn allows(&self, expression: &str) -> bool {
+        let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+        let mut words = spaced.split_whitespace().peekable();
+        self.allows_any(&mut words) && words.next().is_none()
+    }
+
+    fn allows_any<'a>(&self, words: &mut Words<'a>) -> bool {
+        let mut is_allowed = self.allows_all(words);
+        while words.next_if_eq(&"OR").is_some() {
+            is_allowed |= self.allows_all(words);
+        }
+        is_allowed
+    }
+
+    fn allows_all<'a>(&self, words: &mut Words<'a>) -> bool {
+        let mut is_allowed = self.allows_one(words);
+        while words.next_if_eq(&"AND").is_some() {
+            is_allowed &= self.allows_one(words);
+        }
+        is_allowed
+    }
+
+    fn allows_one<'a>(&self, words: &mut Words<'a>) -> bool {
+        let Some(word) = words.next() else { return false };
+        if word == "(" {
+            return self.allows_any(words) && words.next() == Some(")");
+        }
+        let mut licence = word.to_owned();
+        if words.next_if_eq(&"WITH").is_some() {
+            licence = format!("{word} WITH {}", words.next().unwrap_or_default());
+        }
+        self.licences.contains(&licence)
+    }
+}
+
+type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "[licenses]\nallow = [\"MIT\", \"ISC\", \"Apache-2.0 WITH x\"]\n\
+                        [bans]\nskip = [\"old\", { crate = \"twice@0.1\", reason = \"r\" }]\n";
+
+    #[test]
+    fn a_licence_expression_needs_one_of_an_or_and_all_of_an_and() {
+        let policy = Policy::parse(TEXT).unwrap();
+        for allowed in ["MIT", "GPL-3.0 OR MIT", "GPL/MIT", "MIT AND ISC", "Apache-2.0 WITH x"] {
+            assert!(policy.allows(allowed), "{allowed}");
+        }
+        assert!(policy.allows("(GPL-3.0 OR MIT) AND (ISC)"));
+        for other in ["", "none", "GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "(MIT", "MIT MIT"] {
+            assert!(!policy.allows(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn unknown_licences_and_duplicates_are_found() {
+        let package = |name: &str, version: &str, licence: &str| {
+            format!(
+                r#"{{"name":"{name}","version":"{version}","id":"{name}{version}","dependencies":[],
+                "license":"{licence}","targets":[],"features":{{}},"edition":"2024",
+                "manifest_path":"/w/{name}/Cargo.toml"}}"#
+            )
+        };
+        let packages = [
+            package("good", "1.0.0", "MIT"),
+            package("bad", "1.0.0", "GPL-3.0"),
+            package("good", "2.0.0", "MIT"),
+            package("twice", "0.1.0", "MIT"),
+            package("twice", "0.2.0", "MIT"),
+            package("unused", "0.2.0", "GPL-3.0"),
+        ];
+        let used = ["good1.0.0", "good2.0.0", "bad1.0.0", "twice0.1.0", "twice0.2.0"];
+        let nodes = used.map(|id| format!(r#"{{"id":"{id}","dependencies":[],"deps":[]}}"#));
+        let text = format!(
+            r#"{{"packages":[{}],"workspace_members":[],"target_directory":"/t","workspace_root":"/w",
+            "version":1,"resolve":{{"root":null,"nodes":[{}]}}}}"#,
+            packages.join(","),
+            nodes.join(",")
+        );
+        let metadata = cargo_metadata::MetadataCommand::parse(text).unwrap();
+        assert_eq!(
+            Policy::parse(TEXT).unwrap().check(&metadata),
+            [
+                "`bad` has the licence `GPL-3.0`",
+                "`good` is there in several versions: 1.0.0, 2.0.0",
+                "`old` is there in one version; remove it from `skip`",
+            ]
+        );
+    }
+}
