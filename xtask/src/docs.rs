@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: reference pages made from the code, written or compared.
+//! `cargo xtask docs`: writes the reference pages made from the code, or compares them.
 
 mod difference;
 mod help;
@@ -12,16 +12,15 @@ use crate::failure::Failure;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// A page and what it is made from.
 struct Page {
     path: &'static str,
     source: Source,
 }
 
 enum Source {
-    /// The standard output of the program with these arguments.
+    /// The output of the program with these arguments.
     Output(&'static [&'static str]),
-    /// The help of the program and of all its commands.
+    /// The help of the program and of all commands.
     Help,
 }
 
@@ -44,13 +43,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     }
 }
 
-/// Fails when a page is not what the code says today.
+/// Fails when a page is out of date.
 pub(crate) fn compare(workspace: &Workspace) -> Result<(), Failure> {
     let program = Program::build(workspace)?;
     let mut stale = Vec::new();
     for page in PAGES {
         let made = program.make(page)?;
-        // A page that cannot be read differs in its first line, like an empty one.
+        // An unreadable page differs in its first line, like an empty one.
         let written = fs::read_to_string(workspace.root().join(page.path)).unwrap_or_default();
         if let Some(difference) = difference::first(&written, &made) {
             println!("{}:{difference}", page.path);
@@ -76,14 +75,13 @@ fn write(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The freshly built program that the pages are made with.
 struct Program {
     path: PathBuf,
 }
 
 impl Program {
     fn build(workspace: &Workspace) -> Result<Self, Failure> {
-        // Built with the tests: the same dependencies serve both.
+        // With the same targets as the tests, to share the dependencies.
         let targets = ["--lib", "--bins", "--examples", "--tests"];
         process::run(workspace.cargo().args(["build", "--workspace"]).args(targets))?;
         let name = format!("agent{}", env::consts::EXE_SUFFIX);
@@ -98,7 +96,7 @@ impl Program {
         Ok(format!("{}\n", text.trim_end()))
     }
 
-    /// What the program prints, whatever terminal and settings the caller has.
+    /// The output of the program, independent of the terminal and settings of the caller.
     fn output(&self, arguments: &[&str]) -> Result<String, Failure> {
         let mut command = Command::new(&self.path);
         command.args(arguments).env("NO_COLOR", "1").env("COLUMNS", "100");

@@ -1,10 +1,9 @@
 //! `cargo xtask fuzz`: builds the fuzz targets with the stable compiler and runs each for a while.
 //!
-//! What cargo-fuzz does is done here with flags of the stable compiler: the coverage pass that
-//! libFuzzer reads. A search follows its inputs into the dependencies too, which are built anew for
-//! that; the short look of `cargo xtask ci` takes those that the tests were built with. Inputs that
-//! were found interesting stay in `fuzz/corpus/<target>`, inputs that broke something in
-//! `fuzz/artifacts/<target>`.
+//! Flags of the stable compiler add the coverage that libFuzzer needs, as cargo-fuzz does with the
+//! nightly one. The full run instruments the dependencies too; the short run of `cargo xtask ci`
+//! uses those of the test build. Interesting inputs are kept in `fuzz/corpus/<target>`, crashing
+//! ones in `fuzz/artifacts/<target>`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +16,7 @@ use cargo_metadata::{Metadata, TargetKind};
 
 use crate::failure::Failure;
 use crate::process;
-use crate::setup::{self, Occasion};
+use crate::setup::{self, Task};
 use crate::workspace::Workspace;
 
 const PACKAGE: &str = "agent-fuzz";
@@ -32,34 +31,33 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Set where cargo is to call this program instead of the compiler: see [`compile`].
-const COMPILES: &str = "XTASK_COMPILES_FOR_FUZZING";
+/// Set when cargo runs this program as the compiler wrapper: see [`compile`].
+const WRAPPER_VARIABLE: &str = "XTASK_COMPILES_FOR_FUZZING";
 
-/// What one input may cost, and how large it may grow.
+/// Time and size limits of an input.
 const LIMITS: &[&str] = &["-timeout=10", "-max_len=65536"];
-/// The memory of most targets, in MiB.
 const MEMORY_MIB: u32 = 2048;
-/// Targets that unpack their input have less, so that an expansion without a bound is a finding.
-const UNPACKING: &[(&str, u32)] = &[("html", 1024), ("pdf", 1024)];
+/// Targets that decompress their input have less, so that an unbounded expansion is a finding.
+const DECOMPRESSING: &[(&str, u32)] = &[("html", 1024), ("pdf", 1024)];
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let seconds = parse_seconds(arguments)?;
-    setup::run(workspace, Occasion::Fuzz)?;
+    setup::run(workspace, Task::Fuzz)?;
     let targets = targets(&workspace.metadata)?;
     let programs = build(workspace)?;
     run_targets(workspace, &programs, &targets, seconds)
 }
 
-/// Runs each target for so many seconds after the tests were built on this machine.
-pub(crate) fn look(workspace: &Workspace, seconds: u32) -> Result<(), Failure> {
+/// Runs each target for this many seconds, with the dependencies of the test build.
+pub(crate) fn run_short(workspace: &Workspace, seconds: u32) -> Result<(), Failure> {
     let targets = targets(&workspace.metadata)?;
-    let programs = build_beside_tests(workspace, &targets)?;
+    let programs = build_with_test_dependencies(workspace, &targets)?;
     run_targets(workspace, &programs, &targets, seconds)
 }
 
-/// Where cargo asked for a compiler, the exit code of the real one with our flags added.
+/// Runs the real compiler with additional flags if cargo runs this program as its wrapper.
 pub(crate) fn compile(arguments: &[OsString]) -> Option<ExitCode> {
-    env::var_os(COMPILES)?;
+    env::var_os(WRAPPER_VARIABLE)?;
     let (compiler, rest) = arguments.split_first()?;
     let status = Command::new(compiler).args(rest).args(FLAGS).status();
     Some(if status.is_ok_and(|status| status.success()) {
@@ -84,7 +82,7 @@ fn run_targets(
 fn parse_seconds(arguments: &[String]) -> Result<u32, Failure> {
     match arguments {
         [] => Ok(DEFAULT_SECONDS),
-        // Zero would mean "without end" to libFuzzer.
+        // libFuzzer takes zero as no limit.
         [word] => word.parse().ok().filter(|&seconds| seconds > 0).ok_or_else(|| {
             Failure::usage(format!("`{word}` is not a number of seconds of at least 1"))
         }),
@@ -92,7 +90,7 @@ fn parse_seconds(arguments: &[String]) -> Result<u32, Failure> {
     }
 }
 
-/// Names of the binaries of the fuzz package.
+/// The binaries of the fuzz package.
 fn targets(metadata: &Metadata) -> Result<Vec<String>, Failure> {
     let names: Vec<String> = metadata
         .workspace_packages()
@@ -108,10 +106,10 @@ fn targets(metadata: &Metadata) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Builds the fuzz package and hands back the folder of its programs.
+/// Builds the fuzz package and returns the folder of its programs.
 fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let host = workspace.host_triple()?;
-    // Its own folder, so that the flags do not undo what the other tasks built; and a named
+    // A separate folder, so that the flags do not invalidate other builds; and an explicit
     // platform, so that build scripts and macros are compiled without them.
     let target_directory = workspace.target_directory().join("fuzz");
     process::run(
@@ -125,21 +123,24 @@ fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
     Ok(target_directory.join(host).join("fuzz"))
 }
 
-/// Builds the targets with the dependencies of the tests: the flags are for our own crates alone,
-/// and `--workspace` makes cargo choose the same features.
-fn build_beside_tests(workspace: &Workspace, targets: &[String]) -> Result<PathBuf, Failure> {
+/// Builds the targets with the dependencies of the test build: only our crates get the flags, and
+/// `--workspace` selects the same features.
+fn build_with_test_dependencies(
+    workspace: &Workspace,
+    targets: &[String],
+) -> Result<PathBuf, Failure> {
     let wrapper = copy_of_this_program(&workspace.target_directory().join("fuzz"))?;
     let mut command = workspace.cargo();
     command.args(["build", "--workspace"]);
     for target in targets {
         command.args(["--bin", target]);
     }
-    process::run(command.env("RUSTC_WORKSPACE_WRAPPER", wrapper).env(COMPILES, "1"))?;
+    process::run(command.env("RUSTC_WORKSPACE_WRAPPER", wrapper).env(WRAPPER_VARIABLE, "1"))?;
     Ok(workspace.target_directory().join("debug"))
 }
 
-/// Earlier steps of `cargo xtask ci` build the task runner anew where it stands, so cargo is given
-/// a copy of the one that runs. Linux alone can still read a program whose file is gone.
+/// Earlier steps of `cargo xtask ci` replace the file of the task runner, so cargo gets a copy of
+/// the running one. Only Linux can still read a deleted executable.
 fn copy_of_this_program(folder: &Path) -> Result<PathBuf, Failure> {
     let on_linux = Path::new("/proc/self/exe");
     let copy = folder.join("rustc-with-coverage");
@@ -189,11 +190,11 @@ fn run_target(root: &Path, program: &Path, target: &str, seconds: u32) -> Result
 }
 
 fn memory_mib(target: &str) -> u32 {
-    let own = UNPACKING.iter().find(|(name, _)| *name == target);
+    let own = DECOMPRESSING.iter().find(|(name, _)| *name == target);
     own.map_or(MEMORY_MIB, |(_, mib)| *mib)
 }
 
-/// When each file of a folder was last written; nothing for a folder that cannot be read.
+/// The modification time of each file; empty for an unreadable folder.
 fn modification_times(folder: &Path) -> BTreeMap<String, SystemTime> {
     let Ok(entries) = fs::read_dir(folder) else {
         return BTreeMap::new();
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_twenty_unless_told_and_never_zero() {
+    fn seconds_default_to_twenty_and_are_never_zero() {
         let seconds = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             parse_seconds(&words).map_err(|failure| failure.exit_code())
@@ -224,9 +225,9 @@ mod tests {
         assert_eq!(seconds(&["3", "4"]), Err(2));
     }
 
-    /// A stand-in for a fuzz target: a shell script that does what the test asks for.
+    /// Runs a shell script in place of a fuzz target.
     fn run_script(root: &Path, script: &str) -> Result<(), Failure> {
-        // Written by another process: a program still open for writing here would be busy.
+        // Written by another process: a file open for writing here could not be executed.
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > program && chmod +x program";
         let mut shell = Command::new("sh");
         process::run(shell.current_dir(root).args(["-c", write, "sh", script])).unwrap();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_gets_its_folders_and_limits() {
+    fn target_gets_its_folders_and_limits() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("fuzz/seeds/validate")).unwrap();
         run_script(root.path(), "echo \"$@\" > arguments").unwrap();
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_that_unpack_their_input_have_less_memory() {
+    fn decompressing_targets_have_less_memory() {
         assert_eq!(
             (memory_mib("pdf"), memory_mib("html"), memory_mib("validate")),
             (1024, 1024, 2048)
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_names_its_artifact_and_how_to_reproduce_it() {
+    fn crash_names_its_artifact_and_reproduction() {
         let root = tempfile::tempdir().unwrap();
         let artifacts = root.path().join("fuzz/artifacts/validate");
         fs::create_dir_all(&artifacts).unwrap();
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_without_an_artifact_keeps_its_own_message() {
+    fn failure_without_artifact_keeps_its_message() {
         let root = tempfile::tempdir().unwrap();
         let text = run_script(root.path(), "exit 1").unwrap_err().to_string();
         assert!(text.contains("-max_total_time=3") && text.contains("exit status: 1"), "{text}");

@@ -1,7 +1,4 @@
-//! The task runner: everything that is done to this workspace is one `cargo xtask` command.
-//!
-//! This file declares the modules and chooses the command; each command lives in the file of its
-//! name. Commands report what went wrong as a [`Failure`] and never end the process themselves.
+//! The task runner of this workspace: `cargo xtask COMMAND`, one module per command.
 
 #![expect(
     clippy::print_stdout,
@@ -79,7 +76,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(Failure::usage("no command was given"));
     };
-    if asks_for_help(command) || rest.first().is_some_and(|first| asks_for_help(first)) {
+    if is_help(command) || rest.first().is_some_and(|first| is_help(first)) {
         print!("{HELP}");
         return Ok(());
     }
@@ -97,7 +94,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     run(&Workspace::load()?, rest)
 }
 
-fn asks_for_help(argument: &str) -> bool {
+fn is_help(argument: &str) -> bool {
     matches!(argument, "help" | "--help" | "-h")
 }
 
@@ -114,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_given_before_and_after_a_command() {
+    fn help_is_printed_before_and_after_a_command() {
         assert!(dispatch(&["--help".to_owned()]).is_ok());
         assert!(dispatch(&["ci".to_owned(), "--help".to_owned()]).is_ok());
     }

@@ -1,11 +1,11 @@
-//! Running other programs: said before it is done, and a failure names the whole command line.
+//! Runs programs; errors contain the whole command line.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::failure::Failure;
 
-/// Says the command line, runs it with this terminal, and fails when it does.
+/// Prints the command line and runs it with this terminal.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let line = line(command);
     eprintln!("$ {line}");
@@ -18,7 +18,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs the command silently and hands back its standard output.
+/// Runs the command silently and returns its standard output.
 pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
     let line = line(command);
     let Output { status, stdout, stderr } =
@@ -26,12 +26,12 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
     if status.success() {
         Ok(String::from_utf8_lossy(&stdout).into_owned())
     } else {
-        let said = String::from_utf8_lossy(&stderr);
-        Err(Failure::work(format!("`{line}` failed ({status})\n{}", said.trim_end())))
+        let stderr = String::from_utf8_lossy(&stderr);
+        Err(Failure::work(format!("`{line}` failed ({status})\n{}", stderr.trim_end())))
     }
 }
 
-/// The command as a person would type it: the program without its folder, then the arguments.
+/// The command as it would be typed: the program without its folder, then the arguments.
 fn line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_is_shown_as_it_would_be_typed() {
+    fn command_line_is_printed_as_typed() {
         let mut command = Command::new("/opt/rust/bin/cargo");
         command.args(["test", "--", "two words"]);
         assert_eq!(line(&command), "cargo test -- 'two words'");
     }
 
     #[test]
-    fn output_is_handed_back_and_a_failure_carries_standard_error() {
+    fn capture_returns_output_and_failure_contains_stderr() {
         let output = capture(Command::new("sh").args(["-c", "echo made"]));
         assert_eq!(output.unwrap(), "made\n");
         let failure = capture(Command::new("sh").args(["-c", "echo broken >&2; exit 3"]));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
+    fn missing_program_is_named() {
         let text = run(&mut Command::new("no-such-program")).unwrap_err().to_string();
         assert!(text.contains("cannot run `no-such-program`"), "{text}");
     }

@@ -1,10 +1,10 @@
-//! What a bare machine lacks: finds it, says it, and installs it.
+//! Installs the software that tasks need and the machine lacks.
 //!
-//! The table of needs is in `setup/needs.rs`. Nothing is installed that is already there, and
-//! nothing is installed without a line that says what is missing and what is run.
+//! The table is in `setup/requirements.rs`. Every installation prints what is missing and the
+//! command that it runs.
 
-mod needs;
-mod private;
+mod peer_folders;
+mod requirements;
 mod weights;
 
 use std::process::Command;
@@ -13,49 +13,48 @@ use crate::failure::Failure;
 use crate::process;
 use crate::workspace::Workspace;
 
-pub(crate) use needs::Occasion;
-use needs::{APT, Importance, Manager, NEEDS, Need, PYTHON_VALIDATOR, find_program};
-pub(crate) use private::PrivateFolders;
+pub(crate) use peer_folders::PeerFolders;
+pub(crate) use requirements::Task;
+use requirements::{APT, Importance, PYTHON_VALIDATOR, REQUIREMENTS, Requirement, find_program};
 
-/// A command line, word by word.
-type Line = Vec<String>;
+/// The words of a command line.
+type CommandLine = Vec<String>;
 
-/// Installs what the occasion needs and the machine lacks.
-pub(crate) fn run(workspace: &Workspace, occasion: Occasion) -> Result<(), Failure> {
-    let private = PrivateFolders::of(workspace);
-    let missing: Vec<&Need> = NEEDS
+/// Installs what the task needs and the machine lacks.
+pub(crate) fn run(workspace: &Workspace, task: Task) -> Result<(), Failure> {
+    let peers = PeerFolders::of(workspace);
+    let missing: Vec<&Requirement> = REQUIREMENTS
         .iter()
-        .filter(|need| need.occasions.contains(&occasion) && !need.is_met(&private))
+        .filter(|needed| needed.tasks.contains(&task) && !needed.is_installed(&peers))
         .collect();
     if missing.is_empty() {
         println!("setup: nothing to install");
         return Ok(());
     }
-    if missing.iter().any(|need| need.manager == Manager::Apt) {
-        refuse_apt(&missing, AptAccess::probe())?;
+    if missing.iter().any(|needed| needed.uses_apt()) {
+        check_apt_access(&missing, AptAccess::probe())?;
+        run_line(&["apt-get".to_owned(), "update".to_owned()])?;
     }
-    let mut apt_lists = AptLists::Stale;
-    for need in missing {
-        install(need, &private, &mut apt_lists)?;
+    for requirement in missing {
+        install(requirement, &peers)?;
     }
     Ok(())
 }
 
-/// Whether the JSON Schema validator of Python can be compared with.
+/// Whether the JSON Schema validator of Python is installed, for comparison.
 pub(crate) fn has_python_validator() -> bool {
-    PYTHON_VALIDATOR.is_met()
+    PYTHON_VALIDATOR.succeeds()
 }
 
-fn install(need: &Need, private: &PrivateFolders, apt_lists: &mut AptLists) -> Result<(), Failure> {
-    println!("setup: {} is missing ({})", need.name, need.reason);
-    update_apt_lists(need, apt_lists)
-        .and_then(|()| first_that_works(&need.recipes(private)))
-        .and_then(|()| verify(need, private))
-        .or_else(|failure| forgive(need, failure))
+fn install(requirement: &Requirement, peers: &PeerFolders) -> Result<(), Failure> {
+    println!("setup: {} is missing ({})", requirement.name, requirement.reason);
+    run_first_working(&requirement.recipes(peers))
+        .and_then(|()| verify(requirement, peers))
+        .or_else(|failure| ignore_if_optional(requirement, failure))
 }
 
-/// Runs one recipe after another until all lines of one succeed; the last failure counts.
-fn first_that_works(recipes: &[Vec<Line>]) -> Result<(), Failure> {
+/// Runs recipes until all lines of one succeed; returns the last failure otherwise.
+fn run_first_working(recipes: &[Vec<CommandLine>]) -> Result<(), Failure> {
     let mut outcome = Ok(());
     for recipe in recipes {
         if let Err(failure) = &outcome {
@@ -69,38 +68,22 @@ fn first_that_works(recipes: &[Vec<Line>]) -> Result<(), Failure> {
     outcome
 }
 
-fn verify(need: &Need, private: &PrivateFolders) -> Result<(), Failure> {
-    if need.is_met(private) {
+fn verify(requirement: &Requirement, peers: &PeerFolders) -> Result<(), Failure> {
+    if requirement.is_installed(peers) {
         return Ok(());
     }
-    Err(Failure::work(format!("{} was installed but is still not found", need.name))
+    Err(Failure::work(format!("{} was installed but is still not found", requirement.name))
         .with_hint("look at PATH"))
 }
 
-/// Goes on without what is optional.
-fn forgive(need: &Need, failure: Failure) -> Result<(), Failure> {
-    match need.importance {
+fn ignore_if_optional(requirement: &Requirement, failure: Failure) -> Result<(), Failure> {
+    match requirement.importance {
         Importance::Required => Err(failure),
         Importance::Optional => {
-            eprintln!("{failure}\nsetup: going on without {}", need.name);
+            eprintln!("{failure}\nsetup: going on without {}", requirement.name);
             Ok(())
         }
     }
-}
-
-/// Whether the package lists of apt were brought up to date in this run.
-#[derive(Debug, PartialEq, Eq)]
-enum AptLists {
-    Stale,
-    Fresh,
-}
-
-fn update_apt_lists(need: &Need, apt_lists: &mut AptLists) -> Result<(), Failure> {
-    if need.manager == Manager::Apt && *apt_lists == AptLists::Stale {
-        run_line(&["apt-get".to_owned(), "update".to_owned()])?;
-        *apt_lists = AptLists::Fresh;
-    }
-    Ok(())
 }
 
 fn run_line(line: &[String]) -> Result<(), Failure> {
@@ -112,7 +95,6 @@ fn run_line(line: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// What this process may do with apt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AptAccess {
     Root,
@@ -132,12 +114,11 @@ impl AptAccess {
     }
 }
 
-/// Says what to do by hand when apt has to install something and may not.
-fn refuse_apt(missing: &[&Need], access: AptAccess) -> Result<(), Failure> {
-    let needs: Vec<&Need> =
-        missing.iter().copied().filter(|need| need.manager == Manager::Apt).collect();
-    let names: Vec<&str> = needs.iter().map(|need| need.name).collect();
-    let packages: Vec<&str> = needs.iter().flat_map(|need| need.packages.iter().copied()).collect();
+/// Fails with the command to run by hand if this process cannot install packages with apt.
+fn check_apt_access(missing: &[&Requirement], access: AptAccess) -> Result<(), Failure> {
+    let by_apt = || missing.iter().filter(|needed| needed.uses_apt());
+    let names: Vec<&str> = by_apt().map(|needed| needed.name).collect();
+    let packages: Vec<&str> = by_apt().flat_map(|needed| needed.packages).copied().collect();
     let failure = Failure::work(format!("missing on this machine: {}", names.join(", ")));
     match access {
         AptAccess::Root => Ok(()),
@@ -157,14 +138,15 @@ fn refuse_apt(missing: &[&Need], access: AptAccess) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn need(name: &str) -> &'static Need {
-        NEEDS.iter().find(|need| need.name == name).unwrap()
+    fn requirement(name: &str) -> &'static Requirement {
+        REQUIREMENTS.iter().find(|requirement| requirement.name == name).unwrap()
     }
 
     #[test]
-    fn without_root_the_exact_command_is_told() {
-        let missing = [need("chromium"), need("cargo-nextest"), need("chromedriver")];
-        let text = refuse_apt(&missing, AptAccess::NotRoot).unwrap_err().to_string();
+    fn without_root_the_exact_command_is_printed() {
+        let missing =
+            [requirement("chromium"), requirement("cargo-nextest"), requirement("chromedriver")];
+        let text = check_apt_access(&missing, AptAccess::NotRoot).unwrap_err().to_string();
         assert_eq!(
             text,
             "error: missing on this machine: chromium, chromedriver\n\
@@ -174,34 +156,38 @@ mod tests {
     }
 
     #[test]
-    fn without_apt_the_packages_are_named_and_with_root_nothing_is_refused() {
-        let missing = [need("g++")];
-        let text = refuse_apt(&missing, AptAccess::Absent).unwrap_err().to_string();
+    fn without_apt_the_packages_are_named() {
+        let missing = [requirement("g++")];
+        let text = check_apt_access(&missing, AptAccess::Absent).unwrap_err().to_string();
         assert!(text.contains("no apt-get here") && text.ends_with("g++"), "{text}");
-        assert!(refuse_apt(&missing, AptAccess::Root).is_ok());
+        assert!(check_apt_access(&missing, AptAccess::Root).is_ok());
     }
 
     #[test]
-    fn without_node_the_packages_of_node_are_told() {
-        let missing = [need("node and npm"), need("the MCP servers of the TypeScript SDK")];
-        let text = refuse_apt(&missing, AptAccess::NotRoot).unwrap_err().to_string();
+    fn without_node_its_packages_are_named() {
+        let missing =
+            [requirement("node and npm"), requirement("the MCP servers of the TypeScript SDK")];
+        let text = check_apt_access(&missing, AptAccess::NotRoot).unwrap_err().to_string();
         assert!(text.starts_with("error: missing on this machine: node and npm\n"), "{text}");
         assert!(text.ends_with("nodejs npm`"), "{text}");
     }
 
     #[test]
-    fn a_second_recipe_is_tried_when_the_first_fails() {
+    fn second_recipe_is_tried_when_the_first_fails() {
         let line = |word: &str| vec![vec![word.to_owned()]];
-        assert!(first_that_works(&[line("false"), line("true")]).is_ok());
-        assert!(first_that_works(&[line("true"), line("false")]).is_ok());
-        let failure = first_that_works(&[line("false"), line("no-such-program")]).unwrap_err();
+        assert!(run_first_working(&[line("false"), line("true")]).is_ok());
+        assert!(run_first_working(&[line("true"), line("false")]).is_ok());
+        let failure = run_first_working(&[line("false"), line("no-such-program")]).unwrap_err();
         assert!(failure.to_string().contains("no-such-program"), "{failure}");
     }
 
     #[test]
-    fn an_optional_need_that_cannot_be_installed_is_gone_without() {
+    fn failed_optional_requirement_is_ignored() {
         let broken = || Failure::work("pip is not there");
-        assert!(forgive(need("the JSON Schema validator of Python"), broken()).is_ok());
-        assert!(forgive(need("cargo-nextest"), broken()).is_err());
+        assert!(
+            ignore_if_optional(requirement("the JSON Schema validator of Python"), broken())
+                .is_ok()
+        );
+        assert!(ignore_if_optional(requirement("cargo-nextest"), broken()).is_err());
     }
 }

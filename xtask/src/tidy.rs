@@ -1,6 +1,4 @@
-//! `cargo xtask tidy`: the house rules, checked on every file that git knows or would add.
-//!
-//! Each rule is a function from the files to its findings; this file runs them all and counts.
+//! `cargo xtask tidy`: checks the rules of the repository on every file that git tracks or would add.
 
 mod arrows;
 mod commands;

@@ -1,4 +1,4 @@
-//! The workspace as cargo describes it: where it lies, what it is made of, how cargo is run in it.
+//! The cargo workspace: its metadata, and commands that run in it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,9 +10,9 @@ use cargo_metadata::{Metadata, MetadataCommand};
 use crate::failure::Failure;
 use crate::process;
 
-/// The workspace that holds the current folder.
+/// The workspace of the current folder.
 pub(crate) struct Workspace {
-    /// Members only; [`Workspace::resolved_metadata`] also knows what they depend on.
+    /// Members only; [`Workspace::resolved_metadata`] has their dependencies too.
     pub(crate) metadata: Metadata,
 }
 
@@ -22,12 +22,10 @@ impl Workspace {
         Ok(Self { metadata })
     }
 
-    /// The folder of the root manifest.
     pub(crate) fn root(&self) -> &Path {
         self.metadata.workspace_root.as_std_path()
     }
 
-    /// Where cargo puts what it builds.
     pub(crate) fn target_directory(&self) -> PathBuf {
         self.metadata.target_directory.clone().into_std_path_buf()
     }
@@ -53,15 +51,15 @@ impl Workspace {
             .map_err(unreadable)
     }
 
-    /// The cargo that started this task, about to run in the root of the workspace.
+    /// A command of the cargo that started this task, run in the root of the workspace.
     ///
-    /// It is not told about the package of this task: build scripts look at such variables, and would
-    /// run again, and all that depends on them, whenever cargo is called by hand and by a task in turn.
+    /// The variables of the xtask package are removed: build scripts depend on them, and would run
+    /// again whenever cargo is called by hand and by a task in turn.
     pub(crate) fn cargo(&self) -> Command {
         let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(program);
         command.current_dir(self.root());
-        for (name, _) in env::vars_os().filter(|(name, _)| is_of_a_package(name)) {
+        for (name, _) in env::vars_os().filter(|(name, _)| is_package_variable(name)) {
             command.env_remove(name);
         }
         command
@@ -78,13 +76,13 @@ impl Workspace {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err asks for")]
+#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn unreadable(error: cargo_metadata::Error) -> Failure {
     Failure::work(format!("cannot read the workspace: {error}"))
 }
 
-/// Whether cargo tells a program by this variable which package it is of.
-fn is_of_a_package(name: &OsStr) -> bool {
+/// Whether cargo sets this variable to describe the package of a program.
+fn is_package_variable(name: &OsStr) -> bool {
     let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_"];
     name.to_str().is_some_and(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
 }
@@ -94,12 +92,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tells_of_a_package_is_told_from_the_rest() {
+    fn package_variables_are_recognised() {
         for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_PRE", "CARGO_MANIFEST_DIR"] {
-            assert!(is_of_a_package(name.as_ref()), "{name}");
+            assert!(is_package_variable(name.as_ref()), "{name}");
         }
         for name in ["CARGO", "CARGO_HOME", "CARGO_TARGET_DIR", "PATH"] {
-            assert!(!is_of_a_package(name.as_ref()), "{name}");
+            assert!(!is_package_variable(name.as_ref()), "{name}");
         }
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::upstream::{Step, Upstream};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ const fn milliseconds(bar: f64) -> Goal {
 
 /// A service with a member, and a model that says what it is told.
 struct World {
-    bench: Bench,
+    bench: TestHome,
     upstream: Upstream,
     service: Child,
     address: String,
@@ -64,7 +64,7 @@ impl Drop for World {
 
 impl World {
     fn start() -> Self {
-        let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
+        let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
         let upstream = Upstream::start();
         upstream.set_models(&["echo"]);
         let folder = bench.home().join("gateway");
@@ -125,7 +125,7 @@ impl World {
             assert_eq!(self.bench.run(["--version"]).code, 0);
         });
         let least = times(STARTS, || {
-            assert_eq!(Run::of(&mut Command::new("true"), b"").code, 0);
+            assert_eq!(ProgramOutput::of(&mut Command::new("true"), b"").code, 0);
         });
         let (own, other) = (Spread::new(ours), Spread::new(least));
         let against = format!("`true` {:.1} ms", other.median());
@@ -136,7 +136,7 @@ impl World {
     /// The program asks the service one thing.
     fn asking(&self) {
         let ours = times(STARTS, || {
-            let run = Run::of(&mut self.command(&["me", "--json"]), b"");
+            let run = ProgramOutput::of(&mut self.command(&["me", "--json"]), b"");
             assert_eq!(run.code, 0, "{run:?}");
         });
         let direct = Spread::new(times(STARTS, || {
@@ -196,7 +196,7 @@ impl World {
             self.upstream.script("echo", steps);
             let mut command = self.command(&["run", "--max-rounds", "1000", "Go"]);
             let begun = Instant::now();
-            let run = Run::of(&mut command, b"");
+            let run = ProgramOutput::of(&mut command, b"");
             assert_eq!((run.code, run.stdout.as_str()), (0, "Done.\n"), "{run:?}");
             ms(begun.elapsed())
         };

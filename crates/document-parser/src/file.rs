@@ -20,23 +20,17 @@ const BINARY_CHECK_BYTES: usize = 8192;
 /// Lines of a Markdown file that are searched for a title.
 const TITLE_LINES: usize = 50;
 
-/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileFormat {
     /// Plain text.
     Text,
-    /// Markdown.
     Markdown,
-    /// HTML.
     Html,
-    /// PDF.
     Pdf,
 }
 
-/// The text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
-    /// The title, if the file has one.
     pub title: Option<String>,
     /// The whole text.
     pub text: String,
@@ -56,7 +50,6 @@ impl FileFormat {
     }
 }
 
-/// Reads the text of a file.
 pub(crate) fn read(format: FileFormat, bytes: &[u8]) -> Result<FileText, Rejection> {
     let mut file = match format {
         FileFormat::Text => FileText { title: None, text: decode(bytes)? },

@@ -20,7 +20,6 @@ const INLINE: &[&str] = &[
 /// The text of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MarkupText {
-    /// The title.
     pub title: String,
     /// The first heading.
     pub heading: String,

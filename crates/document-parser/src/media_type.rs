@@ -1,6 +1,5 @@
 //! Media types of pages, images and audio.
 
-/// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageKind {
     Html,

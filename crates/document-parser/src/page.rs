@@ -40,7 +40,6 @@ pub struct PageJob {
 pub struct Document {
     /// The media type before conversion.
     pub media_type: String,
-    /// The title.
     pub title: Option<String>,
     /// The author.
     pub byline: Option<String>,

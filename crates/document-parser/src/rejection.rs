@@ -26,7 +26,6 @@ pub enum Rejection {
     /// A document that exceeds a size limit of its parser.
     #[error("it is too large")]
     TooLarge,
-    /// The parser panicked.
     #[error("it makes the parser fail")]
     ParserPanicked,
     /// An unusable image or audio file.

@@ -83,7 +83,6 @@ impl AuditTail {
     }
 }
 
-/// A change that is to be audited.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditChange {
     pub(crate) action: &'static str,

@@ -15,7 +15,6 @@ use crate::{Actor, Error, MediaRun, SavedAnswer, StoredResponse};
 /// A hold to open, with a response to store.
 #[derive(Debug, Clone)]
 pub struct NewHold {
-    /// The hold.
     pub request: HoldRequest,
     /// A background response, queued in the same transaction.
     pub response: Option<StoredResponse>,

@@ -16,7 +16,6 @@ impl Clock {
         Self(Arc::new(read))
     }
 
-    /// The system clock.
     pub fn system() -> Self {
         Self::new(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -14,7 +14,6 @@ pub enum Scope {
     Models,
     /// Chat completions.
     Chat,
-    /// Responses.
     Responses,
     /// Research jobs.
     Research,
@@ -29,7 +28,6 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All scopes.
     pub const ALL: [Self; 8] = [
         Self::Models,
         Self::Chat,
@@ -93,13 +91,11 @@ pub struct Key {
 /// A key with everything that decides about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// The key.
     pub key: Key,
     /// The limits of its lineage.
     pub limits: Limits,
     /// The member's name.
     pub member_name: String,
-    /// Whether the member is blocked.
     pub member_blocked: bool,
 }
 
@@ -228,7 +224,6 @@ impl LimitsChange {
         }
     }
 
-    /// The changed limits.
     pub fn applied(self, before: Limits) -> Limits {
         Limits {
             spend: self.spend.unwrap_or(before.spend),
@@ -237,7 +232,6 @@ impl LimitsChange {
         }
     }
 
-    /// Whether no limit changes.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }

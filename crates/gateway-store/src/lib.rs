@@ -4,6 +4,7 @@
 //! move money go through `batch`: those that wait at the same time become one transaction on rows
 //! that the back end loads and the `ledger` crate changes, so that both databases follow the same
 //! rules and one commit serves many operations.
+#![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod audit;
 mod batch;

@@ -15,7 +15,6 @@ pub enum DatabaseLocation {
     Postgres(String),
 }
 
-/// Options of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreOptions {
     /// Pooled connections to PostgreSQL besides the writer's; readers of SQLite.
@@ -51,7 +50,6 @@ impl Default for StoreOptions {
 /// The schema of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
-    /// No schema.
     Empty,
     /// An older version that can be migrated.
     Old(i64),

@@ -13,7 +13,6 @@ pub(crate) const UNUSED_RETENTION_MICROS: i64 = 3600 * 1_000_000;
 /// One answered request for media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaRun {
-    /// Id of the run.
     pub id: String,
     /// The owner.
     pub member: MemberId,
@@ -36,11 +35,9 @@ pub struct MediaRun {
 /// A generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Id of the artifact.
     pub id: String,
     /// The object that holds the bytes.
     pub object: String,
-    /// The media type.
     pub media_type: String,
     /// Number of bytes.
     pub bytes: u64,

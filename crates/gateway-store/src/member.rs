@@ -8,7 +8,6 @@ use crate::audit::AuditChange;
 /// A member of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Id of the member.
     pub id: MemberId,
     /// The unique name that the operator chose.
     pub name: String,
@@ -18,7 +17,6 @@ pub struct Member {
     pub blocked: bool,
 }
 
-/// A change of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
     /// Sets another name.

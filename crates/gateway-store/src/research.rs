@@ -23,7 +23,6 @@ pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
 /// A hundred years: the hold lives as long as its job.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
 
-/// The status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobStatus {
     /// The job waits for a worker.
@@ -41,7 +40,6 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// All statuses.
     pub const ALL: [Self; 6] = [
         Self::Queued,
         Self::Running,
@@ -99,16 +97,13 @@ pub struct NewJob {
     pub event: NewJobEvent,
 }
 
-/// A research job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResearchJob {
-    /// Id of the job and of its hold.
     pub id: HoldId,
     /// The owner.
     pub member: MemberId,
     /// The API key that was used.
     pub lineage: LineageId,
-    /// The status.
     pub status: JobStatus,
     /// The question.
     pub query: String,
@@ -122,7 +117,6 @@ pub struct ResearchJob {
     pub tries: u32,
     /// The most claims without a finished step.
     pub max_tries: u32,
-    /// The progress.
     pub progress: Progress,
     /// When the job was queued.
     pub created_at: Time,
@@ -140,7 +134,6 @@ pub struct ResearchJob {
     pub charged: Option<Micros>,
 }
 
-/// Progress of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// The current step.
@@ -156,7 +149,6 @@ pub struct Progress {
 pub struct JobStep {
     /// Number of the step, from 0 without gaps.
     pub number: u32,
-    /// The kind of step.
     pub kind: String,
     /// The attempt that finished it.
     pub attempt: i64,
@@ -195,7 +187,6 @@ pub struct JobEvent {
 /// A worker's claim of a job. Every write of the worker names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobClaim {
-    /// The job.
     pub id: HoldId,
     /// The attempt: the fencing token.
     pub attempt: i64,
@@ -206,7 +197,6 @@ pub struct JobClaim {
 pub struct FinishedStep {
     /// Number of the step: the steps that were finished before.
     pub number: u32,
-    /// The kind of step.
     pub kind: String,
     /// The public details, JSON.
     pub detail: Vec<u8>,
@@ -236,10 +226,8 @@ pub enum JobRelease {
     },
 }
 
-/// The end of a job.
 #[derive(Debug, Clone)]
 pub struct JobEnd {
-    /// The job.
     pub id: HoldId,
     /// The owner.
     pub member: MemberId,
@@ -283,7 +271,6 @@ impl JobEnd {
     }
 }
 
-/// The result of ending a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEndResult {
     /// The job ended now.

@@ -3,10 +3,8 @@
 use ledger::{HoldId, LineageId, MemberId, Time};
 use serde_json::json;
 
-/// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// Id of the response: `resp_…`.
     pub id: String,
     /// The owner.
     pub member: MemberId,

@@ -7,7 +7,6 @@ use ledger::Posting;
 pub struct StatementLine {
     /// Id of the posting.
     pub id: i64,
-    /// The posting.
     pub posting: Posting,
     /// The charged operation.
     pub operation: Option<String>,

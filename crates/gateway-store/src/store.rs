@@ -220,7 +220,6 @@ impl Store {
         dispatch!(self, create_member(name, by))
     }
 
-    /// Changes a member.
     pub async fn change_member(
         &self,
         id: MemberId,
@@ -256,12 +255,10 @@ impl Store {
         dispatch!(self, rotate_key(rotation, by))
     }
 
-    /// Changes a key.
     pub async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord> {
         dispatch!(self, change_key(id, change, by))
     }
 
-    /// Revokes a key.
     pub async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord> {
         dispatch!(self, revoke_key(id, by))
     }

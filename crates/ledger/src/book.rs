@@ -50,12 +50,10 @@ pub struct Changes {
 }
 
 impl Book {
-    /// Adds an account.
     pub fn add_account(&mut self, account: Account) {
         self.accounts.insert(account.id, account);
     }
 
-    /// Adds a lineage.
     pub fn add_lineage(&mut self, lineage: Lineage) {
         self.lineages.insert(lineage.id, lineage);
     }
@@ -70,7 +68,6 @@ impl Book {
         self.idempotency.insert((record.lineage, record.key.clone()), record);
     }
 
-    /// Adds a posting with a reference.
     pub fn add_referenced_posting(&mut self, posting: Posting) {
         if let Some(reference) = &posting.reference {
             self.referenced.insert((posting.member, reference.clone()), posting);
@@ -256,17 +253,14 @@ impl Book {
         self.holds.contains_key(&id)
     }
 
-    /// A live hold.
     pub fn live_hold(&self, id: HoldId) -> Option<&Hold> {
         self.holds.get(&id)
     }
 
-    /// Whether the book has the record of an idempotency key.
     pub fn has_idempotency_record(&self, lineage: LineageId, key: &str) -> bool {
         self.idempotency.contains_key(&(lineage, key.to_owned()))
     }
 
-    /// Whether the book has the posting with a reference.
     pub fn has_referenced_posting(&self, member: MemberId, reference: &str) -> bool {
         self.referenced.contains_key(&(member, reference.to_owned()))
     }

@@ -18,13 +18,11 @@ pub struct HoldRequest {
     pub amount: Micros,
     /// The operation of the price list.
     pub operation: Cow<'static, str>,
-    /// The requested model.
     pub model: Option<Arc<str>>,
     /// The process that ends the hold.
     pub owner: i64,
     /// Duration of the lease.
     pub lease_micros: i64,
-    /// The `Idempotency-Key` of the request.
     pub idempotency: Option<IdempotencyKey>,
 }
 
@@ -58,7 +56,6 @@ pub struct Hold {
 /// A request to end a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldEnd {
-    /// The hold.
     pub id: HoldId,
     /// The member of the hold. A hold of another member is not ended.
     pub member: MemberId,
@@ -100,7 +97,6 @@ pub enum ChargeRule {
     UpstreamFailed,
     /// The upstream rejected the request: not charged.
     RequestRefused,
-    /// The answer was empty: not charged.
     EmptyAnswer,
     /// The service failed: not charged.
     OurFault,
@@ -141,7 +137,6 @@ pub enum AnswerProgress {
 }
 
 impl EndReason {
-    /// All reasons.
     pub const ALL: [Self; 8] = [
         Self::Complete,
         Self::ClientLeft,
@@ -196,7 +191,6 @@ pub enum HoldOutcome {
 /// How a hold ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// The id of the hold.
     pub id: HoldId,
     /// The member who pays.
     pub member: MemberId,
@@ -228,7 +222,6 @@ pub enum EndResult {
 }
 
 impl ChargeRule {
-    /// All rules.
     pub const ALL: [Self; 11] = [
         Self::Answered,
         Self::ClientLeftLate,
@@ -243,7 +236,6 @@ impl ChargeRule {
         Self::Expired,
     ];
 
-    /// Whether the rule charges.
     pub const fn outcome(self) -> HoldOutcome {
         match self {
             Self::Answered | Self::ClientLeftLate | Self::CancelledLate | Self::StreamLimit => {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 const MEMBER_PREFIX: &str = "mem_";
 
-/// Id of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MemberId(pub i64);
@@ -46,7 +45,6 @@ impl HoldId {
         Self(((time_ms as u128) << 80) | (random & ((1 << 80) - 1)))
     }
 
-    /// The id with these 16 bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }

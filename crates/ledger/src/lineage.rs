@@ -7,7 +7,6 @@ const MICROS_A_MINUTE: i64 = 60_000_000;
 /// The shared state of an API key and its successors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
-    /// Id of the lineage.
     pub id: LineageId,
     /// The member who pays.
     pub member: MemberId,

@@ -12,7 +12,6 @@ pub struct Posting {
     pub kind: PostingKind,
     /// The member's account.
     pub member: MemberId,
-    /// The house account.
     pub house: HouseAccount,
     /// The change of the member's balance. Never zero.
     pub amount: Micros,
@@ -60,7 +59,6 @@ impl Posting {
 }
 
 impl PostingKind {
-    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Charge, Self::TopUp, Self::Adjustment];
 
     /// The name as it is stored and shown.
@@ -88,7 +86,6 @@ impl PostingKind {
 }
 
 impl HouseAccount {
-    /// All house accounts.
     pub const ALL: [Self; 3] = [Self::Revenue, Self::Funding, Self::Adjustments];
 
     /// The name as it is stored and shown.

@@ -1,6 +1,6 @@
-// A library to preload into a process whose wall clock a test moves. The file named by TEST_CLOCK holds
+// A library to preload into a process whose wall clock a test shifts. The file named by TEST_CLOCK holds
 // a 64-bit number: the seconds to add. libfaketime cannot be used: it allocates while it starts, which
-// crashes programs that bring an allocator of their own.
+// crashes programs with a custom allocator.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

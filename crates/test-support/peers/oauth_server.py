@@ -38,7 +38,7 @@ MAX_REQUESTS = 10_000
 SCOPES = ["mcp:read", "mcp:write"]
 
 options = json.loads(os.environ["OAUTH_OPTIONS"])
-# Only with the protocol named does asyncio send small answers at once: else each costs 40 ms.
+# Only with an explicit protocol does asyncio send small responses at once; otherwise each takes 40 ms.
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 listener.bind(("127.0.0.1", 0))
 listener.listen()
@@ -191,7 +191,7 @@ async def control(request: Request) -> JSONResponse:
 
 
 def recording(app):
-    """Remembers requests, with their forms, before they reach the SDK."""
+    """Records requests, with their forms, before they reach the SDK."""
 
     async def record(scope, receive, send):
         if scope["type"] != "http" or scope["path"].startswith("/control/"):

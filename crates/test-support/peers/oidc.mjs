@@ -1,4 +1,4 @@
-// An authorization server on oidc-provider, an MCP server that it protects, a place for client
+// An authorization server on oidc-provider, an MCP server that it protects, a server for client
 // metadata documents, and a control port, all on free ports of the loopback interface.
 //
 // Environment: OIDC_MODULES is the folder with the packages, OIDC_OPTIONS a JSON object:
@@ -6,11 +6,11 @@
 //   token_format     "opaque" | "jwt"
 //   refresh          "always" | "offline_access" (only when that scope was granted) | "never"
 //   registration     whether clients may register themselves
-//   client_documents whether addresses of metadata documents are clients
+//   client_documents whether URLs of metadata documents are clients
 //   dpop             "off" | "on" | "nonce" (proofs need a nonce of the server)
-//   clients          clients that are registered from the beginning
+//   clients          clients registered from the start
 //   certificate, key PEM for the https server of the documents
-// The first line of output is a JSON object with the addresses. It ends when its input does.
+// The first line of output is a JSON object with the URLs. It exits when its input closes.
 import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { createRequire } from 'node:module';
@@ -26,19 +26,19 @@ const jose = await load('jose');
 
 const options = JSON.parse(process.env.OIDC_OPTIONS);
 const SCOPES = ['openid', 'offline_access', 'mcp:read', 'mcp:write'];
-// With this client the MCP server asks any server of this script about tokens.
+// The client with which the MCP server introspects tokens.
 const RESOURCE_SERVER = { client_id: 'resource-server', client_secret: 'introspects-only' };
 
-/** What the control port can change while everything runs. */
+/** State that the control port can change. */
 const settings = {
   access_seconds: options.access_seconds,
-  // The issuer that the protected resource names and believes; null: our own.
+  // The issuer that the protected resource names and trusts; null: our own.
   resource_issuer: null,
-  // What redirects say as `iss`: null leaves it alone, "" removes it.
+  // The `iss` of redirects: null leaves it alone, "" removes it.
   redirect_iss: null,
-  // Resources beside our own for which tokens are issued.
+  // Further resources for which tokens are issued.
   extra_resources: [],
-  // The answer to token requests instead of the real one: {status, headers, body}, or null.
+  // Replaces the response to token requests: {status, headers, body}, or null.
   token_answer: null,
   // The scope that a 401 asks for; null: none.
   challenge_scope: 'mcp:read',
@@ -46,10 +46,10 @@ const settings = {
 const MAX_REQUESTS = 10_000;
 const requests = [];
 const store = new Map();
-// Signed tokens cannot be taken back: those of an earlier generation are refused.
+// Signed tokens cannot be revoked: those of an earlier generation are rejected.
 let generation = 0;
 
-/** Remembers a request; the oldest are forgotten. */
+/** Records a request; the oldest are dropped. */
 const record = (server, { method, url, headers }, form = {}) => {
   requests.push({ server, method, path: url, headers, form });
   if (requests.length > MAX_REQUESTS) requests.shift();
@@ -68,7 +68,7 @@ const bodyOf = async (request) => {
   return Buffer.concat(parts).toString();
 };
 
-/** Everything in memory, where the control port can find it. */
+/** Keeps everything in memory, where the control port can read it. */
 class Adapter {
   constructor(model) { this.model = model; }
   key(id) { return `${this.model}:${id}`; }
@@ -110,7 +110,7 @@ const provider = new Provider(issuer, {
     || (options.refresh === 'offline_access' && code.scopes.has('offline_access'))),
   ttl: { AccessToken: () => settings.access_seconds },
   extraTokenClaims: () => ({ generation }),
-  // Its own request goes to a document on the loopback interface, which it would refuse.
+  // The provider would refuse to fetch a document from the loopback interface.
   fetch: (url, { dispatcher, ...rest }) => fetch(url, rest),
   features: {
     devInteractions: { enabled: true },
@@ -143,7 +143,7 @@ const provider = new Provider(issuer, {
 });
 const answer = provider.callback();
 
-/** Lets a redirect to the client say another issuer. */
+/** Replaces the issuer of a redirect to the client. */
 const twistRedirects = (response) => {
   const setHeader = response.setHeader.bind(response);
   response.setHeader = (name, value) => {
@@ -161,7 +161,7 @@ const twistRedirects = (response) => {
 
 issuerServer.on('request', async (request, response) => {
   const form = request.method === 'POST' ? await bodyOf(request) : '';
-  // The provider takes a body that was read already from here.
+  // Where the provider looks for a body that was already read.
   if (form) {
     const type = request.headers['content-type'] ?? '';
     request.body = type.includes('json') ? JSON.parse(form) : Object.fromEntries(new URLSearchParams(form));
@@ -173,7 +173,7 @@ issuerServer.on('request', async (request, response) => {
   return answer(request, response);
 });
 
-/** What a token is good for at an issuer, or null. */
+/** The claims of a token at an issuer, or null. */
 const inspect = async (at, token) => {
   if (options.token_format === 'jwt') {
     try {

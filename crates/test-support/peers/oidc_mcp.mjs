@@ -1,4 +1,4 @@
-// A small MCP server that only answers those who bring a token: Streamable HTTP at /mcp, and the
+// A small MCP server that requires a token: Streamable HTTP at /mcp, and the
 // transport of 2024-11-05 at /sse. `echo` needs the scope mcp:read, `write` needs mcp:write.
 import { createHash, randomUUID } from 'node:crypto';
 
@@ -11,7 +11,7 @@ const tools = Object.keys(TOOLS).map((name) => ({
   annotations: { readOnlyHint: name === 'echo' },
 }));
 
-/** The result of a request; undefined for a method that there is not. */
+/** The result of a request; undefined for an unknown method. */
 const result = ({ method, params }) => {
   switch (method) {
     case 'initialize': return {
@@ -41,7 +41,7 @@ const say = (response, status, body, headers = {}) => {
   response.end(body === undefined ? '' : JSON.stringify(body));
 };
 
-/** Whether a bound token came with a proof by its key, for this request. */
+/** Whether the request has a proof by the key of its bound token. */
 const proven = async ({ jose, origin }, request, token, jkt) => {
   try {
     const proof = request.headers.dpop;
@@ -55,7 +55,7 @@ const proven = async ({ jose, origin }, request, token, jkt) => {
   } catch { return false; }
 };
 
-/** Lets a request through, with the scopes of its token, or answers it. */
+/** Returns the scopes of the token of a request, or rejects the request. */
 const guard = async (site, request, response) => {
   const path = request.url.startsWith('/mcp') ? '/mcp' : '/sse';
   const metadata = `${site.origin}/.well-known/oauth-protected-resource${path}`;

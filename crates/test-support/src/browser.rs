@@ -1,8 +1,8 @@
-//! A real browser: headless Chromium, driven by `chromedriver` over the `WebDriver` protocol.
+//! Headless Chromium, driven by `chromedriver` over the `WebDriver` protocol.
 //!
-//! Both must be installed. Every browser has a driver, a profile and a home of its own; all of it
-//! ends with the value. Chromium is tied to its driver by a pipe, and both stay in the process group
-//! of the test, so that nothing outlives a runner that kills the group.
+//! Both must be installed. Every browser has its own driver, profile and home directory, all
+//! removed with the value. Chromium is tied to its driver by a pipe, and both stay in the process
+//! group of the test, so a runner that kills the group leaves nothing behind.
 
 mod driver;
 mod processes;
@@ -15,24 +15,19 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::wait::eventually;
-use driver::{Driver, Refusal};
+use driver::{CommandError, Driver};
 
-/// Keys that have no character, for [`Browser::press`].
+/// Keys without a character, for [`Browser::press`].
 pub mod key {
-    /// The tabulator.
     pub const TAB: &str = "\u{e004}";
-    /// Enter.
     pub const ENTER: &str = "\u{e007}";
-    /// The space bar.
     pub const SPACE: &str = " ";
 }
 
-/// Whether the system is light or dark.
+/// The color scheme that the system prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Light.
+pub enum ColorScheme {
     Light,
-    /// Dark.
     Dark,
 }
 
@@ -40,89 +35,66 @@ pub enum Scheme {
 #[derive(Debug)]
 pub struct Browser {
     driver: Driver,
-    /// Dropped last: the browser writes to it until its end.
+    /// Dropped last: the browser writes to it until it exits.
     home: TempDir,
 }
 
 impl Browser {
-    /// Starts a browser with a window that shows exactly this many pixels.
-    ///
-    /// # Panics
-    /// If there is no Chromium, no `chromedriver`, or they do not work together.
+    /// Starts a browser whose viewport has exactly this size in pixels.
     #[expect(clippy::expect_used, reason = "a test without a browser cannot go on")]
-    pub fn start(width: u32, height: u32, scheme: Scheme) -> Browser {
+    pub fn start(width: u32, height: u32, scheme: ColorScheme) -> Browser {
         let home = tempfile::tempdir().expect("a temporary folder");
         let driver = Driver::start(home.path(), &arguments(home.path(), scheme));
         let browser = Browser { driver, home };
-        // A window cannot be as narrow as a phone, but what it shows can.
+        // A window cannot be as narrow as a phone, but its viewport can.
         browser.devtools(
             "Emulation.setDeviceMetricsOverride",
             &json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false }),
         );
         let is_dark = browser.eval("return matchMedia('(prefers-color-scheme: dark)').matches");
-        assert_eq!(is_dark, scheme == Scheme::Dark, "the scheme is taken over");
+        assert_eq!(is_dark, scheme == ColorScheme::Dark, "the scheme is taken over");
         browser
     }
 
-    /// The folder in which it keeps everything; gone when the browser is.
+    /// Directory of everything the browser keeps; removed with the browser.
     pub fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Goes to an address and waits until it is loaded.
-    ///
-    /// # Panics
-    /// If it cannot be loaded.
+    /// Opens a URL and waits until it is loaded.
     pub fn goto(&self, address: &str) {
         self.must("/url", &json!({ "url": address }));
     }
 
-    /// Goes to an address at which perhaps nobody answers.
+    /// Opens a URL where perhaps no server listens.
     pub(crate) fn try_goto(&self, address: &str) {
-        // A page that says that there is none is a page too.
+        // Chromium then shows its own error page.
         let _ = self.driver.post("/url", &json!({ "url": address }));
     }
 
-    /// The address of the page, also of one that could not be loaded.
-    ///
-    /// # Panics
-    /// If the browser refuses.
+    /// The URL of the page, also of one that could not be loaded.
     #[expect(clippy::expect_used, reason = "tests end when the browser refuses")]
     pub fn address(&self) -> String {
         let address = self.driver.get("/url").expect("a page has an address");
         address.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Goes back in the history.
-    ///
-    /// # Panics
-    /// If the browser refuses.
     pub fn back(&self) {
         self.must("/back", &json!({}));
     }
 
-    /// Loads the page again.
-    ///
-    /// # Panics
-    /// If the browser refuses.
     pub fn reload(&self) {
         self.must("/refresh", &json!({}));
     }
 
-    /// The visible text of the first element that this selector finds, once there is one.
-    ///
-    /// # Panics
-    /// If there is none in time.
+    /// Waits for the first element that this selector matches and returns its visible text.
     pub fn text(&self, css: &str) -> String {
         let text =
             self.with_element(css, |element| self.driver.get(&format!("/element/{element}/text")));
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks on the first element that this selector finds, once it is there and can be clicked.
-    ///
-    /// # Panics
-    /// If there is none in time.
+    /// Clicks the first element that this selector matches, once it exists and can be clicked.
     pub fn click(&self, css: &str) {
         self.with_element(css, |element| {
             let path = format!("/element/{element}/click");
@@ -130,10 +102,7 @@ impl Browser {
         });
     }
 
-    /// Presses keys one after another, at what has the focus: characters, or those of [`key`].
-    ///
-    /// # Panics
-    /// If the browser refuses.
+    /// Presses keys one after another at the focused element: characters, or those of [`key`].
     pub fn press(&self, keys: &str) {
         let strokes: Vec<Value> = keys
             .chars()
@@ -143,27 +112,17 @@ impl Browser {
         self.must("/actions", &json!({ "actions": [keyboard] }));
     }
 
-    /// Runs a script, which may be asynchronous, and gives back what it returns.
-    ///
-    /// # Panics
-    /// If it throws.
+    /// Runs a script, which may be asynchronous, and returns its result.
     pub fn eval(&self, script: &str) -> Value {
         let script = format!("return (async () => {{ {script} }})()");
         self.must("/execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// Waits until a script returns `true`.
-    ///
-    /// # Panics
-    /// If it does not in time; `what` says what was waited for.
     pub fn eventually(&self, what: &str, script: &str) {
         eventually(what, || self.eval(script) == Value::Bool(true));
     }
 
-    /// Writes what the window shows to a PNG file.
-    ///
-    /// # Panics
-    /// If the file cannot be written.
+    /// Writes the viewport to a PNG file.
     #[expect(clippy::expect_used, reason = "a test without its picture cannot go on")]
     pub fn screenshot(&self, path: &Path) {
         let picture = self.driver.get("/screenshot").expect("a picture");
@@ -183,9 +142,9 @@ impl Browser {
         self.driver.post(path, body).unwrap_or_else(|refusal| panic!("{path} {body}: {refusal:?}"))
     }
 
-    /// Does something with an element; a page that is just being drawn gets another chance.
+    /// Runs a command on an element, and retries while the page is being drawn.
     #[expect(clippy::panic, reason = "tests end when an element does not turn up")]
-    fn with_element(&self, css: &str, act: impl Fn(&str) -> Result<Value, Refusal>) -> Value {
+    fn with_element(&self, css: &str, act: impl Fn(&str) -> Result<Value, CommandError>) -> Value {
         let mut done = None;
         eventually(css, || match self.element(css).and_then(|element| act(&element)) {
             Ok(value) => {
@@ -198,7 +157,7 @@ impl Browser {
         done.unwrap_or_default()
     }
 
-    fn element(&self, css: &str) -> Result<String, Refusal> {
+    fn element(&self, css: &str) -> Result<String, CommandError> {
         let search = json!({ "using": "css selector", "value": css });
         let found = self.driver.post("/element", &search)?;
         let reference = found.as_object().and_then(|found| found.values().next());
@@ -206,7 +165,7 @@ impl Browser {
     }
 }
 
-fn arguments(home: &Path, scheme: Scheme) -> Vec<String> {
+fn arguments(home: &Path, scheme: ColorScheme) -> Vec<String> {
     let mut arguments: Vec<String> = [
         "--headless=new",
         // Tests run as root, in containers.
@@ -221,13 +180,13 @@ fn arguments(home: &Path, scheme: Scheme) -> Vec<String> {
         "--disable-breakpad",
         "--disable-crash-reporter",
         "--remote-debugging-pipe",
-        // Pages of others name fonts of others; no test leaves the machine.
+        // Third-party pages name remote fonts; no test leaves the machine.
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE [::1], EXCLUDE localhost",
     ]
     .map(str::to_owned)
     .into();
     arguments.push(format!("--user-data-dir={}", home.join("profile").display()));
-    if scheme == Scheme::Dark {
+    if scheme == ColorScheme::Dark {
         arguments.push("--force-dark-mode".to_owned());
     }
     arguments
@@ -238,8 +197,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_runs_a_page_and_leaves_nothing_behind() {
-        let browser = Browser::start(360, 740, Scheme::Dark);
+    fn browser_runs_a_page_and_cleans_up() {
+        let browser = Browser::start(360, 740, ColorScheme::Dark);
         browser.goto("data:text/html,<button onclick='this.textContent=2'>1</button>");
         assert_eq!(browser.eval("return [innerWidth, innerHeight]"), json!([360, 740]));
         browser.press(&[key::TAB, key::ENTER].concat());

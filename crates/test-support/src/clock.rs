@@ -1,4 +1,4 @@
-//! A wall clock that a test moves for the processes that it starts.
+//! A wall clock that a test shifts for the processes it starts.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::mcp::installed::script;
 
-/// A clock for child processes. Their monotonic clock stays true.
+/// A clock for child processes; their monotonic clock is not shifted.
 #[derive(Debug)]
 pub struct MovableClock {
     offset: File,
@@ -18,9 +18,6 @@ pub struct MovableClock {
 
 impl MovableClock {
     /// Builds the library that the processes preload.
-    ///
-    /// # Panics
-    /// If there is no C compiler.
     #[expect(
         clippy::expect_used,
         clippy::new_without_default,
@@ -42,16 +39,13 @@ impl MovableClock {
         clock
     }
 
-    /// Sets the clock this many seconds ahead of the machine's, at once for all processes.
-    ///
-    /// # Panics
-    /// If the file cannot be written.
+    /// Sets the clock of all processes this many seconds ahead of the machine's.
     #[expect(clippy::expect_used, reason = "a test without its clock cannot continue")]
     pub fn set(&self, seconds: i64) {
         self.offset.write_all_at(&seconds.to_ne_bytes(), 0).expect("the offset is written");
     }
 
-    /// What a process needs in its environment to have this clock.
+    /// Environment variables that give a process this clock.
     pub fn variables(&self) -> [(&'static str, std::path::PathBuf); 2] {
         let file = |name: &str| Path::join(self.folder.path(), name);
         [("LD_PRELOAD", file("clock.so")), ("TEST_CLOCK", file("offset"))]
@@ -63,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn child_processes_see_the_moved_clock() {
+    fn child_processes_see_the_shifted_clock() {
         let clock = MovableClock::new();
         let year = || {
             let run = Command::new("date").arg("+%Y").envs(clock.variables()).output().unwrap();

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry, rotel, and the spans that it received.
+//! The OpenTelemetry collector rotel, and the spans that it received.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,12 @@ use crate::oauth::Process;
 use crate::port;
 use crate::wait::eventually;
 
-/// A running collector.
 #[derive(Debug)]
-pub struct Collector {
+pub struct OtelCollector {
     process: Process,
     folder: TempDir,
 }
 
-/// A span as the collector understood it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectedSpan {
     /// `Trace ID`, `ID`, `Parent ID`, `Name`, `Kind`, `Start time`, `End time`, `Status code`.
@@ -27,11 +25,7 @@ pub struct CollectedSpan {
     pub attributes: BTreeMap<String, String>,
 }
 
-impl Collector {
-    /// Starts it.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
+impl OtelCollector {
     #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -48,17 +42,17 @@ impl Collector {
         Self { process, folder }
     }
 
-    /// Where it takes OTLP over HTTP.
+    /// Where it receives OTLP over HTTP.
     pub fn endpoint(&self) -> &str {
         self.process.address("otlp")
     }
 
-    /// Everything it wrote, errors included.
+    /// All of its output, errors included.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// All spans so far, in the order in which they came.
+    /// All spans so far, in the order of arrival.
     pub fn spans(&self) -> Vec<CollectedSpan> {
         self.log().split("\nSpan #").skip(1).map(parse).collect()
     }

@@ -1,4 +1,4 @@
-//! Runs the real program in a home of its own, with an environment of its own.
+//! Runs the real program in a temporary home directory with a clean environment.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -7,46 +7,38 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// A temporary home and the program to run in it.
 #[derive(Debug)]
-pub struct Bench {
+pub struct TestHome {
     program: PathBuf,
     home: TempDir,
 }
 
-/// What a run of the program left behind.
 #[derive(Debug)]
-pub struct Run {
+pub struct ProgramOutput {
     /// Exit code; -1 if a signal ended it.
     pub code: i32,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
-impl Bench {
-    /// A bench for the program at this path: `env!("CARGO_BIN_EXE_agent")` in its tests.
-    ///
-    /// # Panics
-    /// If no temporary folder can be made.
+impl TestHome {
+    /// Prepares a home for the program at this path: `env!("CARGO_BIN_EXE_agent")` in its tests.
     #[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let home = tempfile::tempdir().expect("a temporary folder");
-        Bench { program: program.into(), home }
+        TestHome { program: program.into(), home }
     }
 
-    /// The folder the program takes for its home; it is empty until the program fills it.
+    /// The program's home directory; empty until the program writes to it.
     pub fn home(&self) -> PathBuf {
         self.home.path().join("agent-home")
     }
 
-    /// A folder for the test's own files, which is also the working folder of the program.
+    /// Directory for the test's files, which is also the program's working directory.
     pub fn work(&self) -> &Path {
         self.home.path()
     }
 
-    /// The program with a clean environment.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -58,28 +50,23 @@ impl Bench {
         command
     }
 
-    /// Runs the program to its end.
-    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Run {
-        Run::of(&mut self.command(arguments), b"")
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> ProgramOutput {
+        ProgramOutput::of(&mut self.command(arguments), b"")
     }
 
-    /// Runs the program to its end with this on standard input.
     pub fn run_with_input<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
-    ) -> Run {
-        Run::of(&mut self.command(arguments), input)
+    ) -> ProgramOutput {
+        ProgramOutput::of(&mut self.command(arguments), input)
     }
 }
 
-impl Run {
-    /// Runs a command to its end.
-    ///
-    /// # Panics
-    /// If the program cannot be started.
+impl ProgramOutput {
+    /// Runs a command until it exits.
     #[expect(clippy::expect_used, reason = "a test without its program cannot go on")]
-    pub fn of(command: &mut Command, input: &[u8]) -> Run {
+    pub fn of(command: &mut Command, input: &[u8]) -> ProgramOutput {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -89,12 +76,12 @@ impl Run {
         let mut stdin = child.stdin.take();
         let input = input.to_vec();
         let feeder = std::thread::spawn(move || {
-            // A program that does not read its input is free not to.
+            // A program may exit without reading its input.
             stdin.as_mut().map(|pipe| pipe.write_all(&input))
         });
         let output = child.wait_with_output().expect("the program ends");
         drop(feeder.join());
-        Run::from(output)
+        ProgramOutput::from(output)
     }
 
     /// The whole run as one text, for snapshots.
@@ -106,9 +93,9 @@ impl Run {
     }
 }
 
-impl From<Output> for Run {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
-        Run {
+        ProgramOutput {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -1,21 +1,17 @@
-//! File systems that fail: a small one that fills up, and that can be made read-only.
+//! A small in-memory file system that fills up and can be made read-only.
 
 use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A file system in memory, of a given size, gone when dropped. Needs the right to mount.
+/// A tmpfs of a given size, unmounted when dropped. Needs the right to mount.
 #[derive(Debug)]
 pub struct SmallDisk {
     mount: TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts a file system of this many bytes.
-    ///
-    /// # Panics
-    /// If it cannot be mounted; run the tests as root.
     #[expect(clippy::expect_used, reason = "a test without its disk cannot go on")]
     pub fn mount(bytes: u64) -> SmallDisk {
         let mount = tempfile::tempdir().expect("a temporary folder");
@@ -24,25 +20,20 @@ impl SmallDisk {
         SmallDisk { mount }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.mount.path()
     }
 
-    /// Takes the right to write away from everybody, root included.
+    /// Remounts it read-only, for root too.
     pub fn make_read_only(&self) {
         run("mount", ["-o", "remount,ro"], self.path());
     }
 
-    /// Gives it back.
     pub fn make_writable(&self) {
         run("mount", ["-o", "remount,rw"], self.path());
     }
 
-    /// Fills what is left with one file and returns its path.
-    ///
-    /// # Panics
-    /// If the file cannot be made.
+    /// Fills the free space with one file and returns its path.
     #[expect(clippy::expect_used, reason = "a test without its disk cannot go on")]
     pub fn fill(&self) -> std::path::PathBuf {
         use std::io::Write;
@@ -59,7 +50,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: a process that a test killed may still be going down.
+        // Lazily: a process that a test killed may still be exiting.
         let _ = Command::new("umount").arg("-l").arg(self.mount.path()).status();
     }
 }

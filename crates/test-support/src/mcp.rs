@@ -1,7 +1,7 @@
 //! MCP servers to test a client against: those of the official SDKs, and one that misbehaves.
 //!
-//! The official ones are installed by `cargo xtask test` into `target/peers` of the workspace, in
-//! pinned versions. [`hostile`] is the logic of the example program `hostile` of the client.
+//! `cargo xtask test` installs the official ones in pinned versions into `target/peers`.
+//! [`hostile`] is the logic of the client's example program `hostile`.
 
 mod examples;
 pub mod hostile;
@@ -9,7 +9,9 @@ pub(crate) mod installed;
 mod over_http;
 
 pub use examples::{example, hostile_http, hostile_stdio, rmcp_http, rmcp_stdio};
-pub use installed::{Launch, everything_stdio, filesystem_stdio, memory_stdio, python_stdio};
+pub use installed::{
+    ServerCommand, everything_stdio, filesystem_stdio, memory_stdio, python_stdio,
+};
 pub use over_http::{
     HttpPeer, everything_sse, everything_streamable, python_sse, python_streamable,
 };

@@ -1,4 +1,4 @@
-//! nginx in front of services, or as the peer that a measurement compares with.
+//! nginx in front of services, or as the peer of a measurement.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -9,20 +9,16 @@ use tempfile::TempDir;
 use crate::port;
 use crate::wait::eventually;
 
-/// A running nginx with one worker, which ends with this value.
+/// A running nginx with one worker, stopped with this value.
 #[derive(Debug)]
 pub struct Nginx {
-    /// Where it listens.
     pub address: SocketAddr,
     master: Child,
     _folder: TempDir,
 }
 
 impl Nginx {
-    /// Starts it with these lines in the blocks `http` and `server`.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
+    /// Starts nginx with these lines in the blocks `http` and `server`.
     #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start(http: &str, server: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -55,13 +51,13 @@ impl Nginx {
 impl Drop for Nginx {
     fn drop(&mut self) {
         let master = rustix::process::Pid::from_child(&self.master);
-        // The master ends its worker with itself when it is asked to, not when it is killed.
+        // The master stops its worker on SIGTERM, not on SIGKILL.
         let _ = rustix::process::kill_process(master, rustix::process::Signal::TERM);
         let _ = self.master.wait();
     }
 }
 
-/// The worker is who started this: what is served may be for its owner alone.
+/// The worker runs as the current user, who alone may be able to read the served files.
 fn configuration(folder: &str, address: SocketAddr, (http, server): (&str, &str)) -> String {
     let user = if rustix::process::geteuid().is_root() { "user root root;" } else { "" };
     format!(

@@ -1,4 +1,4 @@
-//! PDF files: one with a line of text, and such that unpack to far more than they are.
+//! PDF files: one with a line of text, and ones that decompress to far more than their size.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ pub fn with_line(line: &str) -> Vec<u8> {
     file(line, &[])
 }
 
-/// A PDF with a line and object streams, each of which holds an array of zeros of this size.
+/// A PDF with a line and object streams, each with an array of zeros of this size.
 pub fn with_zeros(line: &str, streams: usize, bytes_each: usize) -> Vec<u8> {
     let mut content = b"100 0 [".to_vec();
     content.extend(b"0 ".repeat(bytes_each / 2));
@@ -57,7 +57,7 @@ fn stream(head: &str, content: &[u8]) -> Vec<u8> {
 
 fn packed(content: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    // Writing into memory does not fail.
+    // Writing to memory cannot fail.
     let _ = encoder.write_all(content);
     encoder.finish().unwrap_or_default()
 }

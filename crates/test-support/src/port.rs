@@ -1,14 +1,14 @@
-//! A port for a server that is started later, or never.
+//! A free port for a server that is started later, or never.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-/// Below what the system gives to connections, and to whoever asks for any port: it would give one
-/// that was free a moment ago to somebody else. The ports of a sign-in are not among them.
+/// Below the ephemeral range, where the system may give a port that was just free to another
+/// process. The ports of a sign-in are not among them.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 12_000;
 
-/// An address of this machine where nobody listens.
+/// A loopback address without a listener.
 pub fn free() -> SocketAddr {
     loop {
         let chance = RandomState::new().hash_one(()) % u64::from(COUNT);
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_can_be_listened_on_and_is_not_given_while_it_is() {
+    fn free_port_is_not_returned_while_in_use() {
         let held: Vec<TcpListener> = (0..100).map(|_| TcpListener::bind(free()).unwrap()).collect();
         let ports: std::collections::BTreeSet<u16> =
             held.iter().map(|listener| listener.local_addr().unwrap().port()).collect();

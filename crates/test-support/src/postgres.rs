@@ -1,13 +1,13 @@
-//! A PostgreSQL of our own: Debian's server on a Unix socket in a temporary folder, gone with the test.
+//! A private PostgreSQL: Debian's server on a Unix socket in a temporary folder, removed with the
+//! test.
 //!
-//! Nothing of the machine's own cluster is touched: ours has no port, its own data, its own user
-//! `postgres` without a password, and a folder that only the tests can enter. It is durable as in
-//! service (`fsync` is on), because durability is what is tested.
+//! The machine's own cluster is not touched: this one has no port, its own data, a user `postgres`
+//! without a password, and a folder that only the tests can enter. `fsync` is on, because the tests
+//! check durability.
 //!
-//! A test runs in a process of its own, so a cluster must be quick to have. The data folder is made
-//! once per release of PostgreSQL and copied after that; the databases of a cluster are not dropped
-//! one by one (each would cost a checkpoint, which took 1.8 s where all the rest took 0.3 s) but go
-//! with their cluster.
+//! Every test is a process, so a cluster must start quickly. The data folder is created once per
+//! release of PostgreSQL and then copied. Databases are not dropped one by one (each would cost a
+//! checkpoint, which took 1.8 s where everything else took 0.3 s) but removed with their cluster.
 
 mod data;
 mod process;
@@ -25,25 +25,22 @@ use process::{Server, Watcher};
 
 use crate::wait::eventually;
 
-/// The one role there is.
 const USER: &str = "postgres";
 
 /// The database that every cluster has.
 const MAINTENANCE: &str = "postgres";
 
-/// How many connections a cluster takes at the same time.
 pub const MAX_CONNECTIONS: usize = 100;
 
-/// How a running server is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopMode {
-    /// Open transactions are rolled back, everything is written, and the next start is clean.
+    /// Rolls open transactions back and writes everything; the next start is clean.
     Fast,
-    /// As after a loss of power: nothing more is written, and the next start recovers from the log.
+    /// As after a power loss: nothing more is written, and the next start recovers from the log.
     Immediate,
 }
 
-/// A cluster: one server and its data.
+/// One server and its data.
 #[derive(Debug)]
 pub struct Cluster {
     programs: Programs,
@@ -54,46 +51,31 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster of this process, started by whoever asks first; it ends with the process.
-    ///
-    /// # Panics
-    /// As [`start_new`](Self::start_new).
+    /// The cluster of this process, started at the first call; it stops with the process.
     pub fn shared() -> Arc<Cluster> {
         static SHARED: OnceLock<Arc<Cluster>> = OnceLock::new();
         Arc::clone(SHARED.get_or_init(|| Arc::new(Cluster::start_new())))
     }
 
-    /// A cluster for one test alone, which ends with the value, or with the process that has it.
-    ///
-    /// # Panics
-    /// If PostgreSQL is not installed or does not start.
+    /// A cluster for one test, stopped with the value or with the process.
     pub fn start_new() -> Cluster {
         Self::start_in(&std::env::temp_dir())
     }
 
-    /// As [`start_new`](Self::start_new), with its data in a folder inside this one: a disk that fills
-    /// up. Whoever runs the server must be allowed to enter it.
-    ///
-    /// # Panics
-    /// As [`start_new`](Self::start_new).
+    /// As [`start_new`](Self::start_new), with its data inside this folder, for example on a disk
+    /// that fills up. The server's user must be able to enter it.
     pub fn start_in(parent: &Path) -> Cluster {
         Self::start_from(Programs::find(), parent)
     }
 
-    /// As [`start_in`](Self::start_in), with a clock that the test moves.
-    ///
-    /// # Panics
-    /// As [`start_new`](Self::start_new).
+    /// As [`start_in`](Self::start_in), with a clock that the test shifts.
     pub fn start_with_clock(parent: &Path, clock: &MovableClock) -> Cluster {
         let mut programs = Programs::find();
         programs.environment = clock.variables().to_vec();
         Self::start_from(programs, parent)
     }
 
-    /// A hot standby of this cluster. Every commit of this cluster waits for it from now on.
-    ///
-    /// # Panics
-    /// If it cannot be made.
+    /// A hot standby of this cluster. From now on, every commit of this cluster waits for it.
     #[must_use]
     pub fn start_standby(&self) -> Cluster {
         let programs = Programs::find();
@@ -110,11 +92,8 @@ impl Cluster {
     }
 
     /// Makes a standby the primary.
-    ///
-    /// # Panics
-    /// If the server refuses.
     pub fn promote(&self) {
-        // It was copied with the settings of the old primary, and must not wait for a standby.
+        // It has the settings of the old primary, and must not wait for a standby.
         self.query(MAINTENANCE, "SELECT pg_promote()");
         self.query(MAINTENANCE, "ALTER SYSTEM RESET synchronous_standby_names");
         self.query(MAINTENANCE, "SELECT pg_reload_conf()");
@@ -128,10 +107,7 @@ impl Cluster {
         Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
     }
 
-    /// A fresh and empty database.
-    ///
-    /// # Panics
-    /// If the server does not make it.
+    /// Creates an empty database.
     pub fn database(self: &Arc<Self>) -> Database {
         let number = self.databases.fetch_add(1, Ordering::SeqCst);
         let name = format!("test_{}_{number}", std::process::id());
@@ -139,19 +115,13 @@ impl Cluster {
         Database { cluster: Arc::clone(self), name }
     }
 
-    /// Ends the server and starts it again; all connections are lost.
-    ///
-    /// # Panics
-    /// If it does not end or does not come back.
+    /// Restarts the server; all connections are lost.
     pub fn restart(&self, mode: StopMode) {
         self.stop(mode);
         self.start();
     }
 
-    /// Ends the server; nothing happens if it is not running.
-    ///
-    /// # Panics
-    /// If it does not end.
+    /// Stops the server if it runs.
     pub fn stop(&self, mode: StopMode) {
         if let Some(server) = self.server().take() {
             server.stop(mode);
@@ -165,10 +135,7 @@ impl Cluster {
         }
     }
 
-    /// Starts the server again unless it runs, and waits until it accepts connections.
-    ///
-    /// # Panics
-    /// If it does not start.
+    /// Starts the server unless it runs, and waits until it accepts connections.
     pub fn start(&self) {
         let mut server = self.server();
         if server.as_mut().is_none_or(Server::has_exited) {
@@ -214,7 +181,7 @@ impl Drop for Cluster {
     }
 }
 
-/// A database of a cluster, which it keeps running.
+/// A database, which keeps its cluster running.
 #[derive(Debug)]
 pub struct Database {
     cluster: Arc<Cluster>,
@@ -222,40 +189,34 @@ pub struct Database {
 }
 
 impl Database {
-    /// Its address, as every client of PostgreSQL understands it.
+    /// The URL, in the form that every PostgreSQL client accepts.
     pub fn url(&self) -> String {
         let folder = self.cluster.folder().display();
         format!("postgresql:///{}?host={folder}&user={USER}", self.name)
     }
 
-    /// Its address on this cluster or on the standby, whichever accepts writes.
+    /// The URL of this cluster and the standby, to connect to the one that accepts writes.
     pub fn url_with_standby(&self, standby: &Cluster) -> String {
         let (primary, standby) = (self.cluster.folder().display(), standby.folder().display());
-        // The driver wants one `host` for each socket.
+        // The driver needs one `host` for each socket.
         let hosts = format!("host={primary}&host={standby}");
         format!("postgresql:///{}?{hosts}&user={USER}&target_session_attrs=read-write", self.name)
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The cluster it belongs to.
     pub fn cluster(&self) -> &Arc<Cluster> {
         &self.cluster
     }
 
-    /// Runs SQL by a client that is not ours, and gives back what the server or the client complains
-    /// of if it fails; otherwise as [`query`](Self::query).
+    /// As [`query`](Self::query), but returns the error output of `psql` if it fails.
     pub fn try_query(&self, sql: &str) -> Result<String, String> {
         self.cluster.try_query(&self.name, sql)
     }
 
-    /// Runs SQL by a client that is not ours; one line for each row, `|` between columns.
-    ///
-    /// # Panics
-    /// If the server refuses it.
+    /// Runs SQL with `psql`: one line for each row, `|` between columns.
     pub fn query(&self, sql: &str) -> String {
         self.cluster.query(&self.name, sql)
     }

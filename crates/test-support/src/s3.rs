@@ -1,4 +1,4 @@
-//! An S3 server, moto, with one bucket and one user, whose version 4 signatures it verifies.
+//! The S3 server moto, with one bucket and one user, whose version 4 signatures it verifies.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,42 +7,34 @@ use serde_json::Value;
 use crate::mcp::installed::{python_of, script};
 use crate::oauth::Process;
 
-/// A running server.
 #[derive(Debug)]
 pub struct S3 {
     process: Process,
 }
 
 impl S3 {
-    /// The name of its bucket.
     pub const BUCKET: &str = "made-here";
 
-    /// Starts it.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn start() -> Self {
         let mut launch = python_of("s3", &[&script("s3.py")]);
         launch.env.push(("S3_BUCKET".to_owned(), Self::BUCKET.to_owned()));
         Self { process: Process::start(&launch) }
     }
 
-    /// Where it is.
     pub fn endpoint(&self) -> &str {
         self.process.address("s3")
     }
 
-    /// The id of the only access key it knows.
+    /// The id of the only access key.
     pub fn key(&self) -> &str {
         self.process.address("key")
     }
 
-    /// What signs requests of that key.
+    /// The secret of the access key.
     pub fn secret(&self) -> &str {
         self.process.address("secret")
     }
 
-    /// The contents of all objects.
     pub fn objects(&self) -> Vec<Vec<u8>> {
         let answer = self.process.control("objects", &Value::Null);
         let objects = answer["objects"].as_array().into_iter().flatten();

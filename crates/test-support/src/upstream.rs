@@ -1,28 +1,29 @@
-//! A model server of ours that answers, and fails, as it is told: real HTTP on a port of loopback.
+//! A scripted model server that answers and fails as a test defines, over real HTTP on a loopback
+//! port.
 //!
-//! It speaks what providers speak: `GET /v1/models`, `POST /v1/chat/completions` and
-//! `POST /v1/responses` as OpenAI documents them, `POST /v1/messages` as Anthropic does, each as a
-//! stream or whole, and [`media`]. It wants its own key ([`Upstream::key`]) and is as strict about requests as the
-//! real ones are where a translation may go wrong.
+//! It has the interfaces of providers: `GET /v1/models`, `POST /v1/chat/completions` and `POST
+//! /v1/responses` as OpenAI documents them, `POST /v1/messages` as Anthropic does, each as a stream
+//! or whole, and [`media`]. It requires its key ([`Upstream::key`]) and rejects requests as
+//! strictly as the real servers where a translation may go wrong.
 //!
-//! What becomes of a request is a [`Step`]. The first of these that says something decides:
-//! the script of its model ([`Upstream::script`]), a mark `[[step]]` in its last user message, the
-//! name of its model (what stands after the last `/`), the default ([`Upstream::set_default`]).
-//! A client that is not ours can so choose by the model it asks for. The names are in [`Step::named`].
+//! A [`Step`] defines the response to a request. The first of these decides: the script of its
+//! model ([`Upstream::script`]), a mark `[[step]]` in its last user message, the name of its model
+//! (the part after the last `/`), the default ([`Upstream::set_default`]). So a third-party client
+//! can choose by the model it requests. The names are in [`Step::named`].
 
-mod answer;
 mod anthropic;
-mod ask;
 mod chat;
 mod connection;
 mod dialect;
 mod encode;
+mod generated_answer;
 pub mod media;
-mod play;
+mod model_request;
+mod recorded_request;
 mod responses;
-mod seen;
-mod site;
+mod server_state;
 mod step;
+mod step_runner;
 #[cfg(test)]
 mod tests;
 
@@ -31,116 +32,105 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub use seen::{Outcome, Seen};
-pub use step::{Speaker, Step};
+pub use recorded_request::{Outcome, RecordedRequest};
+pub use step::{Responder, Step};
 
 use crate::wait::eventually;
-use site::Site;
+use server_state::ServerState;
 
-/// How many connections may wait to be taken.
+/// Length of the queue of pending connections.
 const BACKLOG: i32 = 4096;
 
 /// Whether [`Upstream`] has `POST /v1/responses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponsesApi {
-    /// It has.
     Offered,
-    /// It answers 404, as servers do that know chat completions only.
+    /// Answers 404, as servers with only chat completions do.
     Absent,
 }
 
-/// A scripted model server inside the process of the test.
+/// A scripted model server inside the test process.
 #[derive(Debug)]
 pub struct Upstream {
-    site: Arc<Site>,
+    site: Arc<ServerState>,
 }
 
 impl Upstream {
-    /// Starts it on a free port.
-    ///
-    /// # Panics
-    /// If no port can be had.
     pub fn start() -> Self {
         Self::start_on(0)
     }
 
-    /// Starts it on this port.
-    ///
-    /// # Panics
-    /// If the port is in use.
     #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start_on(port: u16) -> Self {
         let listener = listen(port).expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
-        let site = Arc::new(Site::new(port));
+        let site = Arc::new(ServerState::new(port));
         connection::accept(&site, listener);
         Self { site }
     }
 
-    /// What clients take for their base address; it ends in `/v1`.
+    /// The base URL for clients; it ends in `/v1`.
     pub fn base_url(&self) -> String {
         format!("{}/v1", self.site.origin())
     }
 
-    /// Its scheme, host and port.
+    /// Scheme, host and port.
     pub fn origin(&self) -> String {
         self.site.origin()
     }
 
-    /// The key it wants, as a bearer or in `x-api-key`.
+    /// The required key, as a bearer token or in `x-api-key`.
     pub fn key(&self) -> &str {
         &self.site.key
     }
 
-    /// Says what happens to the next requests for this model, one step for each.
+    /// Sets the steps of the next requests for this model, one each.
     pub fn script(&self, model: &str, steps: Vec<Step>) {
         self.site.control().scripts.entry(model.to_owned()).or_default().extend(steps);
     }
 
-    /// Says what happens where nothing else decides; [`Step::Echo`] unless told.
+    /// Sets the step where nothing else decides; [`Step::Echo`] at first.
     pub fn set_default(&self, step: Step) {
         self.site.control().default = step;
     }
 
-    /// Says which models it lists.
     pub fn set_models(&self, models: &[&str]) {
         self.site.control().models = models.iter().map(|&model| model.to_owned()).collect();
     }
 
-    /// Switches `POST /v1/responses` on or off.
     pub fn set_responses(&self, api: ResponsesApi) {
         self.site.control().responses = api;
     }
 
-    /// Wants no key from now on, as model servers on one's own machine do.
+    /// Requires no key from now on, as local model servers do.
     pub fn want_no_key(&self) {
         self.site.control().open_door = true;
     }
 
-    /// Lets every request go on that waits at a gate, and all that come later.
+    /// Releases every request that waits at a gate, and all later ones.
     pub fn open_gate(&self) {
         self.site.gate.store(true, Ordering::SeqCst);
     }
 
-    /// Makes requests wait at gates again, as in the beginning.
+    /// Makes requests wait at gates again, as at the start.
     pub fn close_gate(&self) {
         self.site.gate.store(false, Ordering::SeqCst);
     }
 
-    /// All requests so far, oldest first, as they stand now.
-    pub fn requests(&self) -> Vec<Seen> {
+    /// All requests so far, oldest first, in their current state.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.site.exchanges().iter().map(|exchange| exchange.snapshot()).collect()
     }
 
-    /// Those whose client went before it had its whole answer.
-    pub fn cancelled(&self) -> Vec<Seen> {
+    /// Requests whose client disconnected before the complete response.
+    pub fn cancelled(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|seen| seen.outcome == Outcome::Cancelled);
         requests
     }
 
-    /// Requests for completions of any kind, without listings of models.
-    pub fn completions(&self) -> Vec<Seen> {
+    /// Requests for completions of any kind, without lists of models.
+    pub fn completions(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|seen| seen.method == "POST");
         requests
@@ -151,7 +141,6 @@ impl Upstream {
         self.site.connections.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
     pub fn open_connections(&self) -> usize {
         self.site.live().len()
     }
@@ -161,30 +150,24 @@ impl Upstream {
         self.site.in_flight.load(Ordering::SeqCst)
     }
 
-    /// The most that were ever answered at the same time.
+    /// The maximum of concurrent requests so far.
     pub fn most_in_flight(&self) -> usize {
         self.site.most_in_flight.load(Ordering::SeqCst)
     }
 
-    /// Cuts every connection, those between two requests too; new ones are taken.
+    /// Closes every connection, idle ones too, and accepts new ones.
     pub fn cut_connections(&self) {
         self.site.cut_connections();
     }
 
-    /// Cuts every connection and refuses new ones until it comes back.
-    ///
-    /// # Panics
-    /// If the port stays open.
+    /// Closes every connection and refuses new ones until [`come_back`](Self::come_back).
     pub fn go_down(&self) {
         self.site.close_port();
         self.site.cut_connections();
         eventually("all connections are cut", || self.open_connections() == 0);
     }
 
-    /// Takes connections again, on the same port.
-    ///
-    /// # Panics
-    /// If somebody else took the port.
+    /// Accepts connections again, on the same port.
     pub fn come_back(&self) {
         if self.site.is_open() {
             return;
@@ -209,7 +192,7 @@ impl Drop for Upstream {
 
 fn listen(port: u16) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-    // A thousand clients come at the same moment.
+    // A thousand clients connect at the same moment.
     rustix::net::listen(&listener, BACKLOG)?;
     Ok(listener)
 }

@@ -1,11 +1,11 @@
-//! Speed of the package's hot paths, as ratios against a peer or a limit in the same run.
+//! Speed of the hot paths, relative to a peer or a limit in the same run.
 //!
-//! `cargo xtask bench metrics` runs it. Every figure is the best of several rounds: the machine's
-//! noise only ever adds.
+//! `cargo xtask bench metrics` runs it. Every figure is the best of several rounds, because noise
+//! of the machine only adds.
 #![expect(clippy::print_stdout, reason = "its table is its purpose")]
 #![expect(clippy::expect_used, reason = "a measurement that cannot begin ends")]
 
-// The property tests make packages in more ways than are measured here.
+// The property tests use more generators than are measured here.
 #[expect(dead_code, reason = "shared with the property tests")]
 #[path = "../tests/it/generate.rs"]
 mod generate;
@@ -39,7 +39,7 @@ fn main() {
     flushing();
 }
 
-/// Prints what was done, our figure, what it is held against, the ratio, the bar and the aim.
+/// Prints the operation, our figure, its peer, the ratio, the bar and the aim.
 fn row(cells: [&str; 6]) {
     println!("| {} |", cells.join(" | "));
 }
@@ -96,7 +96,7 @@ fn validation() {
     }
 }
 
-/// The same document with Python's jsonschema, formats on, if it is there.
+/// The same document with Python's jsonschema and formats, if installed.
 fn python(document: &[u8], ours: Duration) {
     const SCRIPT: &str = "
 import json, sys, time, jsonschema
@@ -158,7 +158,7 @@ fn counting() {
     let recorder = recorder(&folder);
     let event =
         ToolApproval { attribution: Attribution::ToolCall, outcome: ApprovalOutcome::Approved };
-    // What the processor takes for the bare addition.
+    // The processor's time for the addition alone.
     let cell = std::sync::atomic::AtomicU64::new(0);
     let limit = best(CALLS, || {
         cell.fetch_add(black_box(1), std::sync::atomic::Ordering::Relaxed);
@@ -194,7 +194,7 @@ fn counting() {
     ]);
 }
 
-/// Time a core spends on one event while eight threads count the same one.
+/// CPU time per event while eight threads count the same one.
 fn contended(recorder: &Recorder, event: ToolApproval, calls: u32) -> Duration {
     const THREADS: u32 = 8;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,7 +1,7 @@
 //! A process that counts into a shared store, for the tests that kill it.
 //!
-//! `counting_process FOLDER NAME BATCHES SIZE`: counts NAME as a model SIZE times, has it stored,
-//! says `flushed TOTAL`, and does so BATCHES times.
+//! `counting_process FOLDER NAME BATCHES SIZE` counts NAME as a model SIZE times, flushes, prints
+//! `flushed TOTAL`, and repeats that BATCHES times.
 #![expect(clippy::print_stdout, reason = "its output is what the test reads")]
 
 use std::io::Write;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     };
     let mut settings =
         Settings::new(StoreFolder::new(folder), resource, Arc::new(SystemClock), Uuid::new_v4);
-    // Only what is asked for is stored, so that the test knows what was.
+    // Only explicit flushes store, so that the test knows the stored count.
     settings.flush_interval = Duration::from_hours(1);
     let recorder = Recorder::start(settings);
     recorder.client_active();

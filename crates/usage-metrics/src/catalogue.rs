@@ -14,7 +14,6 @@ pub use cell::{Cell, Event};
 pub use page::markdown;
 pub use table::*;
 
-/// The only schema version.
 pub const SCHEMA_VERSION: &str = "agent.shared_metrics.v2";
 
 /// The `type` of every metric entry.
@@ -26,7 +25,6 @@ pub const MAX_VERSION_CHARS: usize = 64;
 /// Description of one counter kind.
 #[derive(Debug)]
 pub struct KindSpec {
-    /// The kind.
     pub kind: Kind,
     /// The name in a package.
     pub name: &'static str,

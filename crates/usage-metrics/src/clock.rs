@@ -64,7 +64,6 @@ impl Day {
         self.0
     }
 
-    /// The start of the day.
     pub fn start(self) -> Timestamp {
         Timestamp::from_ms(self.0 * DAY_MS)
     }
@@ -91,7 +90,6 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn now(&self) -> Timestamp;
 }
 
-/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -129,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_in_rfc_3339_whatever_the_clock_says() {
+    fn times_are_formatted_as_rfc_3339_for_any_clock() {
         let text = |ms| Timestamp::from_ms(ms).to_string();
         assert_eq!(text(0), "1970-01-01T00:00:00Z");
         assert_eq!(text(1_785_196_799_001), "2026-07-27T23:59:59.001Z");
@@ -144,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_holds_its_first_moment_and_not_its_end() {
+    fn day_includes_its_start_and_excludes_its_end() {
         let day = Timestamp::from_ms(1_785_196_800_000).day();
         assert_eq!(day.to_string(), "2026-07-28");
         assert_eq!(day.start().day(), day);

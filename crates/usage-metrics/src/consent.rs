@@ -25,7 +25,6 @@ impl Mode {
         }
     }
 
-    /// The mode with this text.
     pub fn parse(text: &str) -> Option<Mode> {
         [Mode::Off, Mode::Local].into_iter().find(|mode| mode.text() == text)
     }
@@ -38,7 +37,6 @@ pub struct Facts<'a> {
     pub do_not_track: Option<&'a str>,
     /// Value of the variable `CI`.
     pub ci: Option<&'a str>,
-    /// The configured mode, if any.
     pub configured: Option<Mode>,
 }
 
@@ -69,9 +67,7 @@ impl fmt::Display for Rule {
 /// The mode and the rule behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// The mode.
     pub mode: Mode,
-    /// The rule.
     pub rule: Rule,
 }
 
@@ -101,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_recorded_unless_a_person_said_so() {
+    fn nothing_is_recorded_without_consent() {
         assert_eq!(decide(&Facts::default()), Decision { mode: Mode::Off, rule: Rule::Default });
         let configured = |mode| Facts { configured: Some(mode), ..Facts::default() };
         assert_eq!(decide(&configured(Mode::Local)).mode, Mode::Local);
@@ -109,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn do_not_track_beats_everything_and_never_opts_in() {
+    fn do_not_track_precedes_and_never_enables() {
         let facts = |value| Facts {
             do_not_track: Some(value),
             ci: Some("true"),
@@ -126,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ci_environment_is_no_person() {
+    fn ci_environment_is_not_consent() {
         let facts =
             |value| Facts { ci: Some(value), configured: Some(Mode::Local), ..Facts::default() };
         for set in ["true", "1", "woodpecker"] {

@@ -25,7 +25,6 @@ pub enum Format {
     Otlp,
 }
 
-/// Exports packages.
 pub fn export(packages: Vec<Package>, format: Format) -> Result<String, MergeError> {
     match format {
         Format::Json => Ok(json(&packages)),

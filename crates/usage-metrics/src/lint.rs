@@ -34,11 +34,9 @@ pub enum Code {
 }
 
 impl Code {
-    /// Every code.
     pub const ALL: &'static [Code] =
         &[Code::L001, Code::L002, Code::L003, Code::L004, Code::L005, Code::L006];
 
-    /// The code as text.
     pub const fn text(self) -> &'static str {
         match self {
             Code::L001 => "L001",
@@ -54,7 +52,6 @@ impl Code {
 /// A warning about a valid package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// The code.
     pub code: Code,
     /// JSON pointer to the value.
     pub pointer: String,

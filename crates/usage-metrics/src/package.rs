@@ -25,11 +25,9 @@ pub struct Package {
     pub package_id: String,
     /// End of the period, exclusive.
     pub period_end: String,
-    /// Start of the period.
     pub period_start: String,
     /// The environment of the counters.
     pub resource: Resource,
-    /// The schema version.
     pub schema_version: SchemaVersion,
 }
 
@@ -59,7 +57,6 @@ pub struct Resource {
 /// An entry: a counter and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// The counter.
     pub counter: Counter,
     /// The value, at least 1.
     pub value: u64,

@@ -40,11 +40,9 @@ const MAX_REQUESTS: usize = 64;
 /// Settings of a recorder.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The folder of the store.
     pub folder: StoreFolder,
     /// The environment of the counters.
     pub resource: Resource,
-    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The source of ids.
     pub new_id: NewId,
@@ -90,9 +88,7 @@ pub struct Health {
 /// Why the store could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFailure {
-    /// The kind of error.
     pub kind: ErrorKind,
-    /// The message.
     pub message: String,
 }
 
@@ -150,7 +146,6 @@ impl Recorder {
         Recorder { inner: None }
     }
 
-    /// Whether recording is on.
     pub fn is_on(&self) -> bool {
         self.inner.is_some()
     }

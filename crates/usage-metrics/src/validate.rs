@@ -50,7 +50,6 @@ impl Verdict {
     }
 }
 
-/// Validates a document.
 pub fn validate(document: &[u8]) -> Verdict {
     validate_with(document, MAX_VIOLATIONS)
 }

@@ -1,4 +1,4 @@
-//! What the suite wrote about a run: a file `checks.json` for each scenario, in folders of its own.
+//! Reads the results of the suite: a file `checks.json` in a folder for each scenario.
 
 use std::fs;
 use std::path::Path;
@@ -7,27 +7,26 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// How long the time is that the suite puts after the name of a scenario: `-2026-01-31T12-00-00-000Z`.
+/// The length of the time after the name of a scenario: `-2026-01-31T12-00-00-000Z`.
 const STAMP_LENGTH: usize = 25;
 
-/// What became of one scenario.
+/// The result of one scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) scenario: String,
     pub(super) version: String,
     pub(super) passed: usize,
-    /// The checks that did not hold: id and what the suite says.
+    /// Failed checks: id and message.
     pub(super) failed: Vec<String>,
 }
 
 impl Row {
-    /// A scenario of which nothing was checked has shown nothing.
-    pub(super) fn holds(&self) -> bool {
+    /// Whether checks were made and all passed.
+    pub(super) fn passes(&self) -> bool {
         self.failed.is_empty() && self.passed > 0
     }
 }
 
-/// Reads what the suite left in a folder.
 pub(super) fn read(folder: &Path, version: &str) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     collect(folder, folder, version, &mut rows)?;
@@ -64,14 +63,14 @@ fn row(scenario: &str, version: &str, text: &str) -> Result<Row, Failure> {
     let with = |status: &str| -> Vec<&Value> {
         checks.iter().filter(|check| check["status"] == status).collect()
     };
-    // A warning is a "should" that was not kept: no reason to keep it less.
+    // A warning is a violated "should", which we keep as well.
     let failed = with("FAILURE")
         .into_iter()
         .chain(with("WARNING"))
         .map(|check| {
-            let told = word(check, "errorMessage");
-            let told = if told.is_empty() { word(check, "description") } else { told };
-            format!("{}: {told}", word(check, "id"))
+            let error = word(check, "errorMessage");
+            let message = if error.is_empty() { word(check, "description") } else { error };
+            format!("{}: {message}", word(check, "id"))
         })
         .collect();
     Ok(Row {
@@ -82,20 +81,20 @@ fn row(scenario: &str, version: &str, text: &str) -> Result<Row, Failure> {
     })
 }
 
-/// The rows as a table, and below it each check that failed.
+/// The rows as a table, followed by the failed checks.
 pub(super) fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.scenario.len()).max().unwrap_or(0).max("scenario".len());
     let mut text =
         format!("{:<width$}  {:<10}  {:>6}  {:>6}\n", "scenario", "version", "passed", "failed");
     for row in rows {
-        let mark = if row.holds() { "" } else { "  FAILED" };
+        let mark = if row.passes() { "" } else { "  FAILED" };
         let (passed, failed) = (row.passed, row.failed.len());
         text += &format!(
             "{:<width$}  {:<10}  {passed:>6}  {failed:>6}{mark}\n",
             row.scenario, row.version
         );
     }
-    for row in rows.iter().filter(|row| !row.holds()) {
+    for row in rows.iter().filter(|row| !row.passes()) {
         text += &format!("\n{} {}\n", row.scenario, row.version);
         if row.failed.is_empty() {
             text += "  nothing was checked\n";
@@ -119,7 +118,7 @@ mod tests {
     ]"#;
 
     #[test]
-    fn folders_are_read_at_any_depth_and_lose_their_time() {
+    fn folders_are_read_at_any_depth_without_their_time() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["auth/basic-2026-11-15T06-47-08-306Z", "plain-2026-11-15T06-47-08-306Z"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
@@ -133,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_without_checks_does_not_hold() {
+    fn scenario_without_checks_does_not_pass() {
         let row = row("initialize", "2025-11-25", "[]").unwrap();
-        assert!(!row.holds());
+        assert!(!row.passes());
         assert_eq!(
             table(&[row]),
             "scenario    version     passed  failed\n\
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_checks_is_refused() {
+    fn invalid_checks_file_is_rejected() {
         let failure = row("initialize", "2025-11-25", "{}").unwrap_err().to_string();
         assert!(failure.contains("checks of `initialize`"), "{failure}");
     }

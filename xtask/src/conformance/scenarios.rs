@@ -1,20 +1,19 @@
-//! What of the suite is run by default, and what of it can say nothing about the service.
+//! The scenarios that run by default, and those that do not apply to the service.
 
-/// A revision whose required scenarios the suite knows as a set.
+/// Revisions for which the suite has a set of required scenarios.
 pub(super) const REVISIONS: &[&str] = &["2025-11-25", "2026-07-28"];
 
-/// Scenarios that belong to no such set, each with the revision it is run for; none chooses for
-/// itself.
-pub(super) const OTHERS: &[(&str, Option<&str>)] = &[
+/// Scenarios outside these sets, with their revision; `None` leaves it to the scenario.
+pub(super) const EXTRA_SCENARIOS: &[(&str, Option<&str>)] = &[
     ("initialize", Some("2025-06-18")),
     ("tools_call", Some("2025-06-18")),
     ("auth/2025-03-26-oauth-metadata-backcompat", None),
     ("auth/2025-03-26-oauth-endpoint-fallback", None),
 ];
 
-/// What the suite runs beside the required scenarios of a revision, and must hold as well: the
-/// extensions of authorization, and what was added later.
-pub(super) const BESIDE: &[&str] = &[
+/// Scenarios that the suite runs in addition to the required ones, and that must pass as well: the
+/// authorization extensions, and later additions.
+pub(super) const EXTENSIONS: &[&str] = &[
     "auth/client-credentials-jwt",
     "auth/client-credentials-basic",
     "auth/enterprise-managed-authorization",
@@ -24,8 +23,8 @@ pub(super) const BESIDE: &[&str] = &[
     "json-schema-2020-12-preservation",
 ];
 
-/// How many scenarios each revision requires.
-pub(super) fn required(revision: &str) -> Option<usize> {
+/// How many scenarios a revision requires.
+pub(super) fn required_count(revision: &str) -> Option<usize> {
     match revision {
         "2025-11-25" => Some(18),
         "2026-07-28" => Some(32),
@@ -33,15 +32,14 @@ pub(super) fn required(revision: &str) -> Option<usize> {
     }
 }
 
-/// The revisions before the stateless one, of which the suite has a set.
-const BEFORE: &[&str] = &["2025-11-25"];
+const HANDSHAKE: &[&str] = &["2025-11-25"];
 const STATELESS: &[&str] = &["2026-07-28"];
 
-/// The scenarios that a server of tools alone must hold, and in which of [`REVISIONS`].
-pub(super) const OF_TOOLS: &[(&str, &[&str])] = &[
-    ("server-initialize", BEFORE),
-    ("server-session-lifecycle", BEFORE),
-    ("ping", BEFORE),
+/// The scenarios that a server with only tools must pass, and in which of [`REVISIONS`].
+pub(super) const SERVER_SCENARIOS: &[(&str, &[&str])] = &[
+    ("server-initialize", HANDSHAKE),
+    ("server-session-lifecycle", HANDSHAKE),
+    ("ping", HANDSHAKE),
     ("tools-list", REVISIONS),
     ("server-sse-multiple-streams", REVISIONS),
     ("dns-rebinding-protection", REVISIONS),
@@ -51,8 +49,8 @@ pub(super) const OF_TOOLS: &[(&str, &[&str])] = &[
     ("input-required-result-unsupported-methods", STATELESS),
 ];
 
-/// Scenarios of servers that belong to no set, each with the revision it is run for.
-pub(super) const OTHERS_OF_TOOLS: &[(&str, &str)] = &[
+/// Server scenarios outside these sets, with their revision.
+pub(super) const EXTRA_SERVER_SCENARIOS: &[(&str, &str)] = &[
     ("server-initialize", "2025-06-18"),
     ("ping", "2025-06-18"),
     ("tools-list", "2025-06-18"),
@@ -64,8 +62,8 @@ const NO_PROMPTS: &str = "the service has no prompts, and says so";
 const NO_RESOURCES: &str = "the service has no resources, and says so";
 const NO_INPUT: &str = "no tool of the service asks its client for input";
 
-/// The scenarios of servers that cannot be judged here, by the reason. They never count as held,
-/// even where the suite is satisfied with an error that means something else.
+/// Server scenarios that do not apply, by reason. They never count as passed, even if the suite
+/// accepts an unrelated error.
 pub(super) const NOT_APPLICABLE: &[(&str, &[&str])] = &[
     (
         DIAGNOSTIC,
@@ -145,8 +143,8 @@ pub(super) const NOT_APPLICABLE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Checks that cannot be made here, of scenarios that are judged otherwise: scenario, check, reason.
-pub(super) const NOT_CHECKED: &[(&str, &str, &str)] = &[
+/// Checks that do not apply, of scenarios that do: scenario, check, reason.
+pub(super) const SKIPPED_CHECKS: &[(&str, &str, &str)] = &[
     ("server-stateless", "sep-2575-server-rejects-undeclared-capability", DIAGNOSTIC),
     ("server-stateless", "sep-2575-missing-capability-http-400", DIAGNOSTIC),
     ("server-stateless", "sep-2575-http-server-no-independent-requests-on-stream", DIAGNOSTIC),

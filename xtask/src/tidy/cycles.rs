@@ -1,19 +1,18 @@
 //! Rule: the files of a crate do not import each other in a circle.
 //!
-//! An import leads to the file that defines the name, past the modules that only re-export it.
-//! Sources are read as text: paths behind `crate`, `self`, `super` or a child module. Unit tests at
-//! the foot of a file are left out. A module and the modules below it are one unit: a module may use
-//! what its ancestors define.
+//! An import leads to the file that defines the name, through re-exports. Sources are scanned for
+//! paths after `crate`, `self`, `super` or a child module, without the unit tests at the end of a
+//! file. A module may use what its ancestors define.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// Crates that still have circles; the list only gets shorter.
+/// Crates that still have circles; do not add to the list.
 const EXEMPT: &[&str] =
     &["crates/agent", "crates/gateway", "crates/local-model", "crates/settings"];
-/// Re-exports that are followed for one name before the search gives up.
+/// Re-exports that are followed for one name.
 const MAX_REEXPORTS: usize = 8;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -35,8 +34,8 @@ fn check_crate(files: &[(&str, &str)]) -> Vec<Finding> {
         files.iter().map(|(path, text)| (module_path(path), Module::parse(path, text))).collect();
     let mut imports: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
     for (place, module) in &modules {
-        for used in &module.used {
-            let Some((target, name)) = resolve(&modules, place, used, MAX_REEXPORTS) else {
+        for import in &module.imports {
+            let Some((target, name)) = resolve(&modules, place, import, MAX_REEXPORTS) else {
                 continue;
             };
             if !place.starts_with(&target.path) {
@@ -54,22 +53,22 @@ fn check_crate(files: &[(&str, &str)]) -> Vec<Finding> {
         .collect()
 }
 
-/// One source file: what it defines, declares and names.
+/// One source file.
 struct Module {
     file: String,
     path: Vec<String>,
     defined: BTreeSet<String>,
-    /// Paths that it names, with the names that `use` gives them here.
-    used: Vec<Used>,
+    imports: Vec<Import>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Used {
+struct Import {
     path: Vec<String>,
+    /// The name in the importing file.
     alias: Option<String>,
 }
 
-/// The path of a module below the root of its crate.
+/// The path of a module from the root of its crate.
 fn module_path(file: &str) -> Vec<String> {
     let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
     let inside = inside.trim_end_matches(".rs");
@@ -84,7 +83,7 @@ impl Module {
         let tokens = tokens(text);
         let mut defined = BTreeSet::new();
         let mut children = BTreeSet::new();
-        let mut used = Vec::new();
+        let mut imports = Vec::new();
         let mut index = 0;
         while let Some(token) = tokens.get(index) {
             let next = tokens.get(index + 1).map_or("", String::as_str);
@@ -98,30 +97,30 @@ impl Module {
                 "macro_rules" => {
                     defined.extend(tokens.get(index + 2).cloned());
                 }
-                "use" => index = use_tree(&tokens, index + 1, &mut Vec::new(), &mut used),
+                "use" => index = use_tree(&tokens, index + 1, &mut Vec::new(), &mut imports),
                 _ if next == "::" && index.checked_sub(1).is_none_or(|at| tokens[at] != "::") => {
                     let path = path_at(&tokens, index);
                     index += 2 * (path.len() - 1);
-                    used.push(Used { path, alias: None });
+                    imports.push(Import { path, alias: None });
                 }
                 _ => {}
             }
             index += 1;
         }
-        used.retain(|used| {
-            let first = used.path.first().map_or("", String::as_str);
+        imports.retain(|import: &Import| {
+            let first = import.path.first().map_or("", String::as_str);
             matches!(first, "crate" | "self" | "super") || children.contains(first)
         });
-        Self { file: file.to_owned(), path: module_path(file), defined, used }
+        Self { file: file.to_owned(), path: module_path(file), defined, imports }
     }
 }
 
-/// Reads a tree of `use` from `index` on; returns where it ends.
+/// Reads a `use` tree from `index` on; returns its end.
 fn use_tree(
     tokens: &[String],
     mut index: usize,
     prefix: &mut Vec<String>,
-    used: &mut Vec<Used>,
+    imports: &mut Vec<Import>,
 ) -> usize {
     let depth = prefix.len();
     while let Some(token) = tokens.get(index) {
@@ -130,7 +129,7 @@ fn use_tree(
             "{" => {
                 index += 1;
                 while tokens.get(index).is_some_and(|token| token != "}") {
-                    index = use_tree(tokens, index, prefix, used);
+                    index = use_tree(tokens, index, prefix, imports);
                     if tokens.get(index).is_some_and(|token| token == ",") {
                         index += 1;
                     }
@@ -140,7 +139,7 @@ fn use_tree(
             }
             "as" => {
                 let alias = tokens.get(index + 1).cloned();
-                used.push(Used { path: prefix.clone(), alias });
+                imports.push(Import { path: prefix.clone(), alias });
                 prefix.truncate(depth);
                 return index + 2;
             }
@@ -150,7 +149,7 @@ fn use_tree(
         }
         index += 1;
     }
-    used.push(Used { path: prefix.clone(), alias: prefix.last().cloned() });
+    imports.push(Import { path: prefix.clone(), alias: prefix.last().cloned() });
     prefix.truncate(depth);
     index
 }
@@ -167,15 +166,15 @@ fn path_at(tokens: &[String], index: usize) -> Vec<String> {
     path
 }
 
-/// The file that defines what a path leads to, and the last name of the path.
+/// The module that defines the item of a path, and the last name of the path.
 fn resolve<'m>(
     modules: &'m BTreeMap<Vec<String>, Module>,
     place: &[String],
-    used: &'m Used,
+    import: &'m Import,
     budget: usize,
 ) -> Option<(&'m Module, &'m str)> {
     let mut at = place.to_vec();
-    let mut names = used.path.iter().peekable();
+    let mut names = import.path.iter().peekable();
     while let Some(name) = names.peek() {
         match name.as_str() {
             "crate" => at.clear(),
@@ -197,9 +196,9 @@ fn resolve<'m>(
     }
     let module = modules.get(&at)?;
     let Some(name) = names.next() else {
-        return Some((module, used.path.last()?));
+        return Some((module, import.path.last()?));
     };
-    let reexport = module.used.iter().find(|used| used.alias.as_ref() == Some(name));
+    let reexport = module.imports.iter().find(|import| import.alias.as_ref() == Some(name));
     match reexport {
         Some(reexport) if !module.defined.contains(name) && budget > 0 => {
             resolve(modules, &at, reexport, budget - 1)
@@ -208,7 +207,7 @@ fn resolve<'m>(
     }
 }
 
-/// The words and the signs that matter, without comments, strings and the tests of the file.
+/// Words and relevant punctuation, without comments, strings and unit tests.
 fn tokens(text: &str) -> Vec<String> {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text);
     let mut tokens = Vec::new();
@@ -281,7 +280,7 @@ fn character_length(text: &str) -> usize {
     }
 }
 
-/// The groups of files that reach each other by imports.
+/// The groups of files that import each other.
 fn circles<'f>(
     imports: &BTreeMap<&'f str, BTreeMap<&'f str, BTreeSet<&'f str>>>,
 ) -> Vec<Vec<&'f str>> {
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_through_a_re_export_and_through_a_path() {
+    fn circle_is_found_through_reexports_and_paths() {
         let tree = Tree::of(&[
             ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use {b::B, c::C as D};"),
             ("crates/a/src/b.rs", "use crate::{D, c::C};\npub struct B(D);"),
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_may_use_its_ancestors_and_a_test_may_use_everything() {
+    fn modules_may_use_ancestors_and_tests_may_use_everything() {
         let of = |child: &str| {
             let tree = Tree::of(&[
                 ("x/src/main.rs", "mod a;\nmod b;"),

@@ -1,4 +1,4 @@
-//! Rule: the documents say what they must, and what they name exists.
+//! Rule: documents have their required contents, and what they refer to exists.
 
 mod links;
 mod paths;
@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::markdown::Document;
 use super::tree::Tree;
 
-/// The two commands a newcomer needs.
+/// Commands that the README must show.
 const README_COMMANDS: &[&str] = &["cargo run --release -- up", "cargo xtask test"];
 
 pub(super) fn check(tree: &Tree, member_folders: &[String]) -> Vec<Finding> {
@@ -54,7 +54,7 @@ fn architecture_lacks(text: &str, member_folders: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether the text has the path as a whole, not only as the start of a longer name.
+/// Whether the text contains the path as a whole name.
 fn mentions(text: &str, path: &str) -> bool {
     let part_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
     text.match_indices(path).any(|(start, _)| {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_lacks_is_found() {
+    fn missing_contents_are_found() {
         assert_eq!(
             findings("cargo xtask test", "## Unreleased", "crates/agent-fuzz"),
             [
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_not_there_is_found() {
+    fn missing_documents_are_found() {
         let found = printed(&check(&Tree::of(&[]), &[]));
         assert_eq!(
             found,

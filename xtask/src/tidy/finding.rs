@@ -1,4 +1,4 @@
-//! One place where a house rule is broken.
+//! A violation of a tidy rule.
 
 use std::fmt;
 
@@ -21,7 +21,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The findings as they are printed, for comparison.
+/// The line of a byte offset, from 1.
+pub(super) fn line_at(text: &str, offset: usize) -> usize {
+    1 + text[..offset].matches('\n').count()
+}
+
 #[cfg(test)]
 pub(super) fn printed(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()

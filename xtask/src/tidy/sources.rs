@@ -1,4 +1,4 @@
-//! Rule: how a Rust source file looks.
+//! Rule: size, name and style of Rust source files.
 
 use super::finding::Finding;
 use super::tree::{Tree, has_extension};
@@ -6,18 +6,17 @@ use super::tree::{Tree, has_extension};
 const MAX_LINES: usize = 600;
 const MAX_TEST_LINES: usize = 800;
 
-/// Names that say nothing about what is inside.
+/// Names that do not describe the contents.
 const BANNED_STEMS: &[&str] =
     &["util", "utils", "helper", "helpers", "misc", "common", "manager", "core", "types"];
 
-/// Attributes that keep a test from saying what it should.
 const BANNED_ATTRIBUTES: &[(&str, &str)] = &[
     ("#[ignore", "a test runs or is removed, it is not ignored"),
     ("#[should_panic", "assert on the outcome instead of expecting a panic"),
 ];
 
-/// Marks of unfinished work, in pieces so that this file does not carry them.
-const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
+/// Marks of unfinished work, split so that this file does not contain them.
+const UNFINISHED_MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.texts()
@@ -56,7 +55,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether the first thing in the file, after a shebang and inner attributes, is `//!` and words.
+/// Whether the file starts with a `//!` sentence, after a shebang and inner attributes.
 fn opens_with_purpose(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     while let Some(line) = lines.next() {
@@ -67,7 +66,7 @@ fn opens_with_purpose(text: &str) -> bool {
         if !attribute && !line.starts_with("#!/") {
             return false;
         }
-        // An attribute may go on over several lines.
+        // An attribute may span several lines.
         if attribute && !line.ends_with(']') {
             let _ = lines.find(|rest| rest.ends_with(']'));
         }
@@ -91,7 +90,7 @@ fn check_line(path: &str, line: &str) -> Vec<String> {
     if is_test_file(path) && line.contains("thread::sleep") && !explains_sleep(line) {
         messages.push("a test sleeps; wait for the event, or say why in `// sleep: …`".to_owned());
     }
-    for mark in MARKS {
+    for mark in UNFINISHED_MARKS {
         if has_word(line, mark) {
             messages.push(format!("`{mark}`: do it now or drop it"));
         }
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_file_has_no_findings() {
+    fn valid_file_has_no_findings() {
         let text =
             "#!/usr/bin/env run\n#![expect(\n    unused,\n)]\n\n//! One idea.\n\nfn a() {}\n";
         assert_eq!(findings("src/idea.rs", text), Vec::<String>::new());
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_its_purpose_is_found() {
+    fn missing_purpose_is_found() {
         for text in ["", "fn a() {}\n", "//!\nfn a() {}\n", "// Plain.\n//! Late.\n"] {
             let found = findings("src/idea.rs", text);
             assert_eq!(
@@ -147,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn names_that_say_nothing_are_found() {
+    fn meaningless_names_are_found() {
         assert!(findings("src/idea/mod.rs", "//! X.\n")[0].contains("not mod.rs"));
         assert!(findings("src/utils.rs", "//! X.\n")[0].contains("`utils` does not say"));
     }
 
     #[test]
-    fn long_files_are_found_and_tests_may_be_longer() {
+    fn long_files_are_found_with_a_higher_limit_for_tests() {
         let text = |lines: usize| format!("//! X.\n{}", "\n".repeat(lines - 1));
         assert!(findings("src/a.rs", &text(600)).is_empty());
         assert!(findings("src/a.rs", &text(601))[0].starts_with("src/a.rs:601: 601 lines"));
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_with_stray_whitespace_are_found() {
+    fn trailing_whitespace_and_tabs_are_found() {
         let found = findings("src/a.rs", "//! X.\nfn a() {} \n\tfn b() {}\n");
         assert_eq!(
             found,
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_do_not_run_or_expect_panics_are_found() {
+    fn ignored_and_panicking_tests_are_found() {
         let text = "//! X.\n    #[ignore = \"slow\"]\n    #[should_panic]\n// #[ignore] in words\n";
         let found = findings("src/a.rs", text);
         assert_eq!(found.len(), 2, "{found:?}");
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeps_are_found_in_tests_unless_explained() {
+    fn unexplained_sleeps_in_tests_are_found() {
         let text = "//! X.\nstd::thread::sleep(d);\nthread::sleep(d); // sleep: the file's time must differ\nthread::sleep(d); // sleep:\n";
         let lines: Vec<String> = findings("crates/a/tests/it/a.rs", text);
         assert_eq!(lines.len(), 2, "{lines:?}");
@@ -188,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_unfinished_work_are_found_as_whole_words() {
-        for mark in MARKS {
+    fn unfinished_marks_are_found_as_whole_words() {
+        for mark in UNFINISHED_MARKS {
             let found = findings("src/a.rs", &format!("//! X.\n// {mark}: later\n"));
             assert_eq!(found, [format!("src/a.rs:2: `{mark}`: do it now or drop it")]);
             assert!(findings("src/a.rs", &format!("//! X.\n// {mark}X\n")).is_empty());

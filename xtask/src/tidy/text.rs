@@ -1,11 +1,11 @@
-//! Rule: what no file of any kind contains.
+//! Rule: no file is too large, binary, or names a package registry.
 
 use super::finding::Finding;
 use super::tree::{Content, File, Tree, has_extension};
 
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// Hosts of package registries, in pieces so that this file does not carry them.
+/// Hosts of package registries, split so that this file does not contain them.
 const REGISTRY_HOSTS: &[&str] = &[
     concat!("crates", ".io"),
     concat!("registry.npm", "js.org"),
@@ -14,7 +14,7 @@ const REGISTRY_HOSTS: &[&str] = &[
     concat!("deb.deb", "ian.org"),
 ];
 
-/// The identifier of the standard index: the only source that `Cargo.lock` may name.
+/// The only source that `Cargo.lock` may name.
 const STANDARD_INDEX: &str =
     concat!("\"registry+https://github.com/rust-lang/crates", ".io-index\"");
 
@@ -46,7 +46,7 @@ fn is_picture(path: &str) -> bool {
     path.starts_with("docs/") && has_extension(path, "png")
 }
 
-/// A source other than the standard index would not resolve on another machine.
+/// Other sources would not resolve on another machine.
 fn check_cargo_lock(path: &str, text: &str) -> Vec<Finding> {
     numbered_lines(text)
         .filter_map(|(number, line)| {
@@ -57,7 +57,7 @@ fn check_cargo_lock(path: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// One finding for the whole file: there is an address for each package.
+/// One finding for the whole file, which has a URL for each package.
 fn check_npm_lock(path: &str, text: &str) -> Vec<Finding> {
     let mut lines = numbered_lines(text).filter(|(_, line)| line.starts_with("\"resolved\":"));
     let Some((first, _)) = lines.next() else { return Vec::new() };
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn npm_lock_files_are_found_only_with_addresses() {
+    fn npm_lock_files_are_found_only_with_urls() {
         let npm = "{\n  \"resolved\": \"x\"\n}\n";
         assert_eq!(
             findings("web/package-lock.json", npm),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_files_are_found_except_pictures_of_the_documents() {
+    fn binary_files_are_found_except_images_of_documents() {
         assert_eq!(findings("tool", "\0"), ["tool:1: a binary file; only docs/*.png may be one"]);
         assert_eq!(findings("logo.png", "\0").len(), 1);
         assert!(findings("docs/console.png", "\0").is_empty());

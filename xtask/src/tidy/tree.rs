@@ -1,4 +1,4 @@
-//! The files that the rules look at: those that git tracks or would add, read once.
+//! The files that the rules check: those that git tracks or would add.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub(super) struct File {
 
 pub(super) enum Content {
     Text(String),
-    /// It holds a NUL byte.
+    /// The file contains a NUL byte.
     Binary,
 }
 
@@ -36,7 +36,7 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in listing.split('\0').filter(|path| !path.is_empty()) {
             let on_disk = root.join(path);
-            // Deleted but not yet committed, or not a file at all.
+            // Deleted but not yet committed, or not a file.
             if !on_disk.is_file() {
                 continue;
             }
@@ -55,7 +55,6 @@ impl Tree {
         self.files.iter().map(|(path, file)| (path.as_str(), file))
     }
 
-    /// All text files, with their text.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files().filter_map(|(path, file)| match &file.content {
             Content::Text(text) => Some((path, text.as_str())),
@@ -63,7 +62,6 @@ impl Tree {
         })
     }
 
-    /// The text of one file.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         match &self.files.get(path)?.content {
             Content::Text(text) => Some(text),
@@ -71,7 +69,7 @@ impl Tree {
         }
     }
 
-    /// Whether a file or a folder has this path; the empty path is the root.
+    /// Whether a file or a folder with this path exists; the empty path is the root.
     pub(super) fn has(&self, path: &str) -> bool {
         let folder = format!("{path}/");
         path.is_empty()
@@ -84,7 +82,6 @@ impl Tree {
     }
 }
 
-/// Whether the name of a file ends with a dot and this extension.
 pub(super) fn has_extension(path: &str, extension: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, last)| last == extension)
 }
@@ -102,7 +99,6 @@ impl File {
 
 #[cfg(test)]
 impl Tree {
-    /// A tree that exists only in memory.
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files
             .iter()
@@ -117,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_their_folders_exist_and_nothing_else() {
+    fn only_files_and_their_folders_exist() {
         let tree = Tree::of(&[("crates/agent/src/main.rs", ""), ("crates/agent-x", "")]);
         for path in ["", "crates", "crates/agent", "crates/agent/src/main.rs", "crates/agent-x"] {
             assert!(tree.has(path), "{path}");
@@ -128,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_byte_makes_a_file_binary() {
+    fn file_with_nul_byte_is_binary() {
         let tree = Tree::of(&[("a", "text"), ("b", "\0")]);
         assert_eq!(tree.text("a"), Some("text"));
         assert_eq!(tree.text("b"), None);
@@ -136,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn git_says_which_files_count() {
+    fn tree_has_tracked_and_new_files() {
         let root = tempfile::tempdir().unwrap();
         let git = |arguments: &[&str]| {
             process::capture(Command::new("git").current_dir(root.path()).args(arguments)).unwrap()

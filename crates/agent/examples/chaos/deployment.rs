@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_test_support::clock::MovableClock;
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::disk::SmallDisk;
 use agent_test_support::port;
 use agent_test_support::postgres::{Cluster, Database};
@@ -72,7 +72,7 @@ pub(crate) struct Service {
 
 pub(crate) struct Deployment {
     store: Store,
-    bench: Bench,
+    bench: TestHome,
     pub(crate) services: Vec<Service>,
     pub(crate) upstream: Process,
     upstream_address: SocketAddr,
@@ -86,7 +86,7 @@ pub(crate) struct Deployment {
 
 impl Deployment {
     pub(crate) fn start(store: Store, program: &Path) -> Self {
-        let bench = Bench::new(program);
+        let bench = TestHome::new(program);
         let disk = SmallDisk::mount(match store {
             Store::Sqlite => SQLITE_DISK_BYTES,
             Store::Postgres => POSTGRES_DISK_BYTES,
@@ -164,7 +164,7 @@ impl Deployment {
         run.stdout
     }
 
-    pub(crate) fn try_gateway(&self, arguments: &[&str]) -> Run {
+    pub(crate) fn try_gateway(&self, arguments: &[&str]) -> ProgramOutput {
         self.bench.run(["gateway"].iter().chain(arguments))
     }
 

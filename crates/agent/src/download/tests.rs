@@ -119,7 +119,7 @@ fn bytes(count: usize) -> Vec<u8> {
 
 /// Which bytes each request asked for, and of which file.
 fn ranges(server: &FileServer) -> Vec<(Option<String>, Option<String>)> {
-    let of = |asked: agent_test_support::files::Asked| {
+    let of = |asked: agent_test_support::files::Request| {
         let header = |name| asked.header(name).map(str::to_owned);
         (header("range"), header("if-range"))
     };

@@ -11,8 +11,8 @@ mod tools;
 use std::fs;
 use std::process::Command;
 
-use agent_test_support::command::{Bench, Run};
-use agent_test_support::mcp::Launch;
+use agent_test_support::command::{ProgramOutput, TestHome};
+use agent_test_support::mcp::ServerCommand;
 use agent_test_support::port;
 use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
@@ -22,7 +22,7 @@ use crate::gateway::Served;
 
 /// A home with a service, and a model server behind it.
 pub(super) struct Ground {
-    pub(super) bench: Bench,
+    pub(super) bench: TestHome,
     pub(super) upstream: Upstream,
     /// Where the service is, whenever it is up.
     address: String,
@@ -34,7 +34,7 @@ impl Ground {
         let upstream = Upstream::start();
         upstream.want_no_key();
         upstream.set_models(&["first", "second"]);
-        let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
+        let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
         let free = port::free();
         let mut ground = Self { bench, upstream, address: free.to_string(), served: None };
         ground.up();
@@ -89,8 +89,8 @@ impl Ground {
     }
 
     /// With this on standard input.
-    pub(super) fn piped(&self, arguments: &[&str], input: &str) -> Run {
-        Run::of(&mut self.command(arguments), input.as_bytes())
+    pub(super) fn piped(&self, arguments: &[&str], input: &str) -> ProgramOutput {
+        ProgramOutput::of(&mut self.command(arguments), input.as_bytes())
     }
 
     /// What the model was sent last, as roles and texts.
@@ -121,7 +121,7 @@ pub(super) fn calls(name: &str, arguments: &serde_json::Value) -> Step {
 }
 
 /// An entry for a server that is started so.
-pub(super) fn entry(name: &str, launch: &Launch, more: &str) -> String {
+pub(super) fn entry(name: &str, launch: &ServerCommand, more: &str) -> String {
     let args = serde_json::to_string(&launch.args).unwrap();
     format!("  {name}:\n    command: {}\n    args: {args}\n{more}", launch.command.display())
 }

@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 
-pub(crate) fn bench() -> Bench {
-    Bench::new(env!("CARGO_BIN_EXE_agent"))
+pub(crate) fn bench() -> TestHome {
+    TestHome::new(env!("CARGO_BIN_EXE_agent"))
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
     let mut pipe = child.stdout.take().unwrap();
     pipe.read_exact(&mut first).unwrap();
     drop(pipe);
-    let run = Run::from(child.wait_with_output().unwrap());
+    let run = ProgramOutput::from(child.wait_with_output().unwrap());
     assert_eq!((run.code, &*run.stderr), (0, ""));
 }
 
@@ -165,7 +165,7 @@ fn colour_is_for_terminals_that_want_it() {
         if let Some(value) = no_color {
             command.env("NO_COLOR", value);
         }
-        Run::of(&mut command, b"").stderr.contains('\u{1b}')
+        ProgramOutput::of(&mut command, b"").stderr.contains('\u{1b}')
     };
     let command = ["metrics", "show"];
     assert!(!run(false, None, &command), "no colour into a pipe");
@@ -179,7 +179,7 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
     let bench = bench();
     let mut command = bench.command(["metrics", "status"]);
     command.env_remove("AGENT_HOME");
-    insta::assert_snapshot!(Run::of(&mut command, b"").transcript(), @r"
+    insta::assert_snapshot!(ProgramOutput::of(&mut command, b"").transcript(), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
@@ -189,7 +189,11 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
     // Who needs no home need not have one.
     for arguments in [&["metrics", "schema"][..], &["completions", "bash"]] {
         let mut command = bench.command(arguments);
-        assert_eq!(Run::of(command.env_remove("AGENT_HOME"), b"").code, 0, "{arguments:?}");
+        assert_eq!(
+            ProgramOutput::of(command.env_remove("AGENT_HOME"), b"").code,
+            0,
+            "{arguments:?}"
+        );
     }
     insta::assert_snapshot!(bench.run(["--profile", "../x", "metrics", "status"]).transcript(), @r"
     exit code: 2

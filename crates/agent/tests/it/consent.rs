@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::disk::SmallDisk;
 use serde_json::Value;
 use usage_metrics::clock::{Clock, SystemClock};
@@ -17,13 +17,13 @@ use uuid::Uuid;
 use crate::command_line::bench;
 use crate::packages::{fill, resource};
 
-fn status(bench: &Bench) -> Value {
+fn status(bench: &TestHome) -> Value {
     let run = bench.run(["metrics", "status", "--json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-fn redacted(bench: &Bench, run: &Run) -> String {
+fn redacted(bench: &TestHome, run: &ProgramOutput) -> String {
     let home = bench.home().display().to_string();
     let text = run.transcript().replace(&home, "[home]");
     // Ids and sizes differ from run to run.
@@ -122,7 +122,7 @@ fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
         ("CI", "", "local", "the configuration says so"),
     ] {
         let mut command = bench.command(["metrics", "status", "--json"]);
-        let run = Run::of(command.env(name, value), b"");
+        let run = ProgramOutput::of(command.env(name, value), b"");
         let status: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(
             (&status["mode"], &status["rule"]),
@@ -192,7 +192,7 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     let disk = SmallDisk::mount(512 * 1024);
     let on_disk = |arguments: &[&str]| {
         let mut command = bench.command(arguments);
-        Run::of(command.env("AGENT_HOME", disk.path().join("home")), b"")
+        ProgramOutput::of(command.env("AGENT_HOME", disk.path().join("home")), b"")
     };
     assert_eq!(on_disk(&["metrics", "on"]).code, 0);
     let ballast = disk.fill();
@@ -279,7 +279,7 @@ fn how_the_program_was_installed_can_be_declared() {
     let bench = bench();
     assert_eq!(status(&bench)["resource"]["install_method"], "git", "it lies in a build folder");
     let mut command = bench.command(["metrics", "status", "--json"]);
-    let run = Run::of(command.env("AGENT_INSTALL_METHOD", "homebrew"), b"");
+    let run = ProgramOutput::of(command.env("AGENT_INSTALL_METHOD", "homebrew"), b"");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(told["resource"]["install_method"], "homebrew");
 }
@@ -325,11 +325,11 @@ fn variables_that_are_not_text_still_count() {
     bench.run(["metrics", "on"]);
     let odd = OsStr::from_bytes(b"\xff");
     let mut command = bench.command(["metrics", "status", "--json"]);
-    let run = Run::of(command.env("CI", odd), b"");
+    let run = ProgramOutput::of(command.env("CI", odd), b"");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(told["mode"], "off");
     let home = bench.work().join(odd);
     let mut command = bench.command(["metrics", "on"]);
-    assert_eq!(Run::of(command.env("AGENT_HOME", &home), b"").code, 0);
+    assert_eq!(ProgramOutput::of(command.env("AGENT_HOME", &home), b"").code, 0);
     assert!(home.join("metrics").is_dir());
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::files::{FileServer, write_head};
 use agent_test_support::wait::eventually;
 use rustix::process::Signal;
@@ -24,12 +24,12 @@ fn nobody() -> String {
 }
 
 /// Looks, with the service at an address.
-fn doctor(bench: &Bench, base: &str, arguments: &[&str]) -> Run {
+fn doctor(bench: &TestHome, base: &str, arguments: &[&str]) -> ProgramOutput {
     let all = ["doctor"].iter().chain(arguments);
-    Run::of(bench.command(all).env("AGENT_BASE_URL", base), b"")
+    ProgramOutput::of(bench.command(all).env("AGENT_BASE_URL", base), b"")
 }
 
-fn shown(bench: &Bench, run: &Run) -> String {
+fn shown(bench: &TestHome, run: &ProgramOutput) -> String {
     steady(bench, run).replace(&bench.work().display().to_string(), "[work]")
 }
 
@@ -42,7 +42,7 @@ fn filters() -> insta::Settings {
     settings
 }
 
-fn json(run: &Run) -> Value {
+fn json(run: &ProgramOutput) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
@@ -106,7 +106,7 @@ fn a_wrong_key_and_an_empty_account_are_problems() {
     let base = format!("http://{}/v1", served.address);
     let ask = |key: &str| {
         let mut command = ground.bench.command(["doctor"]);
-        Run::of(command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", key), b"")
+        ProgramOutput::of(command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", key), b"")
     };
     let wrong = ask("agk_wrong");
     filters().bind(|| insta::assert_snapshot!("a_wrong_key", shown(&ground.bench, &wrong)));
@@ -196,7 +196,10 @@ fn a_service_that_is_not_one_or_lies_cannot_hurt() {
         let base = format!("{}/v1", server.url());
         let ask = |arguments: &[&str]| {
             let mut command = bench.command(["doctor"].iter().chain(arguments));
-            Run::of(command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", "agk_x"), b"")
+            ProgramOutput::of(
+                command.env("AGENT_BASE_URL", &base).env("AGENT_API_KEY", "agk_x"),
+                b"",
+            )
         };
         let run = ask(&[]);
         assert!(!run.stdout.contains('\x1b'), "{run:?}");
@@ -239,7 +242,7 @@ fn a_service_that_never_answers_is_not_waited_for_long() {
     let begun = std::time::Instant::now();
     let mut command = bench.command(["doctor"]);
     command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
-    let run = Run::of(&mut command, b"");
+    let run = ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stdout.contains("no answer within 10 s"), "{run:?}");
     assert!(begun.elapsed().as_secs() < 25, "{:?}", begun.elapsed());

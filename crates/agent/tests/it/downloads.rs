@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use agent_test_support::command::{Bench, Run};
-use agent_test_support::files::{Asked, Content, Cut, FileServer, write_head};
+use agent_test_support::command::{ProgramOutput, TestHome};
+use agent_test_support::files::{FileServer, Request, ServedFile, Truncation, write_head};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
@@ -47,13 +47,13 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// The program with the service at an address.
-fn agent(bench: &Bench, url: &str, arguments: &[&str]) -> Command {
+fn agent(bench: &TestHome, url: &str, arguments: &[&str]) -> Command {
     let mut command = bench.command(arguments);
     command.env("AGENT_BASE_URL", format!("{url}/v1")).env("AGENT_API_KEY", "agk_test");
     command
 }
 
-fn transcript(bench: &Bench, run: &Run) -> String {
+fn transcript(bench: &TestHome, run: &ProgramOutput) -> String {
     plain(bench, &run.transcript())
 }
 
@@ -83,7 +83,7 @@ fn manifest(bytes: &[u8]) -> Value {
 /// requests for it.
 fn service(
     manifest: &Value,
-    artifact: impl Fn(usize, &Asked, &mut std::net::TcpStream) -> std::io::Result<()>
+    artifact: impl Fn(usize, &Request, &mut std::net::TcpStream) -> std::io::Result<()>
     + Send
     + Sync
     + 'static,
@@ -92,8 +92,8 @@ fn service(
     let count = std::sync::atomic::AtomicUsize::new(0);
     FileServer::start(move |_, asked, stream| {
         if asked.path.ends_with("/manifest.json") {
-            let content = Content { has_parts: false, ..Content::new(text.clone()) };
-            return content.send(asked, stream, Cut::Never);
+            let content = ServedFile { has_parts: false, ..ServedFile::new(text.clone()) };
+            return content.send(asked, stream, Truncation::Never);
         }
         if asked.path == "/v1/media/artifacts/art_1" {
             let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);

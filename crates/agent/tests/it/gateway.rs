@@ -19,7 +19,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::{DEADLINE, eventually};
 use rustix::process::{Pid, Signal, kill_process};
@@ -27,7 +27,7 @@ use serde_json::Value;
 
 /// A home with a configuration of the service, and the provider it names.
 pub(crate) struct Ground {
-    pub(crate) bench: Bench,
+    pub(crate) bench: TestHome,
     pub(crate) upstream: Upstream,
 }
 
@@ -35,7 +35,7 @@ impl Ground {
     /// A configuration with one provider `test`, and no database yet.
     pub(crate) fn bare() -> Self {
         let ground =
-            Self { bench: Bench::new(env!("CARGO_BIN_EXE_agent")), upstream: Upstream::start() };
+            Self { bench: TestHome::new(env!("CARGO_BIN_EXE_agent")), upstream: Upstream::start() };
         ground.upstream.set_models(&["echo", "gate-mid"]);
         ground.configure("");
         fs::write(
@@ -73,13 +73,13 @@ impl Ground {
     }
 
     /// Runs `agent gateway …` to its end.
-    pub(crate) fn run<const N: usize>(&self, arguments: [&str; N]) -> Run {
-        Run::of(&mut self.command(arguments), b"")
+    pub(crate) fn run<const N: usize>(&self, arguments: [&str; N]) -> ProgramOutput {
+        ProgramOutput::of(&mut self.command(arguments), b"")
     }
 
     /// Runs `agent gateway … --json`, which must go well.
     pub(crate) fn json<const N: usize>(&self, arguments: [&str; N]) -> Value {
-        let run = Run::of(self.command(arguments).arg("--json"), b"");
+        let run = ProgramOutput::of(self.command(arguments).arg("--json"), b"");
         assert_eq!(run.code, 0, "{run:?}");
         serde_json::from_str(&run.stdout).unwrap()
     }
@@ -110,7 +110,7 @@ impl Ground {
 }
 
 /// A text without the paths of this run.
-pub(crate) fn plain(bench: &Bench, text: &str) -> String {
+pub(crate) fn plain(bench: &TestHome, text: &str) -> String {
     let home = bench.home().display().to_string();
     let work = bench.work().display().to_string();
     let text = text.replace(&home, "[home]").replace(&work, "[work]");

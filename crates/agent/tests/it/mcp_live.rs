@@ -12,7 +12,7 @@ mod tools;
 use std::fs;
 use std::path::PathBuf;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 
 use crate::command_line::bench;
 
@@ -20,14 +20,14 @@ use crate::command_line::bench;
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
 
 /// A bench with this configuration. `[server]` stands for the arguments that start the server.
-pub(crate) fn configured(config: &str) -> Bench {
+pub(crate) fn configured(config: &str) -> TestHome {
     let bench = bench();
     configure(&bench, config);
     bench
 }
 
 /// Writes the configuration, all at once as an editor does.
-pub(crate) fn configure(bench: &Bench, config: &str) {
+pub(crate) fn configure(bench: &TestHome, config: &str) {
     fs::create_dir_all(bench.home()).unwrap();
     let fresh = bench.home().join("config.yaml.new");
     fs::write(&fresh, config.replace("[server]", &format!("[\"{SERVER}\"]"))).unwrap();
@@ -40,17 +40,17 @@ pub(crate) fn entry(name: &str, variables: &str) -> String {
 }
 
 /// A bench with one good server called `notes`.
-pub(crate) fn with_notes() -> Bench {
+pub(crate) fn with_notes() -> TestHome {
     configured(&format!("mcp_servers:\n{}", entry("notes", "")))
 }
 
 /// The file a server writes what happens to it to.
-pub(crate) fn log(bench: &Bench) -> PathBuf {
+pub(crate) fn log(bench: &TestHome) -> PathBuf {
     bench.work().join("fixture.log")
 }
 
 /// What of it is the same in every run.
-pub(crate) fn steady(bench: &Bench, run: &Run) -> String {
+pub(crate) fn steady(bench: &TestHome, run: &ProgramOutput) -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut text = run.transcript().replace(&bench.home().display().to_string(), "[home]");
     text = text.replace(SERVER, "[server]").replace(&path, "[path]");

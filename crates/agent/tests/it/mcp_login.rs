@@ -13,8 +13,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use agent_test_support::command::{Bench, Run};
-use agent_test_support::oauth::{Faulty, Script};
+use agent_test_support::command::{ProgramOutput, TestHome};
+use agent_test_support::oauth::{FaultyAuthServer, Script};
 use serde_json::Value;
 
 use self::person::Person;
@@ -29,8 +29,8 @@ exec python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1])
 
 /// A home with one server that signs in, and that server.
 struct Scene {
-    bench: Bench,
-    server: Faulty,
+    bench: TestHome,
+    server: FaultyAuthServer,
 }
 
 impl Scene {
@@ -39,7 +39,7 @@ impl Scene {
     }
 
     fn with(script: Script) -> Self {
-        let scene = Self { bench: bench(), server: Faulty::start(script).unwrap() };
+        let scene = Self { bench: bench(), server: FaultyAuthServer::start(script).unwrap() };
         scene.configure("");
         fs::write(scene.browser(), BROWSER).unwrap();
         fs::set_permissions(scene.browser(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     /// Signs in, with the browser.
-    fn sign_in(&self) -> Run {
+    fn sign_in(&self) -> ProgramOutput {
         let run = Person::start(&mut self.with_screen(&["mcp", "login", "docs"])).finish();
         assert_eq!(run.code, 0, "{}", run.transcript());
         run
@@ -107,7 +107,7 @@ impl Scene {
     }
 
     /// Fails if a token stands in any of these texts.
-    fn assert_no_token_in(&self, runs: &[&Run]) {
+    fn assert_no_token_in(&self, runs: &[&ProgramOutput]) {
         let tokens = self.tokens().unwrap();
         for key in ["access_token", "refresh_token"] {
             let secret = tokens[key].as_str().unwrap();

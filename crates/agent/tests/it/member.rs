@@ -15,7 +15,7 @@ mod watching;
 use std::fs;
 use std::process::Command;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
@@ -91,18 +91,18 @@ impl Club {
     }
 
     /// Runs `agent …` to its end.
-    pub(crate) fn run(&self, served: &Served, arguments: &[&str]) -> Run {
-        Run::of(&mut self.command(&served.address, arguments), b"")
+    pub(crate) fn run(&self, served: &Served, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(&mut self.command(&served.address, arguments), b"")
     }
 
     /// The same with another key.
-    pub(crate) fn run_with(&self, served: &Served, key: &str, arguments: &[&str]) -> Run {
-        Run::of(self.command(&served.address, arguments).env("AGENT_API_KEY", key), b"")
+    pub(crate) fn run_with(&self, served: &Served, key: &str, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(self.command(&served.address, arguments).env("AGENT_API_KEY", key), b"")
     }
 
     /// Runs `agent … --json`, which must go well.
     pub(crate) fn json(&self, served: &Served, arguments: &[&str]) -> Value {
-        let run = Run::of(self.command(&served.address, arguments).arg("--json"), b"");
+        let run = ProgramOutput::of(self.command(&served.address, arguments).arg("--json"), b"");
         assert_eq!(run.code, 0, "{run:?}");
         serde_json::from_str(&run.stdout).unwrap()
     }

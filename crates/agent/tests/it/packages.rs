@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 use serde_json::Value;
 use usage_metrics::catalogue::{
     ApprovalOutcome, Architecture, Attribution, Cell, InstallMethod, OsFamily, ToolApproval,
@@ -25,7 +25,7 @@ pub(crate) fn resource() -> Resource {
 }
 
 /// Counts 12 events on two days, as a recorder would.
-pub(crate) fn fill(bench: &Bench) {
+pub(crate) fn fill(bench: &TestHome) {
     let noon = Timestamp::from_ms(1_785_240_000_000);
     let folder = StoreFolder::new(bench.home().join("metrics"));
     let mut store = Store::open(&folder, noon, Uuid::new_v4).unwrap();
@@ -45,7 +45,7 @@ pub(crate) fn fill(bench: &Bench) {
     store.add(&[first, batch(1, vec![(route, 6)])]).unwrap();
 }
 
-fn filled() -> Bench {
+fn filled() -> TestHome {
     let bench = bench();
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
     fill(&bench);

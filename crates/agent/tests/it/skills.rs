@@ -8,7 +8,7 @@ mod tasks;
 use std::fs;
 use std::path::Path;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::upstream::{Step, Upstream};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn write_skill(folder: &Path, name: &str, description: &str, body: &str) {
 }
 
 /// A run without what is different in every one.
-fn transcript(bench: &Bench, run: &Run) -> String {
+fn transcript(bench: &TestHome, run: &ProgramOutput) -> String {
     plain(bench, &run.transcript())
 }
 
@@ -37,7 +37,7 @@ fn settings() -> insta::Settings {
 
 /// A service on an empty home, with a model that says what it is told to.
 struct House {
-    bench: Bench,
+    bench: TestHome,
     upstream: Upstream,
     served: Served,
 }
@@ -59,7 +59,7 @@ impl House {
     }
 
     /// Runs a task whose model calls `load_skill` with each of these, and then says `Done.`
-    fn task(&self, calls: &[Value]) -> Run {
+    fn task(&self, calls: &[Value]) -> ProgramOutput {
         let call = |arguments: &Value| ("load_skill".to_owned(), arguments.to_string());
         let mut steps: Vec<Step> =
             calls.iter().map(|arguments| Step::Turn("", vec![call(arguments)])).collect();
@@ -69,10 +69,10 @@ impl House {
     }
 
     /// Runs the program against the service.
-    fn run(&self, arguments: &[&str]) -> Run {
+    fn run(&self, arguments: &[&str]) -> ProgramOutput {
         let mut command = self.bench.command(arguments);
         command.env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address));
-        Run::of(&mut command, b"")
+        ProgramOutput::of(&mut command, b"")
     }
 
     /// What the model was asked last.

@@ -14,8 +14,8 @@ mod served;
 use std::fs;
 use std::process::Command;
 
-use agent_test_support::command::Run;
-use agent_test_support::upstream::{Seen, Step};
+use agent_test_support::command::ProgramOutput;
+use agent_test_support::upstream::{RecordedRequest, Step};
 use serde_json::{Value, json};
 
 use crate::gateway::{Ground, Served};
@@ -75,17 +75,17 @@ impl World {
     }
 
     /// Runs `agent …` as the member, to its end.
-    pub(crate) fn agent(&self, arguments: &[&str]) -> Run {
-        Run::of(&mut self.command(arguments), b"")
+    pub(crate) fn agent(&self, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(&mut self.command(arguments), b"")
     }
 
     /// Runs a task of the test's model.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+    pub(crate) fn run(&self, arguments: &[&str]) -> ProgramOutput {
         self.agent(&[&["run", "--model", MODEL], arguments].concat())
     }
 
     /// The same for a program: the events.
-    pub(crate) fn events(&self, arguments: &[&str]) -> (Run, Vec<Value>) {
+    pub(crate) fn events(&self, arguments: &[&str]) -> (ProgramOutput, Vec<Value>) {
         let run = self.run(&[&["--json"], arguments].concat());
         let events = events(&run);
         (run, events)
@@ -93,7 +93,7 @@ impl World {
 
     /// What the model was sent, request by request.
     pub(crate) fn asked(&self) -> Vec<Value> {
-        self.ground.upstream.completions().iter().map(Seen::json).collect()
+        self.ground.upstream.completions().iter().map(RecordedRequest::json).collect()
     }
 
     /// What the model was told by tools in its latest request.
@@ -110,12 +110,12 @@ impl World {
 }
 
 /// Runs a command at a terminal where a line is typed at each question.
-pub(crate) fn at_terminal(command: &mut Command, typed: &str) -> Run {
+pub(crate) fn at_terminal(command: &mut Command, typed: &str) -> ProgramOutput {
     terminal::answering(command, typed, &[": "])
 }
 
 /// The events of a run for a program.
-pub(crate) fn events(run: &Run) -> Vec<Value> {
+pub(crate) fn events(run: &ProgramOutput) -> Vec<Value> {
     run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

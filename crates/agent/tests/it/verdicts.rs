@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn files(bench: &Bench, files: &[(&str, &[u8])]) {
+fn files(bench: &TestHome, files: &[(&str, &[u8])]) {
     for (name, bytes) in files {
         let path = bench.work().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

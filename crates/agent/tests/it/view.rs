@@ -15,8 +15,8 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent_test_support::browser::{Browser, Scheme};
-use agent_test_support::command::Bench;
+use agent_test_support::browser::{Browser, ColorScheme};
+use agent_test_support::command::TestHome;
 use agent_test_support::wait::{DEADLINE, eventually};
 use serde_json::{Value, json};
 use usage_metrics::catalogue::{Architecture, InstallMethod, OsFamily};
@@ -27,15 +27,15 @@ use uuid::Uuid;
 
 const TOOL_CALLS: &str = "agent.tool_call.count";
 
-fn bench() -> Bench {
-    Bench::new(env!("CARGO_BIN_EXE_agent"))
+fn bench() -> TestHome {
+    TestHome::new(env!("CARGO_BIN_EXE_agent"))
 }
 
-fn folder(bench: &Bench) -> StoreFolder {
+fn folder(bench: &TestHome) -> StoreFolder {
     StoreFolder::new(bench.home().join("metrics"))
 }
 
-fn open_store(bench: &Bench) -> Store {
+fn open_store(bench: &TestHome) -> Store {
     Store::open(&folder(bench), SystemClock.now(), Uuid::new_v4).unwrap()
 }
 
@@ -69,7 +69,7 @@ fn add(store: &mut Store, at: Timestamp, counts: Vec<(Counter, u64)>) {
 }
 
 /// Two packages of days that are over, and two drafts: more of one of these days, and today.
-fn fill(bench: &Bench) {
+fn fill(bench: &TestHome) {
     let mut store = open_store(bench);
     let now = SystemClock.now();
     let old = vec![tool_calls("file", "success", "lt_100ms", 1_000)];
@@ -154,7 +154,7 @@ struct Served {
 }
 
 impl Served {
-    fn start(bench: &Bench) -> Served {
+    fn start(bench: &TestHome) -> Served {
         let (mut served, line) = Served::of(launch(bench, &["--json"]));
         let said: Value = serde_json::from_str(&line).unwrap();
         said["address"].as_str().unwrap().clone_into(&mut served.address);
@@ -217,7 +217,7 @@ impl Served {
     }
 }
 
-fn launch(bench: &Bench, options: &[&str]) -> Child {
+fn launch(bench: &TestHome, options: &[&str]) -> Child {
     let mut command = bench.command(["metrics", "view", "--no-open"].iter().chain(options));
     let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
     command.spawn().unwrap()
@@ -237,9 +237,9 @@ struct Answer {
 }
 
 /// The page as it opens on a desk.
-fn overview(bench: &Bench) -> (Served, Browser) {
+fn overview(bench: &TestHome) -> (Served, Browser) {
     let served = Served::start(bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
+    let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     heading(&browser, "Overview");
     (served, browser)

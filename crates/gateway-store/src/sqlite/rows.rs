@@ -181,7 +181,6 @@ pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<UnappliedPosting
     })
 }
 
-/// Loads the posting with a reference.
 pub(super) fn load_referenced_posting(
     db: &Connection,
     book: &mut Book,

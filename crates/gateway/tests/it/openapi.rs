@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_test_support::browser::{Browser, Scheme};
+use agent_test_support::browser::{Browser, ColorScheme};
 use agent_test_support::sdk;
 use agent_test_support::upstream::Upstream;
 use gateway::Service;
@@ -131,7 +131,7 @@ fn the_page_shows_every_operation_and_loads_nothing() {
         "no script, nothing from elsewhere"
     );
 
-    for (width, scheme) in [(1200, Scheme::Light), (360, Scheme::Dark)] {
+    for (width, scheme) in [(1200, ColorScheme::Light), (360, ColorScheme::Dark)] {
         let browser = Browser::start(width, 900, scheme);
         browser.goto(&format!("{}/docs", service.origin()));
         assert_eq!(browser.text("h1"), "Member API");
@@ -144,7 +144,7 @@ fn the_page_shows_every_operation_and_loads_nothing() {
         assert_eq!(loaded, 0, "the page is all there is");
         let color = "return getComputedStyle(document.body).backgroundColor";
         let is_light = browser.eval(color) == "rgb(255, 255, 255)";
-        assert_eq!(is_light, scheme == Scheme::Light);
+        assert_eq!(is_light, scheme == ColorScheme::Light);
         browser.click("#createChatCompletion details summary");
         let details = "document.querySelector('#createChatCompletion details')";
         browser.eventually("it opens", &format!("return {details}.open"));

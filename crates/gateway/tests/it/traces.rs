@@ -1,6 +1,6 @@
 //! Traces, as an OpenTelemetry collector receives them.
 
-use agent_test_support::collector::{CollectedSpan, Collector};
+use agent_test_support::collector::{CollectedSpan, OtelCollector};
 use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
 use http::Request;
@@ -13,7 +13,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 
 /// The spans of a trace, once there are so many.
-fn spans_of(collector: &Collector, trace: &str, count: usize) -> Vec<CollectedSpan> {
+fn spans_of(collector: &OtelCollector, trace: &str, count: usize) -> Vec<CollectedSpan> {
     let mut found = Vec::new();
     eventually("the spans arrive", || {
         found = collector.spans();
@@ -36,8 +36,8 @@ fn ask(service: &Running, ada: &Holder, parent: &str, body: &Value) -> Answer {
 }
 
 /// A service that sends spans to a collector, only for requests that their clients trace.
-fn traced(upstream: &Upstream) -> (Collector, Running, Holder) {
-    let collector = Collector::start();
+fn traced(upstream: &Upstream) -> (OtelCollector, Running, Holder) {
+    let collector = OtelCollector::start();
     let trace = format!("trace: {{otlp_endpoint: \"{}\", sample: 0}}\n", collector.endpoint());
     let (service, ada) = service_with(upstream, &trace);
     (collector, service, ada)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent_test_support::mcp::Launch;
+use agent_test_support::mcp::ServerCommand;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, Protocol, ServerEntry, StdioEndpoint, Text};
 use mcp_client::content::{ContentBlock, ToolOutcome};
@@ -23,7 +23,7 @@ use crate::rounds::Work;
 /// Where the server is.
 #[derive(Debug)]
 pub(crate) enum Place {
-    Stdio(Launch),
+    Stdio(ServerCommand),
     Http(String),
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent_test_support::mcp::hostile::{Behaviour, Realm};
+use agent_test_support::mcp::hostile::{Behaviour, TransportScope};
 use agent_test_support::mcp::{HttpPeer, hostile_http, hostile_stdio};
 use mcp_client::Client;
 use mcp_client::config::ServerEntry;
@@ -36,7 +36,7 @@ async fn over_stdio_no_behaviour_hangs_or_hides() {
     // What a server gets of our environment is told by a test of its own.
     let all = Behaviour::ALL
         .iter()
-        .filter(|one| one.realm() != Realm::Http && **one != Behaviour::Report);
+        .filter(|one| one.realm() != TransportScope::Http && **one != Behaviour::Report);
     let stories = tell(all.map(|one| {
         let mut launch = hostile_stdio(*one);
         launch.env.push(("HOSTILE_SECRET".to_owned(), SECRET.to_owned()));
@@ -48,7 +48,7 @@ async fn over_stdio_no_behaviour_hangs_or_hides() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http_no_behaviour_hangs_or_hides() {
-    let all = Behaviour::ALL.iter().filter(|one| one.realm() != Realm::Stdio);
+    let all = Behaviour::ALL.iter().filter(|one| one.realm() != TransportScope::Stdio);
     let stories = tell(all.map(|one| {
         if matches!(one, Behaviour::DieAtOnce | Behaviour::DieWithSecret) {
             return (*one, http("h", &nobody()), None);

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent_test_support::oauth::{Landed, visit, visit_and_refuse};
+use agent_test_support::oauth::{SignInResult, visit, visit_and_refuse};
 use mcp_client::config::{Auth, Endpoint, OauthOptions, ServerEntry, Text};
 use mcp_client::host::{BoxFuture, Browser, ClientEvent, Host, SignInPage, SignInReply};
 use mcp_client::oauth::{Account, Error, LoginOptions};
@@ -37,7 +37,7 @@ use crate::support::{Notebook, host, http};
 /// How long a server may take to be ready.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A document that nobody can fetch; [`Faulty`](agent_test_support::oauth::Faulty) does not try.
+/// A document that nobody can fetch; [`FaultyAuthServer`](agent_test_support::oauth::FaultyAuthServer) does not try.
 pub(crate) const DOCUMENT: &str = "https://agent.test/client.json";
 
 /// A machine: its folder of tokens, and what was told on it.
@@ -142,7 +142,7 @@ pub(crate) fn text(value: &str) -> Option<Text> {
 }
 
 /// What somebody does at a page, on a thread of its own: where they landed.
-type Way = Arc<dyn Fn(&SignInPage) -> Landed + Send + Sync>;
+type Way = Arc<dyn Fn(&SignInPage) -> SignInResult + Send + Sync>;
 
 /// What somebody pastes, by the visit and how many there were before.
 type Words = Arc<dyn Fn(&SignInPage, usize) -> String + Send + Sync>;
@@ -159,7 +159,7 @@ enum Mind {
 pub(crate) struct Person {
     mind: Mind,
     visits: Mutex<Vec<SignInPage>>,
-    landed: watch::Sender<Vec<Landed>>,
+    landed: watch::Sender<Vec<SignInResult>>,
     document: Option<String>,
 }
 
@@ -180,7 +180,7 @@ impl Person {
     }
 
     /// Does this, and the browser comes back by itself.
-    pub(crate) fn who(goes: impl Fn(&SignInPage) -> Landed + Send + Sync + 'static) -> Self {
+    pub(crate) fn who(goes: impl Fn(&SignInPage) -> SignInResult + Send + Sync + 'static) -> Self {
         Self::of(Mind::Goes(Arc::new(goes)))
     }
 
@@ -219,7 +219,7 @@ impl Person {
     }
 
     /// Where they landed first, as soon as they did.
-    pub(crate) async fn landed(&self) -> Landed {
+    pub(crate) async fn landed(&self) -> SignInResult {
         let mut landed = self.landed.subscribe();
         landed.wait_for(|landed| !landed.is_empty()).await.unwrap()[0].clone()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent_test_support::mcp::Launch;
+use agent_test_support::mcp::ServerCommand;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, StdioEndpoint, Text};
 use mcp_client::content::{Rendered, render};
@@ -13,7 +13,7 @@ use mcp_client::session::CallOptions;
 use mcp_client::supervisor::ServerState;
 use serde_json::Value;
 
-pub(crate) fn stdio(name: &str, launch: &Launch) -> ServerEntry {
+pub(crate) fn stdio(name: &str, launch: &ServerCommand) -> ServerEntry {
     let mut endpoint = StdioEndpoint::new(launch.command.display().to_string());
     endpoint.args = launch.args.iter().map(Text::literal).collect();
     endpoint.env =

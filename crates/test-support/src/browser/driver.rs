@@ -1,4 +1,4 @@
-//! The driver's process, and the few `WebDriver` commands that tests need.
+//! The driver process and the `WebDriver` commands that tests need.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,16 @@ use serde_json::{Value, json};
 
 use super::processes;
 
-/// How long one command may take.
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
 
-/// Largest answer: a screenshot of a long page.
+/// Largest response: a screenshot of a long page.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long the browser may take to end on its own.
+/// How long the browser may take to exit by itself.
 const END_WAIT: Duration = Duration::from_secs(5);
 
-/// What browsers are called.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// A driver with one session.
 #[derive(Debug)]
 pub(super) struct Driver {
     process: Child,
@@ -29,15 +26,14 @@ pub(super) struct Driver {
     session: String,
 }
 
-/// Why a command was refused.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct CommandError {
     error: String,
     #[expect(dead_code, reason = "shown when a test fails")]
     message: String,
 }
 
-impl Refusal {
+impl CommandError {
     /// Whether the same command may succeed in a moment.
     pub(super) fn may_pass(&self) -> bool {
         matches!(
@@ -51,7 +47,6 @@ impl Refusal {
 }
 
 impl Driver {
-    /// Starts a driver and, through it, a browser with these arguments.
     #[expect(clippy::expect_used, clippy::panic, reason = "a test without a browser cannot go on")]
     pub(super) fn start(home: &Path, arguments: &[String]) -> Driver {
         let process = Command::new("chromedriver")
@@ -65,7 +60,7 @@ impl Driver {
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver is installed");
-        // From here on the driver is ended whatever happens.
+        // From here on, dropping ends the driver.
         let mut driver = Driver { process, port: 0, session: String::new() };
         let output = driver.process.stdout.take().expect("its output is piped");
         driver.port = announced_port(output).expect("chromedriver says where it listens");
@@ -80,17 +75,15 @@ impl Driver {
         driver
     }
 
-    /// Asks for something.
-    pub(super) fn get(&self, path: &str) -> Result<Value, Refusal> {
+    pub(super) fn get(&self, path: &str) -> Result<Value, CommandError> {
         self.send("GET", &self.in_session(path), &Value::Null)
     }
 
-    /// Tells to do something.
-    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, CommandError> {
         self.send("POST", &self.in_session(path), body)
     }
 
-    /// The driver, the browser and all that belongs to it.
+    /// The driver, the browser and their child processes.
     pub(super) fn processes(&self) -> Vec<u32> {
         processes::tree(self.process.id())
     }
@@ -99,8 +92,9 @@ impl Driver {
         format!("/session/{}{path}", self.session)
     }
 
-    fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, Refusal> {
-        let refused = |error: &str, message: String| Refusal { error: error.to_owned(), message };
+    fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, CommandError> {
+        let refused =
+            |error: &str, message: String| CommandError { error: error.to_owned(), message };
         let answer = exchange(self.port, method, path, body)
             .map_err(|error| refused("no answer", error.to_string()))?;
         let value = answer["value"].clone();
@@ -115,7 +109,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         let started = self.processes();
         if !self.session.is_empty() {
-            // A browser that is asked to end does so in order; any other way it is made to.
+            // Asks the browser to exit; kills what is left.
             let _ = self.send("DELETE", &self.in_session(""), &Value::Null);
         }
         let _ = self.process.kill();
@@ -124,7 +118,7 @@ impl Drop for Driver {
     }
 }
 
-/// The port that the driver announces on its output.
+/// The port that the driver prints on its output.
 fn announced_port(output: impl Read) -> Option<u16> {
     BufReader::new(output).lines().map_while(Result::ok).find_map(|line| {
         let number = line.rsplit_once("on port ")?.1.trim_end_matches('.');
@@ -139,7 +133,7 @@ fn browser_program() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// One request and its answer; a refusal is an answer too.
+/// One request and its response; a refusal is a response too.
 fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value, ureq::Error> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(ANSWER_WAIT))

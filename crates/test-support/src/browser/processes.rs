@@ -1,11 +1,11 @@
-//! Which processes there are, so that none is left behind. Knows Linux only; elsewhere it sees none.
+//! Finds and ends process trees, so that no browser is left behind. Linux only; elsewhere it finds
+//! none.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How often processes are looked at again.
 const POLL: Duration = Duration::from_millis(10);
 
 struct Process {
@@ -14,7 +14,7 @@ struct Process {
     ended: bool,
 }
 
-/// A process and everything it started that is still its descendant.
+/// A process and its running descendants.
 pub(super) fn tree(root: u32) -> Vec<u32> {
     let all = all();
     let mut found = BTreeSet::from([root]);
@@ -28,13 +28,12 @@ pub(super) fn tree(root: u32) -> Vec<u32> {
     found.into_iter().collect()
 }
 
-/// Those that still run.
 pub(super) fn running_among(ids: &[u32]) -> Vec<u32> {
     let running = all().into_iter().filter(|process| !process.ended);
     running.map(|process| process.id).filter(|id| ids.contains(id)).collect()
 }
 
-/// Waits until none of them runs; those that do not end in time are killed.
+/// Waits until none of them runs and kills those that do not exit in time.
 pub(super) fn outlive(ids: &[u32], patience: Duration) {
     let deadline = Instant::now() + patience;
     let mut left = running_among(ids);
@@ -43,7 +42,7 @@ pub(super) fn outlive(ids: &[u32], patience: Duration) {
         left = running_among(ids);
     }
     for id in left {
-        // It may have ended this very moment.
+        // It may have just exited.
         let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
     }
 }
@@ -54,7 +53,7 @@ fn all() -> Vec<Process> {
         .filter_map(|folder| {
             let id = folder.file_name().to_str()?.parse().ok()?;
             let stat = fs::read_to_string(folder.path().join("stat")).ok()?;
-            // The name stands in parentheses and may contain anything.
+            // The name is in parentheses and may contain any character.
             let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
             let ended = matches!(fields.next()?, "Z" | "X");
             let parent = fields.next()?.parse().ok()?;

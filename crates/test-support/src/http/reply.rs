@@ -1,14 +1,13 @@
-//! One HTTP response, whole.
+//! A complete HTTP response.
 
 use std::io::Write;
 use std::net::TcpStream;
 
-/// A whole response.
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    /// An answer to HEAD says how long its body would be, and does not send it.
+    /// A response to HEAD has the length of its body, but no body.
     head_only: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One HTTP request, as it came.
+//! A complete HTTP request.
 
 use std::io::{BufRead, Read};
 
@@ -8,13 +8,14 @@ const MAX_HEADER_LINES: usize = 200;
 const MAX_BODY_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A request with its whole body.
-pub(crate) struct Request {
-    pub(crate) method: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub method: String,
     /// Path and query.
-    pub(crate) path: String,
-    /// Names in lower case.
-    headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+    pub path: String,
+    /// In the order received, names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Request {
@@ -36,22 +37,16 @@ impl Request {
     }
 
     /// The first header of this name, which is given in lower case.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// All headers as they came, names in lower case.
-    pub(crate) fn headers(&self) -> &[(String, String)] {
-        &self.headers
-    }
-
-    /// The message in the body; null when there is none.
-    pub(crate) fn message(&self) -> Value {
+    /// The body as JSON; null when it is not JSON.
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// What a log keeps of it, said by the server of this name; headers that came twice are joined
-    /// by a comma.
+    /// The log entry of this request at the named server; repeated headers are joined by a comma.
     pub(crate) fn record(&self, server: &str) -> Value {
         let mut headers = Map::new();
         for (name, value) in &self.headers {
@@ -91,7 +86,7 @@ impl Request {
     }
 }
 
-/// A line without its end; empty at the end of the connection.
+/// A line without its line break; empty at the end of the connection.
 fn line(reader: &mut impl BufRead) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     reader.read_until(b'\n', &mut bytes)?;

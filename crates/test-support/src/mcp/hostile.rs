@@ -1,30 +1,29 @@
-//! A server that misbehaves on purpose, one way at a time.
+//! An MCP server that misbehaves on purpose, one way at a time.
 //!
-//! Every [`Behaviour`] is a correct little server except for one thing. Its tools are `good` and
-//! `other`: what goes wrong with calls goes wrong with `good`, and `other` goes on working, so that a
-//! test can see whether the client survived. Nothing here uses an SDK: what is wrong is wrong down to
-//! the byte.
+//! Every [`Behaviour`] is a correct small server except for one fault. Its tools are `good` and
+//! `other`: the faults of calls affect `good`, and `other` keeps working, so that a test can see
+//! whether the client survived. No SDK is used, so that the faults are exact to the byte.
 
+mod bad_messages;
 mod behaviour;
-mod correct;
+mod correct_server;
 mod http;
-mod pipe;
 mod server;
-mod shapes;
+mod stdio;
 
 use std::io::Write;
 
-pub use behaviour::{Behaviour, Realm};
+pub use behaviour::{Behaviour, TransportScope};
 pub use http::HostileHttp;
 
-/// Runs the program `hostile` with these arguments and gives back its exit code.
+/// Runs the program `hostile` with these arguments and returns its exit code.
 ///
-/// - `list`: the behaviours, one to a line.
+/// - `list`: the behaviours, one per line.
 /// - `stdio BEHAVIOUR`: serves standard input and output.
-/// - `http BEHAVIOUR`: serves a free port of the loopback interface, and says the address to connect
-///   to on the first line of standard output. `GET /__log` at that port gives all requests so far as
-///   JSON: `[{"server", "method", "path", "headers", "body"}]`, where `server` is `main`, or `other`
-///   for the second origin that some behaviours point to.
+/// - `http BEHAVIOUR`: serves a free loopback port and prints the URL to connect to on the first
+///   line. `GET /__log` at that port returns all requests so far as JSON: `[{"server", "method",
+///   "path", "headers", "body"}]`, where `server` is `main`, or `other` for the second origin that
+///   some behaviours point to.
 pub fn run(arguments: &[String]) -> u8 {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -32,17 +31,17 @@ pub fn run(arguments: &[String]) -> u8 {
             let mut output = std::io::stdout();
             for behaviour in Behaviour::ALL {
                 let (name, realm, about) = (behaviour.name(), behaviour.realm(), behaviour.about());
-                // A reader that has read enough may go.
+                // The reader may have closed the pipe.
                 let _ = writeln!(output, "{name:<28} {realm:<6} {about}");
             }
             0
         }
         ["stdio", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.realm() != Realm::Http => pipe::serve(behaviour),
+            Some(behaviour) if behaviour.realm() != TransportScope::Http => stdio::serve(behaviour),
             _ => refuse(name),
         },
         ["http", name] => match Behaviour::named(name) {
-            Some(behaviour) if behaviour.realm() != Realm::Stdio => http::serve(behaviour),
+            Some(behaviour) if behaviour.realm() != TransportScope::Stdio => http::serve(behaviour),
             _ => refuse(name),
         },
         _ => refuse("hostile list | hostile stdio BEHAVIOUR | hostile http BEHAVIOUR"),
@@ -50,7 +49,7 @@ pub fn run(arguments: &[String]) -> u8 {
 }
 
 fn refuse(what: &str) -> u8 {
-    // There is nobody else to tell.
+    // Nothing is left to report this to.
     let _ = writeln!(std::io::stderr(), "hostile: not understood: {what}");
     2
 }

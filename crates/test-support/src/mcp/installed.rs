@@ -1,19 +1,26 @@
 //! The servers of the official SDKs, as commands that a client starts.
 //!
-//! What each offers was seen on the wire with protocol version 2025-11-25, which is what all servers
-//! of the TypeScript SDK answer; the Python SDK also speaks the stateless revision.
+//! The features listed here were observed with protocol version 2025-11-25, which all servers of
+//! the TypeScript SDK support; the Python SDK also supports the stateless revision.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// How a server is started that speaks over standard input and output.
+/// The command of a server over standard input and output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// The program.
+pub struct ServerCommand {
     pub command: PathBuf,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Variables it needs beside the usual environment.
+    /// Variables in addition to the inherited environment.
     pub env: Vec<(String, String)>,
+}
+
+impl ServerCommand {
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.command);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
 }
 
 /// The reference server `everything` of the TypeScript SDK.
@@ -30,10 +37,7 @@ pub struct Launch {
 ///   `demo://resource/dynamic/text/{resourceId}` and `…/blob/{resourceId}`, subscriptions.
 /// - Prompts: `simple-prompt`, `args-prompt(city, state)`, `completable-prompt(department, name)`,
 ///   `resource-prompt(resourceType, resourceId)`.
-///
-/// # Panics
-/// If it is not installed.
-pub fn everything_stdio() -> Launch {
+pub fn everything_stdio() -> ServerCommand {
     node("server-everything", &["stdio"], &[])
 }
 
@@ -44,11 +48,8 @@ pub fn everything_stdio() -> Launch {
 /// `list_directory_with_sizes`, `directory_tree`, `search_files`, `get_file_info`,
 /// `list_allowed_directories`. Writing: `write_file(path, content)`, `edit_file`,
 /// `create_directory`, `move_file`. Resources and prompts get -32601. Asks for `roots/list` when the
-/// client declared roots, and replaces the folder by what it is told.
-///
-/// # Panics
-/// If it is not installed.
-pub fn filesystem_stdio(folder: &Path) -> Launch {
+/// client declared roots, and replaces the folder by the answer.
+pub fn filesystem_stdio(folder: &Path) -> ServerCommand {
     node("server-filesystem", &[&folder.to_string_lossy()], &[])
 }
 
@@ -58,14 +59,11 @@ pub fn filesystem_stdio(folder: &Path) -> Launch {
 /// `add_observations`, `delete_entities`, `delete_observations`, `delete_relations`; read-only:
 /// `read_graph`, `search_nodes(query)`, `open_nodes(names)`. One resource,
 /// `memory://knowledge-graph`, with subscriptions. Prompts get -32601.
-///
-/// # Panics
-/// If it is not installed.
-pub fn memory_stdio(file: &Path) -> Launch {
+pub fn memory_stdio(file: &Path) -> ServerCommand {
     node("server-memory", &[], &[("MEMORY_FILE_PATH", &file.to_string_lossy())])
 }
 
-/// Our server on the official Python SDK, `peers/server.py`, in both eras.
+/// Our server on the official Python SDK, `peers/server.py`, in both protocol generations.
 ///
 /// - Tools, in pages of four: `echo(text)`, `add(a, b)` with structured output, `image`, `audio`,
 ///   `slow(seconds)` with ten progress notifications a second (when it is cancelled it writes a line
@@ -73,49 +71,43 @@ pub fn memory_stdio(file: &Path) -> Launch {
 ///   error, `grow` which adds the tool `grown` and says so, `big(kilobytes)`.
 /// - Resources: `note://today`, `note://bytes` (a blob of 256 bytes), template
 ///   `note://named/{name}`. Prompt: `greeting(name, tone?)`.
-///
-/// # Panics
-/// If the SDK is not installed.
-pub fn python_stdio() -> Launch {
+pub fn python_stdio() -> ServerCommand {
     python(&["stdio"])
 }
 
-/// A server of the TypeScript SDK.
-pub(super) fn node(package: &str, args: &[&str], env: &[(&str, &str)]) -> Launch {
+pub(super) fn node(package: &str, args: &[&str], env: &[(&str, &str)]) -> ServerCommand {
     let script = private_folder("npm")
         .join("node_modules/@modelcontextprotocol")
         .join(package)
         .join("dist/index.js");
     must_exist(&script);
     let script = script.to_string_lossy().into_owned();
-    Launch {
+    ServerCommand {
         command: "node".into(),
         args: std::iter::once(script).chain(owned(args)).collect(),
         env: env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
     }
 }
 
-/// Our server on the Python SDK.
-pub(super) fn python(args: &[&str]) -> Launch {
+pub(super) fn python(args: &[&str]) -> ServerCommand {
     python_script("server.py", args)
 }
 
-/// A script of ours on the Python SDK.
-pub(crate) fn python_script(name: &str, args: &[&str]) -> Launch {
+pub(crate) fn python_script(name: &str, args: &[&str]) -> ServerCommand {
     let name = script(name);
     let args: Vec<&str> = std::iter::once(name.as_str()).chain(args.iter().copied()).collect();
     python_of("python", &args)
 }
 
-/// Python with the packages of a private folder.
-pub(crate) fn python_of(folder: &str, args: &[&str]) -> Launch {
+/// Python with the packages of an installed directory.
+pub(crate) fn python_of(folder: &str, args: &[&str]) -> ServerCommand {
     let args = owned(args).collect();
     let folder = private_folder(folder);
     let site = folder.join("site");
-    // Where Python came without virtual environments, the packages lie beside each other.
+    // Where Python has no virtual environments, the packages are in one directory.
     if site.is_dir() {
         let path = site.to_string_lossy().into_owned();
-        return Launch {
+        return ServerCommand {
             command: "python3".into(),
             args,
             env: vec![("PYTHONPATH".to_owned(), path)],
@@ -123,10 +115,9 @@ pub(crate) fn python_of(folder: &str, args: &[&str]) -> Launch {
     }
     let command = folder.join("bin/python");
     must_exist(&command);
-    Launch { command, args, env: Vec::new() }
+    ServerCommand { command, args, env: Vec::new() }
 }
 
-/// Where a script of ours lies.
 pub(crate) fn script(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
     path.to_string_lossy().into_owned()
@@ -136,7 +127,7 @@ fn owned(words: &[&str]) -> impl Iterator<Item = String> {
     words.iter().map(|&word| word.to_owned())
 }
 
-/// One of the folders that `cargo xtask` installs into, wherever cargo builds.
+/// A directory that `cargo xtask` installs into, in any target directory.
 pub(crate) fn private_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers").join(name)
 }

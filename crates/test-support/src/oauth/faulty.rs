@@ -1,105 +1,96 @@
-//! An authorization server that fails as it is told, and an MCP server behind it.
+//! A scripted authorization server with faults, and an MCP server behind it.
 
 mod endpoints;
-mod guarded;
+mod grant_store;
+mod mcp_server;
 mod script;
-mod vault;
 
-use std::io::{BufReader, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use serde_json::{Value, json};
 
-use super::Seen;
-use crate::http::{Reply, Request, hold};
-use endpoints::{Answer, Places};
+use super::RecordedRequest;
+use crate::http::{AfterReply, Reply, Request, hold, serve};
+use endpoints::{EndpointAnswer, Origins};
+use grant_store::GrantStore;
 use script::merge;
-pub use script::{Challenge, Endpoint, Fault, Issuer, Refresh, Script, Twist};
-use vault::Vault;
+pub use script::{Challenge, Endpoint, Fault, Issuer, RedirectChange, Refresh, Script};
 
-/// How many requests are remembered; the oldest are forgotten.
+/// How many requests are kept; older ones are dropped.
 const MAX_REQUESTS: usize = 10_000;
 
-/// How long [`Fault::Huge`] makes an answer.
+/// Size of a [`Fault::Huge`] response.
 const HUGE_BYTES: usize = 5 * 1024 * 1024;
 
-/// A server with a switch for every way to be wrong; it serves until the process ends.
+/// A server with a switch for every fault; it serves until the process ends.
 ///
-/// - **MCP server** at [`mcp_url`](Self::mcp_url): Streamable HTTP in the handshake era, with plain
-///   JSON answers and no sessions. Tools: `echo(text)`, and `write(text)` which needs the scope
-///   `mcp:write`. It takes only tokens that were issued here for this resource.
+/// - **MCP server** at [`mcp_url`](Self::mcp_url): Streamable HTTP with handshake, plain JSON
+///   responses and no sessions. Tools: `echo(text)`, and `write(text)` which needs the scope
+///   `mcp:write`. It accepts only tokens that were issued here for this resource.
 /// - **Two authorization servers**, at [`issuer`](Self::issuer) (the origin of the MCP server) and
-///   [`other_url`](Self::other_url), with the same script, clients and endpoints; the MCP server names
-///   and believes the first, or the other by [`Script::issuer`]. When correct: registration, PKCE with
-///   S256, `iss` on redirects, single-use codes (one that comes twice ends its login), rotating refresh
-///   tokens with reuse detection, revocation; and a program that signs in by itself, with its own
-///   credentials or a statement, which is believed unread, gets no refresh token. Secrets are checked
-///   by the method that a client registered for, or by any if its registration names none.
-/// - It asks nobody: [`visit`](super::visit) of an authorization address is a whole login. A
+///   [`other_url`](Self::other_url), with the same script, clients and endpoints; the MCP server
+///   names and trusts the first, or the other by [`Script::issuer`]. When correct: registration,
+///   PKCE with S256, `iss` on redirects, single-use codes (a repeated one ends its login), rotating
+///   refresh tokens with reuse detection, and revocation. A program that signs in with its own
+///   credentials or an assertion, which is not verified, gets no refresh token. Secrets are checked
+///   by the method that a client registered, or by any if its registration names none.
+/// - There are no pages: [`visit`](super::visit) of an authorization URL is a whole login. A
 ///   `redirect_uri` must be registered with its port.
 /// - Everything in the [`Script`] can be changed while it runs.
 ///
 /// ```
-/// use agent_test_support::oauth::{Endpoint, Fault, Faulty, Script};
+/// use agent_test_support::oauth::{Endpoint, Fault, FaultyAuthServer, Script};
 ///
-/// let server = Faulty::start(Script::default()).unwrap();
+/// let server = FaultyAuthServer::start(Script::default()).unwrap();
 /// server.change(|script| script.token = Endpoint::failing_times(1, Fault::status(503)));
 /// assert!(server.requests().is_empty());
 /// ```
 #[derive(Debug, Clone)]
-pub struct Faulty {
-    site: Arc<Site>,
+pub struct FaultyAuthServer {
+    site: Arc<ServerState>,
 }
 
 #[derive(Debug)]
-struct Site {
-    places: Places,
+struct ServerState {
+    places: Origins,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     script: Script,
-    vault: Vault,
-    log: Vec<Seen>,
+    vault: GrantStore,
+    log: Vec<RecordedRequest>,
 }
 
-/// What becomes of the connection after a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    KeepOpen,
-    Close,
-}
-
-impl Faulty {
-    /// Starts it on free ports of the loopback interface.
-    ///
-    /// # Errors
-    /// If no port can be had.
+impl FaultyAuthServer {
     pub fn start(script: Script) -> std::io::Result<Self> {
         let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let place = |listener: &TcpListener| {
             listener.local_addr().map(|address| format!("http://{address}"))
         };
-        let places = Places { main: place(&main)?, other: place(&other)? };
-        let mut vault = Vault::default();
+        let places = Origins { main: place(&main)?, other: place(&other)? };
+        let mut vault = GrantStore::default();
         for client in &script.clients {
             let id = client["client_id"].as_str().unwrap_or_default().to_owned();
             vault.clients.insert(id, client.clone());
         }
         let state = Mutex::new(State { script, vault, log: Vec::new() });
-        let site = Arc::new(Site { places, state });
+        let site = Arc::new(ServerState { places, state });
         for (listener, issuer) in [(main, Issuer::Main), (other, Issuer::Other)] {
             let site = Arc::clone(&site);
-            thread::spawn(move || accept(&site, &listener, issuer));
+            serve(listener, move |request, stream| {
+                let fault = site.state().hear(request, issuer);
+                site.respond(request, issuer, fault.as_ref(), stream)
+            });
         }
         Ok(Self { site })
     }
 
-    /// The MCP server.
     pub fn mcp_url(&self) -> String {
         self.site.places.mcp()
     }
@@ -109,80 +100,55 @@ impl Faulty {
         &self.site.places.main
     }
 
-    /// The other authorization server, which is also where [`Fault::Redirect`] leads.
+    /// The other authorization server, which is also the target of [`Fault::Redirect`].
     pub fn other_url(&self) -> &str {
         &self.site.places.other
     }
 
-    /// Changes the script.
     pub fn change(&self, change: impl FnOnce(&mut Script)) {
         change(&mut self.site.state().script);
     }
 
     /// All requests so far, oldest first.
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.site.state().log.clone()
     }
 
     /// The requests to one path so far, at either origin.
-    pub fn requests_to(&self, route: &str) -> Vec<Seen> {
+    pub fn requests_to(&self, route: &str) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|seen| seen.route() == route);
         requests
     }
 
-    /// Forgets the requests so far.
     pub fn forget_requests(&self) {
         self.site.state().log.clear();
     }
 
-    /// All clients that there are, by what they registered.
+    /// All clients, as they registered.
     pub fn clients(&self) -> Vec<Value> {
         self.site.state().vault.clients.values().cloned().collect()
     }
 
-    /// Forgets all clients: the token endpoint answers `invalid_client` with 401.
+    /// Removes all clients: the token endpoint answers `invalid_client` with 401.
     pub fn forget_clients(&self) {
         self.site.state().vault.clients.clear();
     }
 
-    /// Makes all access tokens so far bad; refresh tokens stay good.
+    /// Makes all access tokens so far invalid; refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
         self.site.state().vault.expire_access();
     }
 
-    /// Forgets all tokens and codes.
+    /// Removes all tokens and codes.
     pub fn revoke_everything(&self) {
         self.site.state().vault.revoke_everything();
     }
 }
 
-fn accept(site: &Arc<Site>, listener: &TcpListener, issuer: Issuer) {
-    for stream in listener.incoming().flatten() {
-        let site = Arc::clone(site);
-        thread::spawn(move || {
-            // What cannot be written any more is not missed.
-            let _ = site.converse(stream, issuer);
-        });
-    }
-}
-
-impl Site {
+impl ServerState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn converse(&self, mut stream: TcpStream, issuer: Issuer) -> std::io::Result<()> {
-        stream.set_nodelay(true)?;
-        let mut reader = BufReader::new(stream.try_clone()?);
-        while let Some(request) = Request::read(&mut reader)? {
-            let fault = self.state().hear(&request, issuer);
-            if self.respond(&request, issuer, fault.as_ref(), &mut stream)? == Next::Close {
-                stream.shutdown(Shutdown::Both)?;
-                return Ok(());
-            }
-        }
-        Ok(())
     }
 
     fn respond(
@@ -191,8 +157,8 @@ impl Site {
         issuer: Issuer,
         fault: Option<&Fault>,
         stream: &mut TcpStream,
-    ) -> std::io::Result<Next> {
-        // What is refused before anything is done.
+    ) -> std::io::Result<AfterReply> {
+        // Rejected before anything is done.
         let refusal = match fault {
             Some(Fault::Refuse { status, error, description }) => {
                 endpoints::refuse(*status, error, description).into_reply()
@@ -211,37 +177,40 @@ impl Site {
             }
             Some(Fault::Silent) => {
                 hold(stream);
-                return Ok(Next::Close);
+                return Ok(AfterReply::Close);
             }
-            Some(Fault::HangUp) => return Ok(Next::Close),
+            Some(Fault::HangUp) => return Ok(AfterReply::Close),
             _ => return self.act(request, issuer, fault, stream),
         };
-        refusal.for_method(&request.method).write(stream).map(|()| Next::KeepOpen)
+        refusal.for_method(&request.method).write(stream).map(|()| AfterReply::KeepOpen)
     }
 
-    /// Does what was asked; perhaps the answer does not arrive whole.
+    /// Handles the request; a fault may truncate the response.
     fn act(
         &self,
         request: &Request,
         issuer: Issuer,
         fault: Option<&Fault>,
         stream: &mut TcpStream,
-    ) -> std::io::Result<Next> {
+    ) -> std::io::Result<AfterReply> {
         if let Some(Fault::Late(delay)) = fault {
             thread::sleep(*delay);
         }
         let answer = self.answer(request, issuer);
         let (status, body) = match answer {
-            Answer::Other(reply) if fault != Some(&Fault::Lost) => {
-                return reply.for_method(&request.method).write(stream).map(|()| Next::KeepOpen);
+            EndpointAnswer::Other(reply) if fault != Some(&Fault::Lost) => {
+                return reply
+                    .for_method(&request.method)
+                    .write(stream)
+                    .map(|()| AfterReply::KeepOpen);
             }
-            Answer::Other(_) => return Ok(Next::Close),
-            Answer::Json(status, body) => (status, body),
+            EndpointAnswer::Other(_) => return Ok(AfterReply::Close),
+            EndpointAnswer::Json(status, body) => (status, body),
         };
         let whole = body.to_string();
         let half = &whole.as_bytes()[..whole.len() / 2];
         match fault {
-            Some(Fault::Lost) => return Ok(Next::Close),
+            Some(Fault::Lost) => return Ok(AfterReply::Close),
             Some(Fault::CutOff) => {
                 let length = whole.len();
                 let head = format!(
@@ -249,7 +218,7 @@ impl Site {
                      Content-Length: {length}\r\n\r\n"
                 );
                 stream.write_all(&[head.as_bytes(), half].concat())?;
-                return Ok(Next::Close);
+                return Ok(AfterReply::Close);
             }
             Some(Fault::Truncated) => Reply::json(status, half),
             Some(Fault::Huge) => {
@@ -261,10 +230,10 @@ impl Site {
         }
         .for_method(&request.method)
         .write(stream)
-        .map(|()| Next::KeepOpen)
+        .map(|()| AfterReply::KeepOpen)
     }
 
-    fn answer(&self, request: &Request, issuer: Issuer) -> Answer {
+    fn answer(&self, request: &Request, issuer: Issuer) -> EndpointAnswer {
         let mut state = self.state();
         let State { script, vault, .. } = &mut *state;
         let base = self.places.of(issuer);
@@ -275,10 +244,10 @@ impl Site {
             Route::Authorization => endpoints::authorize(vault, script, request, (issuer, base)),
             Route::Token => endpoints::token(vault, script, request, issuer),
             Route::Revocation => endpoints::revoke(vault, request),
-            Route::Mcp => guarded::answer(vault, script, &self.places, request),
-            Route::Nowhere => Answer::Other(Reply::text(404, "not here")),
+            Route::Mcp => mcp_server::answer(vault, script, &self.places, request),
+            Route::Nowhere => EndpointAnswer::Other(Reply::text(404, "not here")),
         };
-        if let Answer::Json(200 | 201, body) = &mut answer
+        if let EndpointAnswer::Json(200 | 201, body) = &mut answer
             && let Some(endpoint) = script.endpoint(Route::of(request, issuer))
         {
             merge(body, &endpoint.patch);
@@ -288,11 +257,11 @@ impl Site {
 }
 
 impl State {
-    /// Remembers a request, and says what goes wrong with it.
+    /// Records a request and returns its fault.
     fn hear(&mut self, request: &Request, issuer: Issuer) -> Option<Fault> {
         let mut record = request.record(issuer.name());
         record["form"] = endpoints::form(request).into();
-        self.log.push(Seen::from_json(&record));
+        self.log.push(RecordedRequest::from_json(&record));
         if self.log.len() > MAX_REQUESTS {
             self.log.remove(0);
         }
@@ -300,7 +269,6 @@ impl State {
     }
 }
 
-/// Where a request goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
     ResourceMetadata,
@@ -352,7 +320,7 @@ impl Script {
     }
 }
 
-impl Answer {
+impl EndpointAnswer {
     fn into_reply(self) -> Reply {
         match self {
             Self::Json(status, body) => Reply::json(status, body.to_string()),

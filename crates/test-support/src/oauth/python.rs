@@ -2,17 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Seen;
+use super::RecordedRequest;
 use super::process::Process;
 use crate::mcp::installed::python_script;
 
-/// What [`PythonOauth`] is like.
 #[derive(Debug, Clone)]
 pub struct PythonOptions {
-    /// Lifetime of access tokens.
     pub access_seconds: u32,
-    /// Clients that are registered from the beginning, as the SDK stores them: `client_id`,
-    /// `client_secret`, `redirect_uris`, `token_endpoint_auth_method` and so on.
+    /// Clients registered from the start, as the SDK stores them: `client_id`, `client_secret`,
+    /// `redirect_uris`, `token_endpoint_auth_method` and so on.
     pub clients: Vec<Value>,
 }
 
@@ -24,24 +22,22 @@ impl Default for PythonOptions {
 
 /// The authorization server of the Python SDK, and an MCP server behind it, on one port.
 ///
-/// - The MCP server speaks Streamable HTTP in both eras; its one tool is `echo(text)`. A token must
-///   have the scope `mcp:read` and be for the resource [`mcp_url`](Self::mcp_url).
-/// - It offers dynamic registration (`none`, `client_secret_post`, `client_secret_basic`), PKCE with
-///   S256, and revocation; not `iss` on redirects, nor client metadata documents, nor introspection.
-/// - It asks nobody: the authorization endpoint redirects straight back, so that
-///   [`visit`](super::visit) is a whole login. A `redirect_uri` must be registered with its port.
-/// - Every refresh gives a new refresh token. One that comes a second time ends its whole login.
-/// - It is fast: hundreds of refreshes a second over one connection, one after another.
+/// - The MCP server supports Streamable HTTP in both protocol generations; its one tool is
+///   `echo(text)`. A token must have the scope `mcp:read` and be for the resource
+///   [`mcp_url`](Self::mcp_url).
+/// - It offers dynamic registration (`none`, `client_secret_post`, `client_secret_basic`), PKCE
+///   with S256, and revocation; not `iss` on redirects, client metadata documents, or
+///   introspection.
+/// - There are no pages: the authorization endpoint redirects at once, so [`visit`](super::visit)
+///   is a whole login. A `redirect_uri` must be registered with its port.
+/// - Every refresh gives a new refresh token. Reuse of an old one ends the whole login.
+/// - It serves hundreds of refreshes a second over one connection.
 #[derive(Debug)]
 pub struct PythonOauth {
     process: Process,
 }
 
 impl PythonOauth {
-    /// Starts it.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn start(options: &PythonOptions) -> Self {
         let mut launch = python_script("oauth_server.py", &[]);
         let options =
@@ -50,59 +46,54 @@ impl PythonOauth {
         Self { process: Process::start(&launch) }
     }
 
-    /// The MCP server.
     pub fn mcp_url(&self) -> &str {
         self.process.address("mcp")
     }
 
-    /// The authorization server.
     pub fn issuer(&self) -> &str {
         self.process.address("issuer")
     }
 
-    /// All requests that came so far, oldest first.
-    pub fn requests(&self) -> Vec<Seen> {
+    /// All requests so far, oldest first.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.process.requests()
     }
 
-    /// The requests to the token endpoint so far.
-    pub fn token_requests(&self) -> Vec<Seen> {
+    pub fn token_requests(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|request| request.route() == "/token");
         requests
     }
 
-    /// All clients that there are.
     pub fn clients(&self) -> Vec<Value> {
         self.process.clients()
     }
 
-    /// How often a refresh token came that had been used before.
     pub fn reused_refresh_tokens(&self) -> u64 {
         self.process.control("seen", &Value::Null)["reused"].as_u64().unwrap_or_default()
     }
 
-    /// How long access tokens live that are issued from now on.
+    /// Lifetime of access tokens that are issued from now on.
     pub fn set_access_seconds(&self, seconds: u32) {
         self.process.control("settings", &json!({ "access_seconds": seconds }));
     }
 
-    /// How many requests an access token is good for; `None` is for all while it lives.
+    /// How many requests an access token is valid for; `None` is no limit.
     pub fn set_access_uses(&self, uses: Option<u32>) {
         self.process.control("settings", &json!({ "access_uses": uses }));
     }
 
-    /// Forgets all access tokens; refresh tokens stay good.
+    /// Removes all access tokens; refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
         self.process.control("expire_access", &Value::Null);
     }
 
-    /// Forgets all tokens and codes.
+    /// Removes all tokens and codes.
     pub fn revoke_everything(&self) {
         self.process.control("revoke_all", &Value::Null);
     }
 
-    /// Forgets all clients: they are refused with `invalid_client` and 401 at the token endpoint.
+    /// Removes all clients: the token endpoint answers `invalid_client` with 401.
     pub fn forget_clients(&self) {
         self.process.control("forget_clients", &Value::Null);
     }

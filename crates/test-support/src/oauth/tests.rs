@@ -1,7 +1,7 @@
-//! Each server behaves as it says: logins by hand, without any client of ours.
+//! Manual logins at each server, without our client.
 
 mod dpop;
 mod faulty;
-mod hand;
+mod manual_login;
 mod oidc;
 mod python;

@@ -1,4 +1,4 @@
-//! Where PostgreSQL is installed, as whom it runs, and the data folder that every cluster copies.
+//! The installed PostgreSQL, the user it runs as, and the data folder that every cluster copies.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,30 +10,29 @@ use tempfile::TempDir;
 
 use crate::mcp::installed::private_folder;
 
-/// Where Debian puts the releases of PostgreSQL.
+/// Where Debian installs the releases of PostgreSQL.
 const RELEASES: &str = "/usr/lib/postgresql";
 
-/// The user that Debian's package makes. PostgreSQL refuses to be run by root.
+/// The user that Debian's package creates. PostgreSQL refuses to run as root.
 const ACCOUNT: &str = "postgres";
 
 /// The data folder of a cluster, inside its folder.
 pub(super) const DATA: &str = "data";
 
-/// The programs of one release, and as whom they are run.
+/// The programs of one release, and the user that runs them.
 #[derive(Debug)]
 pub(super) struct Programs {
     bin: PathBuf,
-    run_by: RunBy,
-    /// Variables that the server gets beside its own.
+    run_by: ServerUser,
+    /// Additional variables of the server.
     pub(super) environment: Vec<(&'static str, PathBuf)>,
 }
 
-/// As whom the server is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RunBy {
-    /// Whoever runs the tests.
+enum ServerUser {
+    /// The user that runs the tests.
     Ourselves,
-    /// The tests are run by root.
+    /// The tests run as root.
     Account { user: u32, group: u32 },
 }
 
@@ -47,7 +46,7 @@ impl Programs {
             .filter(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
             .max_by_key(|bin| release(bin));
         let bin = newest.expect("PostgreSQL is installed: run `cargo xtask test` once");
-        Self { bin, run_by: RunBy::choose(), environment: Vec::new() }
+        Self { bin, run_by: ServerUser::choose(), environment: Vec::new() }
     }
 
     pub(super) fn psql(&self) -> PathBuf {
@@ -58,26 +57,26 @@ impl Programs {
         release(&self.bin)
     }
 
-    /// One of the programs of the server, run by somebody it accepts.
+    /// A program of the server, run by a user that it accepts.
     pub(super) fn command(&self, name: &str) -> Command {
         let program = self.bin.join(name);
         let mut command = match self.run_by {
-            RunBy::Ourselves => Command::new(program),
-            RunBy::Account { user, group } => {
+            ServerUser::Ourselves => Command::new(program),
+            ServerUser::Account { user, group } => {
                 let mut command = Command::new("setpriv");
                 command.arg(format!("--reuid={user}")).arg(format!("--regid={group}"));
                 command.args(["--clear-groups", "--"]).arg(program);
                 command
             }
         };
-        // Whoever runs it need not be allowed where the tests are.
+        // The server's user may have no access to the working directory of the tests.
         command.current_dir("/").env_clear().env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// A temporary folder of whoever runs the server. Its name is short, as names of sockets must be.
+    /// A temporary folder of the server's user. Its name is short because socket paths are limited.
     #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     pub(super) fn private_folder(&self, parent: &Path) -> TempDir {
         let folder = tempfile::Builder::new().prefix("pg-").tempdir_in(parent);
@@ -86,7 +85,7 @@ impl Programs {
         folder
     }
 
-    /// What distinguishes data folders: they are of one release, and of one user.
+    /// Data folders depend on the release and on the user.
     #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     fn kind_of_data(&self) -> String {
         let output = Command::new(self.bin.join("postgres")).arg("--version").output();
@@ -94,13 +93,13 @@ impl Programs {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = said.split_whitespace().nth(2).unwrap_or("unknown").to_owned();
         match self.run_by {
-            RunBy::Ourselves => format!("postgres-{version}"),
-            RunBy::Account { .. } => format!("postgres-{version}-{ACCOUNT}"),
+            ServerUser::Ourselves => format!("postgres-{version}"),
+            ServerUser::Account { .. } => format!("postgres-{version}-{ACCOUNT}"),
         }
     }
 }
 
-impl RunBy {
+impl ServerUser {
     #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     fn choose() -> Self {
         let ours = fs::metadata("/proc/self").expect("/proc is there").uid();
@@ -119,12 +118,12 @@ impl RunBy {
     }
 }
 
-/// Finds a name in the list of accounts of a machine.
-fn account(accounts: &str, name: &str) -> Option<RunBy> {
+/// Finds a name in the contents of `/etc/passwd`.
+fn account(accounts: &str, name: &str) -> Option<ServerUser> {
     let line = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
     let mut fields = line.split(':').skip(2).map(str::parse);
     match (fields.next(), fields.next()) {
-        (Some(Ok(user)), Some(Ok(group))) => Some(RunBy::Account { user, group }),
+        (Some(Ok(user)), Some(Ok(group))) => Some(ServerUser::Account { user, group }),
         _ => None,
     }
 }
@@ -134,19 +133,18 @@ fn release(bin: &Path) -> u32 {
     name.to_string_lossy().parse().unwrap_or(0)
 }
 
-/// Puts a fresh data folder into the folder of a cluster.
 pub(super) fn copy_into(programs: &Programs, folder: &Path) {
     copy(&template(programs), &folder.join(DATA));
 }
 
-/// Puts a copy of a running server's data, which follows that server, into the folder of a cluster.
+/// Copies the data of a running server, to follow that server as a standby.
 pub(super) fn copy_from_running(programs: &Programs, primary: &Path, folder: &Path) {
     let mut copy = programs.command("pg_basebackup");
     copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username=postgres"]);
     must_succeed(copy.arg("-h").arg(primary).arg("-D").arg(folder.join(DATA)));
 }
 
-/// The data folder that all are copied from; made by the first who wants one, while others wait.
+/// The data folder that all others are copied from, created by the first caller while others wait.
 #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
 fn template(programs: &Programs) -> PathBuf {
     let template = private_folder(&programs.kind_of_data());
@@ -163,7 +161,7 @@ fn template(programs: &Programs) -> PathBuf {
     template
 }
 
-/// Makes it where the server's user may write, then moves it into place, whole or not at all.
+/// Creates it where the server's user may write, then renames it into place.
 #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
 fn make(programs: &Programs, template: &Path) {
     let workshop = programs.private_folder(&std::env::temp_dir());
@@ -177,7 +175,7 @@ fn make(programs: &Programs, template: &Path) {
     fs::rename(beside.path().join(DATA), template).expect("the template can be put in place");
 }
 
-/// With owners and modes, which the server insists on.
+/// Keeps owners and modes, which the server requires.
 fn copy(from: &Path, to: &Path) {
     must_succeed(Command::new("cp").arg("-a").arg(from).arg(to));
 }
@@ -194,15 +192,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_is_found_by_its_whole_name() {
+    fn account_matches_only_the_whole_name() {
         let accounts = "postgres-old:x:7:8::/:/bin/sh\npostgres:x:101:104:A,B:/var:/bin/bash\n";
-        assert_eq!(account(accounts, "postgres"), Some(RunBy::Account { user: 101, group: 104 }));
+        assert_eq!(
+            account(accounts, "postgres"),
+            Some(ServerUser::Account { user: 101, group: 104 })
+        );
         assert_eq!(account(accounts, "post"), None);
         assert_eq!(account("postgres:x:many", "postgres"), None);
     }
 
     #[test]
-    fn a_newer_release_has_the_larger_number() {
+    fn newest_release_has_the_largest_number() {
         let bins = ["/usr/lib/postgresql/9.6/bin", "/l/15/bin", "/l/9/bin"].map(Path::new);
         assert_eq!(bins.iter().max_by_key(|bin| release(bin)), Some(&Path::new("/l/15/bin")));
     }

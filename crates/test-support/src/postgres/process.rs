@@ -1,4 +1,4 @@
-//! The server's process, and the watcher that ends it when nobody else can.
+//! The server process, and the watcher that cleans up after a killed test.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -10,14 +10,13 @@ use super::data::{DATA, Programs};
 use super::{MAX_CONNECTIONS, StopMode};
 use crate::wait::{DEADLINE, eventually};
 
-/// How often an ending process is looked at.
 const POLL: Duration = Duration::from_millis(2);
 
-/// The first release that can write a whole file system at once.
+/// The first release that can sync a whole file system at once.
 const SYNCFS_SINCE: u32 = 14;
 
-/// Waits for the end of its input, which is the end of the test, however it ends. Then ends the server
-/// at once, or kills it if it does not go (which its lock file shows), and takes the folder away.
+/// Waits for the end of its input, which is the end of the test. Then stops the server, or kills it
+/// if it does not exit (which its lock file shows), and removes the folder.
 const WATCH: &str = r#"
 cat >/dev/null
 lock="$1/data/postmaster.pid"
@@ -31,14 +30,13 @@ fi
 rm -rf "$1"
 "#;
 
-/// A running server.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
 }
 
 impl Server {
-    /// Starts it, and waits until it takes connections.
+    /// Starts it and waits until it accepts connections.
     #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     pub(super) fn start(programs: &Programs, folder: &Path) -> Self {
         let log = folder.join("log");
@@ -61,7 +59,6 @@ impl Server {
         Self { child }
     }
 
-    /// Ends it in this way.
     pub(super) fn stop(mut self, mode: StopMode) {
         self.signal(match mode {
             StopMode::Fast => "-INT",
@@ -70,7 +67,7 @@ impl Server {
         assert!(self.ends_in_time(), "PostgreSQL did not end");
     }
 
-    /// Ends it, whatever it takes.
+    /// Stops it, with SIGKILL if necessary.
     pub(super) fn kill(mut self) {
         self.signal("-QUIT");
         if !self.ends_in_time() {
@@ -79,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Kills the postmaster, then its children, which outlive it for a moment and would keep the next
+    /// Kills the postmaster, then its children, which run a moment longer and would keep the next
     /// server from starting.
     pub(super) fn kill_all(mut self) {
         let list = format!("/proc/{0}/task/{0}/children", self.child.id());
@@ -96,13 +93,12 @@ impl Server {
         eventually("all processes of PostgreSQL end", || !children.split_whitespace().any(runs));
     }
 
-    /// Whether it has ended by itself.
     pub(super) fn has_exited(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     fn signal(&self, signal: &str) {
-        // It may have ended by itself.
+        // It may have exited.
         let _ = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
     }
 
@@ -118,7 +114,7 @@ impl Server {
     }
 }
 
-/// Small where that costs nothing; durable as in service, for that is tested.
+/// Small where that costs nothing, and durable, because the tests check durability.
 fn settings(programs: &Programs, folder: &Path) -> Vec<String> {
     let mut settings = vec![
         "listen_addresses=".to_owned(),
@@ -139,7 +135,7 @@ fn settings(programs: &Programs, folder: &Path) -> Vec<String> {
     settings
 }
 
-/// The server says how far it is on the eighth line of its lock file.
+/// The eighth line of the lock file is the server's status.
 fn is_ready(status: &Path, id: u32) -> bool {
     let said = fs::read_to_string(status).unwrap_or_default();
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
@@ -147,7 +143,7 @@ fn is_ready(status: &Path, id: u32) -> bool {
         && matches!(lines.get(7), Some(&("ready" | "standby")))
 }
 
-/// A process that outlives a test that was killed, just long enough to clean up after it.
+/// A process that cleans up after a killed test.
 #[derive(Debug)]
 pub(super) struct Watcher {
     child: Child,
@@ -155,13 +151,12 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches over the server in this folder, and over the folder.
     #[expect(clippy::expect_used, reason = "a server that nobody ends must not be started")]
     pub(super) fn start(folder: &Path) -> Self {
         let mut child = Command::new("sh")
             .args(["-c", WATCH, "sh"])
             .arg(folder)
-            // Whoever kills the group of a test does not mean its watcher.
+            // A signal to the process group of the test must not reach the watcher.
             .process_group(0)
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -173,7 +168,7 @@ impl Watcher {
         Self { child, input }
     }
 
-    /// Lets it do its work now.
+    /// Makes it clean up now.
     pub(super) fn finish(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();

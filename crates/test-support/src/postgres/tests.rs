@@ -1,4 +1,4 @@
-//! The cluster as the store's tests use it: fresh databases, restarts, and nothing left behind.
+//! The cluster as the store's tests use it: new databases, restarts, complete cleanup.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use crate::disk::SmallDisk;
 use crate::wait::eventually;
 
 #[test]
-fn databases_of_one_cluster_are_fresh_and_apart() {
+fn databases_of_one_cluster_are_empty_and_separate() {
     let cluster = Cluster::shared();
     let (first, second) = (cluster.database(), cluster.database());
     assert_ne!(first.name(), second.name());
@@ -19,7 +19,7 @@ fn databases_of_one_cluster_are_fresh_and_apart() {
 }
 
 #[test]
-fn a_cluster_is_durable_and_reached_by_its_socket_alone() {
+fn cluster_is_durable_and_has_no_tcp_port() {
     let database = Cluster::shared().database();
     for (setting, value) in [
         ("fsync", "on"),
@@ -38,7 +38,7 @@ fn a_cluster_is_durable_and_reached_by_its_socket_alone() {
 }
 
 #[test]
-fn what_was_committed_survives_every_way_of_stopping() {
+fn committed_data_survives_every_stop_mode() {
     let cluster = Arc::new(Cluster::start_new());
     let database = cluster.database();
     database.query("CREATE TABLE kept (n integer)");
@@ -58,7 +58,7 @@ fn what_was_committed_survives_every_way_of_stopping() {
 }
 
 #[test]
-fn a_full_disk_refuses_what_does_not_fit_and_keeps_what_was_committed() {
+fn full_disk_rejects_writes_and_keeps_committed_data() {
     let disk = SmallDisk::mount(160 * 1024 * 1024);
     let cluster = Arc::new(Cluster::start_in(disk.path()));
     let database = cluster.database();
@@ -75,7 +75,7 @@ fn a_full_disk_refuses_what_does_not_fit_and_keeps_what_was_committed() {
 }
 
 #[test]
-fn a_cluster_that_is_dropped_leaves_nothing() {
+fn dropped_cluster_leaves_no_files() {
     let cluster = Cluster::start_new();
     let folder = cluster.folder().to_owned();
     let process = process_of(&folder);
@@ -86,19 +86,19 @@ fn a_cluster_that_is_dropped_leaves_nothing() {
 
 const OWNER: &str = "AGENT_TEST_CLUSTER_OWNER";
 
-/// Runs this very test again as another process, and kills it while it has a cluster.
+/// Runs this test again in another process, and kills it while it has a cluster.
 #[test]
-fn a_cluster_ends_with_a_process_that_is_killed() {
+fn cluster_stops_when_its_process_is_killed() {
     if std::env::var_os(OWNER).is_some() {
         let cluster = Cluster::start_new();
         let line = format!("\nfolder {}\n", cluster.folder().display());
-        // The test harness keeps what is printed for itself.
+        // `print!` is captured by the test harness.
         std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()).unwrap();
         loop {
             std::thread::park();
         }
     }
-    let name = "postgres::tests::a_cluster_ends_with_a_process_that_is_killed";
+    let name = "postgres::tests::cluster_stops_when_its_process_is_killed";
     let mut owner = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(OWNER, "yes")
@@ -122,7 +122,7 @@ fn process_of(folder: &Path) -> String {
     file.lines().next().unwrap().to_owned()
 }
 
-/// One that has ended may still be listed until its parent looks at it.
+/// An exited process may be listed until its parent waits for it.
 fn runs(process: &str) -> bool {
     let status = std::fs::read_to_string(Path::new("/proc").join(process).join("status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))

@@ -1,4 +1,4 @@
-//! The real clients against the scripted server: each finds in the other what it expects.
+//! The real clients against the scripted model server.
 
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ fn against(upstream: &Upstream, run: fn(&str, &[(&str, &str)]) -> Value, script:
 }
 
 #[test]
-fn the_client_of_python_understands_the_scripted_server() {
+fn python_openai_client_accepts_the_scripted_server() {
     let upstream = Upstream::start();
     let found = against(&upstream, python, PYTHON);
     let expected = json!({
@@ -127,14 +127,14 @@ fn the_client_of_python_understands_the_scripted_server() {
         "in_stream": true,
     });
     assert_eq!(found, expected);
-    // It tried twice what may be tried again.
+    // It retried the error that may be retried.
     let failed =
         upstream.completions().iter().filter(|seen| seen.json()["model"] == "status-500").count();
     assert_eq!(failed, 2);
 }
 
 #[test]
-fn the_client_of_node_understands_the_scripted_server() {
+fn node_openai_client_accepts_the_scripted_server() {
     let upstream = Upstream::start();
     let found = against(&upstream, node, NODE);
     let expected = json!({
@@ -149,10 +149,10 @@ fn the_client_of_node_understands_the_scripted_server() {
 }
 
 #[test]
-fn a_script_that_fails_or_prints_no_json_says_why() {
+fn failed_script_reports_the_reason() {
     let say = |script: &str| {
         let mut command = command(&python_of("openai-python", &["-"]), PATIENCE, &[]);
-        document(&run(&mut command, script)).unwrap_err()
+        document(&ProgramOutput::of(&mut command, script.as_bytes())).unwrap_err()
     };
     let failed = say("raise SystemExit('the tower fell')");
     assert!(failed.starts_with("the script ended with 1\nthe tower fell"), "{failed}");
@@ -161,13 +161,14 @@ fn a_script_that_fails_or_prints_no_json_says_why() {
 }
 
 #[test]
-fn a_script_that_does_not_end_is_ended() {
+fn endless_script_is_stopped() {
     let mut command = command(&python_of("openai-python", &["-"]), Duration::from_secs(1), &[]);
-    assert_eq!(run(&mut command, "import threading; threading.Event().wait()").code, 124);
+    let endless = b"import threading; threading.Event().wait()";
+    assert_eq!(ProgramOutput::of(&mut command, endless).code, 124);
 }
 
 #[test]
-fn a_script_sees_nothing_of_the_environment_but_what_it_is_given() {
+fn script_gets_only_the_given_environment() {
     let found = python("import os, json; print(json.dumps(sorted(os.environ)))", &[("MINE", "1")]);
     for name in found.as_array().unwrap() {
         let known = ["LC_ALL", "MINE", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"];
@@ -176,7 +177,7 @@ fn a_script_sees_nothing_of_the_environment_but_what_it_is_given() {
 }
 
 #[test]
-fn schemathesis_is_there() {
+fn schemathesis_is_installed() {
     let run = schemathesis(&["--version"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("4."), "{}", run.stdout);

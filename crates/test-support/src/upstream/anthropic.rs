@@ -1,13 +1,13 @@
-//! Messages, as Anthropic documents them, and as strict as the real server.
+//! The Messages interface as Anthropic documents it, as strict as the real server.
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::ask::{Ask, items};
-use super::dialect::{Event, Part, halves};
+use super::dialect::{Event, EventPosition, halves};
+use super::generated_answer::GeneratedAnswer;
+use super::model_request::{ModelRequest, items};
 use crate::http::Request;
 
-/// What a request may say; anything else is refused.
+/// Allowed members of a request; others are rejected.
 const FIELDS: [&str; 20] = [
     "model",
     "messages",
@@ -31,7 +31,7 @@ const FIELDS: [&str; 20] = [
     "cache_control",
 ];
 
-/// What is wrong with a request, if it is refused.
+/// Why the request is rejected, if it is.
 pub(super) fn complaint(body: &Value, request: &Request) -> Option<String> {
     if request.header("anthropic-version").is_none() {
         return Some("anthropic-version: header is required".to_owned());
@@ -89,7 +89,7 @@ fn about_message(message: &Value) -> Option<String> {
     })
 }
 
-/// Every use of a tool has its result in the next message, and no result comes without a use.
+/// Every use of a tool needs its result in the next message, and every result a use.
 fn about_results(before: Option<&Value>, message: &Value) -> Option<String> {
     let ids = |message: &Value, kind: &str, key: &str| -> Vec<String> {
         let blocks = items(&message["content"]).filter(|block| block["type"] == kind);
@@ -104,8 +104,7 @@ fn about_results(before: Option<&Value>, message: &Value) -> Option<String> {
     Some(format!("messages: unexpected tool_use_id {id} in tool_result blocks"))
 }
 
-/// The whole answer.
-pub(super) fn whole(number: usize, ask: &Ask, answer: &Answer) -> Value {
+pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Value {
     let mut content: Vec<Value> = Vec::new();
     if !answer.pieces.is_empty() {
         content.push(json!({"type": "text", "text": answer.text()}));
@@ -124,36 +123,35 @@ pub(super) fn whole(number: usize, ask: &Ask, answer: &Answer) -> Value {
     whole
 }
 
-/// The answer as a stream.
-pub(super) fn events(number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
+pub(super) fn events(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Vec<Event> {
     let mut message = shell(number, ask);
     if let Some(usage) = answer.usage {
         message["usage"] = usage_of(usage.input, 1);
     }
     let mut events = Vec::new();
     let mut push = |part, data: Value| events.push(Event::named(part, &data));
-    push(Part::Opening, json!({"type": "message_start", "message": message}));
+    push(EventPosition::Opening, json!({"type": "message_start", "message": message}));
     let mut index = 0;
     if !answer.pieces.is_empty() {
         let block = json!({"type": "text", "text": ""});
-        push(Part::Opening, start(index, &block));
-        push(Part::Opening, json!({"type": "ping"}));
+        push(EventPosition::Opening, start(index, &block));
+        push(EventPosition::Opening, json!({"type": "ping"}));
         for piece in &answer.pieces {
-            push(Part::Piece, delta(index, &json!({"type": "text_delta", "text": piece})));
+            push(EventPosition::Piece, delta(index, &json!({"type": "text_delta", "text": piece})));
         }
-        push(Part::Closing, json!({"type": "content_block_stop", "index": index}));
+        push(EventPosition::Closing, json!({"type": "content_block_stop", "index": index}));
         index += 1;
     }
     for call in &answer.calls {
         let block =
             json!({"type": "tool_use", "id": toolu(&call.id), "name": call.name, "input": {}});
-        push(Part::Opening, start(index, &block));
+        push(EventPosition::Opening, start(index, &block));
         let halves = halves(&call.arguments);
         for half in std::iter::once("").chain(halves) {
             let piece = json!({"type": "input_json_delta", "partial_json": half});
-            push(Part::Piece, delta(index, &piece));
+            push(EventPosition::Piece, delta(index, &piece));
         }
-        push(Part::Closing, json!({"type": "content_block_stop", "index": index}));
+        push(EventPosition::Closing, json!({"type": "content_block_stop", "index": index}));
         index += 1;
     }
     let mut last = json!({"type": "message_delta",
@@ -161,12 +159,11 @@ pub(super) fn events(number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
     if let Some(usage) = answer.usage {
         last["usage"] = json!({"output_tokens": usage.output});
     }
-    push(Part::Closing, last);
-    push(Part::End, json!({"type": "message_stop"}));
+    push(EventPosition::Closing, last);
+    push(EventPosition::End, json!({"type": "message_stop"}));
     events
 }
 
-/// An error.
 pub(super) fn error(status: u16, message: &str) -> Value {
     let kind = match status {
         401 => "authentication_error",
@@ -184,7 +181,6 @@ pub(super) fn error(status: u16, message: &str) -> Value {
         "request_id": "req_upstream"})
 }
 
-/// The list of models.
 pub(super) fn models(models: &[String]) -> Value {
     let data: Vec<Value> = models
         .iter()
@@ -197,7 +193,7 @@ pub(super) fn models(models: &[String]) -> Value {
 }
 
 /// A message without content.
-fn shell(number: usize, ask: &Ask) -> Value {
+fn shell(number: usize, ask: &ModelRequest) -> Value {
     json!({"id": format!("msg_upstream{number}"), "type": "message", "role": "assistant",
         "model": ask.model, "content": [], "stop_reason": null, "stop_sequence": null})
 }
@@ -215,7 +211,7 @@ fn usage_of(input: i64, output: i64) -> Value {
         "cache_read_input_tokens": 0, "output_tokens": output, "service_tier": "standard"})
 }
 
-fn stop_reason(answer: &Answer) -> &'static str {
+fn stop_reason(answer: &GeneratedAnswer) -> &'static str {
     if answer.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 

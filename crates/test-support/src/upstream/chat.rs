@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call};
-use super::ask::{Ask, Delivery, items};
-use super::dialect::{CREATED, Event, Part, halves};
+use super::dialect::{CREATED, Event, EventPosition, halves};
+use super::generated_answer::{GeneratedAnswer, ToolCall};
+use super::model_request::{Delivery, ModelRequest, items};
 
-/// What is wrong with a request, if it is refused.
+/// Why the request is rejected, if it is.
 pub(super) fn complaint(body: &Value) -> Option<String> {
     if !body["model"].is_string() {
         return Some("you must provide a model parameter".to_owned());
@@ -37,8 +37,7 @@ pub(super) fn complaint(body: &Value) -> Option<String> {
     None
 }
 
-/// The whole answer.
-pub(super) fn whole(number: usize, ask: &Ask, answer: &Answer) -> Value {
+pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Value {
     let mut message = json!({"role": "assistant", "content": answer.text(), "refusal": null,
         "annotations": []});
     if !answer.calls.is_empty() {
@@ -63,8 +62,7 @@ pub(super) fn whole(number: usize, ask: &Ask, answer: &Answer) -> Value {
     whole
 }
 
-/// The answer as a stream.
-pub(super) fn events(number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
+pub(super) fn events(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Vec<Event> {
     let with_usage = ask.delivery == Delivery::StreamWithUsage;
     let chunk = |choices: Value| {
         let mut chunk = json!({"id": id(number), "object": "chat.completion.chunk",
@@ -75,27 +73,27 @@ pub(super) fn events(number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
         }
         chunk
     };
-    let delta = |part: Part, delta: Value, finish: Option<&str>| {
+    let delta = |part: EventPosition, delta: Value, finish: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
         Event::data(part, &chunk(json!([choice])))
     };
     let opening = if answer.calls.is_empty() { json!("") } else { Value::Null };
     let role = json!({"role": "assistant", "content": opening, "refusal": null});
-    let mut events = vec![delta(Part::Opening, role, None)];
+    let mut events = vec![delta(EventPosition::Opening, role, None)];
     let pieces = answer.pieces.iter().map(|piece| json!({"content": piece}));
     let calls = answer.calls.iter().enumerate().flat_map(|(index, call)| call_deltas(index, call));
-    events.extend(pieces.chain(calls).map(|piece| delta(Part::Piece, piece, None)));
-    events.push(delta(Part::Closing, json!({}), Some(finish_reason(answer))));
+    events.extend(pieces.chain(calls).map(|piece| delta(EventPosition::Piece, piece, None)));
+    events.push(delta(EventPosition::Closing, json!({}), Some(finish_reason(answer))));
     if let (true, Some(usage)) = (with_usage, usage(answer)) {
         let mut last = chunk(json!([]));
         last["usage"] = usage;
-        events.push(Event::data(Part::Closing, &last));
+        events.push(Event::data(EventPosition::Closing, &last));
     }
-    events.push(Event { part: Part::End, text: "data: [DONE]\n\n".to_owned() });
+    events.push(Event { part: EventPosition::End, text: "data: [DONE]\n\n".to_owned() });
     events
 }
 
-fn call_deltas(index: usize, call: &Call) -> Vec<Value> {
+fn call_deltas(index: usize, call: &ToolCall) -> Vec<Value> {
     let first = json!({"tool_calls": [{"index": index, "id": call.id, "type": "function",
         "function": {"name": call.name, "arguments": ""}}]});
     let rest = halves(&call.arguments)
@@ -103,7 +101,6 @@ fn call_deltas(index: usize, call: &Call) -> Vec<Value> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// An error.
 pub(super) fn error(status: u16, message: &str) -> Value {
     let (kind, code) = match status {
         401 => ("invalid_request_error", json!("invalid_api_key")),
@@ -115,11 +112,11 @@ pub(super) fn error(status: u16, message: &str) -> Value {
     json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
 }
 
-fn finish_reason(answer: &Answer) -> &'static str {
+fn finish_reason(answer: &GeneratedAnswer) -> &'static str {
     if answer.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn usage(answer: &Answer) -> Option<Value> {
+fn usage(answer: &GeneratedAnswer) -> Option<Value> {
     let usage = answer.usage?;
     Some(json!({"prompt_tokens": usage.input, "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,

@@ -1,4 +1,4 @@
-//! Connections: one small thread for each, request after request.
+//! Connections: one small thread each, one request after another.
 
 use std::io::{self, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -9,19 +9,19 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::ResponsesApi;
-use super::ask::Ask;
 use super::dialect::Dialect;
 use super::media;
-use super::play::{Next, Player, send};
-use super::seen::{Exchange, Outcome};
-use super::site::{Live, Site};
-use crate::http::{Reply, Request};
+use super::model_request::ModelRequest;
+use super::recorded_request::{Exchange, Outcome};
+use super::server_state::{OpenConnection, ServerState};
+use super::step_runner::{StepRunner, send};
+use crate::http::{AfterReply, Reply, Request};
 
-/// Small, for there may be a thousand; a body that is nested deeply must fit.
+/// Small, because there may be a thousand threads; a deeply nested body must fit.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Listens in a thread of its own until the port is to be closed.
-pub(super) fn accept(site: &Arc<Site>, listener: TcpListener) {
+/// Accepts connections in a thread until the port is closed.
+pub(super) fn accept(site: &Arc<ServerState>, listener: TcpListener) {
     site.set_open();
     let site = Arc::clone(site);
     thread::spawn(move || {
@@ -31,10 +31,10 @@ pub(super) fn accept(site: &Arc<Site>, listener: TcpListener) {
             }
             let number = site.connections.fetch_add(1, Ordering::SeqCst);
             let Ok(twin) = stream.try_clone() else { continue };
-            site.live().insert(number, Live { stream: twin, cut: false });
+            site.live().insert(number, OpenConnection { stream: twin, cut: false });
             let inside = Arc::clone(&site);
             let talk = move || {
-                // What cannot be written any more is not missed.
+                // The client may have disconnected.
                 let _ = converse(&inside, number, &stream);
                 inside.live().remove(&number);
             };
@@ -47,7 +47,7 @@ pub(super) fn accept(site: &Arc<Site>, listener: TcpListener) {
     });
 }
 
-fn converse(site: &Site, connection: usize, stream: &TcpStream) -> io::Result<()> {
+fn converse(site: &ServerState, connection: usize, stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(request) = Request::read(&mut reader)? {
@@ -61,20 +61,20 @@ fn converse(site: &Site, connection: usize, stream: &TcpStream) -> io::Result<()
         });
         drop(in_flight);
         let last = request.header("connection").is_some_and(|value| value == "close");
-        if result? == Next::Close || last {
+        if result? == AfterReply::Close || last {
             break;
         }
     }
     Ok(())
 }
 
-/// Answers one request; an error means that the client is gone.
+/// Answers one request; an error means that the client disconnected.
 fn respond(
-    site: &Site,
+    site: &ServerState,
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
-) -> io::Result<Next> {
+) -> io::Result<AfterReply> {
     let path = request.path.split('?').next().unwrap_or_default();
     let dialect = Dialect::of(path, request);
     let refused = |status, message: &str| {
@@ -92,7 +92,7 @@ fn respond(
         ("POST", path) if media::is_path(path) => {
             return media::respond(site, exchange, request, stream);
         }
-        // A file that an answer can name by its address.
+        // An image that an answer can refer to by its URL.
         ("GET", "/v1/files/picture.png") => {
             let reply = Reply::empty(200).header("Content-Type", "image/png");
             return send(exchange, stream, &reply.body(media::png("picture")));
@@ -104,16 +104,16 @@ fn respond(
         ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages") => {}
         _ => return refused(404, "Invalid URL"),
     }
-    let body: Value = request.message();
+    let body: Value = request.json();
     if let Some(complaint) = dialect.complaint(&body, request) {
         return refused(400, &complaint);
     }
-    let ask = Ask::read(dialect, &body);
+    let ask = ModelRequest::read(dialect, &body);
     let step = site.choose(&ask);
-    Player { site, exchange, ask: &ask, stream }.play(&step)
+    StepRunner { site, exchange, ask: &ask, stream }.play(&step)
 }
 
-fn has_key(site: &Site, request: &Request) -> bool {
+fn has_key(site: &ServerState, request: &Request) -> bool {
     let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     site.control().open_door
         || bearer == Some(&site.key)

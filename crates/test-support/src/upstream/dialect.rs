@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use crate::http::Request;
 
-/// When everything here was made, in seconds.
+/// Creation time of all objects, in seconds.
 pub(super) const CREATED: u64 = 1_750_000_000;
 
-/// An interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Chat,
@@ -15,42 +14,37 @@ pub(super) enum Dialect {
     Messages,
 }
 
-/// An event of a stream, and where it stands in it.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
-    pub(super) part: Part,
-    /// As it goes over the wire, with the empty line at its end.
+    pub(super) part: EventPosition,
+    /// The bytes on the wire, with the empty line at the end.
     pub(super) text: String,
 }
 
-/// Where an event stands in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Before there is any content.
+pub(super) enum EventPosition {
     Opening,
-    /// A piece of the content.
     Piece,
-    /// After the content.
     Closing,
-    /// What says that the stream is whole.
+    /// The event that marks the stream as complete.
     End,
 }
 
 impl Event {
-    /// An event that is data alone.
-    pub(super) fn data(part: Part, data: &Value) -> Self {
+    /// An event with data only.
+    pub(super) fn data(part: EventPosition, data: &Value) -> Self {
         Self { part, text: format!("data: {data}\n\n") }
     }
 
-    /// An event with the name that is also the type of its data.
-    pub(super) fn named(part: Part, data: &Value) -> Self {
+    /// An event whose name is also the type of its data.
+    pub(super) fn named(part: EventPosition, data: &Value) -> Self {
         let name = data["type"].as_str().unwrap_or_default();
         Self { part, text: format!("event: {name}\ndata: {data}\n\n") }
     }
 }
 
 impl Dialect {
-    /// The interface of a path; what both have is told apart by the header that one of them demands.
+    /// The dialect of a path; `/v1/models` is decided by the header that Anthropic requires.
     pub(super) fn of(path: &str, request: &Request) -> Self {
         match path {
             "/v1/messages" => Self::Messages,

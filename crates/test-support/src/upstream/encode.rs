@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::ask::Ask;
-use super::dialect::{CREATED, Dialect, Event, Part};
+use super::dialect::{CREATED, Dialect, Event, EventPosition};
+use super::generated_answer::GeneratedAnswer;
+use super::model_request::ModelRequest;
 use super::{anthropic, chat, responses};
 use crate::http::Request;
 
 impl Dialect {
-    /// What is wrong with a request, if a real server would refuse it.
+    /// Why a real server would reject the request, if it would.
     pub(super) fn complaint(self, body: &Value, request: &Request) -> Option<String> {
         if !body.is_object() {
             return Some("We could not parse the JSON body of your request.".to_owned());
@@ -22,7 +22,12 @@ impl Dialect {
     }
 
     /// The whole answer to the request of this number.
-    pub(super) fn whole(self, number: usize, ask: &Ask, answer: &Answer) -> Value {
+    pub(super) fn whole(
+        self,
+        number: usize,
+        ask: &ModelRequest,
+        answer: &GeneratedAnswer,
+    ) -> Value {
         match self {
             Self::Chat => chat::whole(number, ask, answer),
             Self::Responses => responses::whole(number, ask, answer),
@@ -31,7 +36,12 @@ impl Dialect {
     }
 
     /// The same as a stream.
-    pub(super) fn events(self, number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
+    pub(super) fn events(
+        self,
+        number: usize,
+        ask: &ModelRequest,
+        answer: &GeneratedAnswer,
+    ) -> Vec<Event> {
         match self {
             Self::Chat => chat::events(number, ask, answer),
             Self::Responses => responses::events(number, ask, answer),
@@ -39,7 +49,7 @@ impl Dialect {
         }
     }
 
-    /// An error as the body of an answer.
+    /// An error as the body of a response.
     pub(super) fn error(self, status: u16, message: &str) -> Value {
         match self {
             Self::Messages => anthropic::error(status, message),
@@ -50,17 +60,16 @@ impl Dialect {
     /// An error inside a stream.
     pub(super) fn error_event(self, message: &str) -> Event {
         match self {
-            Self::Chat => Event::data(Part::Closing, &chat::error(500, message)),
+            Self::Chat => Event::data(EventPosition::Closing, &chat::error(500, message)),
             Self::Responses => Event::named(
-                Part::Closing,
+                EventPosition::Closing,
                 &json!({"type": "error", "code": "server_error", "message": message,
                     "param": null, "sequence_number": 99}),
             ),
-            Self::Messages => Event::named(Part::Closing, &anthropic::error(529, message)),
+            Self::Messages => Event::named(EventPosition::Closing, &anthropic::error(529, message)),
         }
     }
 
-    /// The list of models.
     pub(super) fn models(self, models: &[String]) -> Value {
         if self == Self::Messages {
             return anthropic::models(models);

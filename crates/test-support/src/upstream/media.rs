@@ -1,8 +1,8 @@
-//! Images and speech: `POST /v1/images/generations`, `POST /v1/audio/speech`, and files to be fetched.
+//! Images and speech: `POST /v1/images/generations`, `POST /v1/audio/speech`, and files to
+//! download.
 //!
-//! What is made follows from what was asked, so that equal requests make equal bytes. What becomes
-//! of a request is a [`Step`](super::Step) as everywhere; bytes that are wrong are
-//! [`Step::Raw`](super::Step::Raw).
+//! The bytes depend only on the request. A [`Step`](super::Step) defines the response as
+//! everywhere; wrong bytes are [`Step::Raw`](super::Step::Raw).
 
 use std::io;
 use std::net::TcpStream;
@@ -12,23 +12,23 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Crc;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
 use super::dialect::{CREATED, Dialect};
-use super::play::{Next, Player, send};
-use super::seen::Exchange;
-use super::site::Site;
-use crate::http::{Reply, Request};
+use super::model_request::ModelRequest;
+use super::recorded_request::Exchange;
+use super::server_state::ServerState;
+use super::step_runner::{StepRunner, send};
+use crate::http::{AfterReply, Reply, Request};
 
 /// The side of an image, in pixels.
 const SIDE: usize = 16;
 
-/// A PNG whose pixels follow from a text.
+/// A PNG whose pixels depend on a text.
 pub fn png(text: &str) -> Vec<u8> {
     let mut pixels = Vec::new();
     let mut noise = seed(text);
     for place in 0..SIDE * (SIDE + 1) {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // A row begins with how it was filtered: not at all.
+        // A row begins with its filter type: none.
         pixels.push(if place % (SIDE + 1) == 0 { 0 } else { noise.to_be_bytes()[0] });
     }
     let packed = packed(&pixels);
@@ -46,7 +46,7 @@ pub fn png(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Bytes as zlib has them, not compressed: to compress takes more stack than a connection has.
+/// A zlib stream without compression, which would take more stack than a connection thread has.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(bytes.len()).unwrap_or_default();
     let mut packed = vec![0x78, 0x01, 0x01];
@@ -62,7 +62,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// A WAV file whose samples follow from a text.
+/// A WAV file whose samples depend on a text.
 pub fn wav(text: &str) -> Vec<u8> {
     let samples: Vec<u8> = seed(text).to_be_bytes().repeat(100);
     let length = u32::try_from(samples.len()).unwrap_or_default();
@@ -87,19 +87,17 @@ fn seed(text: &str) -> u64 {
     })
 }
 
-/// Whether a path is one of these.
 pub(super) fn is_path(path: &str) -> bool {
     matches!(path, "/v1/images/generations" | "/v1/audio/speech")
 }
 
-/// Answers one request.
 pub(super) fn respond(
-    site: &Site,
+    site: &ServerState,
     exchange: &Exchange,
     request: &Request,
     stream: &TcpStream,
-) -> io::Result<Next> {
-    let body: Value = request.message();
+) -> io::Result<AfterReply> {
+    let body: Value = request.json();
     let is_image = request.path.starts_with("/v1/images");
     let words = if is_image { "prompt" } else { "input" };
     let text = body[words].as_str().unwrap_or_default();
@@ -110,10 +108,10 @@ pub(super) fn respond(
         return send(exchange, stream, &Reply::json(400, body));
     }
     let said = json!({"model": body["model"], "messages": [{"role": "user", "content": text}]});
-    let ask = Ask::read(Dialect::Chat, &said);
+    let ask = ModelRequest::read(Dialect::Chat, &said);
     let step = site.choose(&ask);
     let reply = if is_image { images(&body, text) } else { speech(&body, text) };
-    Player { site, exchange, ask: &ask, stream }.play_media(&step, &reply)
+    StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &reply)
 }
 
 fn images(body: &Value, text: &str) -> Reply {

@@ -1,12 +1,12 @@
-//! Responses, as OpenAI documents them.
+//! The Responses interface, as OpenAI documents it.
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call};
-use super::ask::{Ask, Format};
-use super::dialect::{CREATED, Event, Part, halves};
+use super::dialect::{CREATED, Event, EventPosition, halves};
+use super::generated_answer::{GeneratedAnswer, ToolCall};
+use super::model_request::{ModelRequest, TextFormat};
 
-/// What is wrong with a request, if it is refused.
+/// Why the request is rejected, if it is.
 pub(super) fn complaint(body: &Value) -> Option<String> {
     if !body["model"].is_string() {
         return Some("Missing required parameter: 'model'.".to_owned());
@@ -16,8 +16,7 @@ pub(super) fn complaint(body: &Value) -> Option<String> {
     (!fine).then(|| "Missing required parameter: 'input'.".to_owned())
 }
 
-/// The whole answer.
-pub(super) fn whole(number: usize, ask: &Ask, answer: &Answer) -> Value {
+pub(super) fn whole(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Value {
     let mut output: Vec<Value> = Vec::new();
     if answer.calls.is_empty() && !answer.pieces.is_empty() {
         output.push(message(number, "completed", &[text_part(&answer.text())]));
@@ -36,12 +35,11 @@ pub(super) fn whole(number: usize, ask: &Ask, answer: &Answer) -> Value {
     whole
 }
 
-/// The answer as a stream.
-pub(super) fn events(number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
-    let mut stream = Stream::default();
+pub(super) fn events(number: usize, ask: &ModelRequest, answer: &GeneratedAnswer) -> Vec<Event> {
+    let mut stream = NumberedEvents::default();
     for kind in ["response.created", "response.in_progress"] {
         let response = shell(number, ask, "in_progress");
-        stream.push(Part::Opening, json!({"type": kind, "response": response}));
+        stream.push(EventPosition::Opening, json!({"type": kind, "response": response}));
     }
     if answer.calls.is_empty() && !answer.pieces.is_empty() {
         stream.message(number, answer);
@@ -50,92 +48,92 @@ pub(super) fn events(number: usize, ask: &Ask, answer: &Answer) -> Vec<Event> {
         stream.call(number, index, call);
     }
     let response = whole(number, ask, answer);
-    stream.push(Part::End, json!({"type": "response.completed", "response": response}));
+    stream.push(EventPosition::End, json!({"type": "response.completed", "response": response}));
     stream.events
 }
 
-/// Events that count themselves.
+/// Events with sequence numbers.
 #[derive(Default)]
-struct Stream {
+struct NumberedEvents {
     events: Vec<Event>,
 }
 
-impl Stream {
-    fn push(&mut self, part: Part, mut data: Value) {
+impl NumberedEvents {
+    fn push(&mut self, part: EventPosition, mut data: Value) {
         data["sequence_number"] = self.events.len().into();
         self.events.push(Event::named(part, &data));
     }
 
-    fn message(&mut self, number: usize, answer: &Answer) {
+    fn message(&mut self, number: usize, answer: &GeneratedAnswer) {
         let (item, text) = (format!("msg_upstream{number}"), answer.text());
         let opening = message(number, "in_progress", &[]);
         self.push(
-            Part::Opening,
+            EventPosition::Opening,
             json!({"type": "response.output_item.added", "output_index": 0, "item": opening}),
         );
         self.push(
-            Part::Opening,
+            EventPosition::Opening,
             json!({"type": "response.content_part.added", "item_id": item, "output_index": 0,
                 "content_index": 0, "part": text_part("")}),
         );
         for piece in &answer.pieces {
             self.push(
-                Part::Piece,
+                EventPosition::Piece,
                 json!({"type": "response.output_text.delta", "item_id": item, "output_index": 0,
                     "content_index": 0, "delta": piece, "logprobs": []}),
             );
         }
         self.push(
-            Part::Closing,
+            EventPosition::Closing,
             json!({"type": "response.output_text.done", "item_id": item, "output_index": 0,
                 "content_index": 0, "text": text, "logprobs": []}),
         );
         self.push(
-            Part::Closing,
+            EventPosition::Closing,
             json!({"type": "response.content_part.done", "item_id": item, "output_index": 0,
                 "content_index": 0, "part": text_part(&text)}),
         );
         let done = message(number, "completed", &[text_part(&text)]);
         self.push(
-            Part::Closing,
+            EventPosition::Closing,
             json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
         );
     }
 
-    fn call(&mut self, number: usize, index: usize, call: &Call) {
+    fn call(&mut self, number: usize, index: usize, call: &ToolCall) {
         let opening = function_call(number, index, call, "", "in_progress");
         let item = opening["id"].clone();
         self.push(
-            Part::Opening,
+            EventPosition::Opening,
             json!({"type": "response.output_item.added", "output_index": index, "item": opening}),
         );
         for half in halves(&call.arguments) {
             self.push(
-                Part::Piece,
+                EventPosition::Piece,
                 json!({"type": "response.function_call_arguments.delta", "item_id": item,
                     "output_index": index, "delta": half}),
             );
         }
         self.push(
-            Part::Closing,
+            EventPosition::Closing,
             json!({"type": "response.function_call_arguments.done", "item_id": item,
                 "output_index": index, "name": call.name, "arguments": call.arguments}),
         );
         let done = function_call(number, index, call, &call.arguments, "completed");
         self.push(
-            Part::Closing,
+            EventPosition::Closing,
             json!({"type": "response.output_item.done", "output_index": index, "item": done}),
         );
     }
 }
 
 /// A response without output or usage.
-fn shell(number: usize, ask: &Ask, status: &str) -> Value {
+fn shell(number: usize, ask: &ModelRequest, status: &str) -> Value {
     let format = match &ask.format {
-        Format::Schema(schema) => json!({"type": "json_schema", "name": "answer",
+        TextFormat::Schema(schema) => json!({"type": "json_schema", "name": "answer",
             "schema": schema, "strict": true}),
-        Format::Json => json!({"type": "json_object"}),
-        Format::Text => json!({"type": "text"}),
+        TextFormat::Json => json!({"type": "json_object"}),
+        TextFormat::Text => json!({"type": "text"}),
     };
     json!({"id": format!("resp_upstream{number}"), "object": "response", "created_at": CREATED,
         "status": status, "background": false, "error": null, "incomplete_details": null,
@@ -155,7 +153,13 @@ fn text_part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
 }
 
-fn function_call(number: usize, index: usize, call: &Call, arguments: &str, status: &str) -> Value {
+fn function_call(
+    number: usize,
+    index: usize,
+    call: &ToolCall,
+    arguments: &str,
+    status: &str,
+) -> Value {
     json!({"id": format!("fc_upstream{number}_{index}"), "type": "function_call",
         "status": status, "call_id": call.id, "name": call.name, "arguments": arguments})
 }

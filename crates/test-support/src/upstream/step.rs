@@ -1,101 +1,97 @@
-//! What can become of one request, and the names by which a foreign client asks for it.
+//! The possible responses to a request, and the names by which a third-party client chooses them.
 
 use std::time::Duration;
 
-/// The largest answer unless the name says another: over any limit that a proxy may have.
+/// Size of the huge answer unless its name has one: above any limit of a proxy.
 const HUGE_MEBIBYTES: usize = 64;
 
-/// What becomes of one request.
+/// The response to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// A correct answer: the last user message again. With tools, when it must call one or the message
-    /// has the word `tool` or the name of one: a call whose arguments fit (two calls for `both tools`).
-    /// After the result of a tool: `tool said: …`. With a JSON schema: a value that fits. With images:
-    /// `I saw N images`.
+    /// A correct answer that repeats the last user message. With tools, if one is required or the
+    /// message contains the word `tool` or a tool's name: a call with matching arguments (two calls
+    /// for `both tools`). After the result of a tool: `tool said: …`. With a JSON schema: a
+    /// matching value. With images: `I saw N images`.
     Echo,
-    /// [`Echo`](Self::Echo), after some time without a byte.
+    /// [`Echo`](Self::Echo) after a delay.
     Slow(Duration),
-    /// So many words, one to an event, with some time before each.
+    /// This many words, one per event, with a pause before each.
     Drip(usize, Duration),
-    /// So many words, one to an event, at once.
+    /// This many words, one per event, without pauses.
     Chunks(usize),
-    /// [`Echo`](Self::Echo), in pieces of three bytes that respect neither events nor characters, with
-    /// comments in between and lines that end in CR LF.
+    /// [`Echo`](Self::Echo) in pieces of three bytes that split events and characters, with
+    /// comments in between and CR LF line ends.
     Shatter,
-    /// Waits without a byte until [`Upstream::open_gate`](super::Upstream::open_gate), then echoes.
+    /// Sends nothing until [`Upstream::open_gate`](super::Upstream::open_gate), then echoes.
     Gate,
-    /// The first event, then waits until the gate is opened, then the rest.
+    /// The first event, then the rest after the gate is opened.
     GateMid,
-    /// Goes away without a byte.
+    /// Closes the connection without a byte.
     CutBeforeFirst,
-    /// Goes away after the status and the headers.
+    /// Closes the connection after the status and the headers.
     CutAfterHead,
-    /// Goes away after so many events, without an end of the body.
+    /// Closes the connection after this many events, before the end of the body.
     CutAfter(usize),
-    /// Goes away in the middle of an event, or of a body whose length was said.
+    /// Closes the connection in the middle of an event, or of a body with a length.
     CutMidEvent,
-    /// Breaks the connection without a byte.
+    /// Resets the connection without a byte.
     Reset,
-    /// Breaks the connection after the first events.
+    /// Resets the connection after the first events.
     ResetMid,
-    /// A body, or an event, that is no JSON.
+    /// A body or an event that is not JSON.
     MalformedJson,
-    /// Lines that are no events and bytes that are no text.
+    /// Lines that are not events and bytes that are not UTF-8.
     MalformedSse,
-    /// The documented error of this status; 429 and 503 say `Retry-After: 1`. Its message has the
-    /// server's address and key in it, which nobody must pass on.
+    /// The documented error of this status; 429 and 503 have `Retry-After: 1`. The message contains
+    /// the server's address and key, which must not be passed on.
     Status(u16),
     /// The same with this many seconds in `Retry-After`.
     RetryAfter(u16, u64),
-    /// A web page with status 502.
+    /// An HTML page with status 502.
     HtmlError,
-    /// Says nothing for ever.
+    /// Sends nothing, for ever.
     Hang,
-    /// Says nothing more after the first events.
+    /// Sends nothing more after the first events.
     HangMid,
-    /// An answer without content.
     Empty,
-    /// A stream that ends in order, but without its end marker.
+    /// A stream that ends cleanly, but without its end marker.
     NoDone,
-    /// A stream with an error in it; whole: status 200 with an error as body.
+    /// A stream with an error event; whole: status 200 with an error as body.
     ErrorEvent,
-    /// [`Echo`](Self::Echo) that never says usage.
+    /// [`Echo`](Self::Echo) without usage.
     NoUsage,
-    /// [`Echo`](Self::Echo) with a usage that cannot be.
+    /// [`Echo`](Self::Echo) with an impossible usage.
     LiesUsage,
-    /// An answer of so many MiB, in one event.
+    /// An answer of this many MiB, in one event.
     Huge(usize),
-    /// An answer that never ends, as fast as the client takes it.
+    /// An answer without end, as fast as the client reads it.
     Endless,
-    /// What the speaker says to the last user message, after some time without a byte.
-    Speak(Speaker, Duration),
-    /// This text, word by word, and these calls: names, and arguments as they are sent.
+    /// The responder's answer to the last user message, after a delay.
+    Speak(Responder, Duration),
+    /// This text, word by word, and these calls: names and raw arguments.
     Turn(&'static str, Vec<(String, String)>),
-    /// These bytes as a whole answer.
+    /// These bytes as a whole response.
     Raw {
-        /// The status.
         status: u16,
-        /// The media type.
         media_type: String,
-        /// The body.
         body: Vec<u8>,
     },
-    /// These bytes as a stream of events, each with a write of its own.
+    /// These bytes as an event stream, one write each.
     RawStream(Vec<Vec<u8>>),
 }
 
-/// Makes an answer of the last user message.
+/// Makes an answer from the last user message.
 #[derive(Debug, Clone, Copy)]
-pub struct Speaker(pub fn(&str) -> String);
+pub struct Responder(pub fn(&str) -> String);
 
-/// Two speakers are the same if they are the same function.
-impl PartialEq for Speaker {
+/// Two responders are equal if they are the same function.
+impl PartialEq for Responder {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::fn_addr_eq(self.0, other.0)
     }
 }
 
-impl Eq for Speaker {}
+impl Eq for Responder {}
 
 impl Step {
     /// The step of this name:
@@ -104,12 +100,14 @@ impl Step {
     /// |---|---|
     /// | `echo`, `slow-MS`, `drip-N-MS`, `chunks-N`, `shatter` | correct answers |
     /// | `gate`, `gate-mid` | correct, but wait for the test |
-    /// | `cut-before-first`, `cut-after-head`, `cut-after-N`, `cut-mid-event` | the connection ends |
-    /// | `reset`, `reset-mid` | the connection breaks |
-    /// | `malformed-json`, `malformed-sse` | cannot be read |
+    /// | `cut-before-first`, `cut-after-head`, `cut-after-N`, `cut-mid-event` | the connection
+    /// closes |
+    /// | `reset`, `reset-mid` | the connection is reset |
+    /// | `malformed-json`, `malformed-sse` | cannot be parsed |
     /// | `status-NNN`, `retry-NNN-SECONDS`, `html-error`, `error-event` | errors |
     /// | `hang`, `hang-mid`, `endless` | never end |
-    /// | `empty`, `no-done`, `no-usage`, `lies-usage`, `huge`, `huge-MIB` | end, but not well |
+    /// | `empty`, `no-done`, `no-usage`, `lies-usage`, `huge`, `huge-MIB` | end, but not correctly
+    /// |
     pub fn named(name: &str) -> Option<Self> {
         let plain = match name {
             "echo" => Self::Echo,
@@ -165,7 +163,7 @@ impl Step {
         (400..600).contains(&status).then_some(Self::Status(status))
     }
 
-    /// The step that a message asks for in double brackets.
+    /// The step that a message names in double brackets.
     pub(super) fn marked(message: &str) -> Option<Self> {
         let (_, after) = message.split_once("[[")?;
         Self::named(after.split_once("]]")?.0)
@@ -177,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_with_numbers_are_read_whole() {
+    fn step_names_with_numbers_are_parsed() {
         let ms = Duration::from_millis;
         assert_eq!(Step::named("slow-250"), Some(Step::Slow(ms(250))));
         assert_eq!(Step::named("drip-3-10"), Some(Step::Drip(3, ms(10))));
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_a_step_in_double_brackets() {
+    fn message_can_name_a_step_in_double_brackets() {
         assert_eq!(Step::marked("now [[hang]] please"), Some(Step::Hang));
         assert_eq!(Step::marked("now [[nothing]] please"), None);
         assert_eq!(Step::marked("hang"), None);

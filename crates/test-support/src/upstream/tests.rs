@@ -1,4 +1,4 @@
-//! That the answers are what is documented, and that the faults really happen on the wire.
+//! Answers follow the documentation of the providers, and faults happen on the wire.
 
 mod faults;
 mod forms;
@@ -15,18 +15,17 @@ const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
 const MESSAGES: &str = "/v1/messages";
 
-/// Which form an answer is asked for in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Whole,
-    Stream,
+    NumberedEvents,
 }
 
-/// What came back on a connection until it ended.
+/// The bytes of a connection until its end.
 #[derive(Debug)]
 struct Wire {
     bytes: Vec<u8>,
-    /// How reading ended, when it was not by an orderly end.
+    /// The error that ended reading, if it did not end cleanly.
     broken: Option<io::ErrorKind>,
 }
 
@@ -46,7 +45,7 @@ impl Wire {
         &self.bytes[place + 4..]
     }
 
-    /// The body without its framing, and whether it came to its end.
+    /// The body without its framing, and whether it is complete.
     fn body(&self) -> (Vec<u8>, bool) {
         let mut rest = self.raw_body();
         if let Some((_, length)) = self.head().split_once("content-length: ") {
@@ -79,7 +78,7 @@ impl Wire {
         self.body().1
     }
 
-    /// The data of all events, as JSON where it is that.
+    /// The data of all events, as JSON if it is JSON.
     fn events(&self) -> Vec<Value> {
         let text = self.text().replace("\r\n", "\n");
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
@@ -88,7 +87,7 @@ impl Wire {
 }
 
 fn body(path: &str, model: &str, text: &str, form: Form) -> Value {
-    let mut body = json!({"model": model, "stream": form == Form::Stream});
+    let mut body = json!({"model": model, "stream": form == Form::NumberedEvents});
     let message = json!([{"role": "user", "content": text}]);
     match path {
         RESPONSES => body["input"] = message,

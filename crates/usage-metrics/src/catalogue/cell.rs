@@ -55,24 +55,20 @@ impl Cell {
         all[KINDS.len()]
     };
 
-    /// The cell of an event.
     #[inline]
     pub fn of<E: Event>(event: &E) -> Cell {
         Cell(OFFSETS[E::KIND as usize] + event.index())
     }
 
-    /// The cell with this number.
     pub fn from_number(number: u32) -> Option<Cell> {
         (number < Self::COUNT).then_some(Cell(number))
     }
 
-    /// The number.
     #[inline]
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// The kind.
     pub fn kind(self) -> Kind {
         // The open kind has no cells, so its empty range is never the last that starts at or below
         // the number.

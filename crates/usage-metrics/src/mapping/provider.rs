@@ -21,7 +21,7 @@ struct Provider {
     family: ProviderFamily,
 }
 
-/// A provider of its own models or machines: a maker, a cloud, an inference host.
+/// A provider with its own models or machines: a maker, a cloud, an inference host.
 const fn direct(name: &'static str, aliases: &'static [&'static str]) -> Provider {
     Provider { name, aliases, family: ProviderFamily::Direct }
 }

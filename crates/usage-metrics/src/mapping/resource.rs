@@ -47,7 +47,6 @@ pub fn architecture(name: &str) -> Architecture {
     }
 }
 
-/// The installation method with this name.
 pub fn install_method(name: &str) -> InstallMethod {
     match normalise(name).as_ref() {
         "nix" => InstallMethod::Nixos,
@@ -76,7 +75,7 @@ pub struct InstallFacts<'a> {
 /// Detects the installation method. The first match decides:
 ///
 /// 1. a declared and listed method;
-/// 2. the Nix store, where home-manager is told apart;
+/// 2. the Nix store, where home-manager is distinguished;
 /// 3. a Cargo build tree (`target/debug`, `target/release`, also with a target triple): git;
 /// 4. a Nix profile of one user: home-manager;
 /// 5. a Homebrew cellar, then a Python environment, then a Homebrew prefix: a Python package in the

@@ -36,13 +36,10 @@ pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of different places; any may hold alone")]
 pub struct SkillOrigin {
-    /// The agent created it.
     pub created_by_agent: bool,
-    /// It was installed from a hub.
     pub installed_from_hub: bool,
     /// It is only in external directories.
     pub only_in_external_dirs: bool,
-    /// It is in the local skill tree.
     pub in_local_tree: bool,
     /// It has a usage record.
     pub has_record: bool,
@@ -72,7 +69,6 @@ pub struct LoadFacts {
     pub reused: Option<bool>,
     /// Whether this is the first use after a patch of a used skill.
     pub reuse_after_patch: Option<bool>,
-    /// The provenance.
     pub provenance: Provenance,
 }
 

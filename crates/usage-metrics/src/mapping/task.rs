@@ -53,7 +53,6 @@ pub fn surface(declared: Option<&str>, platform: Option<&str>) -> ExecutionSurfa
 /// Whether a task was started by another task or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskParent {
-    /// No parent.
     Absent,
     /// A parent task or session.
     Present,
@@ -91,9 +90,7 @@ fn usual_entrypoint(surface: ExecutionSurface) -> Entrypoint {
 /// The ending of a task. The reason determines the other two dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskEnding {
-    /// The outcome.
     pub outcome: TaskOutcome,
-    /// The reason.
     pub end_reason: EndReason,
     /// Who or what terminated the task.
     pub termination: Termination,
@@ -104,11 +101,9 @@ pub struct TaskEnding {
 pub struct EndFacts<'a> {
     /// The exit reason in the task's own words.
     pub exit_reason: Option<&'a str>,
-    /// Whether it was interrupted.
     pub interrupted: bool,
     /// Whether it completed its request.
     pub completed: bool,
-    /// Whether it failed.
     pub failed: bool,
 }
 
@@ -121,7 +116,6 @@ pub enum AbortReason {
     TimedOut,
     /// Any other error.
     Other,
-    /// The session was closed.
     SessionClosed,
 }
 

@@ -112,13 +112,13 @@ fn path() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn space_around_a_word_and_its_case_mean_nothing(word in word()) {
+    fn surrounding_space_and_case_are_ignored(word in word()) {
         let dressed = format!(" \t{}\n", word.to_ascii_uppercase());
         prop_assert_eq!(everything(&dressed), everything(&word));
     }
 
     #[test]
-    fn a_missing_word_and_an_empty_one_are_the_same(space in "[ \t\n]{0,3}") {
+    fn missing_and_empty_words_are_equal(space in "[ \t\n]{0,3}") {
         let space = Some(space.as_str());
         prop_assert_eq!(provider::family(space), provider::family(None));
         prop_assert_eq!(task::surface(space, None), task::surface(None, None));
@@ -133,13 +133,13 @@ proptest! {
     }
 
     #[test]
-    fn a_version_always_fits_the_package(raw in ".{0,80}") {
+    fn version_always_fits_the_package(raw in ".{0,80}") {
         let version = resource::version(&raw);
         prop_assert!((1..=64).contains(&version.chars().count()));
     }
 
     #[test]
-    fn a_container_changes_only_what_the_place_does_not_prove(path in path()) {
+    fn container_changes_only_unproven_installations(path in path()) {
         let outside = resource::InstallFacts {
             executable: Some(Path::new(&path)),
             ..Default::default()
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn normalising_copies_only_what_it_changes() {
+fn normalising_copies_only_changed_text() {
     assert!(matches!(normalise("  gpt-4o \n"), Cow::Borrowed("gpt-4o")));
     assert!(matches!(normalise(""), Cow::Borrowed("")));
     assert_eq!(normalise(" GPT-4o "), Cow::<str>::Owned("gpt-4o".to_owned()));
@@ -162,7 +162,7 @@ fn normalising_copies_only_what_it_changes() {
 }
 
 #[test]
-fn the_first_word_given_is_the_first_that_says_anything() {
+fn first_given_skips_empty_words() {
     assert_eq!(first_non_empty(Some(" a "), Some("b")), "a");
     assert_eq!(first_non_empty(Some("  "), Some("b ")), "b");
     assert_eq!(first_non_empty(None, Some("b")), "b");

@@ -22,7 +22,6 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// The kind.
     pub fn kind(&self) -> Kind {
         match self {
             Counter::Cell(cell) => cell.kind(),

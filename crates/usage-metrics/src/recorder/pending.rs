@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_limit_new_counters_are_lost_and_counted_and_known_ones_go_on() {
+    fn full_pending_drops_and_counts_new_counters_and_keeps_known_ones() {
         let mut pending = PendingCounts::default();
         let now = Timestamp::from_ms(0);
         for at in 0..MAX_PENDING + 10 {

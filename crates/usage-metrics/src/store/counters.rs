@@ -18,7 +18,6 @@ pub struct CounterBatch {
     pub at: Timestamp,
     /// The environment.
     pub resource: Resource,
-    /// The counts.
     pub counts: Vec<(Counter, u64)>,
     /// Whether the client was in use.
     pub active: bool,

@@ -44,7 +44,6 @@ pub enum Error {
     Stopped,
 }
 
-/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Retry later.
@@ -66,7 +65,6 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Busy => ErrorKind::Busy,

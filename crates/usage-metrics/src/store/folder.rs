@@ -38,12 +38,10 @@ impl StoreFolder {
         StoreFolder { root: root.into() }
     }
 
-    /// The path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The database.
     pub fn database(&self) -> PathBuf {
         self.root.join("metrics.sqlite3")
     }
@@ -63,7 +61,6 @@ impl StoreFolder {
         self.outbox().join(format!("{package_id}.json"))
     }
 
-    /// Whether the folder exists.
     pub fn exists(&self) -> bool {
         self.root.is_dir()
     }

@@ -115,7 +115,6 @@ impl Store {
         }
     }
 
-    /// The folder of the store.
     pub fn folder(&self) -> &StoreFolder {
         &self.folder
     }

@@ -11,12 +11,9 @@ use super::{Result, Store};
 use crate::clock::{Day, Timestamp};
 use crate::package::Package;
 
-/// A stored package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPackage {
-    /// The id.
     pub package_id: String,
-    /// The day.
     pub day: Day,
     /// When the package was made.
     pub created: Timestamp,

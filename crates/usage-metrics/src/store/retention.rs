@@ -8,7 +8,6 @@ use rusqlite::params;
 use super::{Error, Result, Store};
 use crate::clock::Timestamp;
 
-/// The default retention.
 pub const DEFAULT_RETENTION_DAYS: u32 = 30;
 
 /// The allowed retention.

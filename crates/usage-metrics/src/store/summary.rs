@@ -11,7 +11,6 @@ use crate::clock::{Day, Timestamp};
 /// Figures of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// The installation.
     pub install_id: String,
     /// When the store was created.
     pub created: Timestamp,
@@ -42,13 +41,10 @@ pub struct Summary {
 /// A counter that could not be packaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RejectedCounter {
-    /// The day.
     pub day: String,
-    /// The name.
     pub name: String,
     /// The dimensions as stored.
     pub dimensions: String,
-    /// The value.
     pub value: i64,
     /// Why it could not be packaged.
     pub reason: String,
@@ -106,7 +102,6 @@ impl Store {
         })
     }
 
-    /// The id of the installation.
     pub fn install_id(&self) -> Result<String> {
         let sql = "SELECT value FROM state WHERE key = 'install_id'";
         Ok(self.connection.query_row(sql, [], |row| row.get(0))?)

@@ -32,7 +32,6 @@ pub fn is_date_time(text: &str) -> bool {
     parts(text).is_some()
 }
 
-/// Parses a date-time.
 pub fn parse_date_time(text: &str) -> Option<DateTime> {
     let parts = parts(text)?;
     let clock =
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn other_date_times_are_rejected() {
         for text in [
             "",
             "2026-07-28",
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_compare_on_the_utc_time_line() {
+    fn times_compare_in_utc() {
         let moment = |text| parse_date_time(text).unwrap();
         assert_eq!(moment("1970-01-01T00:00:00Z").seconds, 0);
         assert_eq!(moment("2026-07-28T02:00:00+02:00"), moment("2026-07-28T00:00:00.000Z"));

@@ -166,7 +166,7 @@ mod tests {
     use crate::validate::short_text::ENTRY_KEYS;
 
     #[test]
-    fn every_text_fits_the_words_it_is_read_with() {
+    fn every_text_fits_its_fixed_words() {
         let longest = |texts: &[&str]| texts.iter().map(|text| text.len() + 1).max().unwrap();
         assert!(longest(ENTRY_KEYS) <= FIELD_WORDS * 8);
         assert!(longest(NAMES) <= NAME_WORDS * 8);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_never_taken_for_text() {
+    fn padding_never_matches_text() {
         let entry = |value: &str| {
             format!(
                 "{{\"dimensions\":{{\"attribution\":\"tool_call\",\"outcome\":\"{value}\"}},\

@@ -7,10 +7,11 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     /// An integer of at least 1; `one` is true for exactly 1.
-    Integer { one: bool },
+    Integer {
+        one: bool,
+    },
     /// Zero or negative.
     BelowOne,
-    /// Has a fraction.
     Fraction,
     /// The exponent exceeds that of a double, so readers would disagree.
     OutOfRange,
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_may_be_written_in_any_way() {
+    fn integers_are_accepted_in_every_notation() {
         for one in ["1", "1.0", "1e0", "1E+0", "10e-1", "0.1e1", "100.00e-2", "0.01E2"] {
             assert_eq!(count(one), Count::Integer { one: true }, "{one}");
         }
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_integer_of_at_least_one_is_told_apart() {
+    fn invalid_counts_are_classified() {
         for below in [
             "0",
             "-0",
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_have_a_value_up_to_the_largest_we_count() {
+    fn integers_have_a_value_up_to_the_maximum() {
         assert_eq!(parse_count("1"), Some(1));
         assert_eq!(parse_count("1.50e1"), Some(15));
         assert_eq!(parse_count("1000"), Some(1000));

@@ -266,7 +266,6 @@ impl<'a> Scanner<'a> {
         Err(Malformed { offset: self.at, why: SyntaxProblem::Expected("a value") })
     }
 
-    /// Skips any value.
     pub(super) fn skip_value(&mut self) -> Result<(), Malformed> {
         // One bit per open level: set for an object, clear for an array.
         let mut open: u128 = 0;

@@ -16,11 +16,9 @@ pub enum Problem {
     Encoding,
     /// The text is not JSON.
     Syntax,
-    /// A duplicate key.
     DuplicateKey,
     /// A required field is missing.
     MissingField,
-    /// An unknown field.
     UnknownField,
     /// A value of the wrong JSON type.
     WrongType,
@@ -30,7 +28,6 @@ pub enum Problem {
     BadUuid,
     /// Not a date-time of RFC 3339.
     BadDateTime,
-    /// Not an identifier.
     BadIdentifier,
     /// Too short or too long.
     BadLength,
@@ -84,7 +81,6 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// One violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The violated rule.

@@ -1,4 +1,4 @@
-//! One table, five products: typed model, validator, schema, dense index and page say the same.
+//! The typed model, validator, schema, dense index and reference page agree with one table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use usage_metrics::catalogue::{
 use usage_metrics::schema::json_schema;
 use usage_metrics::validate::validate;
 
-use crate::workshop::package_json;
+use crate::fixtures::package_json;
 
-/// The specification's own tables, written down a second time on purpose.
+/// The specification's tables, repeated on purpose.
 const SPEC: &[(&str, &[(&str, &str)])] = &[
     ("agent.client.active", &[]),
     (
@@ -111,7 +111,7 @@ fn domain_text(domain: Domain) -> String {
 }
 
 #[test]
-fn the_table_is_the_specification() {
+fn table_matches_the_specification() {
     let ours: Vec<_> = KINDS
         .iter()
         .map(|spec| {
@@ -136,7 +136,7 @@ fn the_table_is_the_specification() {
 }
 
 #[test]
-fn keys_are_sorted_so_that_the_order_of_the_table_is_the_order_in_a_package() {
+fn table_keys_are_in_package_order() {
     for spec in &KINDS {
         assert!(spec.keys.is_sorted(), "{}", spec.name);
         let keys: Vec<_> = spec.dimensions.iter().map(|it| it.key).collect();
@@ -146,7 +146,7 @@ fn keys_are_sorted_so_that_the_order_of_the_table_is_the_order_in_a_package() {
 }
 
 #[test]
-fn the_dense_index_numbers_every_counter_once() {
+fn dense_index_is_a_bijection() {
     let expected = [1, 945, 0, 100, 29_160_000, 37_800, 8, 35, 180];
     let cardinalities: Vec<_> =
         Kind::ALL.iter().map(|kind| kind.cardinality().unwrap_or(0)).collect();
@@ -154,7 +154,7 @@ fn the_dense_index_numbers_every_counter_once() {
     assert_eq!(Cell::COUNT, expected.iter().sum::<u32>());
 
     let mut by_kind: BTreeMap<Kind, BTreeSet<Vec<&str>>> = BTreeMap::new();
-    // Every small kind whole; of the large one every 997th cell.
+    // Every small kind completely; of the large one every 997th cell.
     for number in (0..Cell::COUNT).filter(|number| {
         let kind = Cell::from_number(*number).unwrap().kind();
         kind != Kind::TaskFinished || number % 997 == 0
@@ -172,7 +172,7 @@ fn the_dense_index_numbers_every_counter_once() {
 }
 
 #[test]
-fn typed_events_land_in_the_cell_of_their_texts() {
+fn typed_events_map_to_the_cell_of_their_texts() {
     let event = catalogue::ToolCall {
         approval_outcome: catalogue::CallApproval::Denied,
         latency_bucket: catalogue::LatencyBucket::From5sTo10s,
@@ -205,7 +205,7 @@ fn entry(kind: Kind) -> Value {
 }
 
 #[test]
-fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
+fn validator_and_schema_accept_exactly_the_listed_values() {
     let oracle = crate::oracle::oracle();
     let check = |document: &Value, expected: bool| {
         let bytes = serde_json::to_vec(document).unwrap();
@@ -262,7 +262,7 @@ fn validator_and_schema_accept_every_value_and_refuse_its_neighbours() {
 }
 
 #[test]
-fn the_schema_lists_the_table_value_by_value() {
+fn schema_lists_every_value_of_the_table() {
     let schema = json_schema();
     let kinds = schema["properties"]["metrics"]["items"]["oneOf"].as_array().unwrap();
     assert_eq!(kinds.len(), KINDS.len());
@@ -283,7 +283,7 @@ fn the_schema_lists_the_table_value_by_value() {
 }
 
 #[test]
-fn the_page_names_every_kind_dimension_and_value() {
+fn reference_page_names_every_kind_dimension_and_value() {
     let page = markdown();
     for spec in &KINDS {
         let section = page.split(&format!("## {}\n", spec.name)).nth(1).unwrap();

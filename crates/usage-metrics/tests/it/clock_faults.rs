@@ -1,4 +1,4 @@
-//! Whatever the clock does, packages stay legal, nothing stalls and nothing is counted twice.
+//! With any clock changes, packages stay valid, nothing stalls and nothing is counted twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use usage_metrics::package::Counter;
 use usage_metrics::recorder::FlushResult;
 use usage_metrics::store::PackageScope;
 
-use crate::workshop::{
-    Shop, WAIT, all_packages, assert_sound, batch, hours_later, noon, recorder, route, totals,
+use crate::fixtures::{
+    TestStore, WAIT, all_packages, assert_valid, batch, hours_later, noon, recorder, route, totals,
 };
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Moves the clock by hours, forward or back.
+    /// Shifts the clock by hours, forward or back.
     Move(i64),
     /// Sets the clock to an extreme.
     Jump(i64),
@@ -43,12 +43,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_walk_of_the_clock_leaves_sound_packages_that_hold_everything(
+    fn any_clock_changes_leave_valid_complete_packages(
         steps in prop::collection::vec(step(), 1..30)
     ) {
-        let shop = Shop::new();
+        let temp = TestStore::new();
         let mut now = noon();
-        let mut store = shop.open(now);
+        let mut store = temp.open(now);
         let mut expected: BTreeMap<Counter, u64> = BTreeMap::new();
         for step in steps {
             match step {
@@ -71,17 +71,17 @@ proptest! {
                     let today = now.day().start().to_string();
                     prop_assert!(left.iter().all(|it| it.period_start == today), "packaging stalled");
                 }
-                Step::Reopen => store = shop.open(now),
+                Step::Reopen => store = temp.open(now),
             }
         }
         let packages = all_packages(&store);
-        packages.iter().for_each(assert_sound);
+        packages.iter().for_each(assert_valid);
         let ids: BTreeSet<_> = packages.iter().map(|package| &package.package_id).collect();
         prop_assert_eq!(ids.len(), packages.len());
         let mut found = totals(&packages);
         found.retain(|counter, _| counter.kind() != Kind::ClientActive);
         prop_assert_eq!(found, expected);
-        // A period is lived through once, whatever the clock does.
+        // A period occurs once, whatever the clock does.
         let mut active_days = BTreeSet::new();
         for package in &packages {
             for metric in &package.metrics {
@@ -95,30 +95,30 @@ proptest! {
 }
 
 #[test]
-fn a_clock_set_forth_and_back_does_not_stall_the_packaging_of_a_running_recorder() {
-    let shop = Shop::new();
+fn clock_set_forth_and_back_does_not_stall_packaging() {
+    let temp = TestStore::new();
     let clock = Arc::new(ManualClock::at(noon()));
-    let recorder = recorder(&shop.folder, &clock, std::time::Duration::from_millis(5));
+    let recorder = recorder(&temp.folder, &clock, std::time::Duration::from_millis(5));
     let at = |hours: i64, model: &str| {
         clock.set(hours_later(noon(), hours));
         recorder.client_active();
         recorder.count_route(model, "lab");
         assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-        shop.existing().packages().unwrap().len()
+        temp.existing().packages().unwrap().len()
     };
     assert_eq!(at(0, "a"), 0);
-    // A year ahead: the old day is over.
+    // A year ahead: the old day is past.
     assert_eq!(at(365 * 24, "b"), 1);
-    // And back: the day a year ahead does not wait for its time to come.
+    // Back again: the day a year ahead is packaged without waiting for it.
     assert_eq!(at(24, "c"), 2);
     assert_eq!(at(48, "d"), 3);
     recorder.close(WAIT);
-    let store = shop.existing();
+    let store = temp.existing();
     let packages = all_packages(&store);
-    packages.iter().for_each(assert_sound);
+    packages.iter().for_each(assert_valid);
     assert_eq!(totals(&packages).values().sum::<u64>(), 4 + 3, "four routes, three active days");
-    // What a package covers is forgotten after its time, not before.
+    // The contents of a package are deleted after the retention time, not before.
     assert!(
-        store.packages().unwrap().iter().all(|it| shop.folder.package(&it.package_id).exists())
+        store.packages().unwrap().iter().all(|it| temp.folder.package(&it.package_id).exists())
     );
 }

@@ -1,4 +1,4 @@
-//! Packages in the formats of other tools.
+//! Packages in export formats.
 
 use serde_json::Value;
 use usage_metrics::export::{Format, export};
@@ -6,19 +6,19 @@ use usage_metrics::package::Package;
 use usage_metrics::store::PackageScope;
 use uuid::Uuid;
 
-use crate::workshop::{Shop, batch, hours_later, mixed_batch, noon, route};
+use crate::fixtures::{TestStore, batch, hours_later, mixed_batch, noon, route};
 
-/// Two packages of one day and one of the next, always the same.
+/// Two packages of one day and one of the next.
 fn packages() -> Vec<Package> {
-    let shop = Shop::new();
+    let temp = TestStore::new();
     let fixed = || Uuid::from_u128(0x6ba7_b811_9dad_41d1_80b4_00c0_4fd4_30c8);
-    let mut store = usage_metrics::store::Store::open(&shop.folder, noon(), fixed).unwrap();
+    let mut store = usage_metrics::store::Store::open(&temp.folder, noon(), fixed).unwrap();
     store.add(&[mixed_batch(noon())]).unwrap();
     store.package(PackageScope::All, noon()).unwrap();
     let mut quoted = batch(hours_later(noon(), 24), vec![(route("gpt-5"), 1)]);
     "1.2 \"beta\", \\x".clone_into(&mut quoted.resource.agent_version);
     store.add(&[batch(noon(), vec![(route("gpt-5"), 4)]), quoted]).unwrap();
-    crate::workshop::all_packages(&store)
+    crate::fixtures::all_packages(&store)
 }
 
 #[test]
@@ -27,12 +27,12 @@ fn csv_has_a_row_for_each_counter_of_a_period() {
 }
 
 #[test]
-fn prometheus_text_has_running_totals() {
+fn prometheus_text_has_cumulative_totals() {
     insta::assert_snapshot!(export(packages(), Format::Prometheus).unwrap());
 }
 
 #[test]
-fn otlp_has_delta_sums_that_do_not_overlap() {
+fn otlp_has_nonoverlapping_delta_sums() {
     let text = export(packages(), Format::Otlp).unwrap();
     insta::assert_snapshot!(text);
     let request: Value = serde_json::from_str(&text).unwrap();
@@ -56,7 +56,7 @@ fn otlp_has_delta_sums_that_do_not_overlap() {
 }
 
 #[test]
-fn json_and_ndjson_give_the_packages_as_they_are() {
+fn json_and_ndjson_keep_packages_unchanged() {
     let packages = packages();
     let json: Vec<Value> =
         serde_json::from_str(&export(packages.clone(), Format::Json).unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! Stores that are read-only, full, cut short or overwritten: no caller notices, nothing that can
-//! be kept is lost, and counting resumes.
+//! Read-only, full, truncated or overwritten stores: callers are not blocked, no recoverable count
+//! is lost, and counting resumes.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use usage_metrics::recorder::{FlushResult, Recorder};
 use usage_metrics::store::{BUSY_WAIT, ErrorKind, Store, StoreFolder};
 use uuid::Uuid;
 
-use crate::workshop::{Shop, WAIT, all_packages, noon, recorder, route, totals};
+use crate::fixtures::{TestStore, WAIT, all_packages, noon, recorder, route, totals};
 
 const SHORT: Duration = Duration::from_millis(20);
 
@@ -29,8 +29,8 @@ fn total(folder: &StoreFolder, model: &str) -> u64 {
     totals(&all_packages(&existing(folder))).get(&route(model)).copied().unwrap_or(0)
 }
 
-/// Counts; a caller must never wait for the store, which would take seconds to give up.
-fn count_unbothered(recorder: &Recorder, models: impl Iterator<Item = String>) {
+/// Counting must never wait for the store, which would take seconds to give up.
+fn count_without_blocking(recorder: &Recorder, models: impl Iterator<Item = String>) {
     let started = Instant::now();
     for model in models {
         recorder.count_route(&model, "lab");
@@ -38,7 +38,7 @@ fn count_unbothered(recorder: &Recorder, models: impl Iterator<Item = String>) {
     assert!(started.elapsed() < BUSY_WAIT / 2, "counting waited for the store");
 }
 
-/// Spoils the file from another process: in this one it would drop SQLite's locks.
+/// Damages the file from another process: in this one it would drop SQLite's locks.
 fn shell(script: &str, folder: &StoreFolder) {
     let status =
         Command::new("sh").args(["-c", script, "sh"]).arg(folder.database()).status().unwrap();
@@ -46,7 +46,7 @@ fn shell(script: &str, folder: &StoreFolder) {
 }
 
 #[test]
-fn a_read_only_store_is_waited_for() {
+fn read_only_store_is_retried() {
     let disk = SmallDisk::mount(8 * 1024 * 1024);
     let folder = StoreFolder::new(disk.path().join("metrics"));
     let first = recorder(&folder, &clock(), SHORT);
@@ -55,12 +55,12 @@ fn a_read_only_store_is_waited_for() {
 
     disk.make_read_only();
     let second = recorder(&folder, &clock(), SHORT);
-    count_unbothered(&second, (0..100).map(|_| "during".to_owned()));
+    count_without_blocking(&second, (0..100).map(|_| "during".to_owned()));
     assert_eq!(second.flush(WAIT), FlushResult::Pending);
     let health = second.health();
     assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::ReadOnly));
     assert_eq!((health.waiting, health.lost), (100, 0));
-    // What is there can still be looked at, and writing is said to be impossible.
+    // Existing data can be read, and writing fails.
     assert_eq!(total(&folder, "before"), 1);
     assert_eq!(existing(&folder).probe(noon()).unwrap_err().kind(), ErrorKind::ReadOnly);
 
@@ -72,7 +72,7 @@ fn a_read_only_store_is_waited_for() {
 }
 
 #[test]
-fn a_full_disk_is_waited_for_and_nothing_is_lost() {
+fn full_disk_is_retried_without_loss() {
     let disk = SmallDisk::mount(1024 * 1024);
     let folder = StoreFolder::new(disk.path().join("metrics"));
     let recorder = recorder(&folder, &clock(), SHORT);
@@ -80,7 +80,7 @@ fn a_full_disk_is_waited_for_and_nothing_is_lost() {
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
 
     let ballast = disk.fill();
-    count_unbothered(&recorder, (0..2_000).map(|at| format!("model-{at}")));
+    count_without_blocking(&recorder, (0..2_000).map(|at| format!("model-{at}")));
     assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
     let health = recorder.health();
     assert_eq!(health.trouble.map(|trouble| trouble.kind), Some(ErrorKind::Full));
@@ -97,12 +97,12 @@ fn a_full_disk_is_waited_for_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_disk_without_room_for_the_store_itself_is_waited_for() {
+fn disk_too_small_for_the_store_is_retried() {
     let disk = SmallDisk::mount(256 * 1024);
     let folder = StoreFolder::new(disk.path().join("metrics"));
     let ballast = disk.fill();
     let recorder = recorder(&folder, &clock(), SHORT);
-    count_unbothered(&recorder, (0..10).map(|_| "m".to_owned()));
+    count_without_blocking(&recorder, (0..10).map(|_| "m".to_owned()));
     assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
     fs::remove_file(ballast).unwrap();
     eventually("counting begins", || recorder.flush(WAIT) == FlushResult::Stored);
@@ -110,7 +110,7 @@ fn a_disk_without_room_for_the_store_itself_is_waited_for() {
 }
 
 #[test]
-fn a_damaged_store_is_set_aside_and_counting_starts_anew() {
+fn damaged_store_is_set_aside_and_replaced() {
     for (name, script) in [
         ("cut to nothing", r#": > "$1""#),
         ("cut in the middle", r#"truncate -s 5000 "$1""#),
@@ -127,110 +127,110 @@ fn a_damaged_store_is_set_aside_and_counting_starts_anew() {
             r#"printf 'not a database at all, just some text that is long enough' > "$1""#,
         ),
     ] {
-        let shop = Shop::new();
-        let first = recorder(&shop.folder, &clock(), SHORT);
+        let temp = TestStore::new();
+        let first = recorder(&temp.folder, &clock(), SHORT);
         for at in 0..200 {
             first.count_route(&format!("before-{at}"), "lab");
         }
         assert_eq!(first.close(WAIT), FlushResult::Stored);
-        let id_before = existing(&shop.folder).install_id().unwrap();
+        let id_before = existing(&temp.folder).install_id().unwrap();
 
-        shell(script, &shop.folder);
-        // Who only looks is told, and changes nothing.
+        shell(script, &temp.folder);
+        // A reader gets an error, and changes nothing.
         let looked =
-            Store::existing(&shop.folder, Uuid::new_v4).and_then(|it| it.unwrap().summary());
+            Store::existing(&temp.folder, Uuid::new_v4).and_then(|it| it.unwrap().summary());
         assert_eq!(looked.unwrap_err().kind(), ErrorKind::Corrupt, "{name}");
-        assert!(shop.folder.stores_set_aside().is_empty(), "{name}");
+        assert!(temp.folder.stores_set_aside().is_empty(), "{name}");
 
-        let second = recorder(&shop.folder, &clock(), SHORT);
-        count_unbothered(&second, (0..50).map(|_| "after".to_owned()));
+        let second = recorder(&temp.folder, &clock(), SHORT);
+        count_without_blocking(&second, (0..50).map(|_| "after".to_owned()));
         assert_eq!(second.close(WAIT), FlushResult::Stored, "{name}");
-        assert_eq!(total(&shop.folder, "after"), 50, "{name}");
-        let aside = existing(&shop.folder).summary().unwrap().set_aside_stores;
+        assert_eq!(total(&temp.folder, "after"), 50, "{name}");
+        let aside = existing(&temp.folder).summary().unwrap().set_aside_stores;
         assert_eq!(aside.len(), 1, "{name}");
         assert!(aside[0].join("metrics.sqlite3").exists(), "{name}");
-        assert_ne!(existing(&shop.folder).install_id().unwrap(), id_before);
+        assert_ne!(existing(&temp.folder).install_id().unwrap(), id_before);
     }
 }
 
 #[test]
-fn a_store_damaged_under_a_running_recorder_is_replaced() {
+fn store_damaged_while_recording_is_replaced() {
     for script in [
         r#"dd if=/dev/urandom of="$1" bs=4096 count=16 conv=notrunc status=none"#,
         r#"truncate -s 100 "$1""#,
         r#"rm "$1""#,
     ] {
-        let shop = Shop::new();
-        let recorder = recorder(&shop.folder, &clock(), Duration::from_hours(1));
+        let temp = TestStore::new();
+        let recorder = recorder(&temp.folder, &clock(), Duration::from_hours(1));
         recorder.count_route("before", "lab");
         assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-        shell(script, &shop.folder);
-        count_unbothered(&recorder, (0..50).map(|_| "after".to_owned()));
+        shell(script, &temp.folder);
+        count_without_blocking(&recorder, (0..50).map(|_| "after".to_owned()));
         eventually("counting resumes", || recorder.flush(WAIT) == FlushResult::Stored);
-        assert_eq!(total(&shop.folder, "after"), 50, "{script}");
+        assert_eq!(total(&temp.folder, "after"), 50, "{script}");
         recorder.close(WAIT);
     }
 }
 
 #[test]
-fn two_processes_that_find_the_damage_at_once_set_it_aside_once() {
-    let shop = Shop::new();
-    drop(shop.open(noon()));
-    shell(r#"dd if=/dev/urandom of="$1" bs=4096 count=16 conv=notrunc status=none"#, &shop.folder);
+fn concurrent_processes_set_damage_aside_once() {
+    let temp = TestStore::new();
+    drop(temp.open(noon()));
+    shell(r#"dd if=/dev/urandom of="$1" bs=4096 count=16 conv=notrunc status=none"#, &temp.folder);
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| shop.open(noon()));
+            scope.spawn(|| temp.open(noon()));
         }
     });
-    assert_eq!(shop.folder.stores_set_aside().len(), 1);
+    assert_eq!(temp.folder.stores_set_aside().len(), 1);
 }
 
 #[test]
-fn a_purge_stays_a_purge_while_a_recorder_runs() {
-    let shop = Shop::new();
-    let recorder = recorder(&shop.folder, &clock(), SHORT);
+fn purge_is_final_while_a_recorder_runs() {
+    let temp = TestStore::new();
+    let recorder = recorder(&temp.folder, &clock(), SHORT);
     recorder.count_route("m", "lab");
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-    shop.folder.purge().unwrap();
+    temp.folder.purge().unwrap();
     recorder.count_route("m", "lab");
     recorder.flush(WAIT);
     recorder.count_route("m", "lab");
     recorder.close(WAIT);
-    assert!(!shop.folder.exists(), "nothing comes back");
+    assert!(!temp.folder.exists(), "nothing comes back");
 }
 
 #[test]
-fn a_store_held_by_another_process_delays_nothing_but_the_store() {
-    let shop = Shop::new();
-    let recorder = recorder(&shop.folder, &clock(), SHORT);
+fn locked_store_delays_only_storing() {
+    let temp = TestStore::new();
+    let recorder = recorder(&temp.folder, &clock(), SHORT);
     recorder.count_route("m", "lab");
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-    let mut other = rusqlite::Connection::open(shop.folder.database()).unwrap();
+    let mut other = rusqlite::Connection::open(temp.folder.database()).unwrap();
     let held = other.transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive).unwrap();
-    count_unbothered(&recorder, (0..100).map(|_| "m".to_owned()));
+    count_without_blocking(&recorder, (0..100).map(|_| "m".to_owned()));
     assert_eq!(recorder.flush(Duration::from_millis(50)), FlushResult::Pending);
     held.rollback().unwrap();
     eventually("counting resumes", || recorder.flush(WAIT) == FlushResult::Stored);
-    assert_eq!(total(&shop.folder, "m"), 101);
+    assert_eq!(total(&temp.folder, "m"), 101);
 }
 
 #[test]
-fn nothing_is_packaged_from_a_store_that_was_purged() {
-    let shop = Shop::new();
+fn purged_store_packages_nothing() {
+    let temp = TestStore::new();
     let clock = clock();
-    let recorder = recorder(&shop.folder, &clock, Duration::from_hours(1));
+    let recorder = recorder(&temp.folder, &clock, Duration::from_hours(1));
     recorder.count_route("m", "lab");
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-    shop.folder.purge().unwrap();
-    // A new day, and nothing to store: the day before would be packaged now.
-    clock.set(crate::workshop::hours_later(noon(), 24));
+    temp.folder.purge().unwrap();
+    // A new day with nothing to store: the day before would be packaged now.
+    clock.set(crate::fixtures::hours_later(noon(), 24));
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
     recorder.close(WAIT);
-    assert!(!shop.folder.exists(), "nothing comes back");
+    assert!(!temp.folder.exists(), "nothing comes back");
 }
 
 #[test]
-fn a_purge_removes_what_a_linked_folder_points_to() {
+fn purge_removes_the_target_of_a_symlink() {
     let root = tempfile::tempdir().unwrap();
     let real = root.path().join("elsewhere");
     fs::create_dir(&real).unwrap();
@@ -244,12 +244,12 @@ fn a_purge_removes_what_a_linked_folder_points_to() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_at_first_is_waited_for() {
+fn missing_parent_folder_is_retried() {
     let disk = SmallDisk::mount(1024 * 1024);
     let folder = StoreFolder::new(disk.path().join("metrics"));
     disk.make_read_only();
     let recorder = recorder(&folder, &clock(), SHORT);
-    count_unbothered(&recorder, (0..10).map(|_| "m".to_owned()));
+    count_without_blocking(&recorder, (0..10).map(|_| "m".to_owned()));
     assert_eq!(recorder.flush(WAIT), FlushResult::Pending);
     disk.make_writable();
     eventually("counting begins", || recorder.flush(WAIT) == FlushResult::Stored);

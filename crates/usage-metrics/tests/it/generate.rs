@@ -1,25 +1,24 @@
-//! Makes packages: valid ones at random from the catalogue, then spoilt in every way we know.
+//! Generates random valid packages from the catalogue, and mutates them.
 
 use usage_metrics::catalogue::{
     COUNTER_TYPE, Domain, KINDS, Kind, KindSpec, RESOURCE, SCHEMA_VERSION,
 };
 
-/// A JSON document whose keys may repeat and stand in any order.
+/// A JSON document whose keys may repeat, in any order.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
-    /// Text that is written as it is: numbers, literals, nonsense.
+    /// Written verbatim: numbers, literals, nonsense.
     Raw(String),
     Text(String),
     Array(Vec<Node>),
     Object(Vec<(String, Node)>),
 }
 
-/// How a document is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     Compact,
     Indented,
-    /// Random white space, and escapes where none are needed.
+    /// Random white space, and unnecessary escapes.
     Odd,
 }
 
@@ -109,7 +108,7 @@ pub(crate) fn uuid(random: &mut fastrand::Rng) -> String {
     )
 }
 
-/// Texts that stand near a rule's edge.
+/// Texts near the limit of a rule.
 const EDGE_TEXTS: &[&str] = &[
     "",
     " ",
@@ -157,7 +156,7 @@ const EDGE_TEXTS: &[&str] = &[
     "a\u{0}",
 ];
 
-/// Numbers and literals near a rule's edge.
+/// Numbers and literals near the limit of a rule.
 const EDGE_RAWS: &[&str] = &[
     "0",
     "-0",
@@ -202,7 +201,7 @@ const EDGE_RAWS: &[&str] = &[
     "--1",
 ];
 
-/// Spoils a document, or changes it into another valid one.
+/// Makes a document invalid, or changes it into another valid one.
 pub(crate) fn mutate(random: &mut fastrand::Rng, document: &mut Node) {
     let target = random.usize(..count(document));
     let mut left = target;
@@ -285,7 +284,7 @@ fn change_list<T: Clone>(random: &mut fastrand::Rng, items: &mut Vec<T>) {
 
 fn change_fields(random: &mut fastrand::Rng, fields: &mut Vec<(String, Node)>) {
     match random.u8(..4) {
-        // Another order is as valid as before.
+        // Any order is valid.
         0 => random.shuffle(fields),
         1 => fields.push(("extra".to_owned(), Node::Raw("1".to_owned()))),
         2 if !fields.is_empty() => {
@@ -296,7 +295,6 @@ fn change_fields(random: &mut fastrand::Rng, fields: &mut Vec<(String, Node)>) {
     }
 }
 
-/// Writes a document.
 pub(crate) fn write(random: &mut fastrand::Rng, node: &Node, layout: Layout) -> String {
     let mut out = String::new();
     write_node(random, node, layout, 0, &mut out);
@@ -381,7 +379,7 @@ fn write_text(random: &mut fastrand::Rng, text: &str, layout: Layout, out: &mut 
     out.push('"');
 }
 
-/// Changes a few bytes of a written document.
+/// Changes a few bytes of a serialized document.
 pub(crate) fn mutate_bytes(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
     for _ in 0..random.u8(1..=2) {
         if bytes.is_empty() {

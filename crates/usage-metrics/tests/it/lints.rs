@@ -1,10 +1,10 @@
-//! Warnings for what is legal but wrong.
+//! Warnings for valid but suspicious packages.
 
 use serde_json::{Value, json};
 use usage_metrics::lint::{Code, Warning, lint};
 use usage_metrics::package::Package;
 
-use crate::workshop::package_json;
+use crate::fixtures::package_json;
 
 fn active() -> Value {
     json!({ "name": "agent.client.active", "type": "counter", "dimensions": {}, "value": 1 })
@@ -45,7 +45,7 @@ fn codes(document: &Value) -> Vec<(Code, String)> {
 }
 
 #[test]
-fn a_sound_package_has_no_warning() {
+fn valid_package_has_no_warning() {
     let metrics = json!([
         active(),
         finished("success", "completed", "none"),
@@ -56,7 +56,7 @@ fn a_sound_package_has_no_warning() {
 }
 
 #[test]
-fn periods_are_looked_at() {
+fn suspicious_periods_are_reported() {
     let with = |start: &str, end: &str, generated: &str| {
         let mut document = package_json(&json!([active()]));
         document["period_start"] = json!(start);
@@ -75,13 +75,13 @@ fn periods_are_looked_at() {
         at(Code::L003, "/period_start")
     );
     assert_eq!(with(day, "2026-07-29T00:00:00.5Z", day), at(Code::L003, "/period_start"));
-    // Written in another zone it is still one UTC day; made on the same day it may be early.
+    // In another time zone it is the same UTC day; a package of the current day may be early.
     assert_eq!(with("2026-07-28T02:00:00+02:00", "2026-07-29T02:00:00+02:00", day), []);
     assert_eq!(with(day, next, "2026-08-30T00:00:00Z"), []);
 }
 
 #[test]
-fn the_same_counter_twice_is_told_at_the_second_with_its_line() {
+fn repeated_counter_is_reported_with_its_line() {
     let document =
         package_json(&json!([active(), finished("success", "completed", "none"), active()]));
     let warnings = warnings(&document);
@@ -93,7 +93,7 @@ fn the_same_counter_twice_is_told_at_the_second_with_its_line() {
 }
 
 #[test]
-fn nine_of_225_endings_make_sense() {
+fn nine_of_225_endings_are_valid() {
     use usage_metrics::catalogue::{EndReason, TaskOutcome, Termination};
     let mut sensible = 0;
     for outcome in TaskOutcome::TEXTS {
@@ -112,7 +112,7 @@ fn nine_of_225_endings_make_sense() {
 }
 
 #[test]
-fn skill_loads_that_cannot_be_are_told() {
+fn impossible_skill_loads_are_reported() {
     for (state, reuse, bucket) in [
         ("not_applicable", "first_use", "2"),
         ("no_new_patch", "first_use", "1"),

@@ -1,4 +1,4 @@
-//! Packages add up.
+//! Merging of packages.
 
 use proptest::prelude::*;
 use usage_metrics::catalogue::{Cell, ClientActive};
@@ -6,12 +6,14 @@ use usage_metrics::merge::{MergeError, merge};
 use usage_metrics::package::{Counter, Metric, Package};
 use usage_metrics::store::PackageScope;
 
-use crate::workshop::{Shop, assert_sound, batch, hours_later, mixed_batch, noon, route, totals};
+use crate::fixtures::{
+    TestStore, assert_valid, batch, hours_later, mixed_batch, noon, route, totals,
+};
 
 /// A package of the day with these entries.
 fn package(id: u128, metrics: Vec<(Counter, u64)>) -> Package {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[batch(noon(), vec![(route("template"), 1)])]).unwrap();
     let template = store.drafts(PackageScope::All).unwrap().remove(0);
     Package {
@@ -27,26 +29,26 @@ fn active() -> Counter {
 }
 
 #[test]
-fn packages_of_one_period_become_one_with_the_sums() {
+fn packages_of_one_period_merge_into_sums() {
     let merged = merge([
         package(1, vec![(route("a"), 2), (route("b"), 1), (active(), 1)]),
         package(2, vec![(route("a"), 5), (active(), 1)]),
     ])
     .unwrap();
     assert_eq!(merged.len(), 1);
-    assert_sound(&merged[0]);
+    assert_valid(&merged[0]);
     let totals: Vec<_> = totals(&merged).into_iter().collect();
     assert_eq!(totals, [(active(), 1), (route("a"), 7), (route("b"), 1)]);
 }
 
 #[test]
-fn a_package_given_twice_counts_once_and_alone_it_stays_itself() {
+fn duplicate_package_counts_once() {
     let one = package(1, vec![(route("a"), 2)]);
     assert_eq!(merge([one.clone(), one.clone()]).unwrap(), [one]);
 }
 
 #[test]
-fn one_id_for_two_packages_is_refused() {
+fn one_id_for_two_packages_is_rejected() {
     let (one, other) = (package(1, vec![(route("a"), 2)]), package(1, vec![(route("a"), 3)]));
     let id = one.package_id.clone();
     match merge([one, other]) {
@@ -56,7 +58,7 @@ fn one_id_for_two_packages_is_refused() {
 }
 
 #[test]
-fn a_sum_too_large_is_refused_by_name() {
+fn overflowing_sum_is_rejected_by_name() {
     let halves = [package(1, vec![(route("a"), u64::MAX)]), package(2, vec![(route("a"), 1)])];
     let error = merge(halves).unwrap_err();
     assert_eq!(
@@ -67,9 +69,9 @@ fn a_sum_too_large_is_refused_by_name() {
 }
 
 #[test]
-fn other_days_resources_and_installations_stay_apart() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn different_days_resources_and_installations_stay_separate() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     let mut upgraded = mixed_batch(noon());
     upgraded.resource.agent_version = "2".to_owned();
     store.add(&[mixed_batch(noon()), mixed_batch(hours_later(noon(), 24)), upgraded]).unwrap();
@@ -83,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_order_does_not_matter_and_merging_again_changes_nothing(
+    fn merging_is_commutative_and_idempotent(
         values in prop::collection::vec(prop::collection::vec((0..3_u8, 1..50_u64), 1..4), 1..5),
         seed in any::<u64>(),
     ) {

@@ -1,4 +1,4 @@
-//! The validator against an independent one: the published schema in the jsonschema crate.
+//! The validator agrees with an independent one: the published schema in the jsonschema crate.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use usage_metrics::validate::{validate, validate_without_fast_path};
 
 use crate::generate::{self, Layout};
 
-/// A JSON value that refuses an object with the same key twice, as our validator does.
+/// A JSON value that rejects an object with a repeated key, as our validator does.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -87,7 +87,7 @@ fn oracle_accepts(oracle: &jsonschema::Validator, document: &[u8]) -> bool {
     })
 }
 
-/// The oracle takes some punctuation for digits in a date, so digits are looked for here.
+/// The oracle accepts some punctuation as digits in a date, so digits are checked here.
 fn has_digits_in_date(moment: &Value) -> bool {
     let digits = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18];
     moment.as_str().is_some_and(|text| {
@@ -98,7 +98,7 @@ fn has_digits_in_date(moment: &Value) -> bool {
     })
 }
 
-/// The oracle reads numbers as doubles: past their precision only our exact rule can be right.
+/// The oracle parses numbers as doubles: beyond their precision only our exact rule is right.
 fn beyond_double_precision(document: &[u8]) -> bool {
     document.split(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')).any(
         |token| {
@@ -146,7 +146,7 @@ fn hold_against_the_oracle(seed: u64) {
         );
         if expected { valid += 1 } else { invalid += 1 }
     }
-    // The test would prove nothing if nearly all cases fell on one side.
+    // The test would prove nothing if nearly all cases were valid, or invalid.
     assert!(valid > CASES_PER_SEED / 5 && invalid > CASES_PER_SEED / 5, "{valid} / {invalid}");
     assert!(skipped < CASES_PER_SEED / 1000, "{skipped} cases skipped");
 }

@@ -1,4 +1,4 @@
-//! Many processes on one store, a third of them killed at random.
+//! Concurrent processes on one store, a third of them killed at random.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use usage_metrics::package::Counter;
 use usage_metrics::store::{PackageScope, Store};
 use uuid::Uuid;
 
-use crate::workshop::{Shop, all_packages, approval, assert_sound, route, totals};
+use crate::fixtures::{TestStore, all_packages, approval, assert_valid, route, totals};
 
 const PROCESSES: u64 = 16;
 const BATCHES: u64 = 30;
@@ -20,14 +20,14 @@ const SIZE: u64 = 10;
 
 struct Counting {
     child: Child,
-    /// What the process says is stored.
+    /// The count that the process reports as stored.
     flushed: Arc<AtomicU64>,
     reader: std::thread::JoinHandle<()>,
 }
 
-fn start(shop: &Shop, name: &str) -> Counting {
+fn start(temp: &TestStore, name: &str) -> Counting {
     let mut child = Command::new(example("counting_process"))
-        .arg(shop.folder.root())
+        .arg(temp.folder.root())
         .args([name, &BATCHES.to_string(), &SIZE.to_string()])
         .stdout(Stdio::piped())
         .spawn()
@@ -51,19 +51,19 @@ fn example(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_once() {
-    let shop = Shop::new();
+fn killed_processes_keep_every_flushed_increment_exactly_once() {
+    let temp = TestStore::new();
     let mut random = fastrand::Rng::new();
     println!("seed {}", random.get_seed());
     let mut processes: Vec<_> =
-        (0..PROCESSES).map(|at| start(&shop, &format!("process-{at}"))).collect();
+        (0..PROCESSES).map(|at| start(&temp, &format!("process-{at}"))).collect();
 
-    // Somebody packages all the while.
+    // Packages are made meanwhile.
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
-                if let Ok(Some(mut store)) = Store::existing(&shop.folder, Uuid::new_v4) {
+                if let Ok(Some(mut store)) = Store::existing(&temp.folder, Uuid::new_v4) {
                     let now = SystemClock.now();
                     store.package(PackageScope::All, now).unwrap();
                     store.write_outbox(now).unwrap();
@@ -84,9 +84,9 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
         done.store(true, Ordering::SeqCst);
     });
 
-    let store = shop.existing();
+    let store = temp.existing();
     let packages = all_packages(&store);
-    packages.iter().for_each(assert_sound);
+    packages.iter().for_each(assert_valid);
     let totals = totals(&packages);
     let mut stored_in_all = 0;
     for (at, process) in processes.into_iter().enumerate() {
@@ -95,7 +95,7 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
         let stored = totals.get(&route(&format!("process-{at}"))).copied().unwrap_or(0);
         stored_in_all += stored;
         if at % 3 == 0 && at < 15 {
-            // Killed between storing and saying so, it may have stored one batch more.
+            // Killed between storing and reporting, it may have stored one batch more.
             let legal = [flushed, flushed + SIZE];
             assert!(legal.contains(&stored), "process {at}: said {flushed}, stored {stored}");
         } else {
@@ -108,22 +108,22 @@ fn sixteen_processes_with_a_third_killed_keep_every_flushed_increment_exactly_on
     assert_eq!(totals[&approved], stored_in_all);
     let active = totals.iter().filter(|(counter, _)| counter.kind() == Kind::ClientActive);
     assert_eq!(active.map(|(_, value)| value).sum::<u64>(), 1, "one client, one day");
-    assert!(shop.folder.stores_set_aside().is_empty());
+    assert!(temp.folder.stores_set_aside().is_empty());
 }
 
 #[test]
-fn a_purge_is_final_while_processes_are_counting() {
+fn purge_is_final_while_processes_count() {
     for _ in 0..10 {
-        let shop = Shop::new();
+        let temp = TestStore::new();
         let mut processes: Vec<_> =
-            (0..3).map(|at| start(&shop, &format!("process-{at}"))).collect();
+            (0..3).map(|at| start(&temp, &format!("process-{at}"))).collect();
         eventually("all of them are counting", || {
             processes.iter().all(|process| process.flushed.load(Ordering::SeqCst) > 0)
         });
-        shop.folder.purge().unwrap();
+        temp.folder.purge().unwrap();
         for process in &mut processes {
             process.child.wait().unwrap();
         }
-        assert!(!shop.folder.exists(), "a store came back");
+        assert!(!temp.folder.exists(), "a store came back");
     }
 }

@@ -16,17 +16,17 @@ use usage_metrics::package::Counter;
 use usage_metrics::recorder::{FlushResult, Recorder};
 use usage_metrics::store::PackageScope;
 
-use crate::workshop::{
-    Shop, WAIT, all_packages, approval, assert_sound, noon, recorder, route, totals,
+use crate::fixtures::{
+    TestStore, WAIT, all_packages, approval, assert_valid, noon, recorder, route, totals,
 };
 
 const LONG: Duration = Duration::from_hours(1);
 
 #[test]
 fn all_nine_kinds_are_counted_and_packaged() {
-    let shop = Shop::new();
+    let temp = TestStore::new();
     let clock = Arc::new(ManualClock::at(noon()));
-    let recorder = recorder(&shop.folder, &clock, LONG);
+    let recorder = recorder(&temp.folder, &clock, LONG);
     recorder.client_active();
     recorder.count_route("GPT-5 ", "OpenAI");
     recorder.count(&ModelCall {
@@ -70,8 +70,8 @@ fn all_nine_kinds_are_counted_and_packaged() {
         use_count_bucket: CountBucket::One,
     });
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-    let draft = shop.existing().drafts(PackageScope::All).unwrap().remove(0);
-    assert_sound(&draft);
+    let draft = temp.existing().drafts(PackageScope::All).unwrap().remove(0);
+    assert_valid(&draft);
     let mut kinds: Vec<Kind> = draft.metrics.iter().map(|it| it.counter.kind()).collect();
     kinds.sort();
     assert_eq!(kinds, Kind::ALL);
@@ -79,10 +79,10 @@ fn all_nine_kinds_are_counted_and_packaged() {
 }
 
 #[test]
-fn many_threads_lose_nothing() {
-    let shop = Shop::new();
+fn concurrent_threads_lose_no_count() {
+    let temp = TestStore::new();
     let clock = Arc::new(ManualClock::at(noon()));
-    let recorder = recorder(&shop.folder, &clock, Duration::from_millis(1));
+    let recorder = recorder(&temp.folder, &clock, Duration::from_millis(1));
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let recorder = &recorder;
@@ -95,7 +95,7 @@ fn many_threads_lose_nothing() {
         }
     });
     assert_eq!(recorder.close(WAIT), FlushResult::Stored);
-    let store = shop.existing();
+    let store = temp.existing();
     let totals = totals(&all_packages(&store));
     for outcome in ApprovalOutcome::ALL {
         let counter = Counter::Cell(Cell::of(&approval(*outcome)));
@@ -106,14 +106,14 @@ fn many_threads_lose_nothing() {
 }
 
 #[test]
-fn counts_are_stored_in_the_background_without_being_asked() {
-    let shop = Shop::new();
+fn counts_are_stored_in_the_background() {
+    let temp = TestStore::new();
     let clock = Arc::new(ManualClock::at(noon()));
-    let recorder = recorder(&shop.folder, &clock, Duration::from_millis(10));
+    let recorder = recorder(&temp.folder, &clock, Duration::from_millis(10));
     for round in 1..=3 {
         recorder.count_route("gpt-5", "lab");
         eventually("the count is stored", || {
-            let store = usage_metrics::store::Store::existing(&shop.folder, uuid::Uuid::new_v4);
+            let store = usage_metrics::store::Store::existing(&temp.folder, uuid::Uuid::new_v4);
             store.ok().flatten().is_some_and(|store| {
                 totals(&all_packages(&store)).get(&route("gpt-5")) == Some(&round)
             })
@@ -122,20 +122,20 @@ fn counts_are_stored_in_the_background_without_being_asked() {
 }
 
 #[test]
-fn what_was_counted_is_stored_when_the_last_handle_goes() {
-    let shop = Shop::new();
+fn dropping_the_last_handle_stores_all_counts() {
+    let temp = TestStore::new();
     let clock = Arc::new(ManualClock::at(noon()));
-    let recorder = recorder(&shop.folder, &clock, LONG);
+    let recorder = recorder(&temp.folder, &clock, LONG);
     let other = recorder.clone();
     other.count_route("gpt-5", "lab");
     drop(recorder);
     other.count_route("gpt-5", "lab");
     drop(other);
-    assert_eq!(totals(&all_packages(&shop.existing()))[&route("gpt-5")], 2);
+    assert_eq!(totals(&all_packages(&temp.existing()))[&route("gpt-5")], 2);
 }
 
 #[test]
-fn a_recorder_that_is_off_touches_nothing() {
+fn disabled_recorder_writes_nothing() {
     let recorder = Recorder::off();
     recorder.count_route("gpt-5", "lab");
     recorder.count(&approval(ApprovalOutcome::Denied));
@@ -146,17 +146,17 @@ fn a_recorder_that_is_off_touches_nothing() {
 }
 
 #[test]
-fn days_that_are_over_are_packaged_and_written_without_being_asked() {
-    let shop = Shop::new();
+fn past_days_are_packaged_in_the_background() {
+    let temp = TestStore::new();
     let clock = Arc::new(ManualClock::at(noon()));
-    let recorder = recorder(&shop.folder, &clock, LONG);
+    let recorder = recorder(&temp.folder, &clock, LONG);
     recorder.count_route("gpt-5", "lab");
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-    clock.set(crate::workshop::hours_later(noon(), 24));
+    clock.set(crate::fixtures::hours_later(noon(), 24));
     recorder.count_route("gpt-5", "lab");
     assert_eq!(recorder.flush(WAIT), FlushResult::Stored);
-    let packages = shop.existing().packages().unwrap();
+    let packages = temp.existing().packages().unwrap();
     assert_eq!(packages.len(), 1);
-    let file = std::fs::read(shop.folder.package(&packages[0].package_id)).unwrap();
+    let file = std::fs::read(temp.folder.package(&packages[0].package_id)).unwrap();
     assert_eq!(file, packages[0].bytes);
 }

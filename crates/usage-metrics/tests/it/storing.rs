@@ -1,4 +1,4 @@
-//! What the store keeps and what packages are made of it.
+//! The contents of the store and the packages made from it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,28 +8,28 @@ use usage_metrics::package::{MAX_PACKAGE_BYTES, Package};
 use usage_metrics::store::{ErrorKind, PackageScope, Store};
 use uuid::Uuid;
 
-use crate::workshop::{
-    Shop, all_packages, assert_sound, batch, hours_later, mixed_batch, noon, resource, route,
+use crate::fixtures::{
+    TestStore, all_packages, assert_valid, batch, hours_later, mixed_batch, noon, resource, route,
     totals,
 };
 
 #[test]
-fn packages_are_deltas_and_what_was_shown_is_what_is_written() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn packages_are_deltas_and_match_their_preview() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
 
     let shown = store.drafts(PackageScope::All).unwrap();
-    let shown_again = shop.existing().drafts(PackageScope::All).unwrap();
+    let shown_again = temp.existing().drafts(PackageScope::All).unwrap();
     assert_eq!(shown, shown_again);
     let made = store.package(PackageScope::All, hours_later(noon(), 1)).unwrap();
     store.write_outbox(noon()).unwrap();
     assert_eq!(made.len(), 1);
     assert_eq!(made[0].bytes, shown[0].to_bytes());
-    assert_eq!(fs::read(shop.folder.package(&made[0].package_id)).unwrap(), made[0].bytes);
-    shown.iter().for_each(assert_sound);
+    assert_eq!(fs::read(temp.folder.package(&made[0].package_id)).unwrap(), made[0].bytes);
+    shown.iter().for_each(assert_valid);
 
-    // Nothing new: no package. Something new: only the difference.
+    // No new counts give no package; new counts give only the difference.
     assert!(store.package(PackageScope::All, noon()).unwrap().is_empty());
     store.add(&[batch(noon(), vec![(route("gpt-5"), 4)])]).unwrap();
     let second = store.package(PackageScope::All, noon()).unwrap();
@@ -40,9 +40,9 @@ fn packages_are_deltas_and_what_was_shown_is_what_is_written() {
 }
 
 #[test]
-fn a_package_has_the_day_as_period_sorted_entries_and_the_resource() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn package_has_period_sorted_entries_and_resource() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
     let draft = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_eq!(draft.period_start, "2026-07-28T00:00:00Z");
@@ -60,9 +60,9 @@ fn a_package_has_the_day_as_period_sorted_entries_and_the_resource() {
 }
 
 #[test]
-fn each_day_and_each_resource_has_a_package_of_its_own() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn days_and_resources_have_separate_packages() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     let mut upgraded = batch(noon(), vec![(route("a"), 1)]);
     upgraded.resource.agent_version = "2.0.0".to_owned();
     store
@@ -83,9 +83,9 @@ fn each_day_and_each_resource_has_a_package_of_its_own() {
 }
 
 #[test]
-fn large_packages_are_split_below_the_limit_the_same_way_every_time() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn large_packages_are_split_deterministically() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     let counts = (0..12_000).map(|at| (route(&format!("model-{at}")), 1)).collect();
     store.add(&[batch(noon(), counts)]).unwrap();
     let drafts = store.drafts(PackageScope::All).unwrap();
@@ -94,22 +94,22 @@ fn large_packages_are_split_below_the_limit_the_same_way_every_time() {
     for (package, draft) in made.iter().zip(&drafts) {
         assert!(package.bytes.len() <= MAX_PACKAGE_BYTES, "{} bytes", package.bytes.len());
         assert_eq!(package.bytes, draft.to_bytes());
-        assert_sound(draft);
+        assert_valid(draft);
     }
-    // Every package but the last is nearly full, and together they hold everything.
+    // Every package but the last is nearly full, and together they contain everything.
     assert!(made[..made.len() - 1].iter().all(|it| it.bytes.len() > MAX_PACKAGE_BYTES - 400));
     assert_eq!(totals(&all_packages(&store)).len(), 12_000);
 }
 
 #[test]
-fn a_missing_or_spoilt_outbox_file_is_written_again_byte_for_byte() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn missing_or_damaged_outbox_file_is_rewritten_identically() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
     let made = store.package(PackageScope::All, noon()).unwrap().remove(0);
     assert_eq!(store.write_outbox(noon()).unwrap(), 1);
     assert_eq!(store.write_outbox(noon()).unwrap(), 0);
-    let path = shop.folder.package(&made.package_id);
+    let path = temp.folder.package(&made.package_id);
     fs::remove_file(&path).unwrap();
     assert_eq!(store.write_outbox(noon()).unwrap(), 1);
     assert_eq!(fs::read(&path).unwrap(), made.bytes);
@@ -119,14 +119,14 @@ fn a_missing_or_spoilt_outbox_file_is_written_again_byte_for_byte() {
 }
 
 #[test]
-fn only_the_owner_may_read_any_of_it() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn files_are_readable_only_by_the_owner() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
     store.package(PackageScope::All, noon()).unwrap();
     store.write_outbox(noon()).unwrap();
     let mut files = 0;
-    let mut folders = vec![shop.folder.root().to_owned()];
+    let mut folders = vec![temp.folder.root().to_owned()];
     while let Some(folder) = folders.pop() {
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         for entry in fs::read_dir(folder).unwrap() {
@@ -145,11 +145,11 @@ fn only_the_owner_may_read_any_of_it() {
 }
 
 #[test]
-fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn invalid_row_is_set_aside_and_the_rest_is_packaged() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
-    let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
+    let sql = rusqlite::Connection::open(temp.folder.database()).unwrap();
     for (name, dimensions, value) in [
         ("agent.no_such.count", "{}", 3),
         ("agent.tool_approval.count", r#"{"attribution":"tool_call","outcome":"maybe"}"#, 4),
@@ -164,7 +164,7 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
         )
         .unwrap();
     }
-    // Not even text: bytes that are no UTF-8.
+    // Bytes that are not UTF-8.
     sql.execute(
         "INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
          VALUES (?1, 1, 'agent.tool_approval.count', CAST(x'ff' AS TEXT), 8, ?2)",
@@ -175,7 +175,7 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
     let made = store.package(PackageScope::All, noon()).unwrap();
     assert_eq!(made.len(), 1);
     let package = Package::read(&made[0].bytes).unwrap();
-    assert_sound(&package);
+    assert_valid(&package);
     assert_eq!(package.metrics.len(), 4);
     let summary = store.summary().unwrap();
     let reasons: Vec<_> =
@@ -188,9 +188,9 @@ fn a_poison_row_is_set_aside_and_the_rest_is_packaged() {
 }
 
 #[test]
-fn old_packages_are_forgotten_and_nothing_unpackaged_or_unwritten_is() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn retention_deletes_only_old_written_packages() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[batch(noon(), vec![(route("old"), 1)])]).unwrap();
     let old = store.package(PackageScope::All, noon()).unwrap().remove(0);
     store.write_outbox(noon()).unwrap();
@@ -202,16 +202,16 @@ fn old_packages_are_forgotten_and_nothing_unpackaged_or_unwritten_is() {
     assert_eq!(store.prune(thirty_days, 30).unwrap().packages, 0, "exactly 30 days are kept");
     let pruned = store.prune(hours_later(thirty_days, 24), 30).unwrap();
     assert_eq!((pruned.packages, pruned.counters), (1, 2));
-    assert!(!shop.folder.package(&old.package_id).exists());
+    assert!(!temp.folder.package(&old.package_id).exists());
     let left: Vec<_> = store.packages().unwrap().into_iter().map(|it| it.package_id).collect();
     assert_eq!(left, [unwritten.package_id]);
     assert_eq!(store.drafts(PackageScope::All).unwrap()[0].metrics[0].counter, route("unpackaged"));
 }
 
 #[test]
-fn the_client_is_active_once_in_any_24_hours() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn client_is_active_once_per_24_hours() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     let mut active = |hours: i64| {
         let mut batch = batch(hours_later(noon(), hours), Vec::new());
         batch.active = true;
@@ -229,40 +229,40 @@ fn the_client_is_active_once_in_any_24_hours() {
 }
 
 #[test]
-fn an_unreadable_mark_of_activity_counts_as_none() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn unreadable_activity_time_counts_as_none() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     let mut active = batch(noon(), Vec::new());
     active.active = true;
     store.add(&[active.clone()]).unwrap();
-    let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
+    let sql = rusqlite::Connection::open(temp.folder.database()).unwrap();
     sql.execute("UPDATE state SET value = 'soon' WHERE key = 'active_ms'", []).unwrap();
     drop(sql);
     store.add(&[active]).unwrap();
     let drafts = store.drafts(PackageScope::All).unwrap();
     assert_eq!(drafts[0].metrics[0].value, 1, "still once that day");
-    assert_sound(&drafts[0]);
+    assert_valid(&drafts[0]);
 }
 
 #[test]
-fn a_store_of_a_newer_version_is_left_as_it_is() {
-    let shop = Shop::new();
-    drop(shop.open(noon()));
-    let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
+fn store_of_a_newer_version_is_left_unchanged() {
+    let temp = TestStore::new();
+    drop(temp.open(noon()));
+    let sql = rusqlite::Connection::open(temp.folder.database()).unwrap();
     sql.pragma_update(None, "user_version", 99).unwrap();
     drop(sql);
-    let before = fs::read(shop.folder.database()).unwrap();
-    let error = Store::open(&shop.folder, noon(), Uuid::new_v4).unwrap_err();
+    let before = fs::read(temp.folder.database()).unwrap();
+    let error = Store::open(&temp.folder, noon(), Uuid::new_v4).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Newer);
     assert_eq!(error.to_string(), "the store has version 99; this program knows version 1");
-    assert_eq!(fs::read(shop.folder.database()).unwrap(), before);
-    assert!(shop.folder.stores_set_aside().is_empty());
+    assert_eq!(fs::read(temp.folder.database()).unwrap(), before);
+    assert!(temp.folder.stores_set_aside().is_empty());
 }
 
 #[test]
-fn a_new_id_is_for_what_is_packaged_from_then_on() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn new_installation_id_applies_to_later_packages() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
     let made = store.package(PackageScope::All, noon()).unwrap().remove(0);
     let before = store.install_id().unwrap();
@@ -271,30 +271,30 @@ fn a_new_id_is_for_what_is_packaged_from_then_on() {
     store.add(&[batch(noon(), vec![(route("a"), 1)])]).unwrap();
     let draft = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_eq!(draft.install_id, after);
-    assert_sound(&draft);
+    assert_valid(&draft);
     assert_eq!(Package::read(&made.bytes).unwrap().install_id, before);
 }
 
 #[test]
-fn counters_stop_at_their_largest_value() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn counters_saturate() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     for _ in 0..3 {
         store.add(&[batch(noon(), vec![(route("a"), u64::MAX)])]).unwrap();
     }
     let draft = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_eq!(draft.metrics[0].value, i64::MAX.unsigned_abs());
-    assert_sound(&draft);
+    assert_valid(&draft);
 }
 
 #[test]
-fn parallel_packaging_puts_every_increment_into_exactly_one_package() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn parallel_packaging_packages_every_increment_once() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[mixed_batch(noon())]).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| shop.existing().package(PackageScope::All, noon()).unwrap());
+            scope.spawn(|| temp.existing().package(PackageScope::All, noon()).unwrap());
         }
     });
     assert_eq!(store.packages().unwrap().len(), 1);
@@ -302,11 +302,11 @@ fn parallel_packaging_puts_every_increment_into_exactly_one_package() {
 }
 
 #[test]
-fn rows_that_say_the_same_in_other_words_add_up() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn equivalent_rows_are_added() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[batch(noon(), vec![(route("a"), 2)])]).unwrap();
-    let sql = rusqlite::Connection::open(shop.folder.database()).unwrap();
+    let sql = rusqlite::Connection::open(temp.folder.database()).unwrap();
     sql.execute(
         "INSERT INTO counter (day, resource, name, dimensions, value, touched_ms)
          VALUES (?1, 1, 'agent.model_route.count', '{\"provider\":\"lab\",\"model\":\"a\"}', 3, ?2)",
@@ -318,13 +318,13 @@ fn rows_that_say_the_same_in_other_words_add_up() {
 }
 
 #[test]
-fn a_draft_that_grew_has_another_id() {
-    let shop = Shop::new();
-    let mut store = shop.open(noon());
+fn changed_preview_has_another_id() {
+    let temp = TestStore::new();
+    let mut store = temp.open(noon());
     store.add(&[batch(noon(), vec![(route("a"), 2)])]).unwrap();
     let before = store.drafts(PackageScope::All).unwrap().remove(0);
     store.add(&[batch(noon(), vec![(route("a"), 1)])]).unwrap();
     let after = store.drafts(PackageScope::All).unwrap().remove(0);
     assert_ne!(before.package_id, after.package_id, "equal ids mean equal bytes");
-    assert_sound(&after);
+    assert_valid(&after);
 }

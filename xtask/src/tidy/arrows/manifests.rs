@@ -1,9 +1,9 @@
-//! Members take every dependency from the workspace: versions stand in the root manifest only.
+//! Members take every dependency from the workspace: versions are only in the root manifest.
 
-use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
 
 use super::Member;
-use crate::tidy::finding::Finding;
+use crate::tidy::finding::{Finding, line_at};
 use crate::tidy::tree::Tree;
 
 pub(super) fn check(tree: &Tree, members: &[Member]) -> Vec<Finding> {
@@ -15,91 +15,37 @@ pub(super) fn check(tree: &Tree, members: &[Member]) -> Vec<Finding> {
 }
 
 fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
-    let mut findings: Vec<(usize, String)> = declared(text)
+    let manifest = match DeTable::parse(text) {
+        Ok(manifest) => manifest.into_inner(),
+        Err(error) => return vec![Finding::new(path, 1, error.message())],
+    };
+    let mut found = Vec::new();
+    collect_own(&manifest, &mut found);
+    found.sort_unstable();
+    found
         .into_iter()
-        .filter(|(_, declaration)| declaration.origin == Origin::Own)
-        .map(|((_, name), declaration)| (declaration.line, name))
-        .collect();
-    findings.sort_unstable();
-    findings
-        .into_iter()
-        .map(|(line, name)| {
+        .map(|(offset, name)| {
             let message = format!("`{name}` is not taken from the workspace (`workspace = true`)");
-            Finding::new(path, line, message)
+            Finding::new(path, line_at(text, offset), message)
         })
         .collect()
 }
 
-struct Declaration {
-    line: usize,
-    origin: Origin,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Workspace,
-    Own,
-}
-
-/// The dependencies of a manifest by section and name. Read line by line: a dependency may be
-/// one line (`a.workspace = true`, `a = { … }`), several dotted ones, or a section of its own.
-fn declared(text: &str) -> BTreeMap<(String, String), Declaration> {
-    let mut declared: BTreeMap<(String, String), Declaration> = BTreeMap::new();
-    let mut section = Section::Other;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.split_once(" #").map_or(line, |(code, _)| code).trim();
-        if let Some(header) = line.strip_prefix('[') {
-            section = Section::of(header.trim_end_matches(']'));
-        }
-        let Some((kind, name, setting)) = section.dependency(line) else {
-            continue;
-        };
-        let declaration = declared
-            .entry((kind.to_owned(), name.to_owned()))
-            .or_insert(Declaration { line: index + 1, origin: Origin::Own });
-        if setting.replace(' ', "").contains("workspace=true") {
-            declaration.origin = Origin::Workspace;
-        }
-    }
-    declared
-}
-
-/// The part of a manifest that a line stands in.
-enum Section<'a> {
-    /// `[dependencies]`, `[target.….dev-dependencies]` and their like.
-    Dependencies(&'a str),
-    /// `[dependencies.name]`.
-    Dependency(&'a str, &'a str),
-    Other,
-}
-
-impl<'a> Section<'a> {
-    fn of(header: &'a str) -> Self {
-        if header.ends_with("dependencies") {
-            return Self::Dependencies(header);
-        }
-        match header.rsplit_once('.') {
-            Some((kind, name)) if kind.ends_with("dependencies") => Self::Dependency(kind, name),
-            _ => Self::Other,
-        }
-    }
-
-    /// The kind and name of the dependency that a line is about, and what it says about it.
-    fn dependency<'b>(&'b self, line: &'b str) -> Option<(&'b str, &'b str, &'b str)> {
-        match self {
-            Self::Dependency(kind, name) => Some((*kind, *name, line)),
-            Self::Dependencies(kind) if starts_with_name(line) => {
-                let end = line.find(['.', '=', ' '])?;
-                Some((*kind, &line[..end], &line[end + 1..]))
-            }
-            Self::Dependencies(_) | Self::Other => None,
+/// Collects offset and name of the dependencies with their own version or path, in all sections.
+fn collect_own(table: &DeTable<'_>, found: &mut Vec<(usize, String)>) {
+    for (key, value) in table {
+        let Some(section) = value.get_ref().as_table() else { continue };
+        if key.get_ref().ends_with("dependencies") {
+            let own = section.iter().filter(|(_, value)| !is_from_workspace(value.get_ref()));
+            found.extend(own.map(|(name, _)| (name.span().start, name.get_ref().to_string())));
+        } else {
+            collect_own(section, found);
         }
     }
 }
 
-fn starts_with_name(line: &str) -> bool {
-    // Not a header, a comment, or the rest of a list that goes on over several lines.
-    line.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+fn is_from_workspace(dependency: &DeValue<'_>) -> bool {
+    dependency.get("workspace").and_then(|value| value.get_ref().as_bool()) == Some(true)
 }
 
 #[cfg(test)]
@@ -112,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_of_the_workspace_have_no_findings() {
+    fn workspace_dependencies_have_no_findings() {
         let text = "\
 [package]
 version = \"1\"
@@ -139,7 +85,7 @@ workspace = true
     }
 
     #[test]
-    fn dependencies_with_their_own_version_or_path_are_found() {
+    fn dependencies_with_a_version_or_path_are_found() {
         let text = "\
 [dependencies]
 a = \"1\"
@@ -160,7 +106,7 @@ version = \"1\"
     }
 
     #[test]
-    fn the_same_name_is_judged_in_each_section() {
+    fn dependency_is_checked_in_each_section() {
         let text = "[dependencies]\na.workspace = true\n[dev-dependencies]\na = \"1\"\n";
         assert_eq!(findings(text).len(), 1);
     }

@@ -1,4 +1,4 @@
-//! Relative links of Markdown files lead to files and headings that exist.
+//! Rule: relative links of Markdown files lead to existing files and headings.
 
 use crate::tidy::finding::Finding;
 use crate::tidy::markdown::Document;
@@ -16,7 +16,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Why a link of a document leads nowhere.
+/// Why a link is broken, if it is.
 fn broken(tree: &Tree, document: &str, target: &str) -> Option<String> {
     if is_absolute(target) {
         return None;
@@ -46,7 +46,7 @@ fn is_absolute(target: &str) -> bool {
     })
 }
 
-/// The path in the repository that a link of a document means; nothing above the root.
+/// The path of a link in the repository; `None` above the root.
 fn resolve(document: &str, link: &str) -> Option<String> {
     if link.is_empty() {
         return Some(document.to_owned());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere_have_no_findings() {
+    fn valid_links_have_no_findings() {
         let text = "\
 # Here
 [a](other.md) [b](./other.md#a-heading) [c](../README.md#read-me) [d](#here) [e](/README.md)
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
+    fn broken_links_are_found() {
         let text = "[a](gone.md)\n[b](other.md#gone)\n[c](#gone)\n[d](../../outside.md)\n";
         assert_eq!(
             findings(text),

@@ -1,4 +1,4 @@
-//! Paths that the documents name in code spans exist.
+//! Rule: paths in code spans of documents exist.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::tidy::finding::Finding;
 use crate::tidy::markdown::Document;
 use crate::tidy::tree::{Tree, has_extension};
 
-/// What stands in a path for something else: `crates/*/src`, `docs/<page>.md`.
+/// Characters of placeholders, such as `crates/*/src` or `docs/<page>.md`.
 const PLACEHOLDERS: &[char] = &['*', '<', '{', '…'];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -14,14 +14,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .files()
         .filter_map(|(path, _)| path.split_once('/').map(|(folder, _)| folder))
         .collect();
-    let made = ignored_paths(tree);
+    let generated = ignored_paths(tree);
     let mut findings = Vec::new();
-    for (document, text) in tree.texts().filter(|(path, _)| is_judged(path)) {
+    for (document, text) in tree.texts().filter(|(path, _)| is_checked(path)) {
         for (number, span) in Document::parse(text).spans {
             let Some(path) = path_of(span, &top_level) else {
                 continue;
             };
-            if !tree.has(&path) && !made.iter().any(|folder| is_within(&path, folder)) {
+            if !tree.has(&path) && !generated.iter().any(|folder| is_within(&path, folder)) {
                 findings.push(Finding::new(document, number, format!("`{span}` does not exist")));
             }
         }
@@ -29,12 +29,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn is_judged(path: &str) -> bool {
+fn is_checked(path: &str) -> bool {
     matches!(path, "ARCHITECTURE.md" | "README.md" | "CONTRIBUTING.md")
         || (path.starts_with("docs/") && has_extension(path, "md"))
 }
 
-/// The path that a code span names, as far as it is spelled out; only in folders of the root.
+/// The path of a code span up to its first placeholder; only in existing folders of the root.
 fn path_of(span: &str, top_level: &BTreeSet<&str>) -> Option<String> {
     let span = span.strip_prefix("./").unwrap_or(span);
     let (folder, _) = span.split_once('/')?;
@@ -58,7 +58,7 @@ fn without_line_number(path: &str) -> &str {
     }
 }
 
-/// Paths that git ignores by their full name: they appear when a task makes them.
+/// Paths that git ignores by their full name, because a task generates them.
 fn ignored_paths(tree: &Tree) -> Vec<&str> {
     let lines = tree.text(".gitignore").unwrap_or_default().lines();
     lines.filter_map(|line| line.trim().strip_prefix('/')).collect()
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_exist_have_no_findings() {
+    fn existing_paths_have_no_findings() {
         let text = "`crates/agent/src/main.rs:12` `crates/` `./.ci/run` `crates/*/benches` \
                     `crates/agent/src/<command>.rs` `fuzz/corpus/validate` `and/or` \
                     `crates/agent or not` `target/debug/agent` `agent`\n";
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_do_not_exist_are_found() {
+    fn missing_paths_are_found() {
         let text = "Text.\n`crates/gone` and `fuzz/corpuses` and `crates/gone/<name>.rs`\n";
         assert_eq!(
             findings("docs/page.md", text),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_may_name_what_is_gone() {
+    fn other_documents_may_name_missing_paths() {
         assert_eq!(findings("CHANGELOG.md", "`crates/gone`\n"), Vec::<String>::new());
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
-use agent_test_support::files::{Content, Cut, write_chunk, write_head};
+use agent_test_support::files::{ServedFile, Truncation, write_chunk, write_head};
 
 use super::*;
 
@@ -17,8 +17,9 @@ fn assert_refused(ground: &Ground, server: &FileServer) {
 fn a_good_file_comes_into_its_place() {
     let ground = Ground::new();
     let good = bytes(300_000);
-    let content = Content::new(good.clone());
-    let server = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+    let content = ServedFile::new(good.clone());
+    let server =
+        FileServer::start(move |_, asked, stream| content.send(asked, stream, Truncation::Never));
     assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(fs::read(ground.target()).unwrap(), good);
     assert_eq!(ground.names(), ["file.bin"]);
@@ -74,8 +75,9 @@ fn a_body_without_end_is_refused_at_the_first_byte_too_many() {
 #[test]
 fn other_bytes_are_refused_and_both_digests_named() {
     let ground = Ground::new();
-    let content = Content::new("0123456780");
-    let server = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+    let content = ServedFile::new("0123456780");
+    let server =
+        FileServer::start(move |_, asked, stream| content.send(asked, stream, Truncation::Never));
     let ended = ground.fetch(&server, b"0123456789");
     let expected = digest_of(b"0123456789");
     let got = digest_of(b"0123456780");
@@ -102,8 +104,9 @@ fn a_web_page_is_no_file() {
 fn a_redirect_is_not_followed() {
     let ground = Ground::new();
     let good = bytes(100);
-    let content = Content::new(good.clone());
-    let other = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+    let content = ServedFile::new(good.clone());
+    let other =
+        FileServer::start(move |_, asked, stream| content.send(asked, stream, Truncation::Never));
     for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
         let to = format!("Location: {}/v1/file\r\nContent-Length: 0\r\n", other.url());
         let server = FileServer::start(move |_, _, stream| write_head(stream, status, &to));

@@ -3,12 +3,14 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::{Arc, Barrier};
 
-use agent_test_support::files::{Content, Cut};
+use agent_test_support::files::{ServedFile, Truncation};
 
 use super::*;
 
 fn good_server(content: &'static str) -> FileServer {
-    FileServer::start(move |_, asked, stream| Content::new(content).send(asked, stream, Cut::Never))
+    FileServer::start(move |_, asked, stream| {
+        ServedFile::new(content).send(asked, stream, Truncation::Never)
+    })
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn a_file_that_came_meanwhile_stays() {
     let target = ground.target();
     let server = FileServer::start(move |_, asked, stream| {
         fs::write(&target, "of somebody else").unwrap();
-        Content::new("new").send(asked, stream, Cut::Never)
+        ServedFile::new("new").send(asked, stream, Truncation::Never)
     });
     let ended = ground.fetch(&server, b"new");
     assert!(matches!(ended.error(), Error::Exists { .. }), "{:?}", ended.error());
@@ -91,8 +93,8 @@ fn a_part_is_for_its_owner_alone() {
     let part = ground.part();
     let server = FileServer::start(move |_, asked, stream| {
         let mode = fs::metadata(&part).unwrap().permissions().mode() & 0o777;
-        let content = Content::new(if mode == 0o600 { "new" } else { "bad" });
-        content.send(asked, stream, Cut::Never)
+        let content = ServedFile::new(if mode == 0o600 { "new" } else { "bad" });
+        content.send(asked, stream, Truncation::Never)
     });
     assert_eq!(ground.fetch(&server, b"new").result.unwrap(), DownloadOutcome::Fetched);
 }
@@ -105,7 +107,7 @@ fn two_do_not_write_one_part() {
     let server = Arc::new(FileServer::start(move |_, asked, stream| {
         at_begin.wait();
         at_end.wait();
-        Content::new("new").send(asked, stream, Cut::Never)
+        ServedFile::new("new").send(asked, stream, Truncation::Never)
     }));
     let first = std::thread::spawn({
         let (ground, server) = (Arc::clone(&ground), Arc::clone(&server));

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use agent_test_support::files::{Content, Cut, write_chunk, write_head};
+use agent_test_support::files::{ServedFile, Truncation, write_chunk, write_head};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,9 +12,9 @@ fn a_cut_anywhere_goes_on_where_it_was() {
     let good = bytes(100_000);
     for cut in [1, 10, 50_000, 99_999] {
         let ground = Ground::new();
-        let content = Content::new(good.clone());
+        let content = ServedFile::new(good.clone());
         let server = FileServer::start(move |number, asked, stream| {
-            let cut = if number == 0 { Cut::After(cut) } else { Cut::Never };
+            let cut = if number == 0 { Truncation::After(cut) } else { Truncation::Never };
             content.send(asked, stream, cut)
         });
         let ended = ground.fetch(&server, &good);
@@ -34,12 +34,12 @@ fn a_cut_anywhere_goes_on_where_it_was() {
 #[test]
 fn a_connection_that_is_closed_without_a_word_is_tried_again() {
     let ground = Ground::new();
-    let content = Content::new("abc");
+    let content = ServedFile::new("abc");
     let server = FileServer::start(move |number, asked, stream| match number {
         0 => Ok(()),
         1 => stream.write_all(b"HTTP/1.1 200"),
         2 => write_head(stream, "503 Service Unavailable", "Retry-After: 0\r\n\r\n"),
-        _ => content.send(asked, stream, Cut::Never),
+        _ => content.send(asked, stream, Truncation::Never),
     });
     let ended = ground.fetch(&server, b"abc");
     assert_eq!(ended.result.unwrap(), DownloadOutcome::Fetched);
@@ -50,9 +50,9 @@ fn a_connection_that_is_closed_without_a_word_is_tried_again() {
 fn a_server_without_parts_begins_anew() {
     let ground = Ground::new();
     let good = bytes(50_000);
-    let content = Content { has_parts: false, ..Content::new(good.clone()) };
+    let content = ServedFile { has_parts: false, ..ServedFile::new(good.clone()) };
     let server = FileServer::start(move |number, asked, stream| {
-        let cut = if number == 0 { Cut::After(20_000) } else { Cut::Never };
+        let cut = if number == 0 { Truncation::After(20_000) } else { Truncation::Never };
         content.send(asked, stream, cut)
     });
     assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
@@ -68,14 +68,14 @@ fn a_file_that_changed_meanwhile_begins_anew() {
     // Servers that look at the tag, those that do not but say theirs, and those that have none.
     for (heeds, new_tag) in [(true, Some("\"two\"")), (false, Some("\"two\"")), (false, None)] {
         let ground = Ground::new();
-        let old = Content::new(old.clone());
-        let new = Content { tag: new_tag.map(str::to_owned), ..Content::new(good.clone()) };
+        let old = ServedFile::new(old.clone());
+        let new = ServedFile { tag: new_tag.map(str::to_owned), ..ServedFile::new(good.clone()) };
         let server = FileServer::start(move |number, asked, stream| {
             if number == 0 {
-                return old.send(asked, stream, Cut::After(20_000));
+                return old.send(asked, stream, Truncation::After(20_000));
             }
             let Some(range) = asked.header("range").filter(|_| !heeds) else {
-                return new.send(asked, stream, Cut::Never);
+                return new.send(asked, stream, Truncation::Never);
             };
             let start: usize = range[6..range.len() - 1].parse().unwrap();
             let total = new.bytes.len();
@@ -94,10 +94,10 @@ fn a_file_that_changed_meanwhile_begins_anew() {
 #[test]
 fn a_part_of_a_file_of_another_size_is_refused() {
     let ground = Ground::new();
-    let content = Content::new(bytes(1000));
+    let content = ServedFile::new(bytes(1000));
     let server = FileServer::start(move |number, asked, stream| {
         if number == 0 {
-            return content.send(asked, stream, Cut::After(500));
+            return content.send(asked, stream, Truncation::After(500));
         }
         let head = "Content-Range: bytes 500-1999/2000\r\nContent-Length: 1500\r\n";
         write_head(stream, "206 Partial Content", head)
@@ -112,10 +112,10 @@ fn a_part_of_a_file_of_another_size_is_refused() {
 fn a_part_from_elsewhere_in_the_file_is_refused() {
     for range in ["bytes 499-999/1000", "bytes 501-999/1000", "bytes 500-1000/1000", "nonsense"] {
         let ground = Ground::new();
-        let content = Content::new(bytes(1000));
+        let content = ServedFile::new(bytes(1000));
         let server = FileServer::start(move |number, asked, stream| {
             if number == 0 {
-                return content.send(asked, stream, Cut::After(500));
+                return content.send(asked, stream, Truncation::After(500));
             }
             write_head(stream, "206 Partial Content", &format!("Content-Range: {range}\r\n"))
         });
@@ -130,8 +130,9 @@ fn what_was_there_before_is_hashed_again_and_used() {
     let good = bytes(10_000);
     let ground = Ground::new();
     fs::write(ground.part(), &good[..4000]).unwrap();
-    let content = Content::new(good.clone());
-    let server = FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+    let content = ServedFile::new(good.clone());
+    let server =
+        FileServer::start(move |_, asked, stream| content.send(asked, stream, Truncation::Never));
     assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(ranges(&server), [(Some("bytes=4000-".to_owned()), None)]);
     assert_eq!(fs::read(ground.target()).unwrap(), good);
@@ -146,9 +147,10 @@ fn what_was_there_before_and_is_of_another_file_begins_anew() {
     for (before, requests) in [(wrong, 2), (too_long, 1), (whole_and_wrong, 1)] {
         let ground = Ground::new();
         fs::write(ground.part(), &before).unwrap();
-        let content = Content::new(good.clone());
-        let server =
-            FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::Never));
+        let content = ServedFile::new(good.clone());
+        let server = FileServer::start(move |_, asked, stream| {
+            content.send(asked, stream, Truncation::Never)
+        });
         assert_eq!(ground.fetch(&server, &good).result.unwrap(), DownloadOutcome::Fetched);
         assert_eq!(fs::read(ground.target()).unwrap(), good);
         assert_eq!(server.seen().len(), requests);
@@ -169,12 +171,12 @@ fn what_was_whole_before_is_put_in_place_without_asking() {
 fn a_part_beyond_the_end_begins_anew() {
     let ground = Ground::new();
     fs::write(ground.part(), "01234").unwrap();
-    let content = Content::new("0123456789");
+    let content = ServedFile::new("0123456789");
     let server = FileServer::start(move |_, asked, stream| {
         if asked.header("range").is_some() {
             return write_head(stream, "416 Range Not Satisfiable", "Content-Length: 0\r\n");
         }
-        content.send(asked, stream, Cut::Never)
+        content.send(asked, stream, Truncation::Never)
     });
     assert_eq!(ground.fetch(&server, b"0123456789").result.unwrap(), DownloadOutcome::Fetched);
     assert_eq!(server.seen().len(), 2);
@@ -202,9 +204,10 @@ fn tries_that_get_no_further_come_to_an_end() {
 fn tries_that_get_a_little_further_come_to_an_end_too() {
     let mut ground = Ground::new();
     ground.limits.tries = 7;
-    let content = Content::new(bytes(100));
-    let server =
-        FileServer::start(move |_, asked, stream| content.send(asked, stream, Cut::After(1)));
+    let content = ServedFile::new(bytes(100));
+    let server = FileServer::start(move |_, asked, stream| {
+        content.send(asked, stream, Truncation::After(1))
+    });
     let ended = ground.fetch(&server, &bytes(100));
     assert!(matches!(ended.error(), Error::GaveUp { got: 7, .. }), "{:?}", ended.error());
     assert_eq!(server.seen().len(), 7);
@@ -216,10 +219,10 @@ fn a_file_that_drips_is_given_up_and_gone_on_with() {
     ground.limits.stretch = Duration::from_millis(200);
     ground.limits.least_bytes = 1000;
     let good = bytes(5000);
-    let content = Content::new(good.clone());
+    let content = ServedFile::new(good.clone());
     let server = FileServer::start(move |number, asked, stream| {
         if number > 0 {
-            return content.send(asked, stream, Cut::Never);
+            return content.send(asked, stream, Truncation::Never);
         }
         write_head(stream, "200 OK", "Content-Length: 5000\r\n")?;
         for byte in &content.bytes {
@@ -239,10 +242,10 @@ fn silence_is_given_up() {
     let mut ground = Ground::new();
     ground.limits.silence = Duration::from_millis(100);
     ground.limits.fruitless = 2;
-    let content = Content::new(bytes(100));
+    let content = ServedFile::new(bytes(100));
     let server = FileServer::start(move |number, asked, stream| {
         let count = if number == 0 { 50 } else { 0 };
-        content.send(asked, stream, Cut::SilentAfter(count))
+        content.send(asked, stream, Truncation::SilentAfter(count))
     });
     let ended = ground.fetch(&server, &bytes(100));
     assert!(matches!(ended.error(), Error::GaveUp { got: 50, .. }), "{:?}", ended.error());
@@ -264,9 +267,9 @@ proptest! {
         let ground = Ground::new();
         fs::write(ground.part(), bytes(before)).unwrap();
         let tag = has_tag.then(|| "\"one\"".to_owned());
-        let content = Content { bytes: good.clone(), tag, has_parts };
+        let content = ServedFile { bytes: good.clone(), tag, has_parts };
         let server = FileServer::start(move |number, asked, stream| {
-            let cut = cuts.get(number).map_or(Cut::Never, |count| Cut::After(*count));
+            let cut = cuts.get(number).map_or(Truncation::Never, |count| Truncation::After(*count));
             content.send(asked, stream, cut)
         });
         let ended = ground.fetch(&server, &good);

@@ -67,7 +67,7 @@ fn a_torn_last_line_costs_only_what_it_held() {
 #[test]
 fn a_call_that_was_lost_with_its_program_has_a_result_when_it_goes_on() {
     let ground = Ground::new();
-    let slow = agent_test_support::mcp::Launch {
+    let slow = agent_test_support::mcp::ServerCommand {
         command: "python3".into(),
         args: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py").to_owned()],
         env: Vec::new(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-use agent_test_support::mcp::Launch;
+use agent_test_support::mcp::ServerCommand;
 
 use super::{Ground, Screen, entry};
 
@@ -12,7 +12,7 @@ use super::{Ground, Screen, entry};
 fn notes(ground: &Ground, name: &str) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
     let launch =
-        Launch { command: "python3".into(), args: vec![script.to_owned()], env: Vec::new() };
+        ServerCommand { command: "python3".into(), args: vec![script.to_owned()], env: Vec::new() };
     let log = ground.bench.work().join(format!("{name}.log"));
     entry(name, &launch, &format!("    env: {{FIXTURE_LOG: {}}}\n", log.display()))
 }

@@ -1,6 +1,6 @@
 //! What commands of a conversation show, at 80 columns and in a pipe.
 
-use agent_test_support::mcp::Launch;
+use agent_test_support::mcp::ServerCommand;
 use serde_json::json;
 
 use super::{Ground, calls, entry, says, settings};
@@ -9,7 +9,7 @@ fn with_notes() -> Ground {
     let ground = Ground::new();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
     let launch =
-        Launch { command: "python3".into(), args: vec![script.to_owned()], env: Vec::new() };
+        ServerCommand { command: "python3".into(), args: vec![script.to_owned()], env: Vec::new() };
     ground.configure(&format!(
         "{}  gone:\n    command: /no/such/program\n",
         entry("notes", &launch, "")

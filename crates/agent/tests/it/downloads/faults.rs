@@ -45,9 +45,9 @@ impl Drop for Started {
 
 /// A service whose first answer stops in the middle and says nothing more.
 fn stalling(bytes: &[u8], at: usize) -> FileServer {
-    let content = Content::new(bytes);
+    let content = ServedFile::new(bytes);
     service(&manifest(bytes), move |number, asked, stream| {
-        let cut = if number == 0 { Cut::SilentAfter(at) } else { Cut::Never };
+        let cut = if number == 0 { Truncation::SilentAfter(at) } else { Truncation::Never };
         content.send(asked, stream, cut)
     })
 }
@@ -70,7 +70,7 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
         eventually("the first half is there", || length(&part) == 123_456);
         assert_eq!(first.end(signal), code);
         assert!(!target.exists());
-        let run = Run::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
+        let run = ProgramOutput::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
         assert_eq!(run.code, 0, "{run:?}");
         assert_eq!(fs::read(&target).unwrap(), bytes);
         assert!(!part.exists());
@@ -88,11 +88,11 @@ fn two_processes_do_not_write_one_file() {
     let part = bench.work().join("file.png.part");
     let mut first = Started::new(&mut agent(&bench, &server.url(), &DOWNLOAD));
     eventually("the first has begun", || length(&part) == 1000);
-    let second = Run::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
+    let second = ProgramOutput::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
     insta::assert_snapshot!(transcript(&bench, &second));
     assert_eq!(length(&part), 1000, "it was left alone");
     first.end(Signal::KILL);
-    let third = Run::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
+    let third = ProgramOutput::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
     assert_eq!(third.code, 0, "{third:?}");
     assert_eq!(fs::read(bench.work().join("file.png")).unwrap(), bytes);
 }
@@ -101,9 +101,10 @@ fn two_processes_do_not_write_one_file() {
 fn many_at_once_leave_one_good_file() {
     let bench = bench();
     let bytes: Vec<u8> = (0..200_000_u32).map(|number| number.to_le_bytes()[1]).collect();
-    let content = Content::new(bytes.clone());
-    let server =
-        service(&manifest(&bytes), move |_, asked, stream| content.send(asked, stream, Cut::Never));
+    let content = ServedFile::new(bytes.clone());
+    let server = service(&manifest(&bytes), move |_, asked, stream| {
+        content.send(asked, stream, Truncation::Never)
+    });
     let started: Vec<Started> =
         (0..6).map(|_| Started::new(&mut agent(&bench, &server.url(), &DOWNLOAD))).collect();
     let codes: Vec<Option<i32>> =
@@ -111,7 +112,7 @@ fn many_at_once_leave_one_good_file() {
     assert!(codes.contains(&Some(0)), "{codes:?}");
     assert!(codes.iter().all(|code| matches!(code, Some(0 | 1))), "{codes:?}");
     assert_eq!(fs::read(bench.work().join("file.png")).unwrap(), bytes);
-    let run = Run::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
+    let run = ProgramOutput::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
     assert!(run.code == 0 && run.stdout.contains("was there"), "{run:?}");
 }
 
@@ -122,7 +123,7 @@ fn a_disk_without_room_is_told_before_anything_is_fetched() {
     let server = service(&manifest(&vec![5; 2_000_000]), |_, _, _| Ok(()));
     let output = disk.path().join("file.png");
     let arguments = ["media", "download", RUN, "--output", output.to_str().unwrap()];
-    let run = Run::of(&mut agent(&bench, &server.url(), &arguments), b"");
+    let run = ProgramOutput::of(&mut agent(&bench, &server.url(), &arguments), b"");
     let text = transcript(&bench, &run).replace(&disk.path().display().to_string(), "[disk]");
     insta::assert_snapshot!(text);
     assert_eq!(server.seen().len(), 1, "only the manifest was asked for");
@@ -133,12 +134,12 @@ fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
     let disk = SmallDisk::mount(2 * 1024 * 1024);
     let bench = bench();
     let bytes = vec![5; 1_000_000];
-    let content = Content::new(bytes.clone());
+    let content = ServedFile::new(bytes.clone());
     let (filled, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let server = service(&manifest(&bytes), move |number, asked, stream| {
         if number > 0 {
-            return content.send(asked, stream, Cut::Never);
+            return content.send(asked, stream, Truncation::Never);
         }
         write_head(stream, "200 OK", "ETag: \"one\"\r\nContent-Length: 1000000\r\n")?;
         stream.write_all(&content.bytes[..100_000])?;
@@ -148,7 +149,7 @@ fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
     let output = disk.path().join("file.png");
     let arguments = ["media", "download", RUN, "--output", output.to_str().unwrap()];
     let mut command = agent(&bench, &server.url(), &arguments);
-    let first = std::thread::spawn(move || Run::of(&mut command, b""));
+    let first = std::thread::spawn(move || ProgramOutput::of(&mut command, b""));
     eventually("it has begun", || length(&disk.path().join("file.png.part")) == 100_000);
     let ballast = disk.fill();
     filled.send(()).unwrap();
@@ -159,7 +160,7 @@ fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
     assert!(!output.exists());
     fs::remove_file(ballast).unwrap();
     let mut command = agent(&bench, &server.url(), &arguments);
-    let run = Run::of(&mut command, b"");
+    let run = ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(fs::read(&output).unwrap(), bytes);
     let asked = server.seen().pop().unwrap();
@@ -170,12 +171,12 @@ fn a_disk_that_fills_up_is_told_and_the_rest_comes_later() {
 fn a_service_that_dies_for_good_is_given_up() {
     let bench = bench();
     let bytes = vec![5; 300_000];
-    let content = Content::new(bytes.clone());
+    let content = ServedFile::new(bytes.clone());
     let server = service(&manifest(&bytes), move |number, asked, stream| match number {
-        0 => content.send(asked, stream, Cut::After(1000)),
+        0 => content.send(asked, stream, Truncation::After(1000)),
         _ => Ok(()),
     });
-    let run = Run::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
+    let run = ProgramOutput::of(&mut agent(&bench, &server.url(), &DOWNLOAD), b"");
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.stderr.contains("1000 of 300000 bytes came"), "{run:?}");
     assert!(run.stderr.contains("the same command goes on with"), "{run:?}");

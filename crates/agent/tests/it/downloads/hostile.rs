@@ -8,11 +8,11 @@ use super::*;
 use crate::command_line::bench;
 
 /// Runs a download into an empty folder; the run, and what is in the folder.
-fn download(bench: &Bench, server: &FileServer) -> (Run, Vec<String>) {
+fn download(bench: &TestHome, server: &FileServer) -> (ProgramOutput, Vec<String>) {
     let folder = bench.work().join("out");
     fs::create_dir_all(&folder).unwrap();
     let arguments = ["media", "download", RUN, "--output", "out"];
-    let run = Run::of(&mut agent(bench, &server.url(), &arguments), b"");
+    let run = ProgramOutput::of(&mut agent(bench, &server.url(), &arguments), b"");
     (run, names(&folder))
 }
 
@@ -36,8 +36,9 @@ fn a_media_type_is_no_path_either() {
     let bench = bench();
     let mut manifest = manifest(b"x");
     manifest["artifacts"][0]["media_type"] = "image/../../x\u{1b}[2J".into();
-    let server =
-        service(&manifest, |_, asked, stream| Content::new("x").send(asked, stream, Cut::Never));
+    let server = service(&manifest, |_, asked, stream| {
+        ServedFile::new("x").send(asked, stream, Truncation::Never)
+    });
     let (run, left) = download(&bench, &server);
     assert_eq!((run.code, left), (0, vec![format!("{RUN}.bin")]), "{run:?}");
     assert!(!run.stdout.contains('\x1b'), "{run:?}");
@@ -95,7 +96,7 @@ fn an_artifact_that_hides_its_size_or_digest_is_refused() {
         let bench = bench();
         let server = FileServer::start(move |_, _, stream| write_head(stream, "200 OK", head));
         let arguments = ["media", "download", "art_1"];
-        let run = Run::of(&mut agent(&bench, &server.url(), &arguments), b"");
+        let run = ProgramOutput::of(&mut agent(&bench, &server.url(), &arguments), b"");
         assert_eq!(run.code, 5, "{run:?}");
         assert!(run.stderr.contains("does not say its size and digest"), "{run:?}");
     }

@@ -39,11 +39,11 @@ impl Studio {
         serde_json::from_str(&answer).unwrap()
     }
 
-    fn download(&self, arguments: &[&str]) -> Run {
+    fn download(&self, arguments: &[&str]) -> ProgramOutput {
         let all: Vec<&str> = ["media", "download"].iter().chain(arguments).copied().collect();
         let mut command = self.ground.bench.command(all);
         command.env("AGENT_BASE_URL", format!("http://{}/v1", self.served.address));
-        Run::of(command.env("AGENT_API_KEY", &self.key), b"")
+        ProgramOutput::of(command.env("AGENT_API_KEY", &self.key), b"")
     }
 
     fn transcript(&self, arguments: &[&str]) -> String {
@@ -120,6 +120,7 @@ fn the_terminal_shows_how_far_it_is() {
     let run = terminal::run(command.env("TERM", "xterm"), "");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.contains("200000/400000 bytes"), "{run:?}");
-    let piped = Run::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");
+    let piped =
+        ProgramOutput::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");
     assert_eq!((piped.code, piped.stderr.as_str()), (0, ""), "{piped:?}");
 }

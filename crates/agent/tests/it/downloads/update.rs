@@ -12,7 +12,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// `agent up` on a machine, and a copy of the program that looks there for updates.
 pub(super) struct Machine {
-    pub(super) bench: Bench,
+    pub(super) bench: TestHome,
     pub(super) served: Served,
     pub(super) key: String,
 }
@@ -50,8 +50,8 @@ impl Machine {
     }
 
     /// `agent update …` of the installed copy, with the right key.
-    pub(super) fn update(&self, arguments: &[&str]) -> Run {
-        Run::of(self.command(arguments).args(["--public-key", &self.key]), b"")
+    pub(super) fn update(&self, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(self.command(arguments).args(["--public-key", &self.key]), b"")
     }
 
     /// The same without a key.
@@ -63,13 +63,13 @@ impl Machine {
         self.bench.work().join("bin")
     }
 
-    pub(super) fn transcript(&self, run: &Run) -> String {
+    pub(super) fn transcript(&self, run: &ProgramOutput) -> String {
         transcript(&self.bench, run)
     }
 }
 
 /// Puts a copy of the program where it can replace itself.
-pub(super) fn install(bench: &Bench) {
+pub(super) fn install(bench: &TestHome) {
     let folder = bench.work().join("bin");
     fs::create_dir_all(&folder).unwrap();
     let (from, to) = (env!("CARGO_BIN_EXE_agent"), folder.join("agent"));
@@ -77,7 +77,7 @@ pub(super) fn install(bench: &Bench) {
 }
 
 /// `agent update …` of the copy, with the service at an address.
-pub(super) fn installed(bench: &Bench, url: &str, arguments: &[&str]) -> Command {
+pub(super) fn installed(bench: &TestHome, url: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(bench.work().join("bin/agent"));
     command.arg("update").args(arguments).env_clear().current_dir(bench.work());
     command.env("AGENT_HOME", bench.home()).env("PATH", std::env::var_os("PATH").unwrap());
@@ -134,10 +134,10 @@ fn a_real_program_updates_itself_and_comes_back() {
     let run = machine.update(&["--json"]);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&document["state"], &document["current"]), (&"same".into(), &newer.into()));
-    let back = Run::of(&mut machine.command(&["--rollback"]), b"");
+    let back = ProgramOutput::of(&mut machine.command(&["--rollback"]), b"");
     filters().bind(|| insta::assert_snapshot!(machine.transcript(&back)));
     assert_eq!(says(&program), format!("agent {VERSION}"));
-    let forth = Run::of(&mut machine.command(&["--rollback", "--json"]), b"");
+    let forth = ProgramOutput::of(&mut machine.command(&["--rollback", "--json"]), b"");
     assert_eq!(forth.code, 0, "{forth:?}");
     assert_ne!(says(&program), format!("agent {VERSION}"), "the way back has a way back");
     assert_eq!(names(&machine.folder()), ["agent", "agent.previous"]);
@@ -178,10 +178,10 @@ fn what_is_older_stays_away_unless_it_is_wanted() {
 fn without_a_key_or_with_another_one_nothing_is_believed() {
     let machine = Machine::up();
     machine.publish("9.9.9", &script("9.9.9"));
-    let without = Run::of(&mut machine.command(&[]), b"");
+    let without = ProgramOutput::of(&mut machine.command(&[]), b"");
     let other = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    let wrong = Run::of(machine.command(&[]).args(["--public-key", other]), b"");
-    let unreadable = Run::of(machine.command(&[]).args(["--public-key", "abc"]), b"");
+    let wrong = ProgramOutput::of(machine.command(&[]).args(["--public-key", other]), b"");
+    let unreadable = ProgramOutput::of(machine.command(&[]).args(["--public-key", "abc"]), b"");
     filters().bind(|| {
         insta::assert_snapshot!(format!(
             "{}\n{}\n{}",
@@ -194,7 +194,7 @@ fn without_a_key_or_with_another_one_nothing_is_believed() {
     // In the configuration, it needs no option.
     let config = format!("update:\n  public_key: {}\n", machine.key);
     fs::write(machine.bench.home().join("config.yaml"), config).unwrap();
-    let run = Run::of(&mut machine.command(&["--check"]), b"");
+    let run = ProgramOutput::of(&mut machine.command(&["--check"]), b"");
     assert!(run.code == 0 && run.stdout.contains("9.9.9 is available"), "{run:?}");
 }
 
@@ -240,7 +240,7 @@ fn who_was_installed_otherwise_is_told_so() {
     let mut text = String::new();
     for method in ["apt", "homebrew", "nixos", "docker", "pacman"] {
         let mut command = installed(&bench, "http://127.0.0.1:1", &[]);
-        let run = Run::of(command.env("AGENT_INSTALL_METHOD", method), b"");
+        let run = ProgramOutput::of(command.env("AGENT_INSTALL_METHOD", method), b"");
         text += &transcript(&bench, &run);
     }
     insta::assert_snapshot!(text);
@@ -255,7 +255,8 @@ fn a_folder_that_cannot_be_written_is_told() {
     fs::copy(env!("CARGO_BIN_EXE_agent"), &program).unwrap();
     disk.make_read_only();
     let mut command = Command::new(&program);
-    let run = Run::of(command.arg("update").env_clear().env("AGENT_HOME", bench.home()), b"");
+    let run =
+        ProgramOutput::of(command.arg("update").env_clear().env("AGENT_HOME", bench.home()), b"");
     let text = run.transcript().replace(&disk.path().display().to_string(), "[disk]");
     insta::assert_snapshot!(text);
 }
@@ -264,7 +265,7 @@ fn a_folder_that_cannot_be_written_is_told() {
 fn what_cannot_be_done_is_told() {
     let machine = Machine::up();
     let nothing = machine.update(&[]);
-    let no_way_back = Run::of(&mut machine.command(&["--rollback"]), b"");
+    let no_way_back = ProgramOutput::of(&mut machine.command(&["--rollback"]), b"");
     machine.publish("9.9.9", &script("9.9.9"));
     let folder = fs::File::open(machine.folder()).unwrap();
     folder.lock().unwrap();

@@ -49,7 +49,7 @@ fn expiring(version: &str, file: (&str, &[u8]), expires: Option<&str>) -> (Value
 /// A channel with this manifest, whose files are answered by `file`.
 fn channel(
     manifest: &Value,
-    file: impl Fn(usize, &Asked, &mut std::net::TcpStream) -> std::io::Result<()>
+    file: impl Fn(usize, &Request, &mut std::net::TcpStream) -> std::io::Result<()>
     + Send
     + Sync
     + 'static,
@@ -57,19 +57,19 @@ fn channel(
     let text = manifest.to_string();
     FileServer::start(move |number, asked, stream| {
         if asked.path == "/dist/manifest.json" {
-            return Content::new(text.clone()).send(asked, stream, Cut::Never);
+            return ServedFile::new(text.clone()).send(asked, stream, Truncation::Never);
         }
         file(number, asked, stream)
     })
 }
 
 /// Updates from a channel; the run, and what is in the folder of the program.
-fn update(bench: &Bench, server: &FileServer, key: &str) -> (Run, Vec<String>) {
+fn update(bench: &TestHome, server: &FileServer, key: &str) -> (ProgramOutput, Vec<String>) {
     let url = format!("{}/dist/manifest.json", server.url());
     let arguments = ["--channel-url", &url, "--public-key", key];
     let mut command = installed(bench, "http://127.0.0.1:1", &arguments);
     // Whatever is asked there, the key of the service is not told.
-    let run = Run::of(command.env("AGENT_API_KEY", "agk_secret"), b"");
+    let run = ProgramOutput::of(command.env("AGENT_API_KEY", "agk_secret"), b"");
     assert!(server.seen().iter().all(|asked| asked.header("authorization").is_none()));
     (run, names(&bench.work().join("bin")))
 }
@@ -113,8 +113,8 @@ fn a_channel_of_plain_files_is_enough() {
     let server = channel(&manifest, |number, asked, stream| {
         assert_eq!(asked.path, "/dist/9.9.9/agent-x", "addresses that are not signed do not count");
         // The connection breaks once on the way.
-        let cut = if number == 1 { Cut::After(10) } else { Cut::Never };
-        Content::new(script("9.9.9")).send(asked, stream, cut)
+        let cut = if number == 1 { Truncation::After(10) } else { Truncation::Never };
+        ServedFile::new(script("9.9.9")).send(asked, stream, cut)
     });
     let (run, left) = update(&bench, &server, &key);
     assert_eq!(run.code, 0, "{run:?}");
@@ -130,8 +130,8 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
     let program = [script("9.9.9"), vec![b'#'; 50_000]].concat();
     let (manifest, key) = signed("9.9.9", "agent-x", &program);
     let server = channel(&manifest, move |number, asked, stream| {
-        let cut = if number == 1 { Cut::SilentAfter(20_000) } else { Cut::Never };
-        Content::new(program.clone()).send(asked, stream, cut)
+        let cut = if number == 1 { Truncation::SilentAfter(20_000) } else { Truncation::Never };
+        ServedFile::new(program.clone()).send(asked, stream, cut)
     });
     let url = format!("{}/dist", server.url());
     let arguments = ["--channel-url", &url, "--public-key", &key];
@@ -180,13 +180,14 @@ fn what_is_not_as_signed_does_not_come_near_the_place() {
         install(&bench);
         let (manifest, key) = signed("9.9.9", "agent-x", &good);
         let server = channel(&manifest, move |_, asked, stream| match &served {
-            Some(bytes) => Content::new(bytes.clone()).send(asked, stream, Cut::Never),
+            Some(bytes) => ServedFile::new(bytes.clone()).send(asked, stream, Truncation::Never),
             None => write_head(stream, "302 Found", away),
         });
         let (run, left) = update(&bench, &server, &key);
         assert_eq!(run.code, 5, "{run:?}");
         assert!(!left.contains(&"agent.previous".to_owned()), "{left:?}");
-        let version = Run::of(Command::new(bench.work().join("bin/agent")).arg("--version"), b"");
+        let version =
+            ProgramOutput::of(Command::new(bench.work().join("bin/agent")).arg("--version"), b"");
         assert_eq!(version.stdout, format!("agent {}\n", env!("CARGO_PKG_VERSION")));
     }
 }

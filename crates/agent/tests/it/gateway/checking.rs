@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::port;
 use agent_test_support::upstream::Step;
 
@@ -36,7 +36,7 @@ fn everything_that_is_wrong_is_found_and_nothing_is_made() {
     assert!(!run.stdout.contains(ground.upstream.key()) && !run.stdout.contains("bad-key"));
     let files = fs::read_dir(ground.bench.home().join("gateway")).unwrap().count();
     assert_eq!(files, 1, "only the configuration is there");
-    let json = Run::of(ground.command(["check", "--offline"]).arg("--json"), b"");
+    let json = ProgramOutput::of(ground.command(["check", "--offline"]).arg("--json"), b"");
     let found: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((json.code, &found["wrong"]), (1, &2.into()), "{found}");
 }

@@ -5,14 +5,14 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::wait::eventually;
 use rustix::process::Signal;
 
 use super::up::Machine;
 use super::{chat_body, plain, send, settings};
 
-fn down(machine: &Machine, arguments: &[&str]) -> Run {
+fn down(machine: &Machine, arguments: &[&str]) -> ProgramOutput {
     machine.bench.run(["down"].iter().chain(arguments))
 }
 
@@ -82,7 +82,7 @@ fn what_runs_may_finish_and_a_second_time_stops_at_once() {
 fn a_second_service_of_the_profile_is_refused() {
     let machine = Machine::new();
     let served = machine.start();
-    let run = Run::of(&mut machine.up(&["--listen", "127.0.0.1:0"]), b"");
+    let run = ProgramOutput::of(&mut machine.up(&["--listen", "127.0.0.1:0"]), b"");
     assert_eq!(run.code, 1, "{run:?}");
     let said = format!("runs already at http://{}, as process ", served.address);
     assert!(run.stderr.contains(&said) && run.stderr.contains("`agent down`"), "{run:?}");

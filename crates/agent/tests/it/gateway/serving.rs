@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 use std::process::Stdio;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::wait::eventually;
 use rustix::process::Signal;
 
@@ -101,7 +101,7 @@ fn everything_that_keeps_it_from_starting_is_told_at_once() {
     let run = ground.run(["serve"]);
     assert_eq!(run.code, 3);
     settings().bind(|| insta::assert_snapshot!(ground.plain(&run.transcript())));
-    let json = Run::of(&mut ground.command(["serve", "--json"]), b"");
+    let json = ProgramOutput::of(&mut ground.command(["serve", "--json"]), b"");
     let error: serde_json::Value = serde_json::from_str(json.stderr.trim()).unwrap();
     assert_eq!(error["error"]["causes"].as_array().unwrap().len(), 3, "{error}");
 }
@@ -124,7 +124,7 @@ fn a_file_that_is_named_needs_no_home() {
     fs::copy(from, ground.bench.work().join("my.yaml")).unwrap();
     let run = |command: &mut std::process::Command| {
         command.env_remove("AGENT_HOME").env("UPSTREAM_KEY", "x");
-        Run::of(command, b"")
+        ProgramOutput::of(command, b"")
     };
     let made = run(&mut ground.command(["migrate", "--config", "my.yaml"]));
     assert_eq!(made.code, 0, "{made:?}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use serde_json::{Value, json};
 
 use super::Ground;
@@ -25,7 +25,7 @@ fn give_key(ground: &Ground, key: &str) {
 }
 
 #[track_caller]
-fn good(run: &Run) -> Value {
+fn good(run: &ProgramOutput) -> Value {
     assert_eq!(run.code, 0, "{run:?}");
     serde_json::from_str(&run.stdout).unwrap()
 }

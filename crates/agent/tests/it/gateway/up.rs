@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 use agent_test_support::port;
 use agent_test_support::upstream::Upstream;
 
@@ -11,7 +11,7 @@ use super::{Served, plain, settings};
 
 /// A home without anything, and a model server that wants no key.
 pub(crate) struct Machine {
-    pub(crate) bench: Bench,
+    pub(crate) bench: TestHome,
     pub(super) server: Upstream,
 }
 
@@ -20,7 +20,7 @@ impl Machine {
         let server = Upstream::start();
         server.want_no_key();
         server.set_models(&["echo", "shatter"]);
-        Self { bench: Bench::new(env!("CARGO_BIN_EXE_agent")), server }
+        Self { bench: TestHome::new(env!("CARGO_BIN_EXE_agent")), server }
     }
 
     pub(super) fn up(&self, arguments: &[&str]) -> Command {
@@ -240,7 +240,10 @@ fn a_port_that_is_taken_is_told() {
     let machine = Machine::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let run = agent_test_support::command::Run::of(&mut machine.up(&["--listen", &address]), b"");
+    let run = agent_test_support::command::ProgramOutput::of(
+        &mut machine.up(&["--listen", &address]),
+        b"",
+    );
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains("cannot be listened on"), "{run:?}");
     let run = machine.bench.run(["up", "--server", "nonsense"]);

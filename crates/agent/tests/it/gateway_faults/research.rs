@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_test_support::postgres::Cluster;
-use agent_test_support::upstream::Seen;
+use agent_test_support::upstream::RecordedRequest;
 use agent_test_support::wait::eventually;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn world(books: &Books, workers: usize) -> World {
 }
 
 /// The number of the job that a question is of.
-fn number(seen: &Seen) -> usize {
+fn number(seen: &RecordedRequest) -> usize {
     let prompt = seen.json()["messages"][0]["content"].as_str().unwrap().to_owned();
     let after = prompt.split_once("sky number ").unwrap().1;
     after.split(' ').next().unwrap().parse().unwrap()
@@ -117,7 +117,7 @@ fn kill_again_and_again(books: &Books, (processes, workers): (usize, usize)) {
     let asks: usize = listed.iter().map(|job| check_steps(&services[0], &world, job)).sum();
 
     // No two worked on one at the same time, and little was done twice.
-    let mut of_job: BTreeMap<usize, Vec<Seen>> = BTreeMap::new();
+    let mut of_job: BTreeMap<usize, Vec<RecordedRequest>> = BTreeMap::new();
     for seen in world.ground.upstream.completions() {
         of_job.entry(number(&seen)).or_default().push(seen);
     }

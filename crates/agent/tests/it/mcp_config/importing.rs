@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use serde_json::Value;
 
 use super::{configuration, configure, env_file, terminal, transcript};
@@ -15,7 +15,7 @@ fn put(path: &Path, text: &str) {
 }
 
 /// A machine with the files of every client.
-fn machine() -> Bench {
+fn machine() -> TestHome {
     let bench = bench();
     let user = bench.work().join("user");
     put(
@@ -47,9 +47,9 @@ fn machine() -> Bench {
     bench
 }
 
-fn import(bench: &Bench, arguments: &[&str]) -> Run {
+fn import(bench: &TestHome, arguments: &[&str]) -> ProgramOutput {
     let mut command = bench.command([&["mcp", "import"], arguments].concat());
-    Run::of(command.env("HOME", bench.work().join("user")), b"")
+    ProgramOutput::of(command.env("HOME", bench.work().join("user")), b"")
 }
 
 #[test]

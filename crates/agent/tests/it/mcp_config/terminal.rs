@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 
 use crate::terminal::{Terminal, text};
 
@@ -12,12 +12,12 @@ const QUESTIONS: [&str; 3] = ["[y/N] ", "): ", "window. "];
 /// Runs a command whose standard input and standard error are a terminal, and types one line at
 /// each question. The yes that is typed before the first one must not count. Standard output goes
 /// elsewhere.
-pub(crate) fn run(command: &mut Command, typed: &str) -> Run {
+pub(crate) fn run(command: &mut Command, typed: &str) -> ProgramOutput {
     answering(command, typed, &QUESTIONS)
 }
 
 /// The same with other questions.
-pub(crate) fn answering(command: &mut Command, typed: &str, questions: &[&str]) -> Run {
+pub(crate) fn answering(command: &mut Command, typed: &str, questions: &[&str]) -> ProgramOutput {
     let terminal = Terminal::open().without_echo();
     terminal.types("y\n");
     let mut answers = typed.split_inclusive('\n');
@@ -35,7 +35,7 @@ pub(crate) fn answering(command: &mut Command, typed: &str, questions: &[&str]) 
             terminal.types(answers.next().unwrap_or("\n"));
         }
     });
-    Run {
+    ProgramOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: text(&shown),

@@ -1,6 +1,6 @@
 //! `agent mcp install`: shown, asked, never overwritten.
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use serde_json::{Value, json};
 
 use super::link;
@@ -439,7 +439,8 @@ fn a_link_that_reaches_for_variables_says_which() {
     let mut command = bench.command(["mcp", "install", "--yes", &link("x", &entry)]);
     std::fs::create_dir_all(bench.home()).unwrap();
     std::fs::write(bench.home().join(".env"), "MINE=profile-value\n").unwrap();
-    let run = Run::of(command.env("STOLEN", "process-value").env("HOME", "/home/ada"), b"");
+    let run =
+        ProgramOutput::of(command.env("STOLEN", "process-value").env("HOME", "/home/ada"), b"");
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
     exit code: 0
     ----- stdout -----
@@ -478,7 +479,7 @@ fn the_largest_entry_is_shown_whole() {
 fn two_at_once_install_one() {
     let bench = bench();
     let offered = files();
-    let runs: Vec<Run> = std::thread::scope(|scope| {
+    let runs: Vec<ProgramOutput> = std::thread::scope(|scope| {
         let start = || scope.spawn(|| bench.run(["mcp", "install", "--yes", "--json", &offered]));
         let started: Vec<_> = (0..4).map(|_| start()).collect();
         started.into_iter().map(|run| run.join().unwrap()).collect()

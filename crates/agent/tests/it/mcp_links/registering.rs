@@ -5,16 +5,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 
 use crate::command_line::bench;
 
-fn desktop_file(bench: &Bench) -> PathBuf {
+fn desktop_file(bench: &TestHome) -> PathBuf {
     bench.work().join("share/applications/agent-mcp-link.desktop")
 }
 
 /// The command, with folders of its own and only the desktop tools of this folder.
-fn command(bench: &Bench, program: &Path, arguments: &[&str], tools: &Path) -> Command {
+fn command(bench: &TestHome, program: &Path, arguments: &[&str], tools: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .args(["mcp", "register-links"])
@@ -27,7 +27,7 @@ fn command(bench: &Bench, program: &Path, arguments: &[&str], tools: &Path) -> C
 }
 
 /// A folder with stand-ins for the desktop's tools that write down how they were called.
-fn tools(bench: &Bench, script: &str) -> PathBuf {
+fn tools(bench: &TestHome, script: &str) -> PathBuf {
     let folder = bench.work().join("tools");
     fs::create_dir_all(&folder).unwrap();
     for name in ["xdg-mime", "update-desktop-database"] {
@@ -44,7 +44,7 @@ fn agent() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_agent"))
 }
 
-fn told(bench: &Bench, run: &Run) -> String {
+fn told(bench: &TestHome, run: &ProgramOutput) -> String {
     let work = bench.work().display().to_string();
     let program = agent().display().to_string();
     run.transcript().replace(&work, "[work]").replace(&program, "[agent]")
@@ -55,7 +55,7 @@ fn a_desktop_file_is_written_and_made_the_default() {
     let bench = bench();
     let log = bench.work().join("calls");
     let tools = tools(&bench, &format!("echo \"${{0##*/}} $*\" >> '{}'", log.display()));
-    let run = Run::of(&mut command(&bench, agent(), &[], &tools), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &tools), b"");
     insta::assert_snapshot!(told(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
@@ -80,8 +80,8 @@ fn a_desktop_file_is_written_and_made_the_default() {
     update-desktop-database [work]/share/applications
     ");
     // Again, and taken back.
-    assert_eq!(Run::of(&mut command(&bench, agent(), &["--json"], &tools), b"").code, 0);
-    let run = Run::of(&mut command(&bench, agent(), &["--remove"], &tools), b"");
+    assert_eq!(ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &tools), b"").code, 0);
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--remove"], &tools), b"");
     insta::assert_snapshot!(told(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
@@ -89,7 +89,7 @@ fn a_desktop_file_is_written_and_made_the_default() {
     ----- stderr -----
     ");
     assert!(!desktop_file(&bench).exists());
-    let run = Run::of(&mut command(&bench, agent(), &["--remove"], &tools), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--remove"], &tools), b"");
     insta::assert_snapshot!(told(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
@@ -102,7 +102,7 @@ fn a_desktop_file_is_written_and_made_the_default() {
 fn desktop_tools_that_are_missing_or_fail_are_told() {
     let bench = bench();
     let none = bench.work().join("none");
-    let run = Run::of(&mut command(&bench, agent(), &[], &none), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &none), b"");
     insta::assert_snapshot!(told(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
@@ -112,7 +112,7 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
     `update-desktop-database` is not installed: your desktop may see the change only after the next login.
     ");
     let failing = tools(&bench, "exit 3");
-    let run = Run::of(&mut command(&bench, agent(), &[], &failing), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &failing), b"");
     insta::assert_snapshot!(told(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
@@ -121,7 +121,7 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
     `xdg-mime` failed: make agent-mcp-link.desktop the default for x-scheme-handler/agent in your desktop's settings.
     `update-desktop-database` failed: your desktop may see the change only after the next login.
     ");
-    let run = Run::of(&mut command(&bench, agent(), &["--json"], &none), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &none), b"");
     insta::assert_snapshot!(told(&bench, &run), @r#"
     exit code: 0
     ----- stdout -----
@@ -139,9 +139,9 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
 fn what_opened_such_links_before_is_named() {
     let bench = bench();
     let tools = tools(&bench, "case $1 in query) echo other.desktop ;; esac");
-    let run = Run::of(&mut command(&bench, agent(), &[], &tools), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &tools), b"");
     assert!(run.stderr.contains("were opened by other.desktop before"), "{run:?}");
-    let run = Run::of(&mut command(&bench, agent(), &["--json"], &tools), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &tools), b"");
     assert!(run.stdout.contains("\"replaced\": \"other.desktop\""), "{run:?}");
 }
 
@@ -151,14 +151,14 @@ fn the_folder_is_that_of_the_person() {
     let none = bench.work().join("none");
     for data in ["", "relative/share"] {
         let mut command = command(&bench, agent(), &["--json"], &none);
-        let run = Run::of(command.env("XDG_DATA_HOME", data), b"");
+        let run = ProgramOutput::of(command.env("XDG_DATA_HOME", data), b"");
         assert_eq!(run.code, 0, "{run:?}");
         let path = bench.work().join(".local/share/applications/agent-mcp-link.desktop");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         fs::remove_file(path).unwrap();
     }
     let mut command = command(&bench, agent(), &[], &none);
-    let run = Run::of(command.env_remove("XDG_DATA_HOME").env_remove("HOME"), b"");
+    let run = ProgramOutput::of(command.env_remove("XDG_DATA_HOME").env_remove("HOME"), b"");
     insta::assert_snapshot!(told(&bench, &run), @r"
     exit code: 3
     ----- stdout -----
@@ -172,7 +172,7 @@ fn the_folder_is_that_of_the_person() {
 fn a_folder_that_cannot_be_written_is_told() {
     let bench = bench();
     fs::write(bench.work().join("share"), "no folder").unwrap();
-    let run = Run::of(&mut command(&bench, agent(), &[], bench.work()), b"");
+    let run = ProgramOutput::of(&mut command(&bench, agent(), &[], bench.work()), b"");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.starts_with("error: cannot write "), "{run:?}");
 }
@@ -191,7 +191,7 @@ fn the_desktops_own_tools_accept_the_file() {
             .unwrap();
         let path = std::env::var_os("PATH").unwrap();
         let mut register = command(&bench, &program, &["--json"], Path::new(&path));
-        let run = Run::of(&mut register, b"");
+        let run = ProgramOutput::of(&mut register, b"");
         assert_eq!(run.code, 0, "{run:?}");
         assert!(run.stdout.contains("\"xdg_mime\": \"done\""), "{run:?}");
         assert!(run.stdout.contains("\"update_desktop_database\": \"done\""), "{run:?}");
@@ -207,7 +207,8 @@ fn the_desktops_own_tools_accept_the_file() {
         assert_eq!(unquoted_exec(&desktop_file(&bench)), program.to_str().unwrap());
         let choices = bench.work().join(".config/mimeapps.list");
         assert!(fs::read_to_string(&choices).unwrap().contains("agent-mcp-link.desktop"));
-        let run = Run::of(&mut command(&bench, &program, &["--remove"], Path::new(&path)), b"");
+        let run =
+            ProgramOutput::of(&mut command(&bench, &program, &["--remove"], Path::new(&path)), b"");
         assert_eq!(run.code, 0, "{run:?}");
         let left = fs::read_to_string(&choices).unwrap();
         assert!(!left.contains("agent"), "{left}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use serde_json::{Value, json};
 
 use super::{UNSTEADY, configured, entry, log, steady, with_notes};
@@ -72,7 +72,7 @@ fn pictures_become_files_that_never_overwrite_others() {
         assert!(fs::read(folder.join(name)).unwrap().starts_with(b"\x89PNG"), "{name}");
     }
     let mut command = bench.command(["mcp", "call", "notes/draw"]);
-    let run = Run::of(command.env("TMPDIR", bench.work()), b"");
+    let run = ProgramOutput::of(command.env("TMPDIR", bench.work()), b"");
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
         insta::assert_snapshot!(run.stderr, @"attachment 1: [folder]/mcp__notes__draw-1.png");
     });
@@ -143,7 +143,7 @@ fn on_a_terminal_a_person_is_asked_and_only_yes_is_yes() {
 }
 
 /// A server whose tools ask the client.
-fn asking() -> Bench {
+fn asking() -> TestHome {
     configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: asking")))
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ struct Web {
 }
 
 impl Web {
-    fn start(bench: &Bench) -> Self {
+    fn start(bench: &TestHome) -> Self {
         let folder = bench.work().join("web");
         fs::create_dir_all(&folder).unwrap();
         let mut authority = CertificateParams::new(Vec::new()).unwrap();
@@ -73,7 +73,7 @@ impl Web {
     }
 
     /// Lets the program make a document for this path, and serves it.
-    fn publish(&self, bench: &Bench, path: &str) -> String {
+    fn publish(&self, bench: &TestHome, path: &str) -> String {
         let url = format!("{}{path}", self.origin);
         let file = self.folder.join(path.rsplit('/').next().unwrap());
         let file = file.display().to_string();
@@ -90,7 +90,7 @@ impl Web {
     }
 
     /// What doctor says about a server that would be shown the document at `url`.
-    fn doctor(&self, bench: &Bench, url: &str) -> Run {
+    fn doctor(&self, bench: &TestHome, url: &str) -> ProgramOutput {
         let ca = self.folder.join("ca.pem");
         configure(
             bench,
@@ -113,7 +113,7 @@ impl Drop for Web {
 }
 
 /// The lines about the document, each with its fix.
-fn about_document(run: &Run, origin: &str) -> Vec<String> {
+fn about_document(run: &ProgramOutput, origin: &str) -> Vec<String> {
     let text = run.stdout.replace(origin, "[web]");
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let starts = lines.windows(2).filter(|pair| pair[0].contains("client document [web]"));

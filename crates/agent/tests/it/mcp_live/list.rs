@@ -4,14 +4,14 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
 use super::{UNSTEADY, configure, configured, entry, steady, with_notes};
 use crate::command_line::bench;
 
-fn mixed() -> Bench {
+fn mixed() -> TestHome {
     configured(&format!(
         "mcp_servers:\n{}{}{}  gone:\n    command: /no/such/program\n",
         entry("notes", ""),
@@ -76,7 +76,7 @@ struct Watching {
 }
 
 impl Watching {
-    fn start(bench: &Bench, more: &[&str]) -> Self {
+    fn start(bench: &TestHome, more: &[&str]) -> Self {
         let mut command = bench.command(["mcp", "list", "--watch"]);
         let mut child = command.args(more).stdout(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(Vec::new()));

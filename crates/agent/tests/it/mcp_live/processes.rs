@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 use agent_test_support::wait::eventually;
 
 use super::{configured, entry, log};
 
 /// A call that runs, and the processes behind it: the server and a child in a session of its own.
-fn running() -> (Bench, Child, Vec<String>) {
+fn running() -> (TestHome, Child, Vec<String>) {
     let bench = configured(&format!(
         "mcp_servers:\n{}",
         entry("notes", "FIXTURE_LOG: fixture.log, FIXTURE_CHILD: \"1\"")
@@ -28,7 +28,7 @@ fn running() -> (Bench, Child, Vec<String>) {
     (bench, agent, ids)
 }
 
-fn said(bench: &Bench) -> String {
+fn said(bench: &TestHome) -> String {
     fs::read_to_string(log(bench)).unwrap_or_default()
 }
 

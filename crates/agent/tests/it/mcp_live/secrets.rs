@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 
 use super::{SERVER, configure};
 use crate::command_line::bench;
@@ -14,7 +14,7 @@ const IN_ARGUMENT: &str = "argument-6e02b9d4c7f1483a";
 const IN_URL: &str = "url-f7d3018e6ab94c52";
 const ALL: [&str; 4] = [IN_PROFILE, IN_HEADER, IN_ARGUMENT, IN_URL];
 
-fn planted() -> Bench {
+fn planted() -> TestHome {
     let bench = bench();
     configure(
         &bench,

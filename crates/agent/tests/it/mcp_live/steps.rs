@@ -3,20 +3,20 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use serde_json::Value;
 
 use super::{UNSTEADY, configure, configured, entry, steady, with_notes};
 use crate::mcp_config::configuration;
 
-fn assert_snapshot(name: &str, bench: &Bench, run: &Run) {
+fn assert_snapshot(name: &str, bench: &TestHome, run: &ProgramOutput) {
     insta::with_settings!({ filters => UNSTEADY.to_vec() }, {
         insta::assert_snapshot!(name, steady(bench, run));
     });
 }
 
 /// A bench whose only server gives this answer to every request.
-fn answering(head: &'static str) -> Bench {
+fn answering(head: &'static str) -> TestHome {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -133,12 +133,12 @@ fn missing_authorities_of_the_system_are_an_error_of_the_configuration() {
     let bench = configured("mcp_servers:\n  web:\n    url: https://127.0.0.1:9/mcp\n");
     let mut command = bench.command(["mcp", "list"]);
     command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");
-    let run = Run::of(&mut command, b"");
+    let run = ProgramOutput::of(&mut command, b"");
     assert!(run.stdout.contains("no certificate authority to verify"), "{run:?}");
     assert!(run.stdout.contains("correct SSL_CERT_FILE"), "{run:?}");
     let mut command = bench.command(["mcp", "call", "web/x", "{}"]);
     command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");
-    let run = Run::of(&mut command, b"");
+    let run = ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 3, "{run:?}");
 }
 

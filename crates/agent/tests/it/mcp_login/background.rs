@@ -30,7 +30,8 @@ fn without_a_terminal_nobody_is_asked_to_sign_in() {
         &["mcp", "call", "docs/echo", "--arg", "text=x"],
         &["mcp", "call", "docs/echo", "--arg", "text=x", "--json"],
     ] {
-        let run = agent_test_support::command::Run::of(&mut scene.with_screen(arguments), b"");
+        let run =
+            agent_test_support::command::ProgramOutput::of(&mut scene.with_screen(arguments), b"");
         assert_eq!(run.code, 4, "{arguments:?}: {}", run.transcript());
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(said.contains("`agent mcp login docs`"), "{arguments:?}: {said}");

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::wait::eventually;
 
 use crate::terminal::{Terminal, text};
@@ -53,13 +53,13 @@ impl Person {
     }
 
     /// Waits for the end.
-    pub(super) fn finish(mut self) -> Run {
+    pub(super) fn finish(mut self) -> ProgramOutput {
         let mut stdout = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         assert!(self.has_an_ordinary_terminal(), "the terminal is left as it was found");
         self.terminal.end();
         self.reading.join().unwrap();
-        Run { code, stdout, stderr: text(&self.shown.lock().unwrap()) }
+        ProgramOutput { code, stdout, stderr: text(&self.shown.lock().unwrap()) }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::oauth::{Endpoint, Fault, Script, visit};
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ fn a_program_gets_the_address_and_the_outcome_as_json() {
     assert_eq!(outcome["client"]["kind"], "registration");
     assert_eq!(outcome["scope"], "a b");
     assert_eq!(scene.opened(), [""; 0], "whoever reads JSON opens the page");
-    scene.assert_no_token_in(&[&Run { code: 0, stdout, stderr: line }]);
+    scene.assert_no_token_in(&[&ProgramOutput { code: 0, stdout, stderr: line }]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 
 /// A server that gives each path one answer.
 fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
@@ -35,11 +35,11 @@ fn http(status: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-fn run(address: &str, arguments: &[&str]) -> Run {
-    let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
+fn run(address: &str, arguments: &[&str]) -> ProgramOutput {
+    let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
     let mut command = bench.command(arguments);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", format!("http://{address}/v1"));
-    Run::of(&mut command, b"")
+    ProgramOutput::of(&mut command, b"")
 }
 
 /// Every command that asks.
@@ -109,10 +109,10 @@ fn an_artifact_that_is_another_is_not_written() {
             }
             _ => http("200 OK", "image/png", b"abc"),
         });
-        let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
+        let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
         let mut command = bench.command(["media", "run", "a/b", "x", "--output", "a.png"]);
         command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", format!("http://{address}/v1"));
-        let run = Run::of(&mut command, b"");
+        let run = ProgramOutput::of(&mut command, b"");
         assert_eq!(run.code, code, "{run:?}");
         assert!(run.stderr.contains(told), "{run:?}");
         let names: Vec<_> = std::fs::read_dir(bench.work()).unwrap().collect();
@@ -124,7 +124,7 @@ fn an_artifact_that_is_another_is_not_written() {
 fn a_stream_that_never_says_anything_new_is_given_up_in_the_end() {
     // Each connection ends at once; pauses grow, and the command can be interrupted meanwhile.
     let address = serve(|_| http("200 OK", "text/event-stream", b": nothing\n\n"));
-    let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
+    let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
     let mut command = bench.command(["research", "watch", "job_1"]);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", format!("http://{address}/v1"));
     command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use agent_test_support::command::Run;
-use agent_test_support::upstream::Seen;
+use agent_test_support::command::ProgramOutput;
+use agent_test_support::upstream::RecordedRequest;
 use agent_test_support::upstream::media::{mp3, png};
 use serde_json::Value;
 
@@ -33,7 +33,8 @@ fn what_was_made_is_listed_and_its_picture_is_shown_where_that_is_possible() {
     let made = club.json(&served, &paint);
     assert_eq!((&made["object"], &made["capability"]), (&"media.run".into(), &"image".into()));
     // The prompt is what was typed.
-    let asked: Vec<Value> = club.ground.upstream.completions().iter().map(Seen::json).collect();
+    let asked: Vec<Value> =
+        club.ground.upstream.completions().iter().map(RecordedRequest::json).collect();
     assert_eq!(asked[0]["prompt"], "a lighthouse");
     let with = |name: &str, value: &str| {
         let mut command = club.command(&served.address, &paint);
@@ -46,7 +47,7 @@ fn what_was_made_is_listed_and_its_picture_is_shown_where_that_is_possible() {
     assert!(iterm.stdout.contains("\u{1b}]1337;File=inline=1;"), "{iterm:?}");
     let plain = on_terminal(&mut with("TERM", "xterm-256color"));
     assert!(plain.code == 0 && !plain.stdout.contains('\u{1b}'), "{plain:?}");
-    let piped = Run::of(&mut with("KITTY_WINDOW_ID", "1"), b"");
+    let piped = ProgramOutput::of(&mut with("KITTY_WINDOW_ID", "1"), b"");
     assert!(piped.code == 0 && !piped.stdout.contains('\u{1b}'), "{piped:?}");
     let quiet = on_terminal(with("KITTY_WINDOW_ID", "1").arg("--quiet"));
     assert!(!quiet.stdout.contains('\u{1b}') && quiet.stderr.is_empty(), "{quiet:?}");

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 
 use super::terminal::on_terminal;
 use super::{Club, PAGE, told};
@@ -112,7 +112,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
         let mut command = club.command(&served.address, arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
-        let run = Run::from(child.wait_with_output().unwrap());
+        let run = ProgramOutput::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, 0, "{arguments:?} {run:?}");
         assert!(!run.stderr.contains("error"), "{run:?}");
     }

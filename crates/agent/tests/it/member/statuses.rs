@@ -1,6 +1,6 @@
 //! What the service refuses, and what a person is told about it.
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn a_service_that_cannot_do_it_now_says_so() {
 
 #[test]
 fn without_a_key_or_a_service_the_way_to_one_is_told() {
-    let bench = Bench::new(env!("CARGO_BIN_EXE_agent"));
+    let bench = TestHome::new(env!("CARGO_BIN_EXE_agent"));
     let mut runs = String::new();
     for arguments in [&["me"][..], &["models"], &["search", "x"], &["media", "list"]] {
         let run = bench.run(arguments);
@@ -56,11 +56,11 @@ fn without_a_key_or_a_service_the_way_to_one_is_told() {
     }
     let mut command = bench.command(["search", "x"]);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", "http://127.0.0.1:1/v1");
-    let away = Run::of(&mut command, b"");
+    let away = ProgramOutput::of(&mut command, b"");
     assert_eq!(away.code, 5, "{away:?}");
     let mut command = bench.command(["search", "x"]);
     command.env("AGENT_API_KEY", "agk_x").env("AGENT_BASE_URL", "gopher://x");
-    let nowhere = Run::of(&mut command, b"");
+    let nowhere = ProgramOutput::of(&mut command, b"");
     let runs = [runs, away.transcript(), nowhere.transcript()].join("\n");
     let home = bench.home().display().to_string();
     insta::assert_snapshot!("no_service", runs.replace(&home, "[home]"));

@@ -2,12 +2,12 @@
 
 use std::process::{Command, Stdio};
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 
 use crate::terminal::{Terminal, text};
 
 /// Runs a command whose standard output is a terminal; standard error is a pipe.
-pub(crate) fn on_terminal(command: &mut Command) -> Run {
+pub(crate) fn on_terminal(command: &mut Command) -> ProgramOutput {
     let terminal = Terminal::open().sized(80, 24);
     if command.get_envs().all(|(name, _)| name != "TERM") {
         command.env("TERM", "xterm");
@@ -21,7 +21,7 @@ pub(crate) fn on_terminal(command: &mut Command) -> Run {
         .unwrap();
     let mut shown = Vec::new();
     let output = terminal.watch(child, |bytes| shown.extend_from_slice(bytes));
-    Run {
+    ProgramOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: text(&shown),
         stderr: String::from_utf8(output.stderr).unwrap(),

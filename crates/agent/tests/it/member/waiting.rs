@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::upstream::Step;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -67,7 +67,7 @@ fn an_answer_that_was_lost_is_asked_for_again_and_paid_once() {
     for (arguments, price) in commands {
         let before = club.balance();
         cable.lose(1);
-        let run = Run::of(&mut club.command(&cable.address, arguments), b"");
+        let run = ProgramOutput::of(&mut club.command(&cable.address, arguments), b"");
         assert_eq!(run.code, 0, "{run:?}");
         assert!(run.stderr.contains("the connection broke"), "{run:?}");
         assert!(run.stderr.contains("asking again in 1 s"), "{run:?}");
@@ -85,7 +85,7 @@ fn a_connection_that_always_breaks_is_given_up() {
     let served = club.serve();
     let cable = Cable::to(&served.address);
     cable.lose(1000);
-    let run = Run::of(&mut club.command(&cable.address, &["search", "sky"]), b"");
+    let run = ProgramOutput::of(&mut club.command(&cable.address, &["search", "sky"]), b"");
     assert_eq!(run.code, 5, "{run:?}");
     assert_eq!(cable.made(), 6, "the first and five more");
     assert_eq!(club.balance(), 10_000_000 - 4000, "it was done, once");
@@ -99,7 +99,7 @@ fn a_service_that_is_killed_over_a_request_is_asked_again_when_it_is_back() {
     club.ground.upstream.script("paint", vec![Step::Hang]);
     let words = ["media", "run", "made/paint", "x", "--json", "--wait=120"];
     let mut command = club.command(&cable.address, &words);
-    let running = std::thread::spawn(move || Run::of(&mut command, b""));
+    let running = std::thread::spawn(move || ProgramOutput::of(&mut command, b""));
     agent_test_support::wait::eventually("it is being made", || {
         club.ground.upstream.in_flight() == 1
     });

@@ -3,30 +3,30 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use agent_test_support::command::{Bench, Run};
+use agent_test_support::command::{ProgramOutput, TestHome};
 use serde_json::Value;
 
 use super::{settings, transcript, write_skill};
 use crate::command_line::bench;
 
 /// Runs `agent skills …`.
-fn skills<const N: usize>(bench: &Bench, arguments: [&str; N]) -> Run {
+fn skills<const N: usize>(bench: &TestHome, arguments: [&str; N]) -> ProgramOutput {
     bench.run(["skills"].iter().chain(&arguments))
 }
 
-fn snapshot<const N: usize>(bench: &Bench, name: &str, arguments: [&str; N]) {
+fn snapshot<const N: usize>(bench: &TestHome, name: &str, arguments: [&str; N]) {
     let run = skills(bench, arguments);
     settings().bind(|| insta::assert_snapshot!(name, transcript(bench, &run)));
 }
 
-fn json<const N: usize>(bench: &Bench, arguments: [&str; N]) -> Value {
+fn json<const N: usize>(bench: &TestHome, arguments: [&str; N]) -> Value {
     let run = bench.run(["skills", "--json"].iter().chain(&arguments));
     assert_eq!(run.code, 0, "{run:?}");
     serde_json::from_str(&run.stdout).unwrap()
 }
 
 /// A folder with a skill that has further files.
-fn source() -> Bench {
+fn source() -> TestHome {
     let bench = bench();
     let body = "# Review\n\nLook at the tests first.\u{1b}[2J";
     let about = "How changes are reviewed here, which is longer than a row of the table may be";

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use agent_test_support::command::Bench;
+use agent_test_support::command::TestHome;
 use serde_json::{Value, json};
 
 use super::{House, load, write_skill};
 
 /// What was counted of skills: the dimensions of each entry in order, and how often.
-fn counted(bench: &Bench) -> BTreeMap<String, u64> {
+fn counted(bench: &TestHome) -> BTreeMap<String, u64> {
     let run = bench.run(["metrics", "show", "--all", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
     let mut counted = BTreeMap::new();

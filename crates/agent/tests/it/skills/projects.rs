@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 
 use super::{House, load, settings, transcript, write_skill};
 use crate::command_line::bench;
@@ -34,7 +34,8 @@ fn a_project_is_found_from_below_and_can_be_installed_into() {
     let deep = bench.work().join("project/src/deep");
     fs::create_dir_all(&deep).unwrap();
     fs::create_dir_all(bench.work().join("project/.agent")).unwrap();
-    let at = |arguments: &[&str]| Run::of(bench.command(arguments).current_dir(&deep), b"");
+    let at =
+        |arguments: &[&str]| ProgramOutput::of(bench.command(arguments).current_dir(&deep), b"");
     let installed = at(&["skills", "install", "../../../review", "--project"]);
     settings().bind(|| insta::assert_snapshot!(transcript(&bench, &installed)));
     assert!(bench.work().join("project/.agent/skills/review/SKILL.md").exists());
@@ -56,7 +57,7 @@ fn links_of_a_project_do_not_lead_out_of_it() {
     let project = bench.work().join("project");
     fs::create_dir_all(project.join(".agent/skills")).unwrap();
     symlink(bench.work().join("private/diary"), project.join(".agent/skills/diary")).unwrap();
-    let run = Run::of(bench.command(["skills", "list"]).current_dir(&project), b"");
+    let run = ProgramOutput::of(bench.command(["skills", "list"]).current_dir(&project), b"");
     assert!(run.stdout.starts_with("There are no skills"), "{run:?}");
     assert!(run.stderr.contains("a link that leads out of the project"), "{run:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 
 use super::{MODEL, World, call, notes, say, text};
 
@@ -18,7 +18,7 @@ fn script(world: &World) {
 }
 
 /// Runs the task at a terminal where this is typed.
-fn at_terminal(world: &World, typed: &str) -> Run {
+fn at_terminal(world: &World, typed: &str) -> ProgramOutput {
     script(world);
     super::at_terminal(&mut world.command(["run", "--model", MODEL, "Write x"]), typed)
 }

@@ -63,7 +63,8 @@ fn no_money_and_no_right_are_told_at_once() {
         .trim()
         .to_owned();
     let mut command = world.command(["run", "--no-tools", "--model", super::MODEL, "Go"]);
-    let run = agent_test_support::command::Run::of(command.env("AGENT_API_KEY", &key), b"");
+    let run =
+        agent_test_support::command::ProgramOutput::of(command.env("AGENT_API_KEY", &key), b"");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("this needs 0.001 credits, and 0 are available"), "{run:?}");
     assert_eq!(world.asked().len(), 0);

@@ -1,6 +1,6 @@
 //! Tasks of a model that cannot use tools: a real one, which the service computes itself.
 
-use agent_test_support::command::Run;
+use agent_test_support::command::ProgramOutput;
 use agent_test_support::weights;
 use serde_json::Value;
 
@@ -41,14 +41,14 @@ fn a_task_goes_on_without_tools_and_says_so_once() {
 fn a_conversation_goes_on_without_tools_and_says_so() {
     let world = world();
     let mut command = world.command(["chat", "--model", SMALL]);
-    let run = Run::of(&mut command, b"Say hello.\n");
+    let run = ProgramOutput::of(&mut command, b"Say hello.\n");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(!run.stdout.trim().is_empty(), "{run:?}");
     assert_eq!(times(&run.stderr, NOTE), 1, "{run:?}");
     // Another model has its tools again, and is told what it always is.
     world.script(vec![super::say("Hello.")]);
     let mut command = world.command(["chat", "--model", SMALL]);
-    let run = Run::of(&mut command, b"/model test/echo\nSay hello.\n");
+    let run = ProgramOutput::of(&mut command, b"/model test/echo\nSay hello.\n");
     assert_eq!(run.code, 0, "{run:?}");
     let asked = world.asked().pop().unwrap();
     assert!(asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{asked}");

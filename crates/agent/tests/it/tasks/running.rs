@@ -95,12 +95,12 @@ fn what_is_piped_goes_to_the_model_with_the_task() {
     let world = World::new();
     world.script(vec![say("Fine."), say("Fine.")]);
     let mut command = world.command(["run", "--model", MODEL, "Review this"]);
-    let run = agent_test_support::command::Run::of(&mut command, b"- old\n+ new\n");
+    let run = agent_test_support::command::ProgramOutput::of(&mut command, b"- old\n+ new\n");
     assert_eq!(run.code, 0, "{run:?}");
     let words = world.asked()[0]["messages"][1]["content"].clone();
     assert_eq!(words, "Review this\n\n- old\n+ new");
     let mut command = world.command(["run", "--model", MODEL, "-"]);
-    let run = agent_test_support::command::Run::of(&mut command, b"only this\n");
+    let run = agent_test_support::command::ProgramOutput::of(&mut command, b"only this\n");
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(world.asked()[1]["messages"][1]["content"], "only this");
     let run = world.run(&[]);
@@ -193,12 +193,12 @@ fn what_is_missing_is_said_with_what_to_do() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stderr.contains("there is no server `nots`"), "{run:?}");
     let mut command = world.ground.bench.command(["run", "Hi"]);
-    let run = agent_test_support::command::Run::of(&mut command, b"");
+    let run = agent_test_support::command::ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 4, "{run:?}");
     assert!(run.stderr.contains("there is no key"), "{run:?}");
     let mut command = world.command(["run", "Hi"]);
     command.env("AGENT_BASE_URL", "http://127.0.0.1:1/v1");
-    let run = agent_test_support::command::Run::of(&mut command, b"");
+    let run = agent_test_support::command::ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.stderr.contains("`agent up` starts a service"), "{run:?}");
 }

@@ -1,6 +1,6 @@
 //! What the page looks like: narrow, light and dark.
 
-use agent_test_support::browser::{Browser, Scheme};
+use agent_test_support::browser::{Browser, ColorScheme};
 use serde_json::Value;
 
 use super::{Served, TOOL_CALLS, bench, fill, heading, long_model, open_store};
@@ -10,7 +10,7 @@ fn nothing_scrolls_sideways_on_a_phone() {
     let bench = bench();
     fill(&bench);
     let served = Served::start(&bench);
-    let browser = Browser::start(360, 740, Scheme::Light);
+    let browser = Browser::start(360, 740, ColorScheme::Light);
     let package = open_store(&bench).packages().unwrap().remove(0).package_id;
     let views = [
         ("Overview".to_owned(), "#/".to_owned()),
@@ -47,7 +47,7 @@ fn light_and_dark_can_both_be_read() {
     let bench = bench();
     fill(&bench);
     let served = Served::start(&bench);
-    let grounds = [Scheme::Light, Scheme::Dark].map(|scheme| {
+    let grounds = [ColorScheme::Light, ColorScheme::Dark].map(|scheme| {
         let browser = Browser::start(1280, 900, scheme);
         browser.goto(&served.address);
         heading(&browser, "Overview");

@@ -1,6 +1,6 @@
 //! What the page shows and how it is used.
 
-use agent_test_support::browser::{Browser, Scheme, key};
+use agent_test_support::browser::{Browser, ColorScheme, key};
 use serde_json::json;
 use usage_metrics::clock::{Clock, SystemClock};
 
@@ -131,7 +131,7 @@ fn what_is_long_is_short_at_first() {
     add(&mut store, now.minus_days(100), vec![routes[0].clone()]);
     add(&mut store, now, routes);
     let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
+    let browser = Browser::start(1280, 900, ColorScheme::Light);
     let address = format!("{}#/kind/agent.model_route.count?days=all", served.address);
     browser.goto(&address);
     total(&browser, "1,308");
@@ -162,7 +162,7 @@ fn a_package_is_shown_byte_for_byte() {
     let bench = bench();
     fill(&bench);
     let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
+    let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     browser.click("#to-packages");
     heading(&browser, "Packages");
@@ -194,7 +194,7 @@ fn an_empty_store_says_what_to_do() {
     let bench = bench();
     drop(open_store(&bench));
     let served = Served::start(&bench);
-    let browser = Browser::start(1280, 900, Scheme::Light);
+    let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     heading(&browser, "Nothing has been counted yet");
     assert!(browser.text("#empty").contains("agent metrics on turns it on"));

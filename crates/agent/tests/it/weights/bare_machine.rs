@@ -12,7 +12,7 @@ use crate::gateway::Served;
 const PATIENCE: &str = "240";
 
 /// `agent up`, with pip that looks into one folder and nowhere else.
-fn up(bench: &Bench, links: &Path, arguments: &[&str]) -> Command {
+fn up(bench: &TestHome, links: &Path, arguments: &[&str]) -> Command {
     let words = ["up", "--no-discover", "--listen", "127.0.0.1:0"];
     let mut command = bench.command(words.iter().chain(arguments));
     command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", links).env("USER", "me");
@@ -30,7 +30,7 @@ fn said(served: &Served) -> Vec<String> {
 }
 
 /// What it says, as it is the same in every run.
-fn shown(bench: &Bench, lines: &[String]) -> String {
+fn shown(bench: &TestHome, lines: &[String]) -> String {
     plain(bench, &lines.join("\n"))
 }
 
@@ -43,7 +43,7 @@ fn to_paste(lines: &[String]) -> Vec<String> {
 }
 
 /// Pastes a line into a shell that knows nothing of this test but Python with the package `openai`.
-fn paste(bench: &Bench, line: &str, typed: &str) -> Run {
+fn paste(bench: &TestHome, line: &str, typed: &str) -> ProgramOutput {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/openai-python");
     let path = std::env::var_os("PATH").unwrap();
     let folders = std::iter::once(peers.join("bin")).chain(std::env::split_paths(&path));
@@ -54,7 +54,7 @@ fn paste(bench: &Bench, line: &str, typed: &str) -> Run {
         .env("PATH", std::env::join_paths(folders).unwrap())
         .env("PYTHONPATH", peers.join("site"))
         .current_dir(bench.work());
-    let run = Run::of(&mut command, typed.as_bytes());
+    let run = ProgramOutput::of(&mut command, typed.as_bytes());
     assert_eq!(run.code, 0, "{line}\n{run:?}");
     run
 }
@@ -103,7 +103,7 @@ fn from_an_empty_home_to_a_charged_answer() {
 }
 
 /// The second start finds everything: there is no index any more, and nobody calls Python.
-fn stops_and_starts_again_at_once(bench: &Bench, mut served: Served) {
+fn stops_and_starts_again_at_once(bench: &TestHome, mut served: Served) {
     let stopped = bench.run(["down"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stdout.starts_with("Stopped the service at http://127.0.0.1:"), "{stopped:?}");

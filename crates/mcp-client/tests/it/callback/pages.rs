@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agent_test_support::browser::{Browser, Scheme};
+use agent_test_support::browser::{Browser, ColorScheme};
 use mcp_client::oauth::callback::LoginOutcome;
 use serde_json::json;
 use tokio::task::block_in_place;
@@ -53,10 +53,10 @@ fn keep(browser: &Browser, name: &str) {
 async fn a_browser_shows_the_pages_in_light_and_dark_wide_and_narrow() {
     let mut grounds = Vec::new();
     for (scheme, width, height) in [
-        (Scheme::Light, 1000, 640),
-        (Scheme::Dark, 1000, 640),
-        (Scheme::Light, 320, 600),
-        (Scheme::Dark, 320, 600),
+        (ColorScheme::Light, 1000, 640),
+        (ColorScheme::Dark, 1000, 640),
+        (ColorScheme::Light, 320, 600),
+        (ColorScheme::Dark, 320, 600),
     ] {
         let browser = block_in_place(|| Browser::start(width, height, scheme));
         for (what, ending, heading) in [
@@ -86,7 +86,7 @@ async fn a_browser_shows_the_pages_in_light_and_dark_wide_and_narrow() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn markup_in_the_words_of_a_refusal_is_only_text() {
-    let browser = block_in_place(|| Browser::start(800, 600, Scheme::Light));
+    let browser = block_in_place(|| Browser::start(800, 600, ColorScheme::Light));
     show(&browser, failed()).await;
     block_in_place(|| {
         let said = browser.text(".said");

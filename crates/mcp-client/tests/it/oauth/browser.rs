@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use agent_test_support::browser::{Browser, Scheme};
+use agent_test_support::browser::{Browser, ColorScheme};
 use agent_test_support::oauth::{
-    Faulty, Landed, Oidc, OidcOptions, Script, Twist, sign_in_with_browser,
+    FaultyAuthServer, Oidc, OidcOptions, RedirectChange, Script, SignInResult, sign_in_with_browser,
 };
 use mcp_client::oauth::Error;
 use mcp_client::oauth::redirect::RedirectError;
@@ -49,13 +49,13 @@ async fn whoever_refuses_is_not_signed_in_and_reads_so() {
     let server = Oidc::start(&OidcOptions::default());
     let place = Place::new();
     let person = Person::who(|page| {
-        let browser = Browser::start(900, 700, Scheme::Light);
+        let browser = Browser::start(900, 700, ColorScheme::Light);
         browser.goto(&page.address);
         browser.eventually("a way out", "return !!document.querySelector('a[href$=\"/abort\"]')");
         browser.click("a[href$=\"/abort\"]");
         browser.eventually("the way back", "return location.pathname === '/callback'");
         let text = browser.eval("return document.body.innerText");
-        Landed { url: browser.address(), text: text.as_str().unwrap().to_owned() }
+        SignInResult { url: browser.address(), text: text.as_str().unwrap().to_owned() }
     });
     let error = place.failed_login(&entry("oidc", server.mcp_url()), &person).await;
     let refused = matches!(&error, Error::Redirect(RedirectError::Refused { error, .. }) if error == "access_denied");
@@ -71,12 +71,12 @@ async fn whoever_refuses_is_not_signed_in_and_reads_so() {
 #[tokio::test]
 async fn markup_in_the_words_of_a_server_stays_words_in_the_browser() {
     let words = "<img src=x onerror=\"document.title='taken'\"><h1>pay here</h1>";
-    let redirect = Twist::error("access_denied", words);
-    let server = Faulty::start(Script { redirect, ..Script::default() }).unwrap();
+    let redirect = RedirectChange::error("access_denied", words);
+    let server = FaultyAuthServer::start(Script { redirect, ..Script::default() }).unwrap();
     let looked: Arc<Mutex<Vec<serde_json::Value>>> = Arc::default();
     let notes = Arc::clone(&looked);
     let person = Person::who(move |page| {
-        let browser = Browser::start(900, 700, Scheme::Dark);
+        let browser = Browser::start(900, 700, ColorScheme::Dark);
         browser.goto(&page.address);
         let text = browser.eval("return document.body.innerText");
         let found = browser.eval(
@@ -84,7 +84,7 @@ async fn markup_in_the_words_of_a_server_stays_words_in_the_browser() {
                      document.querySelectorAll('h1').length, document.title]",
         );
         notes.lock().unwrap().push(found);
-        Landed { url: browser.address(), text: text.as_str().unwrap().to_owned() }
+        SignInResult { url: browser.address(), text: text.as_str().unwrap().to_owned() }
     });
     let place = Place::new();
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;

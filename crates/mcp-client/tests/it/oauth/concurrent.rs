@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
-use agent_test_support::oauth::{Endpoint, Faulty, Script, visit};
+use agent_test_support::oauth::{Endpoint, FaultyAuthServer, Script, visit};
 use agent_test_support::wait::eventually;
 use mcp_client::oauth::LoginOptions;
 use mcp_client::oauth::redirect_ports::{PINNED_PORTS, bind_pinned};
@@ -34,7 +34,7 @@ async fn the_five_ports_are_taken_in_turn_until_none_is_left() {
 
 #[tokio::test]
 async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     let mut waiting = Vec::new();
     for number in 0..6 {
@@ -75,7 +75,7 @@ async fn five_logins_at_once_get_the_five_ports_and_the_sixth_a_random_one() {
 
 #[tokio::test]
 async fn two_logins_of_one_server_at_once_end_in_one_visit() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let seen = server.clone();
     let person = Person::who(move |page| {
         eventually("both have begun", || seen.requests_to("/mcp").len() == 2);
@@ -93,7 +93,7 @@ async fn two_logins_of_one_server_at_once_end_in_one_visit() {
 
 #[tokio::test]
 async fn a_login_that_is_given_up_leaves_its_port_to_others() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Person::who_cancels());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     assert_eq!(error.to_string(), "the sign-in was cancelled");
@@ -104,7 +104,7 @@ async fn a_login_that_is_given_up_leaves_its_port_to_others() {
 
 #[tokio::test]
 async fn of_two_programs_that_sign_in_at_once_the_last_leaves_what_belongs_together() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let secrets = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
     server.change(|script| script.server_metadata = Endpoint::saying(secrets));
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));

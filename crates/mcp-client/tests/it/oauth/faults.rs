@@ -1,7 +1,7 @@
 //! What becomes of tokens when the authorization server fails at renewing them: only a definite
 //! refusal ends a sign-in.
 
-use agent_test_support::oauth::{Endpoint, Fault, Faulty, Refresh};
+use agent_test_support::oauth::{Endpoint, Fault, FaultyAuthServer, Refresh};
 use agent_test_support::port;
 use mcp_client::Error;
 use mcp_client::error::ErrorKind;
@@ -20,11 +20,11 @@ fn why(error: &Error) -> &Why {
 }
 
 /// Fails at the token endpoint from now on.
-fn fail(machine: &SignedIn<Faulty>, fault: Fault) {
+fn fail(machine: &SignedIn<FaultyAuthServer>, fault: Fault) {
     machine.server.change(|script| script.token = Endpoint::failing(fault));
 }
 
-fn mend(machine: &SignedIn<Faulty>) {
+fn mend(machine: &SignedIn<FaultyAuthServer>) {
     machine.server.change(|script| script.token = Endpoint::default());
 }
 
@@ -238,7 +238,7 @@ async fn a_registration_that_is_forgotten_is_made_again_by_the_next_login() {
 #[tokio::test]
 async fn a_document_that_is_refused_at_renewing_is_recorded_and_given_another_chance() {
     let script = agent_test_support::oauth::Script { client_documents: true, ..Default::default() };
-    let mut machine = SignedIn::not_yet(Faulty::start(script).unwrap());
+    let mut machine = SignedIn::not_yet(FaultyAuthServer::start(script).unwrap());
     machine.document = Some(DOCUMENT.to_owned());
     machine.sign_in().await;
     assert_eq!(machine.account().status().granted.unwrap().client_id, DOCUMENT);
@@ -260,7 +260,7 @@ async fn a_client_of_the_entry_that_is_refused_is_told_and_kept() {
     let client = json!({ "client_id": "own", "client_secret": "s3cret-of-the-entry",
         "redirect_uris": ["http://127.0.0.1:39517/callback"] });
     let script = agent_test_support::oauth::Script { clients: vec![client], ..Default::default() };
-    let mut machine = SignedIn::not_yet(Faulty::start(script).unwrap());
+    let mut machine = SignedIn::not_yet(FaultyAuthServer::start(script).unwrap());
     machine.entry = super::entry_with("shared", &machine.server.mcp_url(), |options| {
         options.client_id = super::text("own");
         options.client_secret = super::text("s3cret-of-the-entry");

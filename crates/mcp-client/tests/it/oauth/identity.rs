@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use agent_test_support::oauth::{Faulty, Issuer, Oidc, OidcOptions, Script, Seen};
+use agent_test_support::oauth::{
+    FaultyAuthServer, Issuer, Oidc, OidcOptions, RecordedRequest, Script,
+};
 use agent_test_support::port;
 use mcp_client::error::ErrorKind;
 use mcp_client::oauth::Error;
@@ -19,7 +21,7 @@ fn words(place: &Place, file: &str) -> Vec<String> {
     vec![word("access_token"), word("refresh_token"), word("client_id")]
 }
 
-fn assert_never_sent(requests: &[Seen], words: &[String]) {
+fn assert_never_sent(requests: &[RecordedRequest], words: &[String]) {
     for request in requests {
         let said = format!("{request:?}");
         for word in words {
@@ -30,7 +32,7 @@ fn assert_never_sent(requests: &[Seen], words: &[String]) {
 
 #[tokio::test]
 async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let entry = entry("server", &server.mcp_url());
     place.login(&entry, &person).await.unwrap();
@@ -58,7 +60,7 @@ async fn a_server_that_moved_gets_a_new_registration_and_nothing_of_the_old() {
 
 #[tokio::test]
 async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     let entry = entry("server", &server.mcp_url());
     place.login(&entry, &Person::who_visits()).await.unwrap();
@@ -107,7 +109,8 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
         "client_secret": "s3cret-of-the-client",
         "redirect_uris": [format!("http://127.0.0.1:{port}/callback")],
     });
-    let server = Faulty::start(Script { clients: vec![client], ..Script::default() }).unwrap();
+    let server =
+        FaultyAuthServer::start(Script { clients: vec![client], ..Script::default() }).unwrap();
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.client_id = text("known-client");
         options.client_secret = text("s3cret-of-the-client");
@@ -136,8 +139,10 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
 
 #[tokio::test]
 async fn tokens_do_not_follow_an_entry_to_another_address() {
-    let (first, second) =
-        (Faulty::start(Script::default()).unwrap(), Faulty::start(Script::default()).unwrap());
+    let (first, second) = (
+        FaultyAuthServer::start(Script::default()).unwrap(),
+        FaultyAuthServer::start(Script::default()).unwrap(),
+    );
     let place = Place::new();
     place.login(&entry("server", &first.mcp_url()), &Person::who_visits()).await.unwrap();
     let old = words(&place, "server.json");
@@ -157,7 +162,7 @@ async fn tokens_do_not_follow_an_entry_to_another_address() {
 
 #[tokio::test]
 async fn servers_with_names_that_look_alike_share_nothing() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     let names = ["my/api", "my_api", "my api", "my.api", "my-api", "../my_api"];
     for name in names {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use agent_test_support::disk::SmallDisk;
-use agent_test_support::oauth::{Faulty, Refresh, Script};
+use agent_test_support::oauth::{FaultyAuthServer, Refresh, Script};
 use mcp_client::Error;
 use mcp_client::error::ErrorKind;
 use serde_json::json;
@@ -71,7 +71,7 @@ async fn an_open_folder_is_closed_when_something_is_kept_in_it() {
 #[tokio::test]
 async fn on_a_full_disk_the_old_token_survives_and_none_is_spent() {
     let disk = SmallDisk::mount(256 * 1024);
-    let mut machine = SignedIn::not_yet(Faulty::start(Script::default()).unwrap());
+    let mut machine = SignedIn::not_yet(FaultyAuthServer::start(Script::default()).unwrap());
     machine.folder = disk.path().join("mcp-tokens");
     machine.sign_in().await;
     machine.make_old();
@@ -89,7 +89,7 @@ async fn on_a_full_disk_the_old_token_survives_and_none_is_spent() {
 #[tokio::test]
 async fn on_a_disk_that_cannot_be_written_a_good_token_is_used_and_none_is_spent() {
     let disk = SmallDisk::mount(256 * 1024);
-    let mut machine = SignedIn::not_yet(Faulty::start(Script::default()).unwrap());
+    let mut machine = SignedIn::not_yet(FaultyAuthServer::start(Script::default()).unwrap());
     machine.folder = disk.path().join("mcp-tokens");
     machine.sign_in().await;
     machine.make_ageing();
@@ -106,7 +106,7 @@ async fn on_a_disk_that_cannot_be_written_a_good_token_is_used_and_none_is_spent
 
 #[tokio::test]
 async fn whoever_waits_for_a_sign_in_connects_once_another_process_has_signed_in() {
-    let machine = SignedIn::not_yet(Faulty::start(Script::default()).unwrap());
+    let machine = SignedIn::not_yet(FaultyAuthServer::start(Script::default()).unwrap());
     let client = machine.client().await;
     assert!(needs_sign_in(&client.status()[0].state), "{}", client.status()[0].state);
     let began = std::time::Instant::now();

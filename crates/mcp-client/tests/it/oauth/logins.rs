@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_test_support::oauth::{
-    Faulty, Oidc, OidcOptions, PythonOauth, PythonOptions, Script, TokenFormat,
+    FaultyAuthServer, Oidc, OidcOptions, PythonOauth, PythonOptions, Script, TokenFormat,
 };
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::support::call;
 
 #[tokio::test]
 async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let (place, person) = (Place::new(), Arc::new(Person::who_visits()));
     let client = place.client(entry("faulty", &server.mcp_url()), Some(&person));
     client.wait_until_server_settled("faulty", PATIENCE).await.unwrap();

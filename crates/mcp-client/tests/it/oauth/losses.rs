@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agent_test_support::oauth::{Endpoint as Part, Fault, Faulty, Issuer, Script, visit};
+use agent_test_support::oauth::{Endpoint as Part, Fault, FaultyAuthServer, Issuer, Script, visit};
 use mcp_client::Client;
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, OauthOptions, ServerEntry, Text};
 use mcp_client::host::{BoxFuture, Browser, Host, SignInPage, SignInReply};
@@ -53,7 +53,7 @@ fn entry_at(url: &str, options: OauthOptions) -> ServerEntry {
     entry
 }
 
-fn entry(server: &Faulty) -> ServerEntry {
+fn entry(server: &FaultyAuthServer) -> ServerEntry {
     entry_at(&server.mcp_url(), OauthOptions::default())
 }
 
@@ -71,8 +71,8 @@ async fn login(
 }
 
 /// Somebody is signed in to a server that plays this script.
-async fn signed_in(script: Script) -> (Faulty, TempDir, ServerEntry) {
-    let (server, folder) = (Faulty::start(script).unwrap(), tempfile::tempdir().unwrap());
+async fn signed_in(script: Script) -> (FaultyAuthServer, TempDir, ServerEntry) {
+    let (server, folder) = (FaultyAuthServer::start(script).unwrap(), tempfile::tempdir().unwrap());
     let entry = entry(&server);
     login(&entry, folder.path(), &Willing).await.unwrap();
     (server, folder, entry)
@@ -215,7 +215,7 @@ async fn a_token_endpoint_that_has_gone_is_looked_for_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waited_for_a_renewal_is_known_not_to_have_run() {
     let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+        (FaultyAuthServer::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let mut entry = entry(&server);
     let Endpoint::Http(http) = &mut entry.endpoint else { panic!("not http") };
     let Auth::OAuth(options) = &mut http.auth else { panic!("no sign-in") };
@@ -259,7 +259,7 @@ async fn one_no_is_an_answer_to_all_who_wait() {
         }
     }
     let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+        (FaultyAuthServer::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let mut entry = entry(&server);
     entry.parallel_calls = true;
     login(&entry, folder.path(), &Willing).await.unwrap();
@@ -332,7 +332,7 @@ async fn a_damaged_file_does_not_cost_who_holds_a_good_pair() {
 async fn a_refused_program_is_not_told_to_sign_in() {
     use mcp_client::config::Flow;
     let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+        (FaultyAuthServer::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let options = OauthOptions {
         flow: Flow::ClientCredentials,
         client_id: Some(Text::literal("me")),
@@ -350,7 +350,7 @@ async fn a_refused_program_is_not_told_to_sign_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registration_that_was_forgotten_does_not_stop_every_login() {
     let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+        (FaultyAuthServer::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let options = OauthOptions { timeout: Some(Duration::from_secs(2)), ..OauthOptions::default() };
     let entry = entry_at(&server.mcp_url(), options);
     login(&entry, folder.path(), &Willing).await.unwrap();
@@ -385,7 +385,7 @@ async fn a_login_without_a_person_opens_no_browser() {
         }
     }
     let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+        (FaultyAuthServer::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let options = OauthOptions {
         flow: Flow::ClientCredentials,
         client_id: Some(Text::literal("me")),
@@ -403,7 +403,7 @@ async fn a_login_without_a_person_opens_no_browser() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_linked_remote_server_does_not_get_a_file_of_the_person() {
     let (server, folder) =
-        (Faulty::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
+        (FaultyAuthServer::start(Script::default()).unwrap(), tempfile::tempdir().unwrap());
     let private = folder.path().join("id_ed25519");
     fs::write(&private, "-----BEGIN OPENSSH PRIVATE KEY-----\nmine\n").unwrap();
     let config = json!({

@@ -1,7 +1,7 @@
 //! Programs that sign in by themselves: with their own credentials, or with a statement about them
 //! that somebody renews.
 
-use agent_test_support::oauth::{Endpoint, Fault, Faulty, Script};
+use agent_test_support::oauth::{Endpoint, Fault, FaultyAuthServer, Script};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_client::config::{Flow, OauthOptions, Text};
@@ -12,18 +12,18 @@ use super::signed_in::SignedIn;
 use super::{entry_with, text};
 
 /// A machine whose entry signs in by itself as the client `robot`.
-fn alone(change: impl FnOnce(&mut OauthOptions)) -> SignedIn<Faulty> {
+fn alone(change: impl FnOnce(&mut OauthOptions)) -> SignedIn<FaultyAuthServer> {
     let robot = json!({ "client_id": "robot", "client_secret": "s3cret-of-robot",
         "redirect_uris": [] });
     let agent = json!({ "client_id": "agent", "redirect_uris": [],
         "token_endpoint_auth_method": "none" });
     let script = Script { clients: vec![robot, agent], ..Script::default() };
-    let mut machine = SignedIn::not_yet(Faulty::start(script).unwrap());
+    let mut machine = SignedIn::not_yet(FaultyAuthServer::start(script).unwrap());
     machine.entry = entry_with("shared", &machine.server.mcp_url(), change);
     machine
 }
 
-fn with_credentials() -> SignedIn<Faulty> {
+fn with_credentials() -> SignedIn<FaultyAuthServer> {
     alone(|options| {
         options.flow = Flow::ClientCredentials;
         options.client_id = text("robot");

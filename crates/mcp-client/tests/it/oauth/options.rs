@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use agent_test_support::oauth::{
-    Challenge, Endpoint, Faulty, Landed, Oidc, OidcOptions, PythonOauth, PythonOptions, Script,
-    Seen,
+    Challenge, Endpoint, FaultyAuthServer, Oidc, OidcOptions, PythonOauth, PythonOptions,
+    RecordedRequest, Script, SignInResult,
 };
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
@@ -16,12 +16,15 @@ use serde_json::{Value, json};
 use super::{PATIENCE, Person, Place, entry, entry_with, redirect_of, text};
 use crate::support::call;
 
-fn server() -> Faulty {
-    Faulty::start(Script::default()).unwrap()
+fn server() -> FaultyAuthServer {
+    FaultyAuthServer::start(Script::default()).unwrap()
 }
 
 /// Signs in with these options; the one request to begin, and the one to redeem the code.
-async fn login_with(server: &Faulty, change: impl FnOnce(&mut OauthOptions)) -> (Seen, Seen) {
+async fn login_with(
+    server: &FaultyAuthServer,
+    change: impl FnOnce(&mut OauthOptions),
+) -> (RecordedRequest, RecordedRequest) {
     let entry = entry_with("server", &server.mcp_url(), change);
     Place::new().login(&entry, &Person::who_visits()).await.unwrap();
     let [begun] = server.requests_to("/authorize").try_into().unwrap();
@@ -97,7 +100,7 @@ async fn the_way_back_can_lead_through_a_proxy() {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: tunnel.test\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        Landed { url: landed, text }
+        SignInResult { url: landed, text }
     });
     place.login(&entry, &person).await.unwrap();
     assert_eq!((person.visit().port, person.visit().redirect_uri.as_str()), (port, uri));
@@ -204,7 +207,8 @@ async fn a_secret_goes_in_the_header_or_in_the_form() {
         [(Some("client_secret_basic"), false), (Some("client_secret_post"), true), (None, false)]
     {
         let (client, change) = known(method);
-        let server = Faulty::start(Script { clients: vec![client], ..Script::default() }).unwrap();
+        let server =
+            FaultyAuthServer::start(Script { clients: vec![client], ..Script::default() }).unwrap();
         let (_, redeemed) = login_with(&server, change).await;
         let header = redeemed.header("authorization").unwrap_or_default();
         assert_eq!(header.starts_with("Basic "), !in_form, "{redeemed:?}");

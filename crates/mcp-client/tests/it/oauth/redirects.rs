@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use agent_test_support::oauth::{
-    Endpoint, Faulty, Landed, Oidc, OidcOptions, Script, Twist, visit,
+    Endpoint, FaultyAuthServer, Oidc, OidcOptions, RedirectChange, Script, SignInResult, visit,
 };
 use mcp_client::host::SignInPage;
 use mcp_client::oauth::Error;
@@ -15,14 +15,14 @@ use serde_json::json;
 use super::{Person, Place, entry, entry_with, redirect_of};
 
 /// What stands at an address of this machine.
-fn knock(address: &str) -> Landed {
+fn knock(address: &str) -> SignInResult {
     let rest = address.strip_prefix("http://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(authority).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {authority}\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
-    Landed { url: address.to_owned(), text }
+    SignInResult { url: address.to_owned(), text }
 }
 
 /// The address with another value of a parameter.
@@ -32,16 +32,16 @@ fn with(address: &str, name: &str, value: &str) -> String {
     format!("{before}{name}={value}{rest}")
 }
 
-fn server() -> Faulty {
-    Faulty::start(Script::default()).unwrap()
+fn server() -> FaultyAuthServer {
+    FaultyAuthServer::start(Script::default()).unwrap()
 }
 
-fn twisted(redirect: Vec<Twist>) -> Faulty {
-    Faulty::start(Script { redirect, ..Script::default() }).unwrap()
+fn twisted(redirect: Vec<RedirectChange>) -> FaultyAuthServer {
+    FaultyAuthServer::start(Script { redirect, ..Script::default() }).unwrap()
 }
 
 /// A login that must fail because of its redirect: why, and what the page says.
-async fn fault(server: &Faulty) -> (RedirectError, String) {
+async fn fault(server: &FaultyAuthServer) -> (RedirectError, String) {
     let (place, person) = (Place::new(), Person::who_visits());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     let Error::Redirect(fault) = error else { panic!("{error}") };
@@ -79,7 +79,7 @@ async fn a_wrong_state_changes_nothing_and_the_right_one_still_works() {
 #[tokio::test]
 async fn another_issuer_ends_the_login() {
     let other = "https://elsewhere.test";
-    let (fault, page) = fault(&twisted(vec![Twist::set("iss", other)])).await;
+    let (fault, page) = fault(&twisted(vec![RedirectChange::set("iss", other)])).await;
     assert_eq!(fault, RedirectError::WrongIssuer);
     assert!(page.contains("You are not signed in to server"), "{page}");
     assert!(!page.contains("elsewhere"), "{page}");
@@ -87,7 +87,10 @@ async fn another_issuer_ends_the_login() {
 
 #[tokio::test]
 async fn an_issuer_that_was_promised_must_come() {
-    assert_eq!(fault(&twisted(vec![Twist::remove("iss")])).await.0, RedirectError::MissingIssuer);
+    assert_eq!(
+        fault(&twisted(vec![RedirectChange::remove("iss")])).await.0,
+        RedirectError::MissingIssuer
+    );
 }
 
 #[tokio::test]
@@ -95,11 +98,11 @@ async fn an_issuer_that_was_not_promised_may_be_missing_but_not_wrong() {
     let silent = json!({ "authorization_response_iss_parameter_supported": null });
     let quiet = |redirect| {
         let server_metadata = Endpoint::saying(silent.clone());
-        Faulty::start(Script { redirect, server_metadata, ..Script::default() }).unwrap()
+        FaultyAuthServer::start(Script { redirect, server_metadata, ..Script::default() }).unwrap()
     };
-    let server = quiet(vec![Twist::set("iss", "https://elsewhere.test")]);
+    let server = quiet(vec![RedirectChange::set("iss", "https://elsewhere.test")]);
     assert_eq!(fault(&server).await.0, RedirectError::WrongIssuer);
-    let server = quiet(vec![Twist::remove("iss")]);
+    let server = quiet(vec![RedirectChange::remove("iss")]);
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
 }
@@ -108,7 +111,7 @@ async fn an_issuer_that_was_not_promised_may_be_missing_but_not_wrong() {
 async fn an_issuer_with_a_slash_more_is_another_one() {
     let server = server();
     let slash = format!("{}/", server.issuer());
-    server.change(|script| script.redirect = vec![Twist::set("iss", &slash)]);
+    server.change(|script| script.redirect = vec![RedirectChange::set("iss", &slash)]);
     assert_eq!(fault(&server).await.0, RedirectError::WrongIssuer);
 }
 
@@ -130,20 +133,26 @@ async fn a_real_server_is_held_to_its_name() {
 
 #[tokio::test]
 async fn a_code_that_stands_twice_is_not_used() {
-    let (fault, _) = fault(&twisted(vec![Twist::add("code", "another")])).await;
+    let (fault, _) = fault(&twisted(vec![RedirectChange::add("code", "another")])).await;
     assert_eq!(fault, RedirectError::Repeated { name: "code" });
 }
 
 #[tokio::test]
 async fn a_redirect_without_a_code_ends_the_login() {
-    assert_eq!(fault(&twisted(vec![Twist::remove("code")])).await.0, RedirectError::NoCode);
-    assert_eq!(fault(&twisted(vec![Twist::set("code", "")])).await.0, RedirectError::NoCode);
+    assert_eq!(
+        fault(&twisted(vec![RedirectChange::remove("code")])).await.0,
+        RedirectError::NoCode
+    );
+    assert_eq!(
+        fault(&twisted(vec![RedirectChange::set("code", "")])).await.0,
+        RedirectError::NoCode
+    );
 }
 
 #[tokio::test]
 async fn an_error_without_our_state_is_not_ours() {
-    let mut redirect = Twist::error("access_denied", "no");
-    redirect.push(Twist::remove("state"));
+    let mut redirect = RedirectChange::error("access_denied", "no");
+    redirect.push(RedirectChange::remove("state"));
     let server = twisted(redirect);
     let entry = entry_with("server", &server.mcp_url(), |options| {
         options.timeout = Some(Duration::from_secs(1));
@@ -157,7 +166,7 @@ async fn an_error_without_our_state_is_not_ours() {
 #[tokio::test]
 async fn the_words_of_an_error_are_shown_as_they_are() {
     let words = "<script>alert(1)</script> & \"more\"";
-    let (fault, page) = fault(&twisted(Twist::error("access_denied", words))).await;
+    let (fault, page) = fault(&twisted(RedirectChange::error("access_denied", words))).await;
     let RedirectError::Refused { error, description } = fault else { panic!("{fault}") };
     assert_eq!((error.as_str(), description.as_deref()), ("access_denied", Some(words)));
     assert!(!page.contains("<script"), "{page}");
@@ -182,7 +191,7 @@ async fn a_redirect_that_comes_twice_is_told_so_and_its_code_is_sent_once() {
         });
         let second = knock(&right).text;
         let first = first.join().unwrap().text;
-        Landed { url: right, text: format!("{first}\n---\n{second}") }
+        SignInResult { url: right, text: format!("{first}\n---\n{second}") }
     });
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &person).await.unwrap();
@@ -202,7 +211,7 @@ async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
     let code = first.landed().await.parameter("code").unwrap();
     let before = place.kept("server.json").unwrap();
 
-    server.change(|script| script.redirect = vec![Twist::set("code", &code)]);
+    server.change(|script| script.redirect = vec![RedirectChange::set("code", &code)]);
     let second = Person::who_visits();
     let error = place.failed_login(&entry, &second).await;
     assert!(error.is_refusal("invalid_grant"), "{error}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agent_test_support::oauth::{Faulty, Oidc, PythonOauth, Script, Seen};
+use agent_test_support::oauth::{FaultyAuthServer, Oidc, PythonOauth, RecordedRequest, Script};
 use mcp_client::config::ServerEntry;
 use mcp_client::host::{Browser, ClientEvent, Host};
 use mcp_client::oauth::{Account, LoginOptions};
@@ -25,15 +25,15 @@ const POLL: Duration = Duration::from_millis(10);
 /// A server to sign in to, and what it heard.
 pub(crate) trait Peer: Sync {
     fn address(&self) -> String;
-    fn heard(&self) -> Vec<Seen>;
+    fn heard(&self) -> Vec<RecordedRequest>;
 }
 
-impl Peer for Faulty {
+impl Peer for FaultyAuthServer {
     fn address(&self) -> String {
         self.mcp_url()
     }
 
-    fn heard(&self) -> Vec<Seen> {
+    fn heard(&self) -> Vec<RecordedRequest> {
         self.requests()
     }
 }
@@ -43,7 +43,7 @@ impl Peer for PythonOauth {
         self.mcp_url().to_owned()
     }
 
-    fn heard(&self) -> Vec<Seen> {
+    fn heard(&self) -> Vec<RecordedRequest> {
         self.requests()
     }
 }
@@ -53,7 +53,7 @@ impl Peer for Oidc {
         self.mcp_url().to_owned()
     }
 
-    fn heard(&self) -> Vec<Seen> {
+    fn heard(&self) -> Vec<RecordedRequest> {
         self.requests()
     }
 }
@@ -69,12 +69,12 @@ pub(crate) struct SignedIn<S: Peer> {
     _home: TempDir,
 }
 
-impl SignedIn<Faulty> {
+impl SignedIn<FaultyAuthServer> {
     /// At a server that is correct but for this.
     pub(crate) async fn to_faulty(change: impl FnOnce(&mut Script)) -> Self {
         let mut script = Script::default();
         change(&mut script);
-        let machine = Self::not_yet(Faulty::start(script).unwrap());
+        let machine = Self::not_yet(FaultyAuthServer::start(script).unwrap());
         machine.sign_in().await;
         machine
     }

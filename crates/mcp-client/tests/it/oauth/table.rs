@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_test_support::oauth::{Endpoint, Fault, Faulty, Offer, Oidc, OidcOptions, Script, Seen};
+use agent_test_support::oauth::{
+    Endpoint, Fault, FaultyAuthServer, FeatureSupport, Oidc, OidcOptions, RecordedRequest, Script,
+};
 use agent_test_support::port;
 use mcp_client::config::OauthOptions;
 use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
@@ -19,32 +21,32 @@ use super::{DOCUMENT, PATIENCE, Person, Place, entry, entry_with, text};
 use crate::support::call;
 
 /// A server that takes documents.
-fn open_minded() -> Faulty {
-    Faulty::start(Script { client_documents: true, ..Script::default() }).unwrap()
+fn open_minded() -> FaultyAuthServer {
+    FaultyAuthServer::start(Script { client_documents: true, ..Script::default() }).unwrap()
 }
 
 /// The last login that the server saw begin.
-fn asked(server: &Faulty) -> Seen {
+fn asked(server: &FaultyAuthServer) -> RecordedRequest {
     server.requests_to("/authorize").pop().unwrap()
 }
 
-fn client_of(seen: &Seen) -> String {
+fn client_of(seen: &RecordedRequest) -> String {
     seen.field("client_id").unwrap()
 }
 
-fn port_of(seen: &Seen) -> u16 {
+fn port_of(seen: &RecordedRequest) -> u16 {
     let uri = seen.field("redirect_uri").unwrap();
     let port =
         uri.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.strip_suffix("/callback"));
     port.unwrap_or_else(|| panic!("{uri}")).parse().unwrap()
 }
 
-fn is_pinned(seen: &Seen) -> bool {
+fn is_pinned(seen: &RecordedRequest) -> bool {
     PINNED_PORTS.contains(&port_of(seen))
 }
 
 /// Signs in to a server that would take the document, with these options.
-async fn login_with(change: impl FnOnce(&mut OauthOptions)) -> Seen {
+async fn login_with(change: impl FnOnce(&mut OauthOptions)) -> RecordedRequest {
     let server = open_minded();
     let entry = entry_with("server", &server.mcp_url(), change);
     Place::new().login(&entry, &Person::who_visits()).await.unwrap();
@@ -52,14 +54,14 @@ async fn login_with(change: impl FnOnce(&mut OauthOptions)) -> Seen {
 }
 
 /// Not the document, and a port that it does not name.
-fn assert_other(seen: &Seen) {
+fn assert_other(seen: &RecordedRequest) {
     assert!(!is_pinned(seen), "{seen:?}");
     assert_ne!(client_of(seen), DOCUMENT);
 }
 
 #[tokio::test]
 async fn a_server_never_reached_before_gets_a_pinned_port() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &Person::who_visits()).await.unwrap();
     let seen = asked(&server);
@@ -72,7 +74,7 @@ async fn a_server_never_reached_before_gets_a_pinned_port() {
 
 #[tokio::test]
 async fn a_server_known_not_to_take_documents_gets_a_random_port_and_a_registration() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
     // Only what is known of the authorization server is left.
@@ -282,7 +284,7 @@ fn body() -> Value {
 }
 
 fn documents() -> Oidc {
-    Oidc::start(&OidcOptions { client_documents: Offer::Yes, ..OidcOptions::default() })
+    Oidc::start(&OidcOptions { client_documents: FeatureSupport::Yes, ..OidcOptions::default() })
 }
 
 #[tokio::test]
@@ -441,7 +443,7 @@ async fn a_document_is_refused_by_nothing_but_that_code_with_400_or_401() {
 
 #[tokio::test]
 async fn a_server_that_learned_to_take_documents_and_nothing_else_gets_one() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let (place, entry) = (Place::new(), entry("server", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
     std::fs::remove_file(place.tokens().join("server.client.json")).unwrap();
@@ -472,7 +474,7 @@ async fn a_refused_document_where_nobody_registers_ends_the_login_and_is_recorde
 
 #[tokio::test]
 async fn what_a_registration_endpoint_says_is_not_about_the_document() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let refusal = Fault::refuse(401, "invalid_client");
     server.change(|script| script.registration = Endpoint::failing(refusal));
     let (place, person) = (Place::new(), Person::who_visits());

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use agent_test_support::oauth::{Dpop, Endpoint, Fault, Faulty, Oidc, OidcOptions, PythonOauth};
+use agent_test_support::oauth::{
+    Dpop, Endpoint, Fault, FaultyAuthServer, Oidc, OidcOptions, PythonOauth,
+};
 use agent_test_support::oauth::{PythonOptions, Script};
 use mcp_client::Error;
 use mcp_client::config::Protocol;
@@ -128,7 +130,7 @@ async fn a_server_that_refuses_every_token_brings_nobody_round_in_circles() {
 
 #[tokio::test]
 async fn a_program_without_a_browser_only_says_that_it_needs_a_sign_in() {
-    let machine = SignedIn::not_yet(Faulty::start(Script::default()).unwrap());
+    let machine = SignedIn::not_yet(FaultyAuthServer::start(Script::default()).unwrap());
     let client = machine.client().await;
     assert!(needs_sign_in(&client.status()[0].state), "{}", client.status()[0].state);
     let error = machine.call(&client, "echo").await.unwrap_err();

@@ -1,7 +1,9 @@
 //! How the requests of a sign-in travel: whose certificates are believed, which headers go where,
 //! which redirects are followed, and what becomes of answers that want nobody to sign in.
 
-use agent_test_support::oauth::{Challenge, Endpoint as Answers, Fault, Faulty, Script, Twist};
+use agent_test_support::oauth::{
+    Challenge, Endpoint as Answers, Fault, FaultyAuthServer, RedirectChange, Script,
+};
 use mcp_client::Error as ClientError;
 use mcp_client::config::{
     ClientCert, Endpoint, HttpEndpoint, Scope, ServerEntry, Text, Verify, parse,
@@ -22,7 +24,7 @@ fn endpoint(entry: &mut ServerEntry) -> &mut HttpEndpoint {
 }
 
 /// Makes a server name an authorization server at another address of its own.
-fn trusts(server: &Faulty, issuer: &str) {
+fn trusts(server: &FaultyAuthServer, issuer: &str) {
     server.change(|script| {
         script.resource_metadata = Answers::saying(json!({ "authorization_servers": [issuer] }));
         script.server_metadata = Answers::saying(json!({
@@ -30,20 +32,20 @@ fn trusts(server: &Faulty, issuer: &str) {
             "token_endpoint": format!("{issuer}/token"),
             "registration_endpoint": format!("{issuer}/register"),
         }));
-        script.redirect = vec![Twist::set("iss", issuer)];
+        script.redirect = vec![RedirectChange::set("iss", issuer)];
     });
 }
 
 /// A server of plain http, and its authorization server behind TLS.
-async fn behind_tls(identity: &Identity, clients: Option<&Authority>) -> Faulty {
-    let server = Faulty::start(Script::default()).unwrap();
+async fn behind_tls(identity: &Identity, clients: Option<&Authority>) -> FaultyAuthServer {
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let port = terminate(identity, clients, &server.mcp_url()).await;
     trusts(&server, &format!("https://127.0.0.1:{port}"));
     server
 }
 
 /// Whether a sign-in failed because of certificates, before anything was asked for.
-async fn is_not_believed(entry: &ServerEntry, server: &Faulty) -> bool {
+async fn is_not_believed(entry: &ServerEntry, server: &FaultyAuthServer) -> bool {
     let error = Place::new().failed_login(entry, &Person::who_visits()).await;
     let by_tls =
         matches!(&error, Error::Unreached(cause) if matches!(**cause, ClientError::Tls { .. }));
@@ -72,7 +74,7 @@ async fn who_signs_people_in_is_verified_even_if_the_server_is_not() {
 async fn at_its_own_address_a_server_signs_people_in_as_the_entry_says() {
     let authority = Authority::new();
     let identity = authority.issue(&["127.0.0.1"]);
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let port = terminate(&identity, None, &server.mcp_url()).await;
     let origin = format!("https://127.0.0.1:{port}");
     trusts(&server, &origin);
@@ -105,7 +107,7 @@ async fn our_certificate_is_shown_to_the_server_alone() {
     let server = behind_tls(&identity, Some(&clients)).await;
     assert!(is_not_believed(&showing(&server.mcp_url()), &server).await);
 
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let port = terminate(&identity, Some(&clients), &server.mcp_url()).await;
     let origin = format!("https://127.0.0.1:{port}");
     trusts(&server, &origin);
@@ -148,7 +150,7 @@ async fn sends_away(to: String) -> String {
 async fn a_redirect_leads_from_a_server_that_is_not_verified_to_one_that_is() {
     let authority = Authority::new();
     let identity = authority.issue(&["127.0.0.1"]);
-    let stranger = Faulty::start(Script::default()).unwrap();
+    let stranger = FaultyAuthServer::start(Script::default()).unwrap();
     let port = terminate(&identity, None, &stranger.mcp_url()).await;
     let inside = sends_away(format!("https://127.0.0.1:{port}")).await;
     let port = terminate(&identity, None, &inside).await;
@@ -175,7 +177,7 @@ async fn a_redirect_does_not_lead_from_this_machine_to_an_address_in_clear() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_of_the_server_reach_its_metadata_and_nothing_else_of_a_sign_in() {
-    let server = Faulty::start(Script::default()).unwrap();
+    let server = FaultyAuthServer::start(Script::default()).unwrap();
     let mut entry = entry_with("docs", &server.mcp_url(), |options| {
         options.user_agent = text("token-agent");
     });
@@ -209,7 +211,7 @@ async fn headers_of_the_server_reach_its_metadata_and_nothing_else_of_a_sign_in(
 async fn a_login_in_the_address_does_not_spoil_that_of_the_client() {
     let patch = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
     let server_metadata = Answers::saying(patch);
-    let server = Faulty::start(Script { server_metadata, ..Script::default() }).unwrap();
+    let server = FaultyAuthServer::start(Script { server_metadata, ..Script::default() }).unwrap();
     let entry = entry("docs", &server.mcp_url().replace("http://", "http://user:word@"));
     Place::new().login(&entry, &Person::who_visits()).await.unwrap();
     let sent = server.requests_to("/token").remove(0);
@@ -223,7 +225,7 @@ async fn a_login_in_the_address_does_not_spoil_that_of_the_client() {
 #[tokio::test(flavor = "multi_thread")]
 async fn where_tokens_are_revoked_is_encrypted_or_within_this_machine() {
     let server_metadata = Answers::saying(json!({ "revocation_endpoint": "http://a.test/x" }));
-    let server = Faulty::start(Script { server_metadata, ..Script::default() }).unwrap();
+    let server = FaultyAuthServer::start(Script { server_metadata, ..Script::default() }).unwrap();
     let entry = entry("docs", &server.mcp_url());
     let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
     assert_eq!(
@@ -251,7 +253,7 @@ fn a_code_does_not_come_back_in_clear_from_elsewhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_life_of_zero_does_not_renew_before_every_request() {
     let token = Answers::saying(json!({ "expires_in": 0 }));
-    let server = Faulty::start(Script { token, ..Script::default() }).unwrap();
+    let server = FaultyAuthServer::start(Script { token, ..Script::default() }).unwrap();
     let (place, entry) = (Place::new(), entry("docs", &server.mcp_url()));
     place.login(&entry, &Person::who_visits()).await.unwrap();
     let client = place.client(entry, None);
@@ -268,7 +270,7 @@ async fn a_life_of_zero_does_not_renew_before_every_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_token_endpoint_wants_no_sign_in() {
     for code in ["temporarily_unavailable", "server_error", "slow_down", "something_new"] {
-        let server = Faulty::start(Script::default()).unwrap();
+        let server = FaultyAuthServer::start(Script::default()).unwrap();
         let (place, entry) = (Place::new(), entry("docs", &server.mcp_url()));
         place.login(&entry, &Person::who_visits()).await.unwrap();
         server.expire_access_tokens();

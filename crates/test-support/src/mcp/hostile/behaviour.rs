@@ -1,19 +1,19 @@
-//! The ways to misbehave: a name for the command line and what is wrong, for each.
+//! The list of behaviours: for each, a name for the command line and a description.
 
 use std::fmt;
 
-/// Where a behaviour makes sense.
+/// The transports at which a behaviour applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Realm {
-    /// Over any transport: the messages are wrong.
+pub enum TransportScope {
+    /// The messages are wrong.
     Any,
-    /// Over standard input and output: the lines or the process are wrong.
+    /// The lines or the process are wrong.
     Stdio,
-    /// Over HTTP: the responses are wrong.
+    /// The HTTP responses are wrong.
     Http,
 }
 
-impl fmt::Display for Realm {
+impl fmt::Display for TransportScope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
             Self::Any => "any",
@@ -25,29 +25,24 @@ impl fmt::Display for Realm {
 
 macro_rules! behaviours {
     ($($realm:ident { $($variant:ident $name:literal $about:literal;)* })*) => {
-        /// One way to misbehave.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Behaviour {
             $($(#[doc = $about] $variant,)*)*
         }
 
         impl Behaviour {
-            /// All of them.
             pub const ALL: &[Behaviour] = &[$($(Behaviour::$variant,)*)*];
 
-            /// Its name on the command line.
             pub fn name(self) -> &'static str {
                 match self { $($(Self::$variant => $name,)*)* }
             }
 
-            /// What is wrong.
             pub fn about(self) -> &'static str {
                 match self { $($(Self::$variant => $about,)*)* }
             }
 
-            /// Where it makes sense.
-            pub fn realm(self) -> Realm {
-                match self { $($(Self::$variant => Realm::$realm,)*)* }
+            pub fn realm(self) -> TransportScope {
+                match self { $($(Self::$variant => TransportScope::$realm,)*)* }
             }
         }
     };
@@ -177,7 +172,7 @@ behaviours! {
         StderrFlood "stderr-flood" "100 MB on standard error, without a newline, before a call is answered";
         StderrSecret "stderr-secret" "quotes `HOSTILE_SECRET` on standard error and serves on";
         Deaf "deaf" "stops reading standard input after the handshake";
-        Stubborn "stubborn" "ignores the end of input and SIGTERM; has a child in its group and one in a session of its own (ids in `HOSTILE_PIDS`)";
+        Stubborn "stubborn" "ignores the end of input and SIGTERM; has a child in its group and one in a separate session (ids in `HOSTILE_PIDS`)";
         LeaderLeaves "leader-leaves" "ends with its input, and leaves a child in its group that holds the pipes (ids in `HOSTILE_PIDS`)";
     }
     Http {
@@ -246,12 +241,11 @@ behaviours! {
 }
 
 impl Behaviour {
-    /// The one of this name.
     pub fn named(name: &str) -> Option<Behaviour> {
         Self::ALL.iter().copied().find(|behaviour| behaviour.name() == name)
     }
 
-    /// Whether it speaks the revision without a handshake, and only that.
+    /// Whether it supports only the revision without a handshake.
     pub fn is_stateless(self) -> bool {
         matches!(
             self,
@@ -272,7 +266,7 @@ impl Behaviour {
         )
     }
 
-    /// Whether it is a server of the transport of 2024-11-05.
+    /// Whether it uses the transport of 2024-11-05.
     pub fn is_old_sse(self) -> bool {
         matches!(
             self,
@@ -292,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_behaviour_is_found_by_a_name_of_its_own() {
+    fn behaviour_names_are_unique() {
         let names: BTreeSet<&str> = Behaviour::ALL.iter().map(|one| one.name()).collect();
         assert_eq!(names.len(), Behaviour::ALL.len());
         for behaviour in Behaviour::ALL {

@@ -1,9 +1,9 @@
-//! Over HTTP: a server on bare sockets, one thread for each connection.
+//! The HTTP transport: a server on plain sockets, one thread per connection.
 
+mod bad_responses;
 mod old_sse;
 mod reply;
 mod streams;
-mod twists;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
@@ -17,21 +17,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::behaviour::Behaviour;
-use super::correct::{self, Era};
-use super::server::{Fate, Server, complain};
-use crate::http::{Reply, Request, hold};
-use reply::ResponseOut;
+use super::correct_server::{self, Era};
+use super::server::{MessageResult, Server, complain};
+use crate::http::{self, AfterReply, Reply, Request, hold};
+use reply::ResponseSink;
 
 const STREAM_PULSE: Duration = Duration::from_millis(200);
 
-/// What becomes of the connection after a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    KeepOpen,
-    Close,
-}
-
-/// Which of the two origins was asked.
+/// Which of the two origins received a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Main,
@@ -47,9 +40,9 @@ impl Origin {
     }
 }
 
-/// The whole site: both origins, and what it remembers between requests.
+/// Both origins, and what the server remembers between requests.
 #[derive(Debug)]
-struct Site {
+struct ServerState {
     server: Server,
     main_port: u16,
     other_port: u16,
@@ -57,14 +50,14 @@ struct Site {
     sessions: Mutex<BTreeSet<String>>,
     /// Calls of `good` so far.
     strikes: AtomicUsize,
-    /// Answers that wait for a GET with the id of their event.
+    /// Answers that wait for a GET with their event id.
     resumable: Mutex<HashMap<String, Vec<u8>>>,
-    /// The open streams of the transport of 2024-11-05, by session.
+    /// Open streams of the transport of 2024-11-05, by session.
     old_streams: Mutex<HashMap<String, Sender<Vec<u8>>>>,
     counter: AtomicUsize,
 }
 
-/// Serves for ever; gives back an exit code only when it cannot, or should not, begin.
+/// Serves until the process ends; returns an exit code only if it cannot start.
 pub(super) fn serve(behaviour: Behaviour) -> u8 {
     match behaviour {
         Behaviour::DieAtOnce => return 0,
@@ -86,33 +79,28 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
     }
 }
 
-/// A hostile server inside the process of the test; it serves until the process ends.
+/// A hostile server inside the test process; it serves until the process ends.
 #[derive(Debug)]
 pub struct HostileHttp {
-    /// The address to connect to.
     pub url: String,
-    site: Arc<Site>,
+    site: Arc<ServerState>,
 }
 
 impl HostileHttp {
-    /// Starts it on a free port of the loopback interface.
-    ///
-    /// # Errors
-    /// If no port can be had.
     pub fn start(behaviour: Behaviour) -> std::io::Result<HostileHttp> {
         let main = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let site = Arc::new(Site::new(behaviour, &main, &other)?);
+        let site = Arc::new(ServerState::new(behaviour, &main, &other)?);
         let path = if behaviour.is_old_sse() { "/sse" } else { "/mcp" };
         let url = format!("http://127.0.0.1:{}{path}", site.main_port);
         for (listener, origin) in [(main, Origin::Main), (other, Origin::Other)] {
             let site = Arc::clone(&site);
-            thread::spawn(move || accept(&site, &listener, origin));
+            http::serve(listener, move |request, stream| site.receive(request, origin, stream));
         }
         Ok(HostileHttp { url, site })
     }
 
-    /// All requests so far, as `GET /__log` gives them.
+    /// All requests so far, as `GET /__log` returns them.
     pub fn requests(&self) -> Vec<Value> {
         self.site.log().clone()
     }
@@ -124,19 +112,9 @@ impl HostileHttp {
     }
 }
 
-fn accept(site: &Arc<Site>, listener: &TcpListener, origin: Origin) {
-    for stream in listener.incoming().flatten() {
-        let site = Arc::clone(site);
-        thread::spawn(move || {
-            // What cannot be written any more is not missed.
-            let _ = site.converse(stream, origin);
-        });
-    }
-}
-
-impl Site {
+impl ServerState {
     fn new(behaviour: Behaviour, main: &TcpListener, other: &TcpListener) -> std::io::Result<Self> {
-        Ok(Site {
+        Ok(ServerState {
             server: Server::new(behaviour),
             main_port: main.local_addr()?.port(),
             other_port: other.local_addr()?.port(),
@@ -149,21 +127,18 @@ impl Site {
         })
     }
 
-    fn converse(&self, mut stream: TcpStream, origin: Origin) -> std::io::Result<()> {
-        stream.set_nodelay(true)?;
-        let mut reader = std::io::BufReader::new(stream.try_clone()?);
-        while let Some(request) = Request::read(&mut reader)? {
-            if request.path == "/__log" {
-                let log = Value::from(self.log().clone()).to_string();
-                Reply::json(200, log).write(&mut stream)?;
-                continue;
-            }
-            self.log().push(request.record(origin.name()));
-            if self.respond(&request, origin, &mut stream)? == Next::Close {
-                return Ok(());
-            }
+    fn receive(
+        &self,
+        request: &Request,
+        origin: Origin,
+        stream: &mut TcpStream,
+    ) -> std::io::Result<AfterReply> {
+        if request.path == "/__log" {
+            let log = Value::from(self.log().clone()).to_string();
+            return Reply::json(200, log).write(stream).map(|()| AfterReply::KeepOpen);
         }
-        Ok(())
+        self.log().push(request.record(origin.name()));
+        self.respond(request, origin, stream)
     }
 
     fn respond(
@@ -171,10 +146,10 @@ impl Site {
         request: &Request,
         origin: Origin,
         stream: &mut TcpStream,
-    ) -> std::io::Result<Next> {
+    ) -> std::io::Result<AfterReply> {
         if request.path.starts_with("/.well-known/") {
             Reply::text(404, "not here").write(stream)?;
-            return Ok(Next::KeepOpen);
+            return Ok(AfterReply::KeepOpen);
         }
         if self.server.behaviour.is_old_sse() {
             return self.respond_old_sse(request, origin, stream);
@@ -187,48 +162,48 @@ impl Site {
         match request.method.as_str() {
             "POST" => self.post(request, stream),
             "GET" => self.stream_events(request, stream),
-            "DELETE" => Reply::empty(200).write(stream).map(|()| Next::KeepOpen),
-            _ => Reply::empty(405).write(stream).map(|()| Next::KeepOpen),
+            "DELETE" => Reply::empty(200).write(stream).map(|()| AfterReply::KeepOpen),
+            _ => Reply::empty(405).write(stream).map(|()| AfterReply::KeepOpen),
         }
     }
 
-    /// A message to the server, answered as JSON, or as a stream when it says more than one thing.
-    fn post(&self, request: &Request, stream: &mut TcpStream) -> std::io::Result<Next> {
+    /// Answers a message with JSON, or with a stream if there is more than one message to send.
+    fn post(&self, request: &Request, stream: &mut TcpStream) -> std::io::Result<AfterReply> {
         let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
             let refusal = json!({"jsonrpc": "2.0", "id": null,
                 "error": {"code": -32700, "message": "no JSON"}});
             Reply::json(400, refusal.to_string()).write(stream)?;
-            return Ok(Next::KeepOpen);
+            return Ok(AfterReply::KeepOpen);
         };
         if let Some(refusal) = self.refuse(request, &message) {
             refusal.write(stream)?;
-            return Ok(Next::KeepOpen);
+            return Ok(AfterReply::KeepOpen);
         }
         let session = (self.server.era() == Era::Legacy && message["method"] == "initialize")
             .then(|| self.new_session());
-        let mut out = ResponseOut::new(stream, session, self.server.era());
+        let mut out = ResponseSink::new(stream, session, self.server.era());
         let fate = self.server.receive(&message, &mut out);
         match fate {
-            Fate::Exit(code) => std::process::exit(i32::from(code)),
-            Fate::Silent => {
+            MessageResult::Exit(code) => std::process::exit(i32::from(code)),
+            MessageResult::Silent => {
                 hold(stream);
-                Ok(Next::Close)
+                Ok(AfterReply::Close)
             }
-            Fate::Said => out.finish().map(|()| Next::KeepOpen),
+            MessageResult::Said => out.finish().map(|()| AfterReply::KeepOpen),
         }
     }
 
-    /// Refuses what a correct server refuses: an unknown session, headers that contradict the body.
+    /// Rejects what a correct server rejects: an unknown session, headers that contradict the body.
     fn refuse(&self, request: &Request, message: &Value) -> Option<Reply> {
         if self.server.era() == Era::Stateless {
             let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
             let agrees = request.header("mcp-method") == message["method"].as_str()
                 && request.header("mcp-protocol-version") == version.as_str();
-            // A client that knows only the handshake sends neither; it is refused for its method.
+            // A client that knows only the handshake sends neither; it is rejected for its method.
             if agrees || message["method"] == "initialize" || message.get("id").is_none() {
                 return None;
             }
-            let refusal = correct::error(message, -32020, "the headers contradict the body");
+            let refusal = correct_server::error(message, -32020, "the headers contradict the body");
             return Some(Reply::json(400, refusal.to_string()));
         }
         if matches!(message["method"].as_str(), Some("initialize" | "server/discover")) {
@@ -237,11 +212,11 @@ impl Site {
         match request.header("mcp-session-id") {
             Some(session) if self.sessions().contains(session) => None,
             Some(_) => {
-                let refusal = correct::error(message, -32001, "session not found");
+                let refusal = correct_server::error(message, -32001, "session not found");
                 Some(Reply::json(404, refusal.to_string()))
             }
             None => {
-                let refusal = correct::error(message, -32000, "no session id");
+                let refusal = correct_server::error(message, -32000, "no session id");
                 Some(Reply::json(400, refusal.to_string()))
             }
         }

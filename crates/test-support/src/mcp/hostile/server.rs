@@ -1,4 +1,4 @@
-//! What the server says to each message, over any transport.
+//! The reaction of the server to each message, over any transport.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::bad_messages::{self, bytes};
 use super::behaviour::Behaviour;
-use super::correct::{self, Era};
-use super::shapes::{self, bytes};
+use super::correct_server::{self, Era};
 
 const LATE: Duration = Duration::from_secs(2);
 const TOOLS_COME: Duration = Duration::from_millis(500);
@@ -21,50 +21,47 @@ const NOTIFICATION_FLOOD: usize = 100_000;
 const LIST_CHANGED_FLOOD: usize = 5_000;
 const ASK_FLOOD: usize = 5_000;
 
-/// How long the server waits for an answer to what it asked.
+/// How long the server waits for the client's answer to its request.
 const MAX_ASK_WAIT: Duration = Duration::from_mins(2);
 
-/// Where messages go.
-pub(super) trait Out {
-    /// Sends one message; the bytes are its JSON, right or wrong.
+pub(super) trait MessageSink {
+    /// Sends the bytes of one message, valid JSON or not.
     fn message(&mut self, message: &[u8]);
 
-    /// Makes sure that what was said has left, before a pause.
+    /// Flushes what was sent, before a pause.
     fn settle(&mut self);
 
-    /// Whether the other side is gone, as far as it can be seen.
+    /// Whether the client has disconnected, as far as this can be seen.
     fn is_gone(&self) -> bool;
 }
 
-/// Whether a message is a call of `good`, with which things go wrong.
+/// Whether a message is a call of `good`, which the faults affect.
 pub(super) fn strikes(message: &Value) -> bool {
     message["method"] == "tools/call" && message["params"]["name"] == "good"
 }
 
-/// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// Everything there is to say was said.
+pub(super) enum MessageResult {
     Said,
     /// A request that is never answered.
     Silent,
-    /// The process ends with this code.
+    /// The process exits with this code.
     Exit(u8),
 }
 
-/// The server: a behaviour and what it remembers between messages.
+/// A behaviour and what the server remembers between messages.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) behaviour: Behaviour,
-    memory: Mutex<Memory>,
+    memory: Mutex<ServerMemory>,
     replied: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Memory {
-    /// How often each method was asked, by the name it was about.
+struct ServerMemory {
+    /// How often each method was called, by the name in its parameters.
     turns: HashMap<String, usize>,
-    /// What the client answered, by the id of our request.
+    /// Answers of the client, by the id of our request.
     replies: HashMap<String, Value>,
     /// Calls of `good` that wait for a call of `other`.
     held: Vec<Value>,
@@ -80,50 +77,49 @@ impl Server {
         if self.behaviour.is_stateless() { Era::Stateless } else { Era::Legacy }
     }
 
-    /// Says what there is to say to a message.
-    pub(super) fn receive(&self, message: &Value, out: &mut dyn Out) -> Fate {
+    pub(super) fn receive(&self, message: &Value, out: &mut dyn MessageSink) -> MessageResult {
         let Some(method) = message["method"].as_str() else {
             self.keep_reply(message);
-            return Fate::Said;
+            return MessageResult::Said;
         };
         if message["id"].is_null() {
             if method == "notifications/initialized" {
                 self.flood(out);
             }
-            return Fate::Said;
+            return MessageResult::Said;
         }
         let turn = self.take_turn(method, &message["params"]["name"]);
         match method {
             "initialize" | "server/discover" => self.open(message, out),
             "tools/list" => {
-                let odd = shapes::of_list(self.behaviour, self.era(), message, turn);
-                say(out, &odd.unwrap_or_else(|| correct::answer(self.era(), message)))
+                let odd = bad_messages::of_list(self.behaviour, self.era(), message, turn);
+                say(out, &odd.unwrap_or_else(|| correct_server::answer(self.era(), message)))
             }
             "tools/call" => self.call(message, turn, out),
-            "ping" if self.behaviour == Behaviour::PingSilent => Fate::Silent,
+            "ping" if self.behaviour == Behaviour::PingSilent => MessageResult::Silent,
             "ping" if self.behaviour == Behaviour::PingUnknown => {
-                say(out, &correct::error(message, -32601, "there is no method ping"))
+                say(out, &correct_server::error(message, -32601, "there is no method ping"))
             }
-            _ => say(out, &correct::answer(self.era(), message)),
+            _ => say(out, &correct_server::answer(self.era(), message)),
         }
     }
 
-    /// What is sent without being asked, once a client is there.
-    pub(super) fn flood(&self, out: &mut dyn Out) {
+    /// Sends what the behaviour sends unasked once a client is connected.
+    pub(super) fn flood(&self, out: &mut dyn MessageSink) {
         let (count, message) = match self.behaviour {
             Behaviour::NotificationFlood => {
                 let note = json!({"level": "info", "data": "a line of the flood ".repeat(5)});
-                (NOTIFICATION_FLOOD, correct::notification("notifications/message", &note))
+                (NOTIFICATION_FLOOD, correct_server::notification("notifications/message", &note))
             }
             Behaviour::ToolsLater => {
                 out.settle();
                 thread::sleep(TOOLS_COME);
                 let method = "notifications/tools/list_changed";
-                (1, correct::notification(method, &json!({})))
+                (1, correct_server::notification(method, &json!({})))
             }
             Behaviour::ListChangedFlood => {
                 let method = "notifications/tools/list_changed";
-                (LIST_CHANGED_FLOOD, correct::notification(method, &json!({})))
+                (LIST_CHANGED_FLOOD, correct_server::notification(method, &json!({})))
             }
             _ => return,
         };
@@ -133,19 +129,19 @@ impl Server {
         out.settle();
     }
 
-    /// The handshake, or the question that takes its place.
-    fn open(&self, request: &Value, out: &mut dyn Out) -> Fate {
+    /// The handshake, or the request that replaces it.
+    fn open(&self, request: &Value, out: &mut dyn MessageSink) -> MessageResult {
         let initialize = request["method"] == "initialize";
-        let mut right = correct::answer(self.era(), request);
+        let mut right = correct_server::answer(self.era(), request);
         match self.behaviour {
-            Behaviour::InitializeSilent if initialize => return Fate::Silent,
-            Behaviour::DiscoverSilent if !initialize => return Fate::Silent,
+            Behaviour::InitializeSilent if initialize => return MessageResult::Silent,
+            Behaviour::DiscoverSilent if !initialize => return MessageResult::Silent,
             Behaviour::InitializeLate => {
                 out.settle();
                 thread::sleep(LATE);
             }
             Behaviour::InitializeError => {
-                right = correct::error(request, -32603, "the server is not in the mood");
+                right = correct_server::error(request, -32603, "the server is not in the mood");
             }
             Behaviour::FutureVersion if initialize => {
                 right["result"]["protocolVersion"] = json!("2099-01-01");
@@ -154,44 +150,44 @@ impl Server {
                 right["result"]["serverInfo"] = json!({"name": "hostile"});
             }
             Behaviour::NoServerInfo if initialize => {
-                right["result"] = json!({"protocolVersion": correct::LEGACY_VERSION});
+                right["result"] = json!({"protocolVersion": correct_server::LEGACY_VERSION});
             }
             Behaviour::Modern32602 if initialize => {
-                right = correct::error(request, -32602, "_meta has no protocolVersion");
+                right = correct_server::error(request, -32602, "_meta has no protocolVersion");
             }
             Behaviour::Modern32022 if initialize => {
-                right = correct::unsupported(request, &[correct::STATELESS_VERSION]);
+                right = correct_server::unsupported(request, &[correct_server::STATELESS_VERSION]);
             }
             Behaviour::UnsupportedThenLegacy if !initialize => {
-                right = correct::unsupported(request, &[correct::LEGACY_VERSION]);
+                right = correct_server::unsupported(request, &[correct_server::LEGACY_VERSION]);
             }
             Behaviour::UnsupportedAlways => {
-                right = correct::unsupported(request, &["2099-01-01"]);
+                right = correct_server::unsupported(request, &["2099-01-01"]);
             }
             _ => {}
         }
         say(out, &right)
     }
 
-    fn call(&self, request: &Value, turn: usize, out: &mut dyn Out) -> Fate {
+    fn call(&self, request: &Value, turn: usize, out: &mut dyn MessageSink) -> MessageResult {
         let era = self.era();
-        let right = correct::call(era, request);
+        let right = correct_server::call(era, request);
         if self.behaviour == Behaviour::Reversed {
             return self.reverse(request, &right, out);
         }
-        // Without its metadata a stateless request is refused before anything else happens.
-        let refused = correct::answer(era, request).get("error").is_some();
+        // A stateless request without its metadata is rejected before anything else.
+        let refused = correct_server::answer(era, request).get("error").is_some();
         if request["params"]["name"] != "good" || refused {
-            return say(out, &correct::answer(era, request));
+            return say(out, &correct_server::answer(era, request));
         }
-        if let Some(messages) = shapes::of_call(self.behaviour, era, request) {
+        if let Some(messages) = bad_messages::of_call(self.behaviour, era, request) {
             for message in messages {
                 out.message(&message);
             }
-            return Fate::Said;
+            return MessageResult::Said;
         }
         match self.behaviour {
-            Behaviour::CallSilent => Fate::Silent,
+            Behaviour::CallSilent => MessageResult::Silent,
             Behaviour::PingDisturbs => {
                 out.settle();
                 let before = self.pings();
@@ -199,28 +195,32 @@ impl Server {
                 if self.pings() == before {
                     return say(out, &right);
                 }
-                say(out, &correct::error(request, -32000, "the call was disturbed by a ping"))
+                say(
+                    out,
+                    &correct_server::error(request, -32000, "the call was disturbed by a ping"),
+                )
             }
-            Behaviour::Report => say(out, &correct::call_with_text(era, request, report())),
+            Behaviour::Report => say(out, &correct_server::call_with_text(era, request, report())),
             Behaviour::DieAfterCall => {
                 say(out, &right);
-                Fate::Exit(0)
+                MessageResult::Exit(0)
             }
             Behaviour::DieMidCall => {
                 complain("fatal: the disk is on fire");
-                Fate::Exit(3)
+                MessageResult::Exit(3)
             }
             Behaviour::ProgressForever
             | Behaviour::ProgressThenResult
             | Behaviour::ProgressWrongToken => self.progress(request, &right, out),
             Behaviour::HeaderMismatchOnce if turn == 0 => {
-                say(out, &correct::error(request, -32020, "header mismatch"))
+                say(out, &correct_server::error(request, -32020, "header mismatch"))
             }
             Behaviour::HeaderMismatchAlways => {
-                say(out, &correct::error(request, -32020, "header mismatch"))
+                say(out, &correct_server::error(request, -32020, "header mismatch"))
             }
             Behaviour::MissingCapability => {
-                let mut refusal = correct::error(request, -32021, "missing client capability");
+                let mut refusal =
+                    correct_server::error(request, -32021, "missing client capability");
                 refusal["error"]["data"] = json!({"requiredCapabilities": {"sampling": {}}});
                 say(out, &refusal)
             }
@@ -233,20 +233,20 @@ impl Server {
     }
 
     /// Holds calls of `good` back until `other` was answered.
-    fn reverse(&self, request: &Value, right: &Value, out: &mut dyn Out) -> Fate {
+    fn reverse(&self, request: &Value, right: &Value, out: &mut dyn MessageSink) -> MessageResult {
         if request["params"]["name"] == "good" {
             self.memory().held.push(right.clone());
-            return Fate::Said;
+            return MessageResult::Said;
         }
         say(out, right);
         let held = std::mem::take(&mut self.memory().held);
         for message in held {
             say(out, &message);
         }
-        Fate::Said
+        MessageResult::Said
     }
 
-    fn progress(&self, request: &Value, right: &Value, out: &mut dyn Out) -> Fate {
+    fn progress(&self, request: &Value, right: &Value, out: &mut dyn MessageSink) -> MessageResult {
         let mut token = request["params"]["_meta"]["progressToken"].clone();
         if self.behaviour == Behaviour::ProgressWrongToken {
             token = json!("a token of nobody");
@@ -255,7 +255,7 @@ impl Server {
         let mut step = 0;
         while (forever || step < PROGRESS_STEPS) && !out.is_gone() {
             let progress = json!({"progressToken": token, "progress": step});
-            let message = correct::notification("notifications/progress", &progress);
+            let message = correct_server::notification("notifications/progress", &progress);
             out.message(&bytes(&message));
             out.settle();
             thread::sleep(PROGRESS_EVERY);
@@ -283,7 +283,7 @@ impl Server {
             if !state.is_null() {
                 value["requestState"] = state;
             }
-            correct::result(request, &value)
+            correct_server::result(request, &value)
         };
         let answers = &params["inputResponses"];
         match self.behaviour {
@@ -296,14 +296,23 @@ impl Server {
             }
             Behaviour::InputRequired if answers.is_null() => required(json!({"who": ask}), state),
             _ if params["requestState"] != state => {
-                correct::error(request, -32602, "the state came back changed")
+                correct_server::error(request, -32602, "the state came back changed")
             }
-            _ => correct::call_with_text(Era::Stateless, request, format!("answered: {answers}")),
+            _ => correct_server::call_with_text(
+                Era::Stateless,
+                request,
+                format!("answered: {answers}"),
+            ),
         }
     }
 
-    /// Asks the client something in the middle of a call, where the behaviour does that.
-    fn ask_and_answer(&self, request: &Value, right: &Value, out: &mut dyn Out) -> Fate {
+    /// Sends the client a request in the middle of a call, if the behaviour does.
+    fn ask_and_answer(
+        &self,
+        request: &Value,
+        right: &Value,
+        out: &mut dyn MessageSink,
+    ) -> MessageResult {
         let form = json!({
             "type": "object",
             "properties": {
@@ -345,11 +354,11 @@ impl Server {
         };
         let reply = self.ask(method, &params, out);
         let text = format!("{method} was answered: {reply}");
-        say(out, &correct::call_with_text(self.era(), request, text))
+        say(out, &correct_server::call_with_text(self.era(), request, text))
     }
 
-    /// Sends a request and waits for the answer of the client.
-    fn ask(&self, method: &str, params: &Value, out: &mut dyn Out) -> Value {
+    /// Sends a request and waits for the client's answer.
+    fn ask(&self, method: &str, params: &Value, out: &mut dyn MessageSink) -> Value {
         let id = {
             let mut memory = self.memory();
             memory.asked += 1;
@@ -384,17 +393,17 @@ impl Server {
         self.memory().turns.get(&ping).copied().unwrap_or_default()
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, ServerMemory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn say(out: &mut dyn Out, message: &Value) -> Fate {
+fn say(out: &mut dyn MessageSink, message: &Value) -> MessageResult {
     out.message(&bytes(message));
-    Fate::Said
+    MessageResult::Said
 }
 
-/// What the process was given.
+/// The arguments and environment of the process.
 fn report() -> String {
     let variables: HashMap<String, String> = std::env::vars_os()
         .map(|(name, value)| {
@@ -406,7 +415,7 @@ fn report() -> String {
     json!({"environment": variables, "arguments": arguments, "folder": folder}).to_string()
 }
 
-fn ask_flood(out: &mut dyn Out) {
+fn ask_flood(out: &mut dyn MessageSink) {
     for turn in 0..ASK_FLOOD {
         let method = ["roots/list", "ping", "hostile/unknown"][turn % 3];
         let id = format!("flood-{turn}");
@@ -414,8 +423,7 @@ fn ask_flood(out: &mut dyn Out) {
     }
 }
 
-/// A line on standard error.
 pub(super) fn complain(line: &str) {
-    // There is nobody else to tell.
+    // Nothing is left to report this to.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

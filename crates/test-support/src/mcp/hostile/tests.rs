@@ -1,21 +1,20 @@
-//! The harness itself: the correct server is correct, and what is wrong is wrong where it should be.
+//! Tests of the hostile server: correct where it should be, faulty where it should be.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
+use super::bad_messages;
 use super::behaviour::Behaviour;
-use super::correct::{self, Era};
+use super::correct_server::{self, Era};
 use super::http::HostileHttp;
-use super::server::{Fate, Out, Server, strikes};
-use super::shapes;
+use super::server::{MessageResult, MessageSink, Server, strikes};
 
-/// Keeps what was said.
 #[derive(Default)]
 struct Kept(Vec<Vec<u8>>);
 
-impl Out for Kept {
+impl MessageSink for Kept {
     fn message(&mut self, message: &[u8]) {
         self.0.push(message.to_vec());
     }
@@ -34,12 +33,12 @@ fn call(name: &str) -> Value {
 
 fn said(server: &Server, message: &Value) -> Vec<Value> {
     let mut kept = Kept::default();
-    assert_eq!(server.receive(message, &mut kept), Fate::Said);
+    assert_eq!(server.receive(message, &mut kept), MessageResult::Said);
     kept.0.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect()
 }
 
 #[test]
-fn the_correct_server_answers_in_both_eras() {
+fn correct_server_answers_in_both_generations() {
     let legacy = Server::new(Behaviour::Correct);
     let initialize = json!({"id": 1, "method": "initialize", "params": {}});
     assert_eq!(said(&legacy, &initialize)[0]["result"]["protocolVersion"], "2025-11-25");
@@ -59,24 +58,24 @@ fn the_correct_server_answers_in_both_eras() {
 }
 
 #[test]
-fn other_works_whatever_is_wrong_with_good() {
+fn other_works_with_every_behaviour() {
     for &behaviour in Behaviour::ALL {
         if behaviour.is_stateless() {
             continue;
         }
         let answers = said(&Server::new(behaviour), &call("other"));
-        let right = correct::call(Era::Legacy, &call("other"));
+        let right = correct_server::call(Era::Legacy, &call("other"));
         assert_eq!(answers, [right], "{}", behaviour.name());
         assert!(strikes(&call("good")) && !strikes(&call("other")));
     }
 }
 
 #[test]
-fn a_wrong_shape_is_not_the_right_answer() {
-    let right = shapes::bytes(&correct::call(Era::Legacy, &call("good")));
+fn bad_messages_differ_from_the_correct_answer() {
+    let right = bad_messages::bytes(&correct_server::call(Era::Legacy, &call("good")));
     let shaped: Vec<_> = Behaviour::ALL
         .iter()
-        .filter_map(|&one| Some((one, shapes::of_call(one, Era::Legacy, &call("good"))?)))
+        .filter_map(|&one| Some((one, bad_messages::of_call(one, Era::Legacy, &call("good"))?)))
         .collect();
     assert!(shaped.len() > 30, "{}", shaped.len());
     for (behaviour, messages) in shaped {
@@ -84,7 +83,7 @@ fn a_wrong_shape_is_not_the_right_answer() {
     }
 }
 
-/// One request over a connection of its own; the whole response, which must close or be whole.
+/// Sends one request over a new connection and reads the whole response.
 fn exchange(url: &str, head: &str, body: &Value) -> String {
     let (address, path) = url.trim_start_matches("http://").split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -101,7 +100,7 @@ fn exchange(url: &str, head: &str, body: &Value) -> String {
 }
 
 #[test]
-fn over_http_a_session_is_opened_used_and_logged() {
+fn http_session_is_opened_used_and_logged() {
     let site = HostileHttp::start(Behaviour::Correct).unwrap();
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
     let opened = exchange(&site.url, "", &initialize);
@@ -117,7 +116,7 @@ fn over_http_a_session_is_opened_used_and_logged() {
 }
 
 #[test]
-fn a_redirect_to_the_other_origin_is_logged_there() {
+fn redirect_is_logged_at_the_other_origin() {
     let site = HostileHttp::start(Behaviour::RedirectOther).unwrap();
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
     let moved = exchange(&site.url, "", &initialize);
@@ -129,13 +128,13 @@ fn a_redirect_to_the_other_origin_is_logged_there() {
 }
 
 #[test]
-fn a_call_that_asks_goes_on_with_the_answer() {
+fn call_continues_with_the_client_answer() {
     let server = std::sync::Arc::new(Server::new(Behaviour::AskUnknown));
     let asking = std::sync::Arc::clone(&server);
     let call = std::thread::spawn(move || said(&asking, &call("good")));
     let reply =
         json!({"jsonrpc": "2.0", "id": "ask-1", "error": {"code": -32601, "message": "no"}});
-    assert_eq!(server.receive(&reply, &mut Kept::default()), Fate::Said);
+    assert_eq!(server.receive(&reply, &mut Kept::default()), MessageResult::Said);
     let messages = call.join().unwrap();
     assert_eq!(messages[0]["method"], "hostile/unknown");
     let text = messages[1]["result"]["content"][0]["text"].as_str().unwrap();

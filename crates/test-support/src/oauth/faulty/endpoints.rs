@@ -1,31 +1,29 @@
-//! The authorization server, as it is when it is correct.
+//! The endpoints of the authorization server, without faults.
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::grant_store::{Code, Grant, GrantStore};
 use super::script::{Issuer, Refresh, Script, merge};
-use super::vault::{Code, Grant, Vault};
 use crate::http::{Reply, Request};
-use crate::oauth::seen::parameter;
+use crate::oauth::recorded_request::parameter;
 
-/// What a correct server answers.
-pub(super) enum Answer {
-    /// JSON, which may yet be patched.
+/// The response of a correct server.
+pub(super) enum EndpointAnswer {
+    /// JSON that the script may patch.
     Json(u16, Value),
-    /// Anything else.
     Other(Reply),
 }
 
-/// Where the two origins are.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct Origins {
     pub(super) main: String,
     pub(super) other: String,
 }
 
-impl Places {
+impl Origins {
     pub(super) fn of(&self, issuer: Issuer) -> &str {
         match issuer {
             Issuer::Main => &self.main,
@@ -38,9 +36,9 @@ impl Places {
     }
 }
 
-pub(super) fn resource_metadata(places: &Places, script: &Script) -> Answer {
+pub(super) fn resource_metadata(places: &Origins, script: &Script) -> EndpointAnswer {
     let scopes: Vec<&str> = script.tool_scopes.iter().map(|(_, scope)| scope.as_str()).collect();
-    Answer::Json(
+    EndpointAnswer::Json(
         200,
         json!({
             "resource": places.mcp(),
@@ -51,7 +49,7 @@ pub(super) fn resource_metadata(places: &Places, script: &Script) -> Answer {
     )
 }
 
-pub(super) fn server_metadata(base: &str, script: &Script) -> Answer {
+pub(super) fn server_metadata(base: &str, script: &Script) -> EndpointAnswer {
     let methods = ["none", "client_secret_basic", "client_secret_post"];
     let mut metadata = json!({
         "issuer": base,
@@ -68,12 +66,16 @@ pub(super) fn server_metadata(base: &str, script: &Script) -> Answer {
     if script.client_documents {
         metadata["client_id_metadata_document_supported"] = true.into();
     }
-    Answer::Json(200, metadata)
+    EndpointAnswer::Json(200, metadata)
 }
 
-/// Registers a client as the patched answer says it is.
-pub(super) fn register(vault: &mut Vault, script: &Script, request: &Request) -> Answer {
-    let asked = request.message();
+/// Registers a client as the patched response describes it.
+pub(super) fn register(
+    vault: &mut GrantStore,
+    script: &Script,
+    request: &Request,
+) -> EndpointAnswer {
+    let asked = request.json();
     if !asked["redirect_uris"].is_array() {
         return refuse(400, "invalid_client_metadata", "no redirect_uris");
     }
@@ -87,22 +89,25 @@ pub(super) fn register(vault: &mut Vault, script: &Script, request: &Request) ->
     merge(&mut client, &script.registration.patch);
     let id = client["client_id"].as_str().unwrap_or_default().to_owned();
     vault.clients.insert(id, client.clone());
-    Answer::Json(201, client)
+    EndpointAnswer::Json(201, client)
 }
 
-/// Consents at once.
+/// Consents without a page.
 pub(super) fn authorize(
-    vault: &mut Vault,
+    vault: &mut GrantStore,
     script: &Script,
     request: &Request,
     (issuer, base): (Issuer, &str),
-) -> Answer {
+) -> EndpointAnswer {
     let asked = |name: &str| parameter(&request.path, name);
     let wanted = |name: &str| asked(name).unwrap_or_default();
     let (client, redirect_uri) = (wanted("client_id"), wanted("redirect_uri"));
     if !may_come_back(vault, script, &client, &redirect_uri) {
-        // Nobody can be trusted with a redirect.
-        return Answer::Other(Reply::text(400, "invalid_client: unknown client or redirect_uri"));
+        // A redirect URI that is not registered must not be used.
+        return EndpointAnswer::Other(Reply::text(
+            400,
+            "invalid_client: unknown client or redirect_uri",
+        ));
     }
     let is_proven = asked("code_challenge_method").as_deref() == Some("S256")
         && asked("code_challenge").is_some();
@@ -125,10 +130,10 @@ pub(super) fn authorize(
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
     let separator = if redirect_uri.contains('?') { '&' } else { '?' };
     let location = format!("{redirect_uri}{separator}{query}");
-    Answer::Other(Reply::empty(302).header("Location", &location))
+    EndpointAnswer::Other(Reply::empty(302).header("Location", &location))
 }
 
-fn may_come_back(vault: &Vault, script: &Script, client: &str, redirect_uri: &str) -> bool {
+fn may_come_back(vault: &GrantStore, script: &Script, client: &str, redirect_uri: &str) -> bool {
     match vault.clients.get(client) {
         Some(client) => {
             let known = client["redirect_uris"].as_array();
@@ -144,13 +149,13 @@ fn is_document(script: &Script, client: &str) -> bool {
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// Exchanges a code or a refresh token, or believes a program that signs in by itself.
+/// Exchanges a code or a refresh token, or signs in a program by its own credentials.
 pub(super) fn token(
-    vault: &mut Vault,
+    vault: &mut GrantStore,
     script: &Script,
     request: &Request,
     issuer: Issuer,
-) -> Answer {
+) -> EndpointAnswer {
     let form = form(request);
     let field = |name: &str| form.get(name).and_then(Value::as_str).unwrap_or_default();
     let Some(client) = authenticated(vault, script, request, &form) else {
@@ -194,10 +199,14 @@ pub(super) fn token(
     if let Some(refresh) = pair.refresh {
         answer["refresh_token"] = refresh.into();
     }
-    Answer::Json(200, answer)
+    EndpointAnswer::Json(200, answer)
 }
 
-fn exchange<'a>(vault: &mut Vault, field: impl Fn(&str) -> &'a str, client: &str) -> Option<Grant> {
+fn exchange<'a>(
+    vault: &mut GrantStore,
+    field: impl Fn(&str) -> &'a str,
+    client: &str,
+) -> Option<Grant> {
     let code = vault.take_code(field("code"))?;
     let digest = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
     let resource = field("resource");
@@ -208,9 +217,9 @@ fn exchange<'a>(vault: &mut Vault, field: impl Fn(&str) -> &'a str, client: &str
     is_same.then_some(code.grant)
 }
 
-/// The client that made a request, if it proved to be the one.
+/// The authenticated client of a request.
 fn authenticated(
-    vault: &Vault,
+    vault: &GrantStore,
     script: &Script,
     request: &Request,
     form: &Map<String, Value>,
@@ -247,16 +256,16 @@ fn unescape(word: &str) -> String {
         .map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-pub(super) fn revoke(vault: &mut Vault, request: &Request) -> Answer {
+pub(super) fn revoke(vault: &mut GrantStore, request: &Request) -> EndpointAnswer {
     if let Some(word) = form(request).get("token").and_then(Value::as_str) {
         vault.revoke(word);
     }
-    Answer::Json(200, json!({}))
+    EndpointAnswer::Json(200, json!({}))
 }
 
 /// The fields of a form, or the members of a JSON object.
 pub(super) fn form(request: &Request) -> Map<String, Value> {
-    if let Value::Object(members) = request.message() {
+    if let Value::Object(members) = request.json() {
         return members;
     }
     let fields = form_urlencoded::parse(&request.body);
@@ -265,6 +274,6 @@ pub(super) fn form(request: &Request) -> Map<String, Value> {
     fields.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect()
 }
 
-pub(super) fn refuse(status: u16, error: &str, description: &str) -> Answer {
-    Answer::Json(status, json!({ "error": error, "error_description": description }))
+pub(super) fn refuse(status: u16, error: &str, description: &str) -> EndpointAnswer {
+    EndpointAnswer::Json(status, json!({ "error": error, "error_description": description }))
 }

@@ -1,42 +1,37 @@
-//! The switches: what a [`Faulty`](super::Faulty) server does at each of its endpoints.
+//! The switches of a [`FaultyAuthServer`](super::FaultyAuthServer) at each of its endpoints.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What the server is like. The default is a correct one.
+/// The behaviour of the server. The default is a correct one.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// `/.well-known/oauth-protected-resource/mcp`, and the same without `/mcp`.
     pub resource_metadata: Endpoint,
     /// `/.well-known/oauth-authorization-server` and `/.well-known/openid-configuration`.
     pub server_metadata: Endpoint,
-    /// `/register`.
     pub registration: Endpoint,
-    /// `/authorize` itself; for what is wrong with the redirect, see [`redirect`](Self::redirect).
+    /// `/authorize` itself; for faults of the redirect, see [`redirect`](Self::redirect).
     pub authorization: Endpoint,
-    /// What is changed in the query of the redirect, one after another.
-    pub redirect: Vec<Twist>,
-    /// `/token`.
+    /// Changes to the query of the redirect, in order.
+    pub redirect: Vec<RedirectChange>,
     pub token: Endpoint,
-    /// `/revoke`.
     pub revocation: Endpoint,
-    /// `/mcp`, before it looks at the token.
+    /// `/mcp`, before it checks the token.
     pub mcp: Endpoint,
-    /// What a 401 of the MCP server says.
     pub challenge: Challenge,
-    /// The refresh tokens it gives.
     pub refresh: Refresh,
-    /// How long access tokens really live, and what `expires_in` says unless it is patched.
+    /// Real lifetime of access tokens, and the value of `expires_in` unless it is patched.
     pub access_seconds: u64,
     /// Tools and the scope that a call needs; others need none.
     pub tool_scopes: Vec<(String, String)>,
-    /// Which of the two authorization servers the MCP server names and believes.
+    /// Which of the two authorization servers the MCP server names and trusts.
     pub issuer: Issuer,
-    /// Clients that are registered from the beginning: `client_id`, `redirect_uris`, and perhaps
+    /// Clients registered from the start: `client_id`, `redirect_uris`, and optionally
     /// `client_secret` and `token_endpoint_auth_method`.
     pub clients: Vec<Value>,
-    /// Whether addresses of metadata documents are clients. The document is not fetched.
+    /// Whether URLs of metadata documents are clients. The document is not fetched.
     pub client_documents: bool,
 }
 
@@ -62,19 +57,16 @@ impl Default for Script {
     }
 }
 
-/// What one endpoint does.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoint {
-    /// What goes wrong, if anything.
     pub fault: Option<Fault>,
     /// For how many requests; `None` is for all.
     pub times: Option<u32>,
-    /// A JSON merge patch over the correct answer: `null` removes a member.
+    /// A JSON merge patch over the correct response: `null` removes a member.
     pub patch: Value,
 }
 
 impl Endpoint {
-    /// Fails every time.
     pub fn failing(fault: Fault) -> Self {
         Self { fault: Some(fault), ..Self::default() }
     }
@@ -84,12 +76,11 @@ impl Endpoint {
         Self { fault: Some(fault), times: Some(times), ..Self::default() }
     }
 
-    /// Answers correctly, but for the members of this object; `null` removes one.
+    /// Answers correctly, except for the members of this object; `null` removes one.
     pub fn saying(patch: Value) -> Self {
         Self { patch, ..Self::default() }
     }
 
-    /// The fault for the next request.
     pub(super) fn next_fault(&mut self) -> Option<Fault> {
         match &mut self.times {
             None => {}
@@ -100,53 +91,48 @@ impl Endpoint {
     }
 }
 
-/// One way to fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// An OAuth error with this status.
     Refuse {
-        /// The status.
         status: u16,
-        /// The code, as in `invalid_grant`.
+        /// Such as `invalid_grant`.
         error: String,
-        /// What stands beside it.
         description: String,
     },
-    /// A status with a line of text, and `Retry-After` if there are seconds.
+    /// A status with a line of text, and optionally `Retry-After`.
     Status {
-        /// The status.
         status: u16,
-        /// What `Retry-After` says.
+        /// In seconds.
         retry_after: Option<u32>,
     },
-    /// A web page with this status.
+    /// An HTML page with this status.
     Page(u16),
-    /// A redirect with this status to the same path of [`other_url`](super::Faulty::other_url).
+    /// A redirect with this status to the same path of
+    /// [`other_url`](super::FaultyAuthServer::other_url).
     Redirect(u16),
-    /// Reads the request and says nothing until the client goes.
+    /// Reads the request and sends nothing until the client disconnects.
     Silent,
-    /// The correct answer, this much later.
+    /// The correct response after this delay.
     Late(Duration),
-    /// Reads the request and closes the connection. Nothing was done.
+    /// Reads the request and closes the connection without handling it.
     HangUp,
-    /// Does what was asked, and closes the connection without an answer.
+    /// Handles the request and closes the connection without a response.
     Lost,
-    /// Does what was asked, and answers with the first half of the JSON, as if it were whole.
+    /// Handles the request and responds with the first half of the JSON, as if it were complete.
     Truncated,
-    /// Does what was asked, and closes the connection in the middle of the answer.
+    /// Handles the request and closes the connection in the middle of the response.
     CutOff,
-    /// The correct answer, made five mebibytes long by a member that nobody needs.
+    /// The correct response with an extra member of five mebibytes.
     Huge,
 }
 
 impl Fault {
-    /// An OAuth error with this status and code.
     pub fn refuse(status: u16, error: &str) -> Self {
         let description = format!("the script says {error}");
         Self::Refuse { status, error: error.to_owned(), description }
     }
 
-    /// A bare status.
     pub fn status(status: u16) -> Self {
         Self::Status { status, retry_after: None }
     }
@@ -154,27 +140,23 @@ impl Fault {
 
 /// A change to the query of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Twist {
+pub enum RedirectChange {
     /// Replaces a parameter, or adds it.
     Set(String, String),
-    /// Adds a parameter, also beside one of the same name.
+    /// Adds a parameter, also next to one of the same name.
     Add(String, String),
-    /// Takes a parameter away.
     Remove(String),
 }
 
-impl Twist {
-    /// Replaces a parameter, or adds it.
+impl RedirectChange {
     pub fn set(name: &str, value: &str) -> Self {
         Self::Set(name.to_owned(), value.to_owned())
     }
 
-    /// Adds a parameter, also beside one of the same name.
     pub fn add(name: &str, value: &str) -> Self {
         Self::Add(name.to_owned(), value.to_owned())
     }
 
-    /// Takes a parameter away.
     pub fn remove(name: &str) -> Self {
         Self::Remove(name.to_owned())
     }
@@ -200,39 +182,33 @@ impl Twist {
     }
 }
 
-/// What a 401 of the MCP server says in `WWW-Authenticate`.
+/// The `WWW-Authenticate` header of a 401 of the MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Challenge {
-    /// `Bearer` with the address of the metadata, and perhaps a scope.
+    /// `Bearer` with the URL of the metadata, and optionally a scope.
     Full {
-        /// The scope that is asked for.
         scope: Option<String>,
     },
     /// Only `Bearer`.
     Bare,
-    /// There is no such header.
+    /// No header.
     Absent,
-    /// This.
     Text(String),
 }
 
-/// What becomes of refresh tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refresh {
-    /// There are none.
     Never,
-    /// One for the whole login; an answer to a refresh does not repeat it.
+    /// One for the whole login; the response to a refresh does not repeat it.
     Lasting,
-    /// A new one each time; an old one that comes again ends the whole login.
+    /// A new one each time; reuse of an old one ends the whole login.
     Rotating,
 }
 
-/// One of the two authorization servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Issuer {
     /// The one at the origin of the MCP server.
     Main,
-    /// The one at the other origin.
     Other,
 }
 
@@ -245,7 +221,7 @@ impl Issuer {
     }
 }
 
-/// Lays a merge patch over a value.
+/// Applies a JSON merge patch.
 pub(super) fn merge(target: &mut Value, patch: &Value) {
     let Some(changes) = patch.as_object() else { return };
     if !target.is_object() {

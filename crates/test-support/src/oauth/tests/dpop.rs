@@ -1,4 +1,4 @@
-//! Proofs of possession: a token that is bound to a key is no use without it.
+//! Proofs of possession: a bound token cannot be used without its key.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,8 +9,8 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::hand::{Answer, Hand, call_tool, try_send};
-use crate::oauth::{Dpop, Landed, Oidc, OidcOptions, visit};
+use super::manual_login::{EndpointAnswer, ManualClient, call_tool, try_send};
+use crate::oauth::{Dpop, Oidc, OidcOptions, SignInResult, visit};
 
 struct Key {
     pair: EcdsaKeyPair,
@@ -41,9 +41,14 @@ impl Key {
         format!("{signed}.{}", encode(signature.as_ref()))
     }
 
-    fn exchange(&self, hand: &Hand, landed: &Landed, more: &Value) -> Answer {
-        let proof = self.proof("POST", hand.at("token_endpoint"), more);
-        hand.exchange_with(landed, &[("dpop", &proof)])
+    fn exchange(
+        &self,
+        oauth: &ManualClient,
+        landed: &SignInResult,
+        more: &Value,
+    ) -> EndpointAnswer {
+        let proof = self.proof("POST", oauth.at("token_endpoint"), more);
+        oauth.exchange_with(landed, &[("dpop", &proof)])
     }
 
     fn call(&self, url: &str, token: &str) -> u16 {
@@ -57,31 +62,31 @@ impl Key {
 }
 
 #[test]
-fn a_bound_token_needs_its_key() {
+fn bound_token_requires_its_key() {
     let server = Oidc::start(&OidcOptions { dpop: Dpop::On, ..OidcOptions::default() });
-    let hand = Hand::registered(server.mcp_url());
+    let oauth = ManualClient::registered(server.mcp_url());
     let key = Key::new();
-    let landed = visit(&hand.authorization("mcp:read"));
-    let answer = key.exchange(&hand, &landed, &json!({})).json();
+    let landed = visit(&oauth.authorization("mcp:read"));
+    let answer = key.exchange(&oauth, &landed, &json!({})).json();
     assert_eq!(answer["token_type"], "DPoP", "{answer}");
     let access = answer["access_token"].as_str().unwrap();
     assert_eq!(key.call(server.mcp_url(), access), 200);
     assert_eq!(Key::new().call(server.mcp_url(), access), 401);
     assert_eq!(call_tool(server.mcp_url(), access, "echo").status, 401);
     let refresh = answer["refresh_token"].as_str().unwrap();
-    assert_eq!(hand.refresh(refresh).error(), "invalid_grant");
+    assert_eq!(oauth.refresh(refresh).error(), "invalid_grant");
 }
 
 #[test]
-fn a_proof_may_need_a_nonce() {
+fn proof_requires_a_nonce_if_configured() {
     let server = Oidc::start(&OidcOptions { dpop: Dpop::Nonce, ..OidcOptions::default() });
-    let hand = Hand::registered(server.mcp_url());
+    let oauth = ManualClient::registered(server.mcp_url());
     let key = Key::new();
-    let landed = visit(&hand.authorization("mcp:read"));
-    let refused = key.exchange(&hand, &landed, &json!({}));
+    let landed = visit(&oauth.authorization("mcp:read"));
+    let refused = key.exchange(&oauth, &landed, &json!({}));
     assert_eq!((refused.status, refused.error().as_str()), (400, "use_dpop_nonce"));
     let nonce = refused.headers["dpop-nonce"].to_str().unwrap();
-    let answer = key.exchange(&hand, &landed, &json!({ "nonce": nonce })).json();
+    let answer = key.exchange(&oauth, &landed, &json!({ "nonce": nonce })).json();
     let access = answer["access_token"].as_str().unwrap();
     assert_eq!(key.call(server.mcp_url(), access), 200);
 }

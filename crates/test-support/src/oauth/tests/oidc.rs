@@ -5,9 +5,9 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::hand::{Hand, call_tool, get, post_form, post_json, tokens};
+use super::manual_login::{ManualClient, call_tool, get, post_form, post_json, tokens};
 use crate::oauth::{
-    Offer, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
+    FeatureSupport, Oidc, OidcOptions, RefreshTokens, TokenFormat, sign_in_with_browser, visit,
     visit_and_refuse,
 };
 
@@ -18,33 +18,33 @@ fn loopback_client(id: &str) -> Value {
 }
 
 #[test]
-fn oidc_provider_lets_a_login_go_all_the_way() {
+fn oidc_provider_completes_a_login() {
     let server = Oidc::start(&OidcOptions::default());
-    let hand = Hand::registered(server.mcp_url());
-    assert_eq!(hand.metadata["authorization_response_iss_parameter_supported"], true);
+    let oauth = ManualClient::registered(server.mcp_url());
+    assert_eq!(oauth.metadata["authorization_response_iss_parameter_supported"], true);
     assert_eq!(server.clients()[0]["client_name"], "by hand");
-    let landed = visit(&hand.authorization("mcp:read offline_access"));
+    let landed = visit(&oauth.authorization("mcp:read offline_access"));
     assert_eq!(landed.parameter("iss").as_deref(), Some(server.issuer()));
-    hand.goes_all_the_way(&landed);
+    oauth.complete_login(&landed);
     let first = &server.token_requests()[0];
     assert_eq!(first.field("grant_type").as_deref(), Some("authorization_code"));
     assert_eq!(first.field("resource").as_deref(), Some(server.mcp_url()));
-    assert_eq!(first.field("client_id"), Some(hand.id));
+    assert_eq!(first.field("client_id"), Some(oauth.id));
     assert!(first.header("user-agent").is_some_and(|agent| agent.starts_with("ureq")));
 }
 
 #[test]
-fn a_browser_signs_in_consents_and_lands_on_the_redirect() {
+fn browser_signs_in_and_ends_at_the_redirect() {
     let server = Oidc::start(&OidcOptions::default());
-    let hand = Hand::registered(server.mcp_url());
-    let landed = sign_in_with_browser(&hand.authorization("mcp:read"), "ann \"o'\" hara");
-    hand.goes_all_the_way(&landed);
+    let oauth = ManualClient::registered(server.mcp_url());
+    let landed = sign_in_with_browser(&oauth.authorization("mcp:read"), "ann \"o'\" hara");
+    oauth.complete_login(&landed);
     let pages = server.requests();
     let filled: Vec<_> =
         pages.iter().filter(|seen| seen.route().starts_with("/interaction/")).collect();
     assert!(filled.iter().any(|seen| seen.form["login"] == "ann \"o'\" hara"), "{filled:?}");
 
-    let mut stranger = hand;
+    let mut stranger = oauth;
     stranger.id = "nobody-registered-this".to_owned();
     let refused = sign_in_with_browser(&stranger.authorization("mcp:read"), "ann");
     assert!(refused.url.starts_with(server.issuer()), "{refused:?}");
@@ -52,10 +52,10 @@ fn a_browser_signs_in_consents_and_lands_on_the_redirect() {
 }
 
 #[test]
-fn a_person_may_refuse() {
+fn user_can_refuse_consent() {
     let server = Oidc::start(&OidcOptions::default());
-    let hand = Hand::registered(server.mcp_url());
-    let landed = visit_and_refuse(&hand.authorization("mcp:read"));
+    let oauth = ManualClient::registered(server.mcp_url());
+    let landed = visit_and_refuse(&oauth.authorization("mcp:read"));
     assert!(landed.text.contains("you are back"), "{landed:?}");
     assert_eq!(landed.parameter("error").as_deref(), Some("access_denied"));
     assert_eq!(landed.parameter("state").as_deref(), Some("the-state"));
@@ -63,157 +63,159 @@ fn a_person_may_refuse() {
 }
 
 #[test]
-fn a_token_reaches_only_as_far_as_its_scope_and_its_resource() {
+fn token_is_limited_to_its_scope_and_resource() {
     let clients = vec![loopback_client("known")];
     let server = Oidc::start(&OidcOptions { clients, ..OidcOptions::default() });
-    let mut hand = Hand::unregistered(server.mcp_url());
-    hand.id = "known".to_owned();
-    let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let mut oauth = ManualClient::unregistered(server.mcp_url());
+    oauth.id = "known".to_owned();
+    let (access, _) = tokens(&oauth.exchange(&visit(&oauth.authorization("mcp:read"))));
     let refused = call_tool(server.mcp_url(), &access, "write");
     assert_eq!(refused.status, 403);
     let wanted = "error=\"insufficient_scope\", scope=\"mcp:write\"";
     assert!(refused.challenge.contains(wanted), "{}", refused.challenge);
-    let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read mcp:write"))));
+    let (access, _) = tokens(&oauth.exchange(&visit(&oauth.authorization("mcp:read mcp:write"))));
     assert_eq!(call_tool(server.mcp_url(), &access, "write").status, 200);
 
-    let error = |hand: &Hand, scope: &str| visit(&hand.authorization(scope)).parameter("error");
+    let error =
+        |oauth: &ManualClient, scope: &str| visit(&oauth.authorization(scope)).parameter("error");
     let mut narrow = loopback_client("");
     narrow["scope"] = "mcp:read".into();
-    let narrow = post_json(hand.at("registration_endpoint"), &narrow).json();
-    hand.id = narrow["client_id"].as_str().unwrap().to_owned();
-    assert_eq!(error(&hand, "mcp:read"), None);
-    assert_eq!(error(&hand, "mcp:write").as_deref(), Some("invalid_scope"));
-    hand.resource = "http://127.0.0.1:9/elsewhere".to_owned();
-    assert_eq!(error(&hand, "mcp:read").as_deref(), Some("invalid_target"));
+    let narrow = post_json(oauth.at("registration_endpoint"), &narrow).json();
+    oauth.id = narrow["client_id"].as_str().unwrap().to_owned();
+    assert_eq!(error(&oauth, "mcp:read"), None);
+    assert_eq!(error(&oauth, "mcp:write").as_deref(), Some("invalid_scope"));
+    oauth.resource = "http://127.0.0.1:9/elsewhere".to_owned();
+    assert_eq!(error(&oauth, "mcp:read").as_deref(), Some("invalid_target"));
 }
 
 #[test]
-fn tokens_expire_are_revoked_and_can_be_asked_about() {
+fn tokens_expire_can_be_revoked_and_introspected() {
     let server = Oidc::start(&OidcOptions::default());
     server.set_access_seconds(100);
-    let hand = Hand::registered(server.mcp_url());
-    let first = hand.exchange(&visit(&hand.authorization("mcp:read")));
+    let oauth = ManualClient::registered(server.mcp_url());
+    let first = oauth.exchange(&visit(&oauth.authorization("mcp:read")));
     assert_eq!(first.json()["expires_in"], 100);
     let (access, refresh) = tokens(&first);
     let ask = |token: &str| {
-        let fields = [("token", token), ("client_id", hand.id.as_str())];
-        post_form(hand.at("introspection_endpoint"), &fields).json()["active"].clone()
+        let fields = [("token", token), ("client_id", oauth.id.as_str())];
+        post_form(oauth.at("introspection_endpoint"), &fields).json()["active"].clone()
     };
     assert_eq!(ask(&access), true);
     server.expire_access_tokens();
     assert_eq!((ask(&access), ask(&refresh)), (json!(false), json!(true)));
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);
 
-    let (access, refresh) = tokens(&hand.refresh(&refresh));
+    let (access, refresh) = tokens(&oauth.refresh(&refresh));
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
-    let fields = [("token", refresh.as_str()), ("client_id", &hand.id)];
-    assert_eq!(post_form(hand.at("revocation_endpoint"), &fields).status, 200);
-    assert_eq!(hand.refresh(&refresh).error(), "invalid_grant");
+    let fields = [("token", refresh.as_str()), ("client_id", &oauth.id)];
+    assert_eq!(post_form(oauth.at("revocation_endpoint"), &fields).status, 200);
+    assert_eq!(oauth.refresh(&refresh).error(), "invalid_grant");
 
-    let (access, refresh) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let (access, refresh) = tokens(&oauth.exchange(&visit(&oauth.authorization("mcp:read"))));
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
     server.revoke_everything();
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);
-    assert_eq!(hand.refresh(&refresh).error(), "invalid_grant");
+    assert_eq!(oauth.refresh(&refresh).error(), "invalid_grant");
 }
 
 #[test]
-fn signed_tokens_are_believed_until_they_are_expired() {
+fn signed_tokens_are_valid_until_they_expire() {
     let token_format = TokenFormat::Jwt;
     let server = Oidc::start(&OidcOptions { token_format, ..OidcOptions::default() });
-    let hand = Hand::registered(server.mcp_url());
-    let (access, refresh) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let oauth = ManualClient::registered(server.mcp_url());
+    let (access, refresh) = tokens(&oauth.exchange(&visit(&oauth.authorization("mcp:read"))));
     assert_eq!(access.split('.').count(), 3, "{access}");
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
     server.expire_access_tokens();
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);
-    let (access, _) = tokens(&hand.refresh(&refresh));
+    let (access, _) = tokens(&oauth.refresh(&refresh));
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
 }
 
 #[test]
-fn refresh_tokens_may_need_their_scope() {
+fn refresh_tokens_require_offline_access_if_configured() {
     let refresh_tokens = RefreshTokens::WithOfflineAccess;
     let server = Oidc::start(&OidcOptions { refresh_tokens, ..OidcOptions::default() });
-    let hand = Hand::registered(server.mcp_url());
-    let without = hand.exchange(&visit(&hand.authorization("mcp:read")));
+    let oauth = ManualClient::registered(server.mcp_url());
+    let without = oauth.exchange(&visit(&oauth.authorization("mcp:read")));
     assert_eq!(without.json()["refresh_token"], Value::Null);
-    let with = hand.exchange(&visit(&hand.authorization("mcp:read offline_access")));
+    let with = oauth.exchange(&visit(&oauth.authorization("mcp:read offline_access")));
     assert!(with.json()["refresh_token"].is_string(), "{}", with.text);
 
-    let server = Oidc::start(&OidcOptions { registration: Offer::No, ..OidcOptions::default() });
+    let server =
+        Oidc::start(&OidcOptions { registration: FeatureSupport::No, ..OidcOptions::default() });
     let metadata = get(&format!("{}/.well-known/openid-configuration", server.issuer())).json();
     assert_eq!(metadata["registration_endpoint"], Value::Null);
     assert_eq!(metadata["client_id_metadata_document_supported"], Value::Null);
 }
 
 #[test]
-fn the_address_of_a_document_is_a_client() {
-    let client_documents = Offer::Yes;
+fn metadata_document_url_is_a_client_id() {
+    let client_documents = FeatureSupport::Yes;
     let server = Oidc::start(&OidcOptions { client_documents, ..OidcOptions::default() });
-    let mut hand = Hand::unregistered(server.mcp_url());
-    assert_eq!(hand.metadata["client_id_metadata_document_supported"], true);
+    let mut oauth = ManualClient::unregistered(server.mcp_url());
+    assert_eq!(oauth.metadata["client_id_metadata_document_supported"], true);
     let mut document = loopback_client("");
     document["client_id"] = Value::Null;
-    document["redirect_uris"] = json!([hand.redirect_uri]);
+    document["redirect_uris"] = json!([oauth.redirect_uri]);
     document["client_name"] = "by document".into();
-    hand.id = server.publish_document("/client.json", 200, document);
+    oauth.id = server.publish_document("/client.json", 200, document);
     assert!(server.document_authority().is_some_and(|authority| authority.exists()));
-    hand.goes_all_the_way(&visit(&hand.authorization("mcp:read")));
+    oauth.complete_login(&visit(&oauth.authorization("mcp:read")));
     assert!(server.requests().iter().any(|seen| seen.server == "documents"));
 
-    // One that is gone is a refusal on the page, not a redirect.
+    // A document that is gone is refused on the page, not by a redirect.
     server.publish_document("/client.json", 404, json!({}));
-    let refused = visit(&hand.authorization("mcp:read"));
+    let refused = visit(&oauth.authorization("mcp:read"));
     assert!(refused.url.starts_with(server.issuer()), "{refused:?}");
     assert!(refused.text.contains("invalid_client"), "{}", refused.text);
 }
 
 #[test]
-fn a_server_moves_to_another_issuer() {
+fn mcp_server_switches_to_another_issuer() {
     let (old, new) = (Oidc::start(&OidcOptions::default()), Oidc::start(&OidcOptions::default()));
-    let hand = Hand::registered(old.mcp_url());
-    let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let oauth = ManualClient::registered(old.mcp_url());
+    let (access, _) = tokens(&oauth.exchange(&visit(&oauth.authorization("mcp:read"))));
     new.allow_resource(old.mcp_url());
     old.move_to_issuer(new.issuer());
     assert_eq!(call_tool(old.mcp_url(), &access, "echo").status, 401);
-    let moved = Hand::registered(old.mcp_url());
+    let moved = ManualClient::registered(old.mcp_url());
     assert_eq!(moved.metadata["issuer"], new.issuer());
     let (access, _) = tokens(&moved.exchange(&visit(&moved.authorization("mcp:read"))));
     assert_eq!(call_tool(old.mcp_url(), &access, "echo").status, 200);
 }
 
 #[test]
-fn redirects_and_token_answers_can_be_made_wrong() {
+fn redirect_iss_and_token_answers_can_be_overridden() {
     let server = Oidc::start(&OidcOptions::default());
-    let hand = Hand::registered(server.mcp_url());
+    let oauth = ManualClient::registered(server.mcp_url());
     for (said, seen) in [
         (Some("http://evil.test"), Some("http://evil.test")),
         (Some(""), None),
         (None, Some(server.issuer())),
     ] {
         server.set_redirect_iss(said);
-        let landed = visit(&hand.authorization("mcp:read"));
+        let landed = visit(&oauth.authorization("mcp:read"));
         assert_eq!(landed.parameter("iss").as_deref(), seen);
     }
     server.set_token_answer(Some((500, json!({ "error": "invalid_client" }))));
-    let refused = hand.refresh("any");
+    let refused = oauth.refresh("any");
     assert_eq!((refused.status, refused.error().as_str()), (500, "invalid_client"));
     server.set_token_answer(None);
-    assert_eq!(hand.refresh("any").error(), "invalid_grant");
+    assert_eq!(oauth.refresh("any").error(), "invalid_grant");
     server.set_challenge_scope(None);
     assert!(!call_tool(server.mcp_url(), "any", "echo").challenge.contains("scope="));
     server.forget_clients();
-    assert_eq!(hand.refresh("any").error(), "invalid_client");
+    assert_eq!(oauth.refresh("any").error(), "invalid_client");
 }
 
 #[test]
-fn the_old_transport_is_behind_the_same_guard() {
+fn sse_transport_requires_a_token_too() {
     let server = Oidc::start(&OidcOptions::default());
     assert_eq!(get(server.sse_url()).status, 401);
-    let mut hand = Hand::registered(server.mcp_url());
-    hand.resource = server.sse_url().to_owned();
-    let (access, _) = tokens(&hand.exchange(&visit(&hand.authorization("mcp:read"))));
+    let mut oauth = ManualClient::registered(server.mcp_url());
+    oauth.resource = server.sse_url().to_owned();
+    let (access, _) = tokens(&oauth.exchange(&visit(&oauth.authorization("mcp:read"))));
 
     let address = server.sse_url().strip_prefix("http://").unwrap();
     let (authority, _) = address.split_once('/').unwrap();
@@ -227,7 +229,7 @@ fn the_old_transport_is_behind_the_same_guard() {
     let bearer = format!("Bearer {access}");
     let ping = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }).to_string();
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    let taken = super::hand::try_send("POST", &endpoint, &headers, &ping).unwrap();
+    let taken = super::manual_login::try_send("POST", &endpoint, &headers, &ping).unwrap();
     assert_eq!(taken.status, 202);
     assert_eq!(data().unwrap(), r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
 }

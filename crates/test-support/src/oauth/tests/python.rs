@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::hand::{Hand, call_tool, tokens};
+use super::manual_login::{ManualClient, call_tool, tokens};
 use crate::oauth::{PythonOauth, PythonOptions, visit};
 
 #[test]
-fn the_python_server_lets_a_login_go_all_the_way() {
+fn python_server_completes_a_login() {
     let server = PythonOauth::start(&PythonOptions::default());
-    let hand = Hand::registered(server.mcp_url());
+    let oauth = ManualClient::registered(server.mcp_url());
     assert_eq!(server.clients().len(), 1);
-    hand.goes_all_the_way(&visit(&hand.authorization("mcp:read")));
+    oauth.complete_login(&visit(&oauth.authorization("mcp:read")));
     assert_eq!(server.reused_refresh_tokens(), 1);
     let kinds: Vec<_> =
         server.token_requests().iter().map(|seen| seen.field("grant_type").unwrap()).collect();
@@ -20,24 +20,24 @@ fn the_python_server_lets_a_login_go_all_the_way() {
 }
 
 #[test]
-fn the_python_server_forgets_what_it_is_told_to_forget() {
+fn python_server_removes_tokens_and_clients() {
     let clients = vec![json!({ "client_id": "known", "client_secret": "its-secret",
         "redirect_uris": ["http://127.0.0.1:9/callback"], "scope": "mcp:read mcp:write",
         "token_endpoint_auth_method": "client_secret_post" })];
     let server = PythonOauth::start(&PythonOptions { clients, ..PythonOptions::default() });
     assert_eq!(server.clients()[0]["client_id"], "known");
     server.set_access_seconds(7);
-    let hand = Hand::registered(server.mcp_url());
-    let first = hand.exchange(&visit(&hand.authorization("mcp:read")));
+    let oauth = ManualClient::registered(server.mcp_url());
+    let first = oauth.exchange(&visit(&oauth.authorization("mcp:read")));
     assert_eq!(first.json()["expires_in"], 7);
     let (access, refresh) = tokens(&first);
     server.expire_access_tokens();
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 401);
-    let (access, refresh) = tokens(&hand.refresh(&refresh));
+    let (access, refresh) = tokens(&oauth.refresh(&refresh));
     assert_eq!(call_tool(server.mcp_url(), &access, "echo").status, 200);
     server.revoke_everything();
-    assert_eq!(hand.refresh(&refresh).error(), "invalid_grant");
+    assert_eq!(oauth.refresh(&refresh).error(), "invalid_grant");
     server.forget_clients();
-    let refused = hand.refresh(&refresh);
+    let refused = oauth.refresh(&refresh);
     assert_eq!((refused.status, refused.error().as_str()), (401, "invalid_client"));
 }

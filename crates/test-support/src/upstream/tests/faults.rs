@@ -1,4 +1,4 @@
-//! Each fault, seen from the other end of the wire.
+//! Each fault, as a client sees it.
 
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use super::{CHAT, Form, MESSAGES, RESPONSES, ask, body, connect, exchange};
 use crate::wait::eventually;
 
 const PATHS: [&str; 3] = [CHAT, RESPONSES, MESSAGES];
-const FORMS: [Form; 2] = [Form::Whole, Form::Stream];
+const FORMS: [Form; 2] = [Form::Whole, Form::NumberedEvents];
 
 #[test]
-fn connections_end_where_the_step_says() {
+fn connections_close_where_the_step_defines() {
     let upstream = Upstream::start();
     for path in PATHS {
         for form in FORMS {
@@ -22,7 +22,7 @@ fn connections_end_where_the_step_says() {
             assert!(!middle.is_whole() && middle.broken.is_none(), "{path} {form:?}");
             assert!(!middle.text().ends_with("\n\n") && middle.text().len() > 40);
         }
-        let two = ask(&upstream, path, "cut-after-2", Form::Stream);
+        let two = ask(&upstream, path, "cut-after-2", Form::NumberedEvents);
         assert_eq!(two.events().len(), 2, "{path}");
         assert!(!two.is_whole() && two.text().ends_with("\n\n"));
     }
@@ -30,14 +30,14 @@ fn connections_end_where_the_step_says() {
 }
 
 #[test]
-fn connections_break_with_a_reset() {
+fn reset_steps_reset_the_connection() {
     let upstream = Upstream::start();
     for path in PATHS {
         for form in FORMS {
             let at_once = ask(&upstream, path, "reset", form);
             assert_eq!(at_once.broken, Some(ErrorKind::ConnectionReset), "{path}");
             assert_eq!(at_once.bytes, b"");
-            // What came before a reset may be lost with it, so only the break is certain.
+            // A reset may discard the bytes before it, so only the error is certain.
             let later = ask(&upstream, path, "reset-mid", form);
             assert_eq!(later.broken, Some(ErrorKind::ConnectionReset), "{path}");
         }
@@ -45,24 +45,24 @@ fn connections_break_with_a_reset() {
 }
 
 #[test]
-fn bodies_and_events_are_broken_inside_whole_frames() {
+fn malformed_content_has_correct_framing() {
     let upstream = Upstream::start();
     for path in PATHS {
         let whole = ask(&upstream, path, "malformed-json", Form::Whole);
         assert!(whole.is_whole());
         assert!(serde_json::from_slice::<serde_json::Value>(&whole.body().0).is_err());
-        let stream = ask(&upstream, path, "malformed-json", Form::Stream);
+        let stream = ask(&upstream, path, "malformed-json", Form::NumberedEvents);
         assert!(stream.is_whole());
         let broken = stream.events().iter().filter(|data| data.is_string()).count();
         assert_eq!(broken, if path == CHAT { 2 } else { 1 }, "{path}");
-        let stream = ask(&upstream, path, "malformed-sse", Form::Stream);
+        let stream = ask(&upstream, path, "malformed-sse", Form::NumberedEvents);
         assert!(stream.is_whole());
         assert!(String::from_utf8(stream.body().0).is_err());
     }
 }
 
 #[test]
-fn errors_have_the_documented_form_and_more_in_them_than_may_be_passed_on() {
+fn errors_have_the_documented_form_and_contain_secrets() {
     let upstream = Upstream::start();
     for status in [400, 401, 429, 500, 503] {
         let model = format!("status-{status}");
@@ -78,16 +78,16 @@ fn errors_have_the_documented_form_and_more_in_them_than_may_be_passed_on() {
             assert_eq!(wait, matches!(status, 429 | 503));
         }
     }
-    let page = ask(&upstream, CHAT, "html-error", Form::Stream);
+    let page = ask(&upstream, CHAT, "html-error", Form::NumberedEvents);
     assert_eq!(page.status(), 502);
     assert!(page.text().starts_with("<!doctype html>"));
 }
 
 #[test]
-fn an_error_comes_inside_a_stream_that_began_well() {
+fn error_event_follows_correct_events() {
     let upstream = Upstream::start();
     for path in PATHS {
-        let stream = ask(&upstream, path, "error-event", Form::Stream);
+        let stream = ask(&upstream, path, "error-event", Form::NumberedEvents);
         assert!(stream.is_whole());
         let events = stream.events();
         let error = events.last().unwrap();
@@ -100,13 +100,13 @@ fn an_error_comes_inside_a_stream_that_began_well() {
 }
 
 #[test]
-fn streams_lack_what_the_step_leaves_out() {
+fn streams_omit_end_marker_content_or_usage() {
     let upstream = Upstream::start();
     let names = |path, model| -> String {
-        let events = ask(&upstream, path, model, Form::Stream).events();
+        let events = ask(&upstream, path, model, Form::NumberedEvents).events();
         events.last().map(|data| data["type"].as_str().unwrap_or("").to_owned()).unwrap()
     };
-    assert!(!ask(&upstream, CHAT, "no-done", Form::Stream).text().contains("[DONE]"));
+    assert!(!ask(&upstream, CHAT, "no-done", Form::NumberedEvents).text().contains("[DONE]"));
     assert_eq!(names(RESPONSES, "no-done"), "response.output_item.done");
     assert_eq!(names(MESSAGES, "no-done"), "message_delta");
     for path in PATHS {
@@ -117,15 +117,19 @@ fn streams_lack_what_the_step_leaves_out() {
                 "{silent}"
             );
             let told = ask(&upstream, path, "lies-usage", form).text();
-            // A chat stream says usage only when asked.
-            assert_eq!(told.contains("-7"), !(path == CHAT && form == Form::Stream), "{told}");
+            // A chat stream has usage only if requested.
+            assert_eq!(
+                told.contains("-7"),
+                !(path == CHAT && form == Form::NumberedEvents),
+                "{told}"
+            );
             assert!(!ask(&upstream, path, "empty", form).text().contains("three"));
         }
     }
 }
 
 #[test]
-fn a_client_that_goes_is_noticed_wherever_the_answer_stands() {
+fn disconnected_client_is_noticed_at_any_point() {
     let upstream = Upstream::start();
     for form in FORMS {
         for model in ["hang", "hang-mid", "slow-3600000", "drip-9-3600000", "gate", "endless"] {
@@ -144,9 +148,9 @@ fn a_client_that_goes_is_noticed_wherever_the_answer_stands() {
 }
 
 #[test]
-fn an_endless_stream_stops_at_a_client_that_does_not_read() {
+fn endless_stream_blocks_on_a_client_that_does_not_read() {
     let upstream = Upstream::start();
-    let stream = connect(&upstream, CHAT, &body(CHAT, "endless", "one", Form::Stream));
+    let stream = connect(&upstream, CHAT, &body(CHAT, "endless", "one", Form::NumberedEvents));
     let sent = || upstream.requests().first().map_or(0, |seen| seen.sent_bytes);
     let (mut last, mut since) = (0, Instant::now());
     eventually("the buffers between are full", || {
@@ -160,7 +164,7 @@ fn an_endless_stream_stops_at_a_client_that_does_not_read() {
 }
 
 #[test]
-fn a_huge_answer_is_as_large_as_it_says() {
+fn huge_answer_has_the_requested_size() {
     let upstream = Upstream::start();
     for form in FORMS {
         let wire = ask(&upstream, CHAT, "huge-3", form);
@@ -169,14 +173,14 @@ fn a_huge_answer_is_as_large_as_it_says() {
 }
 
 #[test]
-fn time_passes_where_the_step_says() {
+fn delays_happen_where_the_step_defines() {
     let upstream = Upstream::start();
     let started = Instant::now();
     let slow = ask(&upstream, CHAT, "slow-120", Form::Whole);
     assert!(started.elapsed() >= Duration::from_millis(120));
     assert_eq!(slow.json()["choices"][0]["message"]["content"], "one two three");
     let started = Instant::now();
-    let drip = ask(&upstream, CHAT, "drip-4-30", Form::Stream);
+    let drip = ask(&upstream, CHAT, "drip-4-30", Form::NumberedEvents);
     assert!(started.elapsed() >= Duration::from_millis(120));
     assert_eq!(
         drip.events().iter().filter(|event| event.to_string().contains("\"content\":\"c")).count(),
@@ -185,7 +189,7 @@ fn time_passes_where_the_step_says() {
 }
 
 #[test]
-fn a_script_comes_before_the_name_and_then_ends() {
+fn script_takes_precedence_over_the_model_name() {
     let upstream = Upstream::start();
     upstream.script("echo", vec![Step::Status(500), Step::Status(429)]);
     let statuses = [0; 3].map(|_| ask(&upstream, CHAT, "any/echo", Form::Whole).status());
@@ -194,7 +198,7 @@ fn a_script_comes_before_the_name_and_then_ends() {
     upstream.script("echo", vec![raw, Step::RawStream(vec![b"data: 1\n\n".to_vec()])]);
     let tea = ask(&upstream, CHAT, "echo", Form::Whole);
     assert_eq!((tea.status(), tea.text().as_str()), (418, "tea"));
-    assert_eq!(ask(&upstream, CHAT, "echo", Form::Stream).events(), [1]);
+    assert_eq!(ask(&upstream, CHAT, "echo", Form::NumberedEvents).events(), [1]);
     let marked = body(CHAT, "gpt", "please [[status-503]]", Form::Whole);
     assert_eq!(exchange(&upstream, CHAT, &marked).status(), 503);
     upstream.set_default(Step::Status(529));

@@ -15,7 +15,7 @@ fn said(path: &str, answer: &Value) -> String {
     text.as_str().unwrap_or_default().to_owned()
 }
 
-/// The text of a stream, put together again.
+/// The joined text of a stream.
 fn streamed(path: &str, events: &[Value]) -> String {
     let piece = |event: &Value| match path {
         CHAT => event["choices"][0]["delta"]["content"].as_str().map(str::to_owned),
@@ -28,12 +28,12 @@ fn streamed(path: &str, events: &[Value]) -> String {
 }
 
 #[test]
-fn every_form_says_the_same() {
+fn every_dialect_returns_the_same_text() {
     let upstream = Upstream::start();
     for path in [CHAT, RESPONSES, MESSAGES] {
         assert_eq!(said(path, &ask(&upstream, path, "echo", Form::Whole).json()), "one two three");
         for model in ["echo", "shatter", "unknown"] {
-            let stream = ask(&upstream, path, model, Form::Stream);
+            let stream = ask(&upstream, path, model, Form::NumberedEvents);
             assert!(stream.is_whole() && stream.head().contains("text/event-stream"));
             assert_eq!(streamed(path, &stream.events()), "one two three", "{path} {model}");
         }
@@ -41,10 +41,10 @@ fn every_form_says_the_same() {
 }
 
 #[test]
-fn the_events_of_each_form_come_in_the_documented_order() {
+fn events_have_the_documented_order() {
     let upstream = Upstream::start();
     let types = |path| -> Vec<String> {
-        let events = ask(&upstream, path, "chunks-1", Form::Stream).events();
+        let events = ask(&upstream, path, "chunks-1", Form::NumberedEvents).events();
         events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(
@@ -73,15 +73,15 @@ fn the_events_of_each_form_come_in_the_documented_order() {
             "completed"
         ]
     );
-    let events = ask(&upstream, RESPONSES, "chunks-3", Form::Stream).events();
+    let events = ask(&upstream, RESPONSES, "chunks-3", Form::NumberedEvents).events();
     let numbers: Vec<&Value> = events.iter().map(|event| &event["sequence_number"]).collect();
     assert_eq!(json!(numbers), json!((0..events.len()).collect::<Vec<_>>()));
 }
 
 #[test]
-fn a_chat_stream_says_usage_only_when_asked() {
+fn chat_stream_has_usage_only_if_requested() {
     let upstream = Upstream::start();
-    let mut body = body(CHAT, "echo", "one two", Form::Stream);
+    let mut body = body(CHAT, "echo", "one two", Form::NumberedEvents);
     let events = exchange(&upstream, CHAT, &body).events();
     assert!(events.iter().all(|event| event.get("usage").is_none()));
     body["stream_options"] = json!({"include_usage": true});
@@ -92,7 +92,7 @@ fn a_chat_stream_says_usage_only_when_asked() {
 }
 
 #[test]
-fn a_tool_is_called_and_its_result_is_heard() {
+fn tool_is_called_and_its_result_is_used() {
     let upstream = Upstream::start();
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     let mut chat = body(CHAT, "echo", "use the tool now", Form::Whole);
@@ -109,7 +109,7 @@ fn a_tool_is_called_and_its_result_is_heard() {
     chat["messages"][2]["tool_call_id"] = "another".into();
     assert_eq!(exchange(&upstream, CHAT, &chat).status(), 400);
 
-    let mut messages = body(MESSAGES, "echo", "use both tools", Form::Stream);
+    let mut messages = body(MESSAGES, "echo", "use both tools", Form::NumberedEvents);
     messages["tools"] = json!([{"name": "weather", "input_schema": schema},
         {"name": "time", "input_schema": schema}]);
     let events = exchange(&upstream, MESSAGES, &messages).events();
@@ -119,7 +119,7 @@ fn a_tool_is_called_and_its_result_is_heard() {
         events.iter().filter_map(|event| event["delta"]["partial_json"].as_str()).collect();
     assert_eq!(json, "{\"city\":\"word\"}{\"city\":\"word\"}");
 
-    let mut responses = body(RESPONSES, "echo", "hello", Form::Stream);
+    let mut responses = body(RESPONSES, "echo", "hello", Form::NumberedEvents);
     responses["tools"] = json!([{"type": "function", "name": "weather", "parameters": schema}]);
     responses["tool_choice"] = "required".into();
     let events = exchange(&upstream, RESPONSES, &responses).events();
@@ -128,7 +128,7 @@ fn a_tool_is_called_and_its_result_is_heard() {
 }
 
 #[test]
-fn schemas_are_fitted_and_images_are_counted() {
+fn answers_match_schemas_and_count_images() {
     let upstream = Upstream::start();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let mut chat = body(CHAT, "echo", "hello", Form::Whole);
@@ -145,7 +145,7 @@ fn schemas_are_fitted_and_images_are_counted() {
 }
 
 #[test]
-fn the_messages_interface_refuses_what_the_real_one_refuses() {
+fn messages_interface_rejects_invalid_requests() {
     let upstream = Upstream::start();
     let good = body(MESSAGES, "echo", "hello", Form::Whole);
     assert_eq!(exchange(&upstream, MESSAGES, &good).status(), 200);

@@ -1,4 +1,4 @@
-//! The server around the answers: keys, counts, gates, ports that close.
+//! Keys, counts, gates, and ports that close.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ fn get(upstream: &Upstream, path: &str, header: &str) -> String {
 }
 
 #[test]
-fn only_its_own_key_is_let_in() {
+fn only_the_right_key_is_accepted() {
     let upstream = Upstream::start();
     let right = format!("Authorization: Bearer {}", upstream.key());
     let other = format!("x-api-key: {}\r\nanthropic-version: 2023-06-01", upstream.key());
@@ -37,7 +37,7 @@ fn only_its_own_key_is_let_in() {
 }
 
 #[test]
-fn responses_can_be_absent() {
+fn responses_api_can_be_disabled() {
     let upstream = Upstream::start();
     upstream.set_responses(ResponsesApi::Absent);
     assert_eq!(ask(&upstream, RESPONSES, "echo", Form::Whole).status(), 404);
@@ -50,7 +50,7 @@ fn one_connection_carries_many_requests() {
     let upstream = Upstream::start();
     let config = ureq::Agent::config_builder().proxy(None).build();
     let agent = ureq::Agent::new_with_config(config);
-    for form in [Form::Whole, Form::Stream, Form::Whole] {
+    for form in [Form::Whole, Form::NumberedEvents, Form::Whole] {
         let mut answer = agent
             .post(format!("{}/chat/completions", upstream.base_url()))
             .header("authorization", format!("Bearer {}", upstream.key()))
@@ -63,13 +63,13 @@ fn one_connection_carries_many_requests() {
 }
 
 #[test]
-fn requests_wait_at_the_gate_together() {
+fn gate_releases_all_waiting_requests() {
     let upstream = Upstream::start();
     for model in ["gate", "gate-mid"] {
         upstream.close_gate();
         let upstream = &upstream;
         thread::scope(|scope| {
-            let waiting: Vec<_> = [Form::Whole, Form::Stream]
+            let waiting: Vec<_> = [Form::Whole, Form::NumberedEvents]
                 .map(|form| scope.spawn(move || ask(upstream, CHAT, model, form)))
                 .into();
             eventually("both wait", || upstream.in_flight() == 2);
@@ -83,7 +83,7 @@ fn requests_wait_at_the_gate_together() {
 }
 
 #[test]
-fn it_goes_down_and_comes_back_on_the_same_port() {
+fn server_returns_on_the_same_port() {
     let upstream = Upstream::start();
     let address = upstream.origin().trim_start_matches("http://").to_owned();
     let mut hanging = connect(&upstream, CHAT, &body(CHAT, "hang", "x", Form::Whole));
@@ -102,7 +102,7 @@ fn it_goes_down_and_comes_back_on_the_same_port() {
 }
 
 #[test]
-fn a_connection_between_two_requests_can_be_cut() {
+fn idle_connection_can_be_closed() {
     let upstream = Upstream::start();
     let stream = TcpStream::connect(upstream.origin().trim_start_matches("http://")).unwrap();
     eventually("it is open", || upstream.open_connections() == 1);
@@ -112,9 +112,9 @@ fn a_connection_between_two_requests_can_be_cut() {
 }
 
 #[test]
-fn a_thousand_streams_are_open_at_the_same_time() {
+fn a_thousand_streams_can_be_open_at_once() {
     let upstream = Upstream::start();
-    let request = body(CHAT, "gate-mid", "one two", Form::Stream);
+    let request = body(CHAT, "gate-mid", "one two", Form::NumberedEvents);
     let streams: Vec<TcpStream> = (0..1000).map(|_| connect(&upstream, CHAT, &request)).collect();
     eventually("all are in flight", || upstream.in_flight() == 1000);
     upstream.open_gate();
@@ -127,7 +127,7 @@ fn a_thousand_streams_are_open_at_the_same_time() {
 }
 
 #[test]
-fn a_request_nested_as_deep_as_json_allows_fits_the_small_stack() {
+fn deepest_request_fits_the_small_stack() {
     let upstream = Upstream::start();
     let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
     let mut request = body(CHAT, "echo", "hello", Form::Whole);

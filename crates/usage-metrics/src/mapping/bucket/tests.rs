@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_duration_bucket_ends_before_its_upper_bound() {
+fn duration_bucket_excludes_its_upper_bound() {
     let rows = [
         (i64::MIN, DurationBucket::Lt1s),
         (-1, DurationBucket::Lt1s),
@@ -34,14 +34,14 @@ fn a_duration_bucket_ends_before_its_upper_bound() {
 }
 
 #[test]
-fn a_fraction_of_a_millisecond_does_not_reach_the_next_duration_bucket() {
+fn fraction_of_a_millisecond_stays_in_its_duration_bucket() {
     assert_eq!(duration_of(Duration::from_nanos(999_999_999)), DurationBucket::Lt1s);
     assert_eq!(duration_of(Duration::from_secs(1)), DurationBucket::From1sTo5s);
     assert_eq!(duration_of(Duration::MAX), DurationBucket::Gte10m);
 }
 
 #[test]
-fn counts_fold_into_six_steps() {
+fn counts_map_to_six_buckets() {
     let rows = [
         (i64::MIN, CountBucket::Zero),
         (-1, CountBucket::Zero),
@@ -63,7 +63,7 @@ fn counts_fold_into_six_steps() {
 }
 
 #[test]
-fn retries_fold_like_counts_but_are_unknown_unless_reported() {
+fn retries_map_like_counts_and_default_to_unknown() {
     assert_eq!(retries(None), RetryBucket::Unknown);
     assert_eq!(retries(Some(i64::MIN)), RetryBucket::Unknown);
     assert_eq!(retries(Some(-1)), RetryBucket::Unknown);
@@ -85,7 +85,7 @@ const LATENCY_BOUNDS: [(f64, LatencyBucket, LatencyBucket); 8] = [
 ];
 
 #[test]
-fn a_latency_bucket_ends_before_its_upper_bound() {
+fn latency_bucket_excludes_its_upper_bound() {
     for (bound_ms, below, from) in LATENCY_BOUNDS {
         assert_eq!(latency(Some(bound_ms.next_down())), below, "just below {bound_ms} ms");
         assert_eq!(latency(Some(bound_ms - 1.0)), below, "1 ms below {bound_ms} ms");
@@ -103,7 +103,7 @@ fn a_latency_bucket_ends_before_its_upper_bound() {
 }
 
 #[test]
-fn the_ends_of_the_latency_scale_are_buckets() {
+fn latency_extremes_have_buckets() {
     for elapsed_ms in [0.0, -0.0, f64::MIN_POSITIVE, 0.5] {
         assert_eq!(latency(Some(elapsed_ms)), LatencyBucket::Lt100ms, "{elapsed_ms} ms");
     }
@@ -113,7 +113,7 @@ fn the_ends_of_the_latency_scale_are_buckets() {
 }
 
 #[test]
-fn a_latency_that_is_none_is_unknown() {
+fn invalid_latency_is_unknown() {
     let unusable =
         [-1.0, -f64::MIN_POSITIVE, f64::MIN, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     assert_eq!(latency(None), LatencyBucket::Unknown);
@@ -123,7 +123,7 @@ fn a_latency_that_is_none_is_unknown() {
 }
 
 #[test]
-fn our_own_timing_stands_in_for_a_latency_that_was_not_reported() {
+fn measured_time_replaces_an_unreported_latency() {
     let measured = Some(Duration::from_millis(300));
     let bucket = LatencyBucket::From250msTo500ms;
     assert_eq!(latency_reported_or_measured(None, measured), bucket);

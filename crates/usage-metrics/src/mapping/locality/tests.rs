@@ -8,7 +8,7 @@ fn host_is_local(host: &str) -> bool {
 }
 
 #[test]
-fn names_of_this_machine_are_local() {
+fn loopback_names_are_local() {
     let local = [
         "localhost",
         "LOCALHOST",
@@ -26,7 +26,7 @@ fn names_of_this_machine_are_local() {
 }
 
 #[test]
-fn names_that_only_look_like_it_are_not() {
+fn similar_names_are_not_local() {
     let elsewhere = [
         "",
         ".",
@@ -48,7 +48,7 @@ fn names_that_only_look_like_it_are_not() {
 }
 
 #[test]
-fn private_ipv4_ranges_are_local_from_their_first_address_to_their_last() {
+fn private_ipv4_ranges_are_local_to_their_bounds() {
     let ranges = [
         ("126.255.255.255", "127.0.0.0", "127.255.255.255", "128.0.0.0"),
         ("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"),
@@ -70,7 +70,7 @@ fn private_ipv4_ranges_are_local_from_their_first_address_to_their_last() {
 }
 
 #[test]
-fn private_ipv6_ranges_are_local_from_their_first_address_to_their_last() {
+fn private_ipv6_ranges_are_local_to_their_bounds() {
     let last = "ffff:ffff:ffff:ffff:ffff:ffff:ffff";
     let rows = [
         ("::".to_owned(), true),
@@ -95,7 +95,7 @@ fn private_ipv6_ranges_are_local_from_their_first_address_to_their_last() {
 }
 
 #[test]
-fn a_zone_says_nothing_about_the_address() {
+fn zone_of_an_address_is_ignored() {
     for host in ["fe80::1%eth0", "[fe80::1%25eth0]", "[FE80::1%ETH0]", "::1%lo", "[::1]"] {
         assert!(host_is_local(host), "{host}");
     }
@@ -103,7 +103,7 @@ fn a_zone_says_nothing_about_the_address() {
 }
 
 #[test]
-fn text_that_is_no_address_is_a_name() {
+fn text_that_is_not_an_address_is_a_name() {
     for host in
         ["127.1", "0x7f.0.0.1", "127.0.0.01", "127.0.0.256", "[::1", "::1]", "[127.0.0.1]", "%"]
     {
@@ -112,14 +112,14 @@ fn text_that_is_no_address_is_a_name() {
 }
 
 #[test]
-fn a_local_host_is_local_whoever_the_provider_is() {
+fn local_host_is_local_for_every_provider() {
     for provider in ProviderFamily::ALL {
         assert_eq!(of(Some("localhost"), *provider), Locality::Local, "{provider}");
     }
 }
 
 #[test]
-fn any_other_host_leaves_it_to_the_provider() {
+fn provider_decides_for_other_hosts() {
     let rows = [
         (ProviderFamily::Local, Locality::Local),
         (ProviderFamily::Aggregator, Locality::Remote),

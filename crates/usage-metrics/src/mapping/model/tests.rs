@@ -7,7 +7,7 @@ fn named(model: &str) -> ModelFamily {
 }
 
 #[test]
-fn a_family_is_found_in_the_words_of_the_name() {
+fn family_is_found_among_the_words_of_the_name() {
     let rows = [
         ("gpt4", ModelFamily::Gpt),
         ("o10", ModelFamily::O1),
@@ -32,7 +32,7 @@ fn a_family_is_found_in_the_words_of_the_name() {
 }
 
 #[test]
-fn part_of_a_word_is_no_family() {
+fn part_of_a_word_is_not_a_family() {
     let unknown = [
         "chatgpt-4o-latest",
         "codellama-7b",
@@ -77,7 +77,7 @@ fn no_family_name_has_a_separator_in_it() {
 }
 
 #[test]
-fn a_declared_family_wins_unless_it_says_nothing() {
+fn declared_family_takes_precedence_unless_unknown() {
     assert_eq!(family(Some(" Grok "), Some("gpt-4"), None), ModelFamily::Grok);
     for silent in [None, Some(""), Some("unknown"), Some("phi")] {
         assert_eq!(family(silent, Some("gpt-4"), None), ModelFamily::Gpt, "{silent:?}");
@@ -85,7 +85,7 @@ fn a_declared_family_wins_unless_it_says_nothing() {
 }
 
 #[test]
-fn the_requested_model_is_searched_only_when_the_response_named_none() {
+fn requested_model_is_used_only_without_a_response_model() {
     assert_eq!(family(None, Some("claude-3"), Some("gpt-4")), ModelFamily::Claude);
     assert_eq!(family(None, None, Some("gpt-4")), ModelFamily::Gpt);
     assert_eq!(family(None, Some(" "), Some("gpt-4")), ModelFamily::Gpt);
@@ -94,7 +94,7 @@ fn the_requested_model_is_searched_only_when_the_response_named_none() {
 }
 
 #[test]
-fn an_outcome_that_is_not_listed_has_failed() {
+fn unlisted_outcome_counts_as_failed() {
     for expected in ModelCallOutcome::ALL {
         assert_eq!(outcome(expected.text()), *expected);
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::*;
 
 #[test]
-fn a_provider_goes_by_its_name_and_aliases() {
+fn provider_is_found_by_name_and_alias() {
     let rows = [
         ("mlx", ProviderFamily::Local),
         ("ollama", ProviderFamily::Local),
@@ -54,7 +54,7 @@ fn a_provider_goes_by_its_name_and_aliases() {
 }
 
 #[test]
-fn whatever_is_called_custom_is_custom() {
+fn names_with_custom_are_custom() {
     for provider in
         ["custom", "Custom", "custom-ollama", "custom_home", "custom:ollama", "custom:", "custom-"]
     {
@@ -64,7 +64,7 @@ fn whatever_is_called_custom_is_custom() {
 }
 
 #[test]
-fn a_provider_that_is_missing_or_not_in_the_table_is_unknown() {
+fn missing_or_unlisted_provider_is_unknown() {
     assert_eq!(family(None), ProviderFamily::Unknown);
     for provider in ["", " ", "acme", "customer", "custom.x", "unknown", "openai/gpt", "ollama2"] {
         assert_eq!(family(Some(provider)), ProviderFamily::Unknown, "{provider:?}");
@@ -72,7 +72,7 @@ fn a_provider_that_is_missing_or_not_in_the_table_is_unknown() {
 }
 
 #[test]
-fn every_name_in_the_table_leads_to_its_own_row() {
+fn every_name_finds_its_row() {
     for known in PROVIDERS {
         for name in [known.name].iter().chain(known.aliases) {
             assert_eq!(family(Some(name)), known.family, "{name}");
@@ -82,7 +82,7 @@ fn every_name_in_the_table_leads_to_its_own_row() {
 }
 
 #[test]
-fn names_in_the_table_are_normalised_and_stand_there_once() {
+fn names_in_the_table_are_normalised_and_unique() {
     let mut seen = HashSet::new();
     for name in PROVIDERS
         .iter()
@@ -90,12 +90,12 @@ fn names_in_the_table_are_normalised_and_stand_there_once() {
     {
         assert_eq!(with_hyphens(normalise_optional(Some(name))), name);
         assert!(!name.is_empty());
-        assert!(seen.insert(name), "{name} stands there twice");
+        assert!(seen.insert(name), "{name} is listed twice");
     }
 }
 
 #[test]
-fn the_table_is_sorted() {
+fn provider_table_is_sorted() {
     assert!(PROVIDERS.is_sorted_by(|one, next| one.name < next.name));
     for known in PROVIDERS {
         assert!(known.aliases.is_sorted(), "{}", known.name);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn operating_systems_go_by_their_own_names() {
+fn operating_systems_map_by_name() {
     let rows = [
         ("darwin", OsFamily::Macos),
         ("Darwin", OsFamily::Macos),
@@ -21,7 +21,7 @@ fn operating_systems_go_by_their_own_names() {
 }
 
 #[test]
-fn architectures_go_by_all_their_spellings() {
+fn architectures_map_by_every_spelling() {
     let rows = [
         ("amd64", Architecture::X86_64),
         ("x64", Architecture::X86_64),
@@ -50,13 +50,13 @@ fn architectures_go_by_all_their_spellings() {
 }
 
 #[test]
-fn the_names_of_this_build_are_known() {
+fn names_of_this_build_are_known() {
     assert_ne!(os_family(std::env::consts::OS), OsFamily::Unknown);
     assert_ne!(architecture(std::env::consts::ARCH), Architecture::Unknown);
 }
 
 #[test]
-fn ways_of_installation_are_those_listed_and_nix() {
+fn install_methods_are_the_listed_ones_and_nix() {
     assert_eq!(install_method("nix"), InstallMethod::Nixos);
     assert_eq!(install_method(" Home-Manager "), InstallMethod::HomeManager);
     for name in ["", "snap", "home_manager", "nixpkgs"] {
@@ -68,7 +68,7 @@ fn ways_of_installation_are_those_listed_and_nix() {
 }
 
 #[test]
-fn a_version_is_trimmed_and_has_at_most_64_characters() {
+fn version_is_trimmed_and_limited_to_64_characters() {
     assert_eq!(version(" 1.2.3\n"), "1.2.3");
     assert_eq!(version(""), "unknown");
     assert_eq!(version(" \t"), "unknown");
@@ -78,7 +78,7 @@ fn a_version_is_trimmed_and_has_at_most_64_characters() {
 }
 
 #[test]
-fn the_length_of_a_version_is_counted_in_code_points() {
+fn version_length_is_in_code_points() {
     let emoji = "🦀".repeat(64);
     assert_eq!(version(&emoji), emoji);
     assert_eq!(version(&"🦀".repeat(65)), "unknown");
@@ -97,7 +97,7 @@ fn in_container_at(path: &str) -> InstallMethod {
 }
 
 #[test]
-fn the_place_of_the_executable_tells_the_way_of_installation() {
+fn executable_path_determines_the_install_method() {
     let rows = [
         ("/nix/store/abc-agent-1.0/bin/agent", InstallMethod::Nixos),
         ("/run/current-system/sw/bin/agent", InstallMethod::Nixos),
@@ -130,7 +130,7 @@ fn the_place_of_the_executable_tells_the_way_of_installation() {
 }
 
 #[test]
-fn places_that_prove_nothing_are_unknown() {
+fn other_paths_are_unknown() {
     let paths = [
         "",
         "agent",
@@ -154,7 +154,7 @@ fn places_that_prove_nothing_are_unknown() {
 }
 
 #[test]
-fn the_declaration_wins_unless_it_says_nothing() {
+fn declared_install_method_precedes_unless_unknown() {
     let executable = Some(Path::new("/usr/bin/agent"));
     let declared = |declared| {
         detect_install_method(&InstallFacts { declared, executable, in_container: true })
@@ -167,7 +167,7 @@ fn the_declaration_wins_unless_it_says_nothing() {
 }
 
 #[test]
-fn a_container_beats_the_system_directories_and_nothing_else() {
+fn container_precedes_only_system_directories() {
     assert_eq!(in_container_at("/usr/bin/agent"), InstallMethod::Docker);
     assert_eq!(in_container_at("/usr/lib/python3/dist-packages/agent"), InstallMethod::Docker);
     assert_eq!(in_container_at("/app/agent"), InstallMethod::Docker);
@@ -178,7 +178,7 @@ fn a_container_beats_the_system_directories_and_nothing_else() {
 }
 
 #[test]
-fn the_more_specific_place_decides() {
+fn more_specific_path_decides() {
     let rows = [
         // A home-manager generation lies in the store.
         ("/nix/store/abc-home-manager-path/bin/agent", InstallMethod::HomeManager),
@@ -197,7 +197,7 @@ fn the_more_specific_place_decides() {
 
 #[cfg(unix)]
 #[test]
-fn a_path_that_is_not_unicode_is_still_placed() {
+fn non_unicode_path_is_classified() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::catalogue::{Domain, Kind};
 
 #[test]
-fn the_longest_identifiers_are_those_of_the_catalogue() {
+fn length_limits_match_the_catalogue() {
     let longest = |key| {
         let dimensions = Kind::ModelRoute.spec().dimensions;
         dimensions.iter().find(|dimension| dimension.key == key).map(|dimension| dimension.domain)
@@ -17,7 +17,7 @@ fn the_longest_identifiers_are_those_of_the_catalogue() {
 }
 
 #[test]
-fn an_identifier_is_trimmed_and_in_lower_case() {
+fn identifier_is_trimmed_and_lowercased() {
     let rows = [
         (" GPT-4o\n", "gpt-4o"),
         ("Meta-Llama/Llama-3.3", "meta-llama/llama-3.3"),
@@ -33,7 +33,7 @@ fn an_identifier_is_trimmed_and_in_lower_case() {
 }
 
 #[test]
-fn what_breaks_the_character_rule_is_no_identifier() {
+fn invalid_characters_are_rejected() {
     let refused = [
         "", " ", "-gpt", ".gpt", "/gpt", "@gpt", "gpt 4", "gpt\n4", "gpt,4", "gpt*", "größe",
         "模型", "gpt\0", "\u{130}",
@@ -45,7 +45,7 @@ fn what_breaks_the_character_rule_is_no_identifier() {
 }
 
 #[test]
-fn length_is_measured_after_trimming_and_lowering() {
+fn length_is_checked_after_normalising() {
     let longest = "m".repeat(256);
     assert_eq!(identifier(Some(&longest), 256).as_deref(), Some(longest.as_str()));
     assert_eq!(identifier(Some(&format!("  {longest}  ")), 256).as_deref(), Some(&*longest));
@@ -59,12 +59,12 @@ fn length_is_measured_after_trimming_and_lowering() {
 }
 
 #[test]
-fn an_identifier_in_lower_case_is_not_copied() {
+fn lowercase_identifier_is_not_copied() {
     assert!(matches!(identifier(Some(" gpt-4o "), 64), Some(Cow::Borrowed("gpt-4o"))));
 }
 
 #[test]
-fn the_response_comes_before_the_request_and_both_before_unknown() {
+fn response_precedes_request_precedes_unknown() {
     for route in [model, provider] {
         assert_eq!(route(Some("Answered"), Some("asked")), "answered");
         assert_eq!(route(Some("not a name"), Some("asked")), "asked");
@@ -87,13 +87,13 @@ fn models_may_be_longer_than_providers() {
 }
 
 #[test]
-fn no_alias_is_resolved_in_a_route() {
+fn routes_keep_aliases() {
     assert_eq!(provider(Some("lm_studio"), None), "lm_studio");
     assert_eq!(provider(Some("my-private-host"), None), "my-private-host");
 }
 
 #[test]
-fn primary_calls_count_however_they_ended() {
+fn primary_calls_count_with_any_outcome() {
     for role in [None, Some(""), Some("primary"), Some(" Primary ")] {
         for outcome in ["success", "failed", "cancelled", "exploded", ""] {
             assert!(counts(role, outcome), "{role:?} {outcome:?}");
@@ -122,7 +122,7 @@ fn calls_of_other_roles_do_not_count() {
 
 proptest! {
     #[test]
-    fn what_comes_out_is_an_identifier_that_comes_out_again(
+    fn normalising_an_identifier_is_idempotent(
         raw in "[ -~]{0,12}|[A-Za-z0-9._:/@+-]{0,80}|.{0,12}",
         max_chars in 0_usize..80,
     ) {

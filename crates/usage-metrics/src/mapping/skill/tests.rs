@@ -14,14 +14,14 @@ fn listed_actions_and_edits_count() {
 }
 
 #[test]
-fn other_actions_are_dropped() {
+fn unlisted_actions_are_dropped() {
     for raw in ["deleted", "delete", "view", "unknown", ""] {
         assert_eq!(action(raw), None, "{raw:?}");
     }
 }
 
 #[test]
-fn only_real_changes_of_state_count() {
+fn only_state_changes_count() {
     let rows = [
         ("active", "archived", Some(SkillAction::Archived)),
         ("stale", "archived", Some(SkillAction::Archived)),
@@ -44,7 +44,7 @@ fn only_real_changes_of_state_count() {
 }
 
 #[test]
-fn the_maker_is_told_before_the_way_and_the_way_before_the_place() {
+fn creator_precedes_method_precedes_location() {
     let mut origin = SkillOrigin {
         created_by_agent: true,
         installed_from_hub: true,
@@ -81,7 +81,7 @@ fn texts(load: SkillLoad) -> (&'static str, &'static str, &'static str) {
 }
 
 #[test]
-fn a_load_tells_reuse_patch_state_and_count() {
+fn load_has_reuse_patch_state_and_count() {
     let rows = [
         (facts(1, false, false), ("first_use", "not_applicable", "1")),
         (facts(2, true, false), ("reused", "no_new_patch", "2")),
@@ -99,7 +99,7 @@ fn a_load_tells_reuse_patch_state_and_count() {
 }
 
 #[test]
-fn a_load_keeps_its_provenance() {
+fn load_keeps_its_provenance() {
     for provenance in Provenance::ALL {
         let facts = LoadFacts { provenance: *provenance, ..facts(1, false, false) };
         assert_eq!(load(&facts).map(|load| load.provenance), Some(*provenance));
@@ -107,7 +107,7 @@ fn a_load_keeps_its_provenance() {
 }
 
 #[test]
-fn a_load_with_a_missing_fact_is_dropped() {
+fn load_with_a_missing_fact_is_dropped() {
     let whole = facts(2, true, false);
     assert!(load(&whole).is_some());
     assert_eq!(load(&LoadFacts { use_count: None, ..whole }), None);
@@ -116,7 +116,7 @@ fn a_load_with_a_missing_fact_is_dropped() {
 }
 
 #[test]
-fn a_load_whose_facts_contradict_one_another_is_dropped() {
+fn contradictory_load_is_dropped() {
     let contradictory = [
         facts(0, false, false),
         facts(-1, false, false),
@@ -162,7 +162,7 @@ fn of_180_combinations_45_are_coherent() {
 }
 
 #[test]
-fn the_coherent_combinations_are_those_that_facts_can_make() {
+fn coherent_combinations_are_the_producible_ones() {
     let mut made = Vec::new();
     for provenance in Provenance::ALL {
         for use_count in -1..=12 {

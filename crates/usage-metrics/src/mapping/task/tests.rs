@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn listed_surfaces_are_themselves() {
+fn listed_surfaces_map_to_themselves() {
     for expected in ExecutionSurface::ALL {
         assert_eq!(surface(Some(expected.text()), None), *expected);
         assert_eq!(surface(None, Some(expected.text())), *expected);
@@ -11,7 +11,7 @@ fn listed_surfaces_are_themselves() {
 }
 
 #[test]
-fn surfaces_go_by_other_names_too() {
+fn surfaces_have_aliases() {
     let rows = [
         ("api_server", ExecutionSurface::Api),
         ("cron", ExecutionSurface::ScheduledTask),
@@ -42,7 +42,7 @@ fn every_messaging_platform_is_a_gateway() {
 }
 
 #[test]
-fn the_declared_surface_comes_before_the_platform() {
+fn declared_surface_precedes_the_platform() {
     assert_eq!(surface(Some("tui"), Some("slack")), ExecutionSurface::Tui);
     assert_eq!(surface(Some("toaster"), Some("slack")), ExecutionSurface::Other);
     assert_eq!(surface(Some(" "), Some("slack")), ExecutionSurface::Gateway);
@@ -51,7 +51,7 @@ fn the_declared_surface_comes_before_the_platform() {
 }
 
 #[test]
-fn a_declared_entrypoint_wins_if_it_is_listed() {
+fn listed_declared_entrypoint_takes_precedence() {
     for expected in Entrypoint::ALL {
         let declared = Some(expected.text());
         assert_eq!(entrypoint(declared, TaskParent::Present, ExecutionSurface::Cli), *expected);
@@ -63,7 +63,7 @@ fn a_declared_entrypoint_wins_if_it_is_listed() {
 }
 
 #[test]
-fn a_task_with_a_parent_was_delegated() {
+fn task_with_a_parent_is_delegated() {
     for surface in ExecutionSurface::ALL {
         for declared in [None, Some(""), Some("magic")] {
             assert_eq!(entrypoint(declared, TaskParent::Present, *surface), Entrypoint::Delegated);
@@ -72,7 +72,7 @@ fn a_task_with_a_parent_was_delegated() {
 }
 
 #[test]
-fn otherwise_the_surface_tells_what_started_a_task() {
+fn surface_determines_the_entrypoint() {
     let rows = [
         (ExecutionSurface::Cli, Entrypoint::Interactive),
         (ExecutionSurface::Desktop, Entrypoint::Interactive),
@@ -97,7 +97,7 @@ fn texts(ending: TaskEnding) -> (&'static str, &'static str, &'static str) {
 }
 
 #[test]
-fn the_reason_decides_the_whole_ending() {
+fn reason_determines_the_ending() {
     let rows = [
         ("failed", "approval_denied", "none"),
         ("success", "completed", "none"),
@@ -138,7 +138,7 @@ fn said(exit_reason: &str) -> EndReason {
 }
 
 #[test]
-fn the_words_of_a_task_tell_why_it_ended() {
+fn exit_words_determine_the_reason() {
     let rows = [
         ("interrupted_by_user", EndReason::UserCancelled),
         ("KeyboardInterrupt", EndReason::UserCancelled),
@@ -168,8 +168,8 @@ fn the_words_of_a_task_tell_why_it_ended() {
 }
 
 #[test]
-fn the_first_rule_that_holds_decides() {
-    // Each reason has the words of its own rule and of all later ones.
+fn first_matching_rule_decides() {
+    // Each reason has the words of the matching rule and of all later ones.
     let rows = [
         ("interrupt timeout max_iterations approval denied guardrail", EndReason::UserCancelled),
         ("timeout max_iterations approval denied guardrail", EndReason::TimedOut),
@@ -195,7 +195,7 @@ fn the_first_rule_that_holds_decides() {
 }
 
 #[test]
-fn without_words_the_flags_decide() {
+fn flags_decide_without_exit_words() {
     let facts = EndFacts::default();
     let reason = |facts: EndFacts<'_>| TaskEnding::from_facts(&facts).end_reason;
     assert_eq!(reason(facts), EndReason::Unknown);
@@ -207,7 +207,7 @@ fn without_words_the_flags_decide() {
 }
 
 #[test]
-fn a_task_that_never_returned_was_cancelled_timed_out_or_aborted() {
+fn unreturned_task_is_cancelled_timed_out_or_aborted() {
     let rows = [
         (AbortReason::Interrupted, EndReason::UserCancelled),
         (AbortReason::TimedOut, EndReason::TimedOut),

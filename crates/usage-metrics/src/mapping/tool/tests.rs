@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_category_name_is_a_toolset() {
+fn category_name_is_a_toolset() {
     for expected in ToolCategory::ALL {
         assert_eq!(category(Some(expected.text())), *expected);
     }
@@ -41,7 +41,7 @@ fn toolsets_have_categories() {
 }
 
 #[test]
-fn a_toolset_we_do_not_know_is_other_and_none_is_unknown() {
+fn unlisted_toolset_is_other_and_missing_is_unknown() {
     for toolset in ["debugging", "todos", "my-mcp", "x_searching", "skillset", "webby"] {
         assert_eq!(category(Some(toolset)), ToolCategory::Other, "{toolset}");
     }
@@ -51,7 +51,7 @@ fn a_toolset_we_do_not_know_is_other_and_none_is_unknown() {
 }
 
 #[test]
-fn no_prefix_hides_another() {
+fn no_prefix_shadows_another() {
     for (at, (prefix, _)) in TOOLSET_PREFIXES.iter().enumerate() {
         let others = TOOLSET_PREFIXES.iter().enumerate().filter(|(other, _)| *other != at);
         for (_, (other, _)) in others {
@@ -61,7 +61,7 @@ fn no_prefix_hides_another() {
 }
 
 #[test]
-fn a_status_is_an_outcome() {
+fn status_maps_to_an_outcome() {
     let rows = [
         ("ok", ToolOutcome::Success),
         ("success", ToolOutcome::Success),
@@ -83,7 +83,7 @@ fn a_status_is_an_outcome() {
 }
 
 #[test]
-fn a_tool_still_open_ends_like_its_task() {
+fn open_tool_ends_like_its_task() {
     let rows = [
         (TaskOutcome::Cancelled, ToolOutcome::Cancelled),
         (TaskOutcome::TimedOut, ToolOutcome::TimedOut),
@@ -98,7 +98,7 @@ fn a_tool_still_open_ends_like_its_task() {
 }
 
 #[test]
-fn a_choice_is_an_approval_a_denial_or_neither() {
+fn choice_is_approval_denial_or_neither() {
     let rows = [
         ("always", ApprovalOutcome::Approved),
         ("approve", ApprovalOutcome::Approved),
@@ -123,7 +123,7 @@ fn a_choice_is_an_approval_a_denial_or_neither() {
 }
 
 #[test]
-fn a_call_without_an_answer_required_no_approval() {
+fn call_without_a_choice_required_no_approval() {
     assert_eq!(call_approval(None), CallApproval::NotRequired);
     for answer in ApprovalOutcome::ALL {
         assert_eq!(call_approval(Some(*answer)).text(), answer.text());
@@ -131,7 +131,7 @@ fn a_call_without_an_answer_required_no_approval() {
 }
 
 #[test]
-fn an_answer_belongs_to_a_call_only_if_it_matched_exactly_one() {
+fn choice_applies_only_to_a_unique_match() {
     assert_eq!(attribution(0), Attribution::Unattributed);
     assert_eq!(attribution(1), Attribution::ToolCall);
     assert_eq!(attribution(2), Attribution::Unattributed);

@@ -1,4 +1,4 @@
-//! The transport of 2024-11-05: one stream of events, whose first event says where to POST.
+//! The transport of 2024-11-05: one event stream, whose first event names the URL to POST to.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -6,30 +6,30 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{MutexGuard, PoisonError};
 
 use super::super::behaviour::Behaviour;
-use super::super::server::{Fate, Out, strikes};
+use super::super::server::{MessageResult, MessageSink, strikes};
 use super::reply::{STREAM_HEAD, event, write_chunk};
-use super::{Next, Origin, STREAM_PULSE, Site};
-use crate::http::{Reply, Request};
+use super::{Origin, STREAM_PULSE, ServerState};
+use crate::http::{AfterReply, Reply, Request};
 
-impl Site {
+impl ServerState {
     pub(super) fn respond_old_sse(
         &self,
         request: &Request,
         origin: Origin,
         stream: &mut TcpStream,
-    ) -> std::io::Result<Next> {
+    ) -> std::io::Result<AfterReply> {
         let path = request.path.split('?').next().unwrap_or_default();
         match (request.method.as_str(), path) {
-            // What is told to the other origin is logged, and goes nowhere.
+            // Messages to the other origin are only logged.
             (_, _) if origin == Origin::Other => Reply::empty(202).write(stream)?,
             ("GET", "/sse") => return self.open_old_stream(stream),
             ("POST", "/messages") => self.post_to_old_stream(request, stream)?,
             _ => Reply::empty(405).header("Allow", "GET").write(stream)?,
         }
-        Ok(Next::KeepOpen)
+        Ok(AfterReply::KeepOpen)
     }
 
-    fn open_old_stream(&self, stream: &mut TcpStream) -> std::io::Result<Next> {
+    fn open_old_stream(&self, stream: &mut TcpStream) -> std::io::Result<AfterReply> {
         let session = format!("old-{}", self.count());
         let (sender, receiver) = mpsc::channel();
         self.old_streams().insert(session.clone(), sender);
@@ -47,7 +47,7 @@ impl Site {
             match receiver.recv_timeout(STREAM_PULSE) {
                 Ok(message) => write_chunk(stream, &event(&message))?,
                 Err(RecvTimeoutError::Timeout) => write_chunk(stream, b": pulse\n\n")?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(Next::Close),
+                Err(RecvTimeoutError::Disconnected) => return Ok(AfterReply::Close),
             }
         }
     }
@@ -57,7 +57,7 @@ impl Site {
         let Some(sender) = self.old_streams().get(session).cloned() else {
             return Reply::text(404, "no such session").write(stream);
         };
-        let message = request.message();
+        let message = request.json();
         if strikes(&message) && self.server.behaviour == Behaviour::SseRefusesPost {
             return Reply::text(500, "out of order").write(stream);
         }
@@ -66,9 +66,9 @@ impl Site {
             return Reply::text(202, "Accepted").write(stream);
         }
         Reply::text(202, "Accepted").write(stream)?;
-        match self.server.receive(&message, &mut StreamOut { sender, gone: false }) {
-            Fate::Exit(code) => std::process::exit(i32::from(code)),
-            Fate::Said | Fate::Silent => Ok(()),
+        match self.server.receive(&message, &mut StreamSink { sender, gone: false }) {
+            MessageResult::Exit(code) => std::process::exit(i32::from(code)),
+            MessageResult::Said | MessageResult::Silent => Ok(()),
         }
     }
 
@@ -77,13 +77,13 @@ impl Site {
     }
 }
 
-/// Messages go to the stream of the session.
-struct StreamOut {
+/// Sends messages to the stream of the session.
+struct StreamSink {
     sender: Sender<Vec<u8>>,
     gone: bool,
 }
 
-impl Out for StreamOut {
+impl MessageSink for StreamSink {
     fn message(&mut self, message: &[u8]) {
         self.gone |= self.sender.send(message.to_vec()).is_err();
     }

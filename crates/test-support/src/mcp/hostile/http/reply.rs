@@ -1,15 +1,14 @@
-//! Responses that become a stream when more than one thing is said.
+//! Responses that become a stream when there is more than one message to send.
 
 use std::io::Write;
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::super::correct::Era;
-use super::super::server::Out;
+use super::super::correct_server::Era;
+use super::super::server::MessageSink;
 use crate::http::Reply;
 
-/// The head of a stream of events.
 pub(super) const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
      Cache-Control: no-store\r\nTransfer-Encoding: chunked\r\n";
 
@@ -28,8 +27,8 @@ pub(super) fn end_chunks(stream: &mut TcpStream) -> std::io::Result<()> {
     stream.write_all(b"0\r\n\r\n")
 }
 
-/// The answer to a POST: JSON for one message, a stream of events for more or for a pause.
-pub(super) struct ResponseOut<'a> {
+/// The response to a POST: JSON for one message, an event stream for more or for a pause.
+pub(super) struct ResponseSink<'a> {
     stream: &'a mut TcpStream,
     session: Option<String>,
     era: Era,
@@ -38,12 +37,12 @@ pub(super) struct ResponseOut<'a> {
     broken: Option<std::io::Error>,
 }
 
-impl<'a> ResponseOut<'a> {
+impl<'a> ResponseSink<'a> {
     pub(super) fn new(stream: &'a mut TcpStream, session: Option<String>, era: Era) -> Self {
-        ResponseOut { stream, session, era, waiting: None, streaming: false, broken: None }
+        ResponseSink { stream, session, era, waiting: None, streaming: false, broken: None }
     }
 
-    /// Sends what was not sent yet, and ends the response.
+    /// Sends what is buffered, and ends the response.
     pub(super) fn finish(mut self) -> std::io::Result<()> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -83,7 +82,7 @@ impl<'a> ResponseOut<'a> {
     }
 }
 
-impl Out for ResponseOut<'_> {
+impl MessageSink for ResponseSink<'_> {
     fn message(&mut self, message: &[u8]) {
         if self.streaming || self.waiting.is_some() {
             self.attempt(|out| {
@@ -104,7 +103,7 @@ impl Out for ResponseOut<'_> {
     }
 }
 
-/// The stateless revision says some errors in the status too, and some codes are its own.
+/// The stateless revision maps some errors to a status, and some codes are its own.
 fn status_of(era: Era, message: &[u8]) -> u16 {
     let message: Value = serde_json::from_slice(message).unwrap_or_default();
     match (message["error"]["code"].as_i64(), era) {

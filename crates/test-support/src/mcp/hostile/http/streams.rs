@@ -1,4 +1,4 @@
-//! Streams of events: the one that a client opens with GET, and the odd ones that answer a call.
+//! Event streams: the one that a client opens with GET, and the unusual ones that answer a call.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -8,28 +8,28 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::super::bad_messages::bytes;
 use super::super::behaviour::Behaviour;
-use super::super::correct;
-use super::super::server::Out;
-use super::super::shapes::bytes;
+use super::super::correct_server;
+use super::super::server::MessageSink;
 use super::reply::{STREAM_HEAD, end_chunks, event, write_chunk};
-use super::{Next, STREAM_PULSE, Site};
-use crate::http::{Reply, Request};
+use super::{STREAM_PULSE, ServerState};
+use crate::http::{AfterReply, Reply, Request};
 
 const HUGE_EVENT_BYTES: usize = 100_000_000;
 const PIECE_BYTES: usize = 64 * 1024;
 const COMMENT_EVERY: Duration = Duration::from_millis(100);
 
-impl Site {
-    /// The stream that a client opens with GET: quiet, but for what the behaviour floods.
+impl ServerState {
+    /// The stream that a client opens with GET: silent, unless the behaviour floods it.
     pub(super) fn stream_events(
         &self,
         request: &Request,
         stream: &mut TcpStream,
-    ) -> std::io::Result<Next> {
+    ) -> std::io::Result<AfterReply> {
         if request.header("accept").is_none_or(|accept| !accept.contains("event-stream")) {
             Reply::empty(405).header("Allow", "POST").write(stream)?;
-            return Ok(Next::KeepOpen);
+            return Ok(AfterReply::KeepOpen);
         }
         stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes())?;
         let resumed = request.header("last-event-id").and_then(|id| {
@@ -40,9 +40,9 @@ impl Site {
         }
         if self.server.behaviour == Behaviour::GetDies {
             end_chunks(stream)?;
-            return Ok(Next::Close);
+            return Ok(AfterReply::Close);
         }
-        let mut out = EventsOut { stream, broken: None };
+        let mut out = EventSink { stream, broken: None };
         self.server.flood(&mut out);
         match out.broken {
             Some(error) => Err(error),
@@ -50,13 +50,13 @@ impl Site {
         }
     }
 
-    /// A stream that answers a call in an odd way; `None` when the behaviour has none.
+    /// A stream that answers a call in an unusual way; `None` if the behaviour has none.
     pub(super) fn odd_stream(
         &self,
         call: &Value,
         stream: &mut TcpStream,
-    ) -> std::io::Result<Option<Next>> {
-        let right = bytes(&correct::call(self.server.era(), call));
+    ) -> std::io::Result<Option<AfterReply>> {
+        let right = bytes(&correct_server::call(self.server.era(), call));
         let begin =
             |stream: &mut TcpStream| stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes());
         match self.server.behaviour {
@@ -102,22 +102,22 @@ impl Site {
             _ => return Ok(None),
         }
         end_chunks(stream)?;
-        Ok(Some(Next::KeepOpen))
+        Ok(Some(AfterReply::KeepOpen))
     }
 }
 
-/// Comments until the other side goes.
-fn pulse(stream: &mut TcpStream) -> std::io::Result<Next> {
+/// Sends comments until the client disconnects.
+fn pulse(stream: &mut TcpStream) -> std::io::Result<AfterReply> {
     loop {
         write_chunk(stream, b": pulse\n\n")?;
         thread::sleep(STREAM_PULSE);
     }
 }
 
-/// A right answer, in every legal form of an event at once: a byte order mark, comments, all three
-/// ends of lines, data over several lines with and without a space, characters of several bytes.
+/// A correct answer that uses every legal form of an event: a byte order mark, comments, all three
+/// line ends, data over several lines with and without a space, multi-byte characters.
 fn odd_events(call: &Value) -> Vec<u8> {
-    let answer = correct::call_with_text(correct::Era::Legacy, call, "odd: é → 𝄞");
+    let answer = correct_server::call_with_text(correct_server::Era::Legacy, call, "odd: é → 𝄞");
     let pretty = serde_json::to_string_pretty(&answer).unwrap_or_default();
     let mut text = "\u{feff}: a comment\r\n\r\n:\n\nevent:message\rid:7\rretry:10\r\n".to_owned();
     for (index, line) in pretty.lines().enumerate() {
@@ -130,7 +130,7 @@ fn odd_events(call: &Value) -> Vec<u8> {
 }
 
 fn huge_event(call: &Value, stream: &mut TcpStream) -> std::io::Result<()> {
-    let answer = correct::call_with_text(correct::Era::Legacy, call, "#").to_string();
+    let answer = correct_server::call_with_text(correct_server::Era::Legacy, call, "#").to_string();
     let (before, after) = answer.split_once('#').unwrap_or_default();
     write_chunk(stream, format!("data: {before}").as_bytes())?;
     let piece = vec![b'x'; PIECE_BYTES];
@@ -140,13 +140,13 @@ fn huge_event(call: &Value, stream: &mut TcpStream) -> std::io::Result<()> {
     write_chunk(stream, format!("{after}\n\n").as_bytes())
 }
 
-/// Messages as events of a stream that has begun.
-struct EventsOut<'a> {
+/// Sends messages as events of an open stream.
+struct EventSink<'a> {
     stream: &'a mut TcpStream,
     broken: Option<std::io::Error>,
 }
 
-impl Out for EventsOut<'_> {
+impl MessageSink for EventSink<'_> {
     fn message(&mut self, message: &[u8]) {
         if self.broken.is_none() {
             self.broken = write_chunk(self.stream, &event(message)).err();

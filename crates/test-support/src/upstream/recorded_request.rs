@@ -1,4 +1,4 @@
-//! What the server keeps of a request.
+//! A request that the model server received, and its outcome.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -7,49 +7,42 @@ use serde_json::Value;
 
 use crate::http::Request;
 
-/// How a request ended, as the server saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is being answered.
     InProgress,
-    /// It got what its step says, be that a fault.
+    /// It was handled as its step defines, be it with a fault.
     Answered,
-    /// Its client went before.
+    /// The client disconnected before the end.
     Cancelled,
-    /// The test cut the connection.
+    /// The test closed the connection.
     Cut,
 }
 
-/// A request that came, and what became of it.
 #[derive(Debug, Clone)]
-pub struct Seen {
-    /// The method.
+pub struct RecordedRequest {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// All headers as they came, names in lower case.
+    /// All headers in the order received, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
-    /// Which connection it came on, counted from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
-    /// When it had come, whole.
+    /// When it was completely received.
     pub came: Instant,
-    /// When it ended, in whatever way.
     pub ended: Option<Instant>,
-    /// How it ended.
     pub outcome: Outcome,
-    /// How many bytes of the answer were handed to the network.
+    /// How many bytes of the response were handed to the network.
     pub sent_bytes: usize,
 }
 
-impl Seen {
+impl RecordedRequest {
     /// The first header of this name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Its body as JSON; null when it is none.
+    /// The body as JSON; null when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -58,18 +51,19 @@ impl Seen {
 /// A request that may still be in progress.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// Its place in the order of requests.
+    /// Its index in the order of requests.
     pub(super) number: usize,
-    seen: Mutex<Seen>,
+    seen: Mutex<RecordedRequest>,
 }
 
 impl Exchange {
     pub(super) fn new(number: usize, connection: usize, request: &Request) -> Self {
-        let seen = Seen {
-            method: request.method.clone(),
-            path: request.path.clone(),
-            headers: request.headers().to_vec(),
-            body: request.body.clone(),
+        let Request { method, path, headers, body } = request.clone();
+        let seen = RecordedRequest {
+            method,
+            path,
+            headers,
+            body,
             connection,
             came: Instant::now(),
             ended: None,
@@ -79,7 +73,7 @@ impl Exchange {
         Self { number, seen: Mutex::new(seen) }
     }
 
-    pub(super) fn snapshot(&self) -> Seen {
+    pub(super) fn snapshot(&self) -> RecordedRequest {
         self.seen().clone()
     }
 
@@ -93,7 +87,7 @@ impl Exchange {
         seen.ended = Some(Instant::now());
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, RecordedRequest> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of store and recorder share.
+//! Helpers of the store and recorder tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,17 +64,17 @@ pub(crate) fn mixed_batch(at: Timestamp) -> CounterBatch {
     batch
 }
 
-/// A folder that is gone after the test.
-pub(crate) struct Shop {
+/// A store in a temporary folder.
+pub(crate) struct TestStore {
     _root: TempDir,
     pub(crate) folder: StoreFolder,
 }
 
-impl Shop {
+impl TestStore {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = StoreFolder::new(root.path().join("metrics"));
-        Shop { _root: root, folder }
+        TestStore { _root: root, folder }
     }
 
     pub(crate) fn open(&self, now: Timestamp) -> Store {
@@ -97,7 +97,7 @@ pub(crate) fn recorder(
     Recorder::start(settings)
 }
 
-/// Every package made, read from its outbox row, then what the next ones would be.
+/// The packages in the outbox, then the preview of the next ones.
 pub(crate) fn all_packages(store: &Store) -> Vec<Package> {
     let holdings = store.contents().unwrap();
     let made = holdings.made.iter().map(|stored| Package::read(&stored.bytes).unwrap());
@@ -113,15 +113,14 @@ pub(crate) fn totals(packages: &[Package]) -> BTreeMap<Counter, u64> {
     totals
 }
 
-/// A package must be valid and without a warning.
-pub(crate) fn assert_sound(package: &Package) {
+pub(crate) fn assert_valid(package: &Package) {
     let bytes = package.to_bytes();
     let verdict = validate(&bytes);
     assert!(verdict.is_valid(), "{:?}\n{}", verdict.violations, String::from_utf8_lossy(&bytes));
     assert_eq!(lint(&bytes, package), [], "{}", String::from_utf8_lossy(&bytes));
 }
 
-/// A valid package as JSON, around these entries.
+/// A valid package with these entries.
 pub(crate) fn package_json(metrics: &Value) -> Value {
     json!({
         "schema_version": "agent.shared_metrics.v2",

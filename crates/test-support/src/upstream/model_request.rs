@@ -1,65 +1,60 @@
-//! What a request asks for, whichever interface it came by.
+//! The content of a request, independent of the dialect.
 
 use serde_json::Value;
 
 use super::dialect::Dialect;
 
-/// A request, understood.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
+pub(super) struct ModelRequest {
     pub(super) dialect: Dialect,
     pub(super) model: String,
     /// The last message of the user.
     pub(super) text: String,
-    /// What tools said, when that is the last thing said.
+    /// Results of tools, if they are the last thing in the conversation.
     pub(super) tools_said: Vec<String>,
     pub(super) images: usize,
     pub(super) tools: Vec<Tool>,
-    pub(super) choice: Choice,
-    pub(super) format: Format,
+    pub(super) choice: ToolChoice,
+    pub(super) format: TextFormat,
     pub(super) delivery: Delivery,
 }
 
-/// A tool that may be called.
 #[derive(Debug, Clone)]
 pub(super) struct Tool {
     pub(super) name: String,
     pub(super) schema: Value,
 }
 
-/// Whether a tool is to be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ToolChoice {
     Auto,
     Never,
     Any,
     Named(String),
 }
 
-/// What the text is to be.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Format {
+pub(super) enum TextFormat {
     Text,
     Json,
     Schema(Value),
 }
 
-/// How the answer is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
     Whole,
-    Stream,
-    /// A stream whose usage was asked for; streams of the newer interfaces always say it.
+    NumberedEvents,
+    /// A stream with usage requested; streams of the newer dialects always have it.
     StreamWithUsage,
 }
 
-impl Ask {
-    /// Understands a request; what is missing counts as not asked for.
+impl ModelRequest {
+    /// Parses a request; missing members take their defaults.
     pub(super) fn read(dialect: Dialect, body: &Value) -> Self {
         let said = match dialect {
-            Dialect::Chat => Said::of_chat(&body["messages"]),
-            Dialect::Responses => Said::of_responses(&body["input"]),
-            Dialect::Messages => Said::of_messages(&body["messages"]),
+            Dialect::Chat => LastTurn::of_chat(&body["messages"]),
+            Dialect::Responses => LastTurn::of_responses(&body["input"]),
+            Dialect::Messages => LastTurn::of_messages(&body["messages"]),
         };
         Self {
             dialect,
@@ -75,15 +70,15 @@ impl Ask {
     }
 }
 
-/// What was said last, and the images of the whole conversation.
+/// The last message, and the images of the whole conversation.
 #[derive(Default)]
-struct Said {
+struct LastTurn {
     text: String,
     by_tools: Vec<String>,
     images: usize,
 }
 
-impl Said {
+impl LastTurn {
     fn of_chat(messages: &Value) -> Self {
         let mut said = Self::default();
         for message in items(messages) {
@@ -158,20 +153,20 @@ fn tool(tool: &Value) -> Option<Tool> {
 }
 
 /// A choice in any of the three forms.
-fn choice(choice: &Value) -> Choice {
+fn choice(choice: &Value) -> ToolChoice {
     let kind = choice.as_str().or_else(|| choice["type"].as_str());
     let named = [&choice["function"]["name"], &choice["name"]];
     match kind {
-        Some("none") => Choice::Never,
-        Some("required" | "any") => Choice::Any,
-        Some("function" | "tool") => {
-            Choice::Named(named.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned())
-        }
-        _ => Choice::Auto,
+        Some("none") => ToolChoice::Never,
+        Some("required" | "any") => ToolChoice::Any,
+        Some("function" | "tool") => ToolChoice::Named(
+            named.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned(),
+        ),
+        _ => ToolChoice::Auto,
     }
 }
 
-fn format(dialect: Dialect, body: &Value) -> Format {
+fn format(dialect: Dialect, body: &Value) -> TextFormat {
     let (asked, schema) = match dialect {
         Dialect::Chat => {
             (&body["response_format"], &body["response_format"]["json_schema"]["schema"])
@@ -184,9 +179,9 @@ fn format(dialect: Dialect, body: &Value) -> Format {
         }
     };
     match asked["type"].as_str() {
-        Some("json_schema") => Format::Schema(schema.clone()),
-        Some("json_object") => Format::Json,
-        _ => Format::Text,
+        Some("json_schema") => TextFormat::Schema(schema.clone()),
+        Some("json_object") => TextFormat::Json,
+        _ => TextFormat::Text,
     }
 }
 
@@ -194,7 +189,7 @@ fn delivery(dialect: Dialect, body: &Value) -> Delivery {
     let usage = dialect != Dialect::Chat || body["stream_options"]["include_usage"] == true;
     match (body["stream"] == true, usage) {
         (false, _) => Delivery::Whole,
-        (true, false) => Delivery::Stream,
+        (true, false) => Delivery::NumberedEvents,
         (true, true) => Delivery::StreamWithUsage,
     }
 }

@@ -1,11 +1,11 @@
-//! Wrong shapes: what is sent instead of the right answer to a call of `good` or to a list.
+//! Malformed messages sent instead of the correct answer to a call of `good` or to a list.
 
 use serde_json::{Value, json};
 
 use super::behaviour::Behaviour;
-use super::correct::{self, Era};
+use super::correct_server::{self, Era};
 
-/// How deep [`Behaviour::DeepJson`] goes.
+/// Nesting depth of [`Behaviour::DeepJson`].
 const DEEP_LEVELS: usize = 10_000;
 const MANY_TOOLS: usize = 20_000;
 const HUGE_SCHEMA_BYTES: usize = 5_000_000;
@@ -15,13 +15,13 @@ const MANY_IMAGES: usize = 20;
 const LINE_17_MB: usize = 17_000_000;
 const LINE_70_MIB: usize = 70 * 1024 * 1024;
 
-/// A picture of one pixel.
+/// A GIF of one pixel.
 const PIXEL: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBTAA7";
 
 /// An id that no client has used.
 const FOREIGN_ID: i64 = 987_654_321;
 
-/// The messages sent for a call, as bytes, when this behaviour is about their shape.
+/// The messages for a call, as bytes, if the behaviour changes them.
 pub(super) fn of_call(behaviour: Behaviour, era: Era, request: &Value) -> Option<Vec<Vec<u8>>> {
     envelope(behaviour, request)
         .or_else(|| content(behaviour, era, request).map(|message| vec![bytes(&message)]))
@@ -30,7 +30,7 @@ pub(super) fn of_call(behaviour: Behaviour, era: Era, request: &Value) -> Option
 
 /// Answers whose envelope is wrong.
 fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
-    let right = correct::call(Era::Legacy, request);
+    let right = correct_server::call(Era::Legacy, request);
     let mut wrong = right.clone();
     let failure = json!({"code": -32000, "message": "it broke"});
     match behaviour {
@@ -40,17 +40,17 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
         Behaviour::NoJsonrpc => drop(wrong.as_object_mut()?.remove("jsonrpc")),
         Behaviour::Batch => {
             let note = json!({"level": "info", "data": "in a batch"});
-            wrong = json!([correct::notification("notifications/message", &note), right]);
+            wrong = json!([correct_server::notification("notifications/message", &note), right]);
         }
         Behaviour::ErrorNull => wrong["error"] = Value::Null,
         Behaviour::ResultAndError => wrong["error"] = failure,
         Behaviour::NeitherResultNorError => drop(wrong.as_object_mut()?.remove("result")),
         Behaviour::FloatCode => {
-            wrong = correct::error(request, 0, "it broke");
+            wrong = correct_server::error(request, 0, "it broke");
             wrong["error"]["code"] = json!(-32000.5);
         }
         Behaviour::StringCode => {
-            wrong = correct::error(request, 0, "it broke");
+            wrong = correct_server::error(request, 0, "it broke");
             wrong["error"]["code"] = json!("E_BROKEN");
         }
         Behaviour::StringError => {
@@ -60,7 +60,8 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
             wrong = json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000}});
         }
         Behaviour::ErrorHuge => {
-            wrong = correct::error(request, -32000, &"it broke ".repeat(HUGE_ERROR_BYTES / 9));
+            wrong =
+                correct_server::error(request, -32000, &"it broke ".repeat(HUGE_ERROR_BYTES / 9));
         }
         Behaviour::StringId => wrong["id"] = json!(plain(&request["id"])),
         Behaviour::FloatId => {
@@ -75,7 +76,7 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
         }
         Behaviour::OnlyUnknownId => wrong["id"] = json!(FOREIGN_ID),
         Behaviour::Twice => {
-            let again = correct::call_with_text(Era::Legacy, request, "the second answer");
+            let again = correct_server::call_with_text(Era::Legacy, request, "the second answer");
             return Some(vec![bytes(&right), bytes(&again)]);
         }
         _ => return None,
@@ -85,7 +86,7 @@ fn envelope(behaviour: Behaviour, request: &Value) -> Option<Vec<Vec<u8>>> {
 
 /// Answers whose result is wrong.
 fn content(behaviour: Behaviour, era: Era, request: &Value) -> Option<Value> {
-    let mut right = correct::call(era, request);
+    let mut right = correct_server::call(era, request);
     let value = match behaviour {
         Behaviour::ExtraKeys => {
             for key in ["tools", "messages", "contents", "prompts", "resources"] {
@@ -135,7 +136,7 @@ fn content(behaviour: Behaviour, era: Era, request: &Value) -> Option<Value> {
         ]}),
         _ => return None,
     };
-    Some(correct::result(request, &value))
+    Some(correct_server::result(request, &value))
 }
 
 /// Answers whose text is wrong or very long.
@@ -169,20 +170,20 @@ fn text(behaviour: Behaviour, request: &Value) -> Option<Vec<u8>> {
     })
 }
 
-/// The answer to `tools/list` when this behaviour is about it; `turn` counts the lists so far.
+/// The answer to `tools/list` if the behaviour changes it; `turn` counts the lists so far.
 pub(super) fn of_list(
     behaviour: Behaviour,
     era: Era,
     request: &Value,
     turn: usize,
 ) -> Option<Value> {
-    let mut right = correct::answer(era, request);
+    let mut right = correct_server::answer(era, request);
     let list = &mut right["result"];
     match behaviour {
         Behaviour::BadTools => list["tools"] = bad_tools(),
-        Behaviour::ToolsNotList => list["tools"] = json!({"good": correct::tool("good")}),
+        Behaviour::ToolsNotList => list["tools"] = json!({"good": correct_server::tool("good")}),
         Behaviour::ManyTools => {
-            let many = (0..MANY_TOOLS).map(|index| correct::tool(&format!("tool_{index}")));
+            let many = (0..MANY_TOOLS).map(|index| correct_server::tool(&format!("tool_{index}")));
             list["tools"] = many.collect();
         }
         Behaviour::HugeSchema => {
@@ -190,18 +191,21 @@ pub(super) fn of_list(
             list["tools"][0]["inputSchema"]["properties"]["text"]["description"] = json!(long);
         }
         Behaviour::EndlessPages => {
-            list["tools"] = json!([correct::tool(&format!("tool_{turn}"))]);
+            list["tools"] = json!([correct_server::tool(&format!("tool_{turn}"))]);
             list["nextCursor"] = json!(format!("page-{}", turn + 1));
         }
         Behaviour::SameCursor => list["nextCursor"] = json!("again"),
         Behaviour::NullCursor => list["nextCursor"] = Value::Null,
         Behaviour::NumberCursor if request["params"]["cursor"].is_null() => {
-            list["tools"] = json!([correct::tool("good")]);
+            list["tools"] = json!([correct_server::tool("good")]);
             list["nextCursor"] = json!(1);
         }
-        Behaviour::NumberCursor => list["tools"] = json!([correct::tool("other")]),
+        Behaviour::NumberCursor => list["tools"] = json!([correct_server::tool("other")]),
         Behaviour::ChangingTools => {
-            let changed = json!([correct::tool("other"), correct::tool(&format!("turn_{turn}"))]);
+            let changed = json!([
+                correct_server::tool("other"),
+                correct_server::tool(&format!("turn_{turn}"))
+            ]);
             list["tools"] = changed;
         }
         Behaviour::RugPull if turn > 0 => {
@@ -210,10 +214,12 @@ pub(super) fn of_list(
         }
         Behaviour::ToolsLater if turn == 0 => list["tools"] = json!([]),
         Behaviour::Session404NewTools if turn > 0 => {
-            let more = ["good", "other", "third"].map(correct::tool);
+            let more = ["good", "other", "third"].map(correct_server::tool);
             list["tools"] = more.into_iter().collect();
         }
-        Behaviour::ListError => right = correct::error(request, -32603, "the list is broken"),
+        Behaviour::ListError => {
+            right = correct_server::error(request, -32603, "the list is broken");
+        }
         Behaviour::FloatTtl => list["ttlMs"] = json!(1500.0),
         Behaviour::NegativeTtl => {
             list["ttlMs"] = json!(-1);
@@ -227,12 +233,12 @@ pub(super) fn of_list(
 /// Every kind of bad tool, between two good ones.
 fn bad_tools() -> Value {
     let with = |name: &str, key: &str, value: Value| {
-        let mut tool = correct::tool(name);
+        let mut tool = correct_server::tool(name);
         tool[key] = value;
         tool
     };
     let without = |name: &str, key: &str| {
-        let mut tool = correct::tool(name);
+        let mut tool = correct_server::tool(name);
         if let Some(map) = tool.as_object_mut() {
             map.remove(key);
         }
@@ -240,7 +246,7 @@ fn bad_tools() -> Value {
     };
     let long_name = "n".repeat(300);
     json!([
-        correct::tool("good"),
+        correct_server::tool("good"),
         without("no_schema", "inputSchema"),
         with("schema_true", "inputSchema", json!(true)),
         with("schema_array", "inputSchema", json!([])),
@@ -251,14 +257,14 @@ fn bad_tools() -> Value {
         without("nameless", "name"),
         with("name_number", "name", json!(7)),
         with("name_empty", "name", json!("")),
-        correct::tool(&long_name),
-        correct::tool("spaced name/with:odd…letters"),
-        correct::tool("same_name"),
-        correct::tool("same_name"),
-        correct::tool("same-name"),
+        correct_server::tool(&long_name),
+        correct_server::tool("spaced name/with:odd…letters"),
+        correct_server::tool("same_name"),
+        correct_server::tool("same_name"),
+        correct_server::tool("same-name"),
         json!("a bare text"),
         Value::Null,
-        correct::tool("other"),
+        correct_server::tool("other"),
     ])
 }
 
@@ -266,7 +272,7 @@ pub(super) fn bytes(message: &Value) -> Vec<u8> {
     message.to_string().into_bytes()
 }
 
-/// A value as text, without quotes when it is one.
+/// A value as text, without quotes if it is a string.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

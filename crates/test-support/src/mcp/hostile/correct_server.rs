@@ -1,18 +1,18 @@
-//! The little server that every behaviour starts from, in both eras: a request in, its answer out.
+//! The correct server that every behaviour starts from, in both protocol generations.
 
 use serde_json::{Value, json};
 
 pub(super) const LEGACY_VERSION: &str = "2025-11-25";
 pub(super) const STATELESS_VERSION: &str = "2026-07-28";
 
-/// Which revision the server speaks.
+/// The protocol generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     Legacy,
     Stateless,
 }
 
-/// The right answer to a request.
+/// The correct answer to a request.
 pub(super) fn answer(era: Era, request: &Value) -> Value {
     if era == Era::Stateless
         && let Some(refusal) = refuse_without_metadata(request)
@@ -55,7 +55,7 @@ pub(super) fn answer(era: Era, request: &Value) -> Value {
     }
 }
 
-/// The right answer to a call, in the words of the tool.
+/// The correct answer to a call, with the text of its tool.
 pub(super) fn call(era: Era, request: &Value) -> Value {
     let params = &request["params"];
     match params["name"].as_str() {
@@ -67,7 +67,7 @@ pub(super) fn call(era: Era, request: &Value) -> Value {
     }
 }
 
-/// A right answer to a call with this text.
+/// A correct answer to a call with this text.
 pub(super) fn call_with_text(era: Era, request: &Value, text: impl Into<String>) -> Value {
     let content = json!([{"type": "text", "text": text.into()}]);
     of_era(era, request, json!({"content": content}))
@@ -93,7 +93,7 @@ pub(super) fn error(request: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}})
 }
 
-/// The refusal of a version, which names those that are supported.
+/// Rejects a protocol version and names the supported ones.
 pub(super) fn unsupported(request: &Value, supported: &[&str]) -> Value {
     let mut refusal = error(request, -32022, "unsupported protocol version");
     let requested = &request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];

@@ -1,4 +1,4 @@
-//! A certificate for the loopback interface, and the authority that vouches for it.
+//! A certificate for the loopback interface, and the authority that signed it.
 
 use std::path::PathBuf;
 
@@ -9,19 +9,18 @@ use tempfile::TempDir;
 
 /// An identity for `127.0.0.1` and `localhost`, and its authority in a file.
 #[derive(Debug)]
-pub(super) struct Loopback {
+pub(super) struct LoopbackCertificate {
     pub(super) certificate: String,
     pub(super) key: String,
     folder: TempDir,
 }
 
-impl Loopback {
+impl LoopbackCertificate {
     #[expect(clippy::expect_used, reason = "a test without its certificate cannot go on")]
     pub(super) fn new() -> Self {
         Self::try_new().expect("a certificate can be made")
     }
 
-    /// The certificate of the authority, in PEM.
     pub(super) fn authority(&self) -> PathBuf {
         self.folder.path().join("authority.pem")
     }

@@ -1,23 +1,20 @@
-//! Folders of the workspace into which other package managers install, away from the machine.
-//!
-//! They lie in `target/peers` of the workspace, wherever cargo builds: tests look for them there.
+//! Folders in `target/peers` of the workspace into which npm and pip install, apart from the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Line;
+use super::CommandLine;
 use crate::workspace::Workspace;
 
-/// Where the packages of a machine without a virtual environment go, inside the folder.
+/// Subfolder of the packages on a machine without virtual environments.
 const PYTHON_SITE: &str = "site";
 
-/// The folder that holds the private folders.
-pub(crate) struct PrivateFolders {
+pub(crate) struct PeerFolders {
     root: PathBuf,
 }
 
-impl PrivateFolders {
+impl PeerFolders {
     pub(crate) fn of(workspace: &Workspace) -> Self {
         Self::under(workspace.root().join("target").join("peers"))
     }
@@ -26,22 +23,21 @@ impl PrivateFolders {
         Self { root }
     }
 
-    /// One of the folders.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// Installs packages of Node without leaving a trace of where they came from.
-    pub(super) fn npm_line(&self, folder: &str, packages: &[&str]) -> Line {
+    /// Installs Node packages without a lock file, which would name the registry.
+    pub(super) fn npm_line(&self, folder: &str, packages: &[&str]) -> CommandLine {
         let mut line = words(&["npm", "install", "--prefix", &text(&self.folder(folder))]);
         line.extend(words(&["--no-audit", "--no-fund", "--no-package-lock", "--no-save"]));
         line.extend(words(packages));
         line
     }
 
-    /// Installs packages of Python into an environment, or beside each other where Python was
-    /// packaged without that.
-    pub(super) fn venv_recipes(&self, folder: &str, packages: &[&str]) -> Vec<Vec<Line>> {
+    /// Installs Python packages into an environment, or into one folder where Python has no
+    /// environments.
+    pub(super) fn venv_recipes(&self, folder: &str, packages: &[&str]) -> Vec<Vec<CommandLine>> {
         let folder = self.folder(folder);
         let environment = words(&["python3", "-m", "venv", "--clear", &text(&folder)]);
         let python = text(&folder.join("bin").join("python"));
@@ -54,7 +50,7 @@ impl PrivateFolders {
         vec![vec![environment, into_environment], vec![into_site]]
     }
 
-    /// Whether all of these (`package@version`) are installed in exactly that version.
+    /// Whether all of these (`package@version`) are installed in exactly this version.
     pub(super) fn has_node_packages(&self, folder: &str, packages: &[&str]) -> bool {
         let modules = self.folder(folder).join("node_modules");
         packages.iter().all(|package| {
@@ -64,7 +60,7 @@ impl PrivateFolders {
         })
     }
 
-    /// Whether all of these (`package==version`) are installed in exactly that version.
+    /// Whether all of these (`package==version`) are installed in exactly this version.
     pub(super) fn has_python_packages(&self, folder: &str, packages: &[&str]) -> bool {
         let folder = self.folder(folder);
         let own = folder.join("bin").join("python");
@@ -89,7 +85,7 @@ impl PrivateFolders {
     }
 }
 
-fn words(words: &[&str]) -> Line {
+fn words(words: &[&str]) -> CommandLine {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
@@ -102,36 +98,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_package_counts_only_in_its_version() {
+    fn node_package_must_have_its_exact_version() {
         let root = tempfile::tempdir().unwrap();
         let package = root.path().join("npm/node_modules/@scope/name");
         fs::create_dir_all(&package).unwrap();
         fs::write(package.join("package.json"), "{\n  \"version\": \"1.2.3\"\n}").unwrap();
-        let private = PrivateFolders::under(root.path().to_owned());
-        assert!(private.has_node_packages("npm", &["@scope/name@1.2.3"]));
-        assert!(!private.has_node_packages("npm", &["@scope/name@1.2.4"]));
-        assert!(!private.has_node_packages("npm", &["@scope/name@1.2.3", "absent@1.0.0"]));
-        assert!(!private.has_node_packages("other", &["@scope/name@1.2.3"]));
+        let peers = PeerFolders::under(root.path().to_owned());
+        assert!(peers.has_node_packages("npm", &["@scope/name@1.2.3"]));
+        assert!(!peers.has_node_packages("npm", &["@scope/name@1.2.4"]));
+        assert!(!peers.has_node_packages("npm", &["@scope/name@1.2.3", "absent@1.0.0"]));
+        assert!(!peers.has_node_packages("other", &["@scope/name@1.2.3"]));
     }
 
     #[test]
-    fn a_python_package_counts_only_in_its_version() {
+    fn python_package_must_have_its_exact_version() {
         let root = tempfile::tempdir().unwrap();
         let about = root.path().join("python/site/thing-1.2.dist-info");
         fs::create_dir_all(&about).unwrap();
         let metadata = "Metadata-Version: 2.1\nName: thing\nVersion: 1.2\n";
         fs::write(about.join("METADATA"), metadata).unwrap();
-        let private = PrivateFolders::under(root.path().to_owned());
-        assert!(private.has_python_packages("python", &["thing==1.2"]));
-        assert!(!private.has_python_packages("python", &["thing==1.3"]));
-        assert!(!private.has_python_packages("python", &["thing==1.2", "absent==1.0"]));
-        assert!(!private.has_python_packages("other", &["thing==1.2"]));
+        let peers = PeerFolders::under(root.path().to_owned());
+        assert!(peers.has_python_packages("python", &["thing==1.2"]));
+        assert!(!peers.has_python_packages("python", &["thing==1.3"]));
+        assert!(!peers.has_python_packages("python", &["thing==1.2", "absent==1.0"]));
+        assert!(!peers.has_python_packages("other", &["thing==1.2"]));
     }
 
     #[test]
-    fn where_there_is_no_environment_packages_lie_beside_each_other() {
-        let private = PrivateFolders::under("/w".into());
-        let recipes = private.venv_recipes("python", &["mcp==2.3.0"]);
+    fn without_environments_packages_go_into_one_folder() {
+        let peers = PeerFolders::under("/w".into());
+        let recipes = peers.venv_recipes("python", &["mcp==2.3.0"]);
         assert_eq!(
             recipes[1][0].join(" "),
             "python3 -m pip install --quiet --target /w/python/site mcp==2.3.0"

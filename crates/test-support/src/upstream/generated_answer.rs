@@ -1,48 +1,44 @@
-//! What is said in answer, before it takes the form of an interface.
+//! The content of an answer, independent of the dialect.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::Step;
-use super::ask::{Ask, Choice, Format, Tool};
+use super::model_request::{ModelRequest, TextFormat, Tool, ToolChoice};
 
-/// How deep a schema is followed.
+/// Depth limit for nested schemas.
 const MAX_SCHEMA_DEPTH: usize = 16;
 
-/// How many tokens an image counts for.
 const IMAGE_TOKENS: i64 = 100;
 
-/// An answer.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
-    /// The text, as it comes piece by piece.
+pub(super) struct GeneratedAnswer {
+    /// The text in the pieces of the stream.
     pub(super) pieces: Vec<String>,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ToolCall>,
     pub(super) usage: Option<Usage>,
-    /// The time before each piece.
+    /// The pause before each piece.
     pub(super) pace: Duration,
 }
 
-/// A call of a tool.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
-    /// JSON, as text.
+    /// JSON text.
     pub(super) arguments: String,
 }
 
-/// Tokens, as they are said to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) input: i64,
     pub(super) output: i64,
 }
 
-impl Answer {
-    /// What a step says to a request.
-    pub(super) fn of(step: &Step, ask: &Ask) -> Self {
+impl GeneratedAnswer {
+    /// The answer of a step to a request.
+    pub(super) fn of(step: &Step, ask: &ModelRequest) -> Self {
         let mut answer = Self::echo(ask);
         match step {
             Step::Drip(count, _) | Step::Chunks(count) => {
@@ -55,7 +51,7 @@ impl Answer {
             }
             Step::Turn(text, calls) => {
                 answer.pieces = text.split_inclusive(' ').map(str::to_owned).collect();
-                let call = |(number, (name, arguments)): (usize, &(String, String))| Call {
+                let call = |(number, (name, arguments)): (usize, &(String, String))| ToolCall {
                     id: format!("call_{number}_{}", ask.tools_said.len()),
                     name: name.clone(),
                     arguments: arguments.clone(),
@@ -83,20 +79,19 @@ impl Answer {
         answer
     }
 
-    /// The whole text.
     pub(super) fn text(&self) -> String {
         self.pieces.concat()
     }
 
-    fn echo(ask: &Ask) -> Self {
+    fn echo(ask: &ModelRequest) -> Self {
         let calls = calls(ask);
         let text = if calls.is_empty() { reply(ask) } else { String::new() };
         let pieces = text.split_inclusive(' ').map(str::to_owned).collect();
         Self { pieces, calls, usage: None, pace: Duration::ZERO }
     }
 
-    /// A word in is a token, and so is a piece out.
-    fn count(&self, ask: &Ask) -> Usage {
+    /// A word of input is a token, and so is a piece of output.
+    fn count(&self, ask: &ModelRequest) -> Usage {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let words = number(ask.text.split_whitespace().count());
         Usage {
@@ -106,11 +101,11 @@ impl Answer {
     }
 }
 
-fn reply(ask: &Ask) -> String {
+fn reply(ask: &ModelRequest) -> String {
     match &ask.format {
-        Format::Schema(schema) => return fitting(schema, schema, 0).to_string(),
-        Format::Json => return json!({"echo": ask.text}).to_string(),
-        Format::Text => {}
+        TextFormat::Schema(schema) => return fitting(schema, schema, 0).to_string(),
+        TextFormat::Json => return json!({"echo": ask.text}).to_string(),
+        TextFormat::Text => {}
     }
     if !ask.tools_said.is_empty() {
         return format!("tool said: {}", ask.tools_said.join(", "));
@@ -122,19 +117,19 @@ fn reply(ask: &Ask) -> String {
     }
 }
 
-fn calls(ask: &Ask) -> Vec<Call> {
+fn calls(ask: &ModelRequest) -> Vec<ToolCall> {
     let mentioned = || ask.tools.iter().filter(|tool| ask.text.contains(&tool.name)).collect();
     let first = || ask.tools.iter().take(1).collect();
     let chosen: Vec<&Tool> = match &ask.choice {
         _ if !ask.tools_said.is_empty() => Vec::new(),
-        Choice::Never => Vec::new(),
-        Choice::Named(name) => ask.tools.iter().filter(|tool| tool.name == *name).collect(),
-        Choice::Any => first(),
-        Choice::Auto if ask.text.contains("both tools") => ask.tools.iter().take(2).collect(),
-        Choice::Auto if ask.text.split(' ').any(|word| word == "tool") => first(),
-        Choice::Auto => mentioned(),
+        ToolChoice::Never => Vec::new(),
+        ToolChoice::Named(name) => ask.tools.iter().filter(|tool| tool.name == *name).collect(),
+        ToolChoice::Any => first(),
+        ToolChoice::Auto if ask.text.contains("both tools") => ask.tools.iter().take(2).collect(),
+        ToolChoice::Auto if ask.text.split(' ').any(|word| word == "tool") => first(),
+        ToolChoice::Auto => mentioned(),
     };
-    let call = |(number, tool): (usize, &&Tool)| Call {
+    let call = |(number, tool): (usize, &&Tool)| ToolCall {
         id: format!("call_{number}_{}", tool.name),
         name: tool.name.clone(),
         arguments: fitting(&tool.schema, &tool.schema, 0).to_string(),
@@ -142,7 +137,7 @@ fn calls(ask: &Ask) -> Vec<Call> {
     chosen.iter().enumerate().map(call).collect()
 }
 
-/// A value that fits a schema of the kinds that clients make from their types.
+/// A value that matches a schema of the kinds that clients derive from their types.
 fn fitting(schema: &Value, root: &Value, depth: usize) -> Value {
     if depth > MAX_SCHEMA_DEPTH {
         return Value::Null;
@@ -180,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_fit_the_schemas_that_clients_make() {
+    fn values_match_client_schemas() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -196,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_contains_itself_comes_to_an_end() {
+    fn recursive_schema_terminates() {
         let schema = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
         assert!(fitting(&schema, &schema, 0).is_object());
     }

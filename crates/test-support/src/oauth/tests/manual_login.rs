@@ -1,4 +1,4 @@
-//! A client by hand: every step of a login, one request each.
+//! A minimal OAuth client: every step of a login, one request each.
 
 use std::io::BufReader;
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,25 +12,23 @@ use sha2::{Digest, Sha256};
 use ureq::Agent;
 use ureq::http::Request;
 
-use crate::oauth::Landed;
+use crate::oauth::SignInResult;
 
 pub(super) const VERIFIER: &str = "a-verifier-that-is-long-enough-for-the-rule-of-43";
 
-/// An answer, whole.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct EndpointAnswer {
     pub(super) status: u16,
     pub(super) challenge: String,
     pub(super) headers: ureq::http::HeaderMap,
     pub(super) text: String,
 }
 
-impl Answer {
+impl EndpointAnswer {
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// The code of an OAuth error.
     pub(super) fn error(&self) -> String {
         self.json()["error"].as_str().unwrap_or_default().to_owned()
     }
@@ -41,7 +39,7 @@ pub(super) fn try_send(
     url: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> Result<Answer, ureq::Error> {
+) -> Result<EndpointAnswer, ureq::Error> {
     let config = Agent::config_builder()
         .timeout_global(Some(Duration::from_secs(20)))
         .max_redirects(0)
@@ -63,20 +61,20 @@ pub(super) fn try_send(
     let challenge = challenge.map_or("", |challenge| challenge.to_str().unwrap()).to_owned();
     let headers = answer.headers().clone();
     let text = answer.body_mut().with_config().limit(16 << 20).read_to_string()?;
-    Ok(Answer { status: answer.status().as_u16(), challenge, headers, text })
+    Ok(EndpointAnswer { status: answer.status().as_u16(), challenge, headers, text })
 }
 
-pub(super) fn get(url: &str) -> Answer {
+pub(super) fn get(url: &str) -> EndpointAnswer {
     try_send("GET", url, &[], "").unwrap()
 }
 
-pub(super) fn post_json(url: &str, body: &Value) -> Answer {
+pub(super) fn post_json(url: &str, body: &Value) -> EndpointAnswer {
     try_send("POST", url, &[("content-type", "application/json")], &body.to_string()).unwrap()
 }
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-pub(super) fn post_form(url: &str, fields: &[(&str, &str)]) -> Answer {
+pub(super) fn post_form(url: &str, fields: &[(&str, &str)]) -> EndpointAnswer {
     post_form_with(url, fields, &[])
 }
 
@@ -84,13 +82,14 @@ pub(super) fn post_form_with(
     url: &str,
     fields: &[(&str, &str)],
     headers: &[(&str, &str)],
-) -> Answer {
+) -> EndpointAnswer {
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
     try_send("POST", url, &[&[FORM], headers].concat(), &body).unwrap()
 }
 
-/// Calls a tool with a token, in a session if there are any; a refused handshake is the answer.
-pub(super) fn call_tool(url: &str, token: &str, tool: &str) -> Answer {
+/// Calls a tool with a token, in a session if the server has any; a refused handshake is the
+/// answer.
+pub(super) fn call_tool(url: &str, token: &str, tool: &str) -> EndpointAnswer {
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "by hand", "version": "1" } });
     let welcome = post_message(url, token, "", ("initialize", hello));
@@ -102,7 +101,12 @@ pub(super) fn call_tool(url: &str, token: &str, tool: &str) -> Answer {
     post_message(url, token, session, ("tools/call", call))
 }
 
-fn post_message(url: &str, token: &str, session: &str, (method, params): (&str, Value)) -> Answer {
+fn post_message(
+    url: &str,
+    token: &str,
+    session: &str,
+    (method, params): (&str, Value),
+) -> EndpointAnswer {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let authorization = format!("Bearer {token}");
     let mut headers = vec![
@@ -117,29 +121,29 @@ fn post_message(url: &str, token: &str, session: &str, (method, params): (&str, 
     try_send("POST", url, &headers, &message.to_string()).unwrap()
 }
 
-/// A client, with the endpoints of its server.
+/// A client with the endpoints of its server.
 #[derive(Debug, Clone)]
-pub(super) struct Hand {
+pub(super) struct ManualClient {
     pub(super) metadata: Value,
     pub(super) id: String,
     pub(super) redirect_uri: String,
     pub(super) resource: String,
 }
 
-impl Hand {
-    /// Finds the authorization server of an MCP server by its 401, and registers there.
+impl ManualClient {
+    /// Discovers the authorization server of an MCP server by its 401, and registers there.
     pub(super) fn registered(mcp_url: &str) -> Self {
-        let mut hand = Self::unregistered(mcp_url);
-        let client = json!({ "redirect_uris": [hand.redirect_uri], "application_type": "native",
+        let mut oauth = Self::unregistered(mcp_url);
+        let client = json!({ "redirect_uris": [oauth.redirect_uri], "application_type": "native",
             "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
             "token_endpoint_auth_method": "none", "client_name": "by hand" });
-        let registered = post_json(hand.at("registration_endpoint"), &client);
+        let registered = post_json(oauth.at("registration_endpoint"), &client);
         assert_eq!(registered.status, 201, "{}", registered.text);
-        hand.id = registered.json()["client_id"].as_str().unwrap().to_owned();
-        hand
+        oauth.id = registered.json()["client_id"].as_str().unwrap().to_owned();
+        oauth
     }
 
-    /// Finds the authorization server of an MCP server by its 401.
+    /// Discovers the authorization server of an MCP server by its 401.
     pub(super) fn unregistered(mcp_url: &str) -> Self {
         let refused = post_json(mcp_url, &json!({}));
         assert_eq!(refused.status, 401, "{}", refused.text);
@@ -154,15 +158,14 @@ impl Hand {
         Self { metadata, id: String::new(), redirect_uri: listen(), resource }
     }
 
-    /// One of the endpoints.
     pub(super) fn at(&self, endpoint: &str) -> &str {
         self.metadata[endpoint].as_str().unwrap()
     }
 
-    /// The address at which a person consents.
+    /// The authorization URL.
     pub(super) fn authorization(&self, scope: &str) -> String {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
-        // Who wants to stay must have asked for consent.
+        // `offline_access` is granted only with a consent prompt.
         let prompt = scope.contains("offline_access").then_some(("prompt", "consent"));
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(prompt)
@@ -180,11 +183,15 @@ impl Hand {
         format!("{}?{query}", self.at("authorization_endpoint"))
     }
 
-    pub(super) fn exchange(&self, landed: &Landed) -> Answer {
+    pub(super) fn exchange(&self, landed: &SignInResult) -> EndpointAnswer {
         self.exchange_with(landed, &[])
     }
 
-    pub(super) fn exchange_with(&self, landed: &Landed, headers: &[(&str, &str)]) -> Answer {
+    pub(super) fn exchange_with(
+        &self,
+        landed: &SignInResult,
+        headers: &[(&str, &str)],
+    ) -> EndpointAnswer {
         assert!(landed.url.starts_with(&self.redirect_uri), "{landed:?}");
         assert_eq!(landed.parameter("state").as_deref(), Some("the-state"));
         let code = landed.parameter("code").unwrap();
@@ -199,7 +206,7 @@ impl Hand {
         post_form_with(self.at("token_endpoint"), &fields, headers)
     }
 
-    pub(super) fn refresh(&self, token: &str) -> Answer {
+    pub(super) fn refresh(&self, token: &str) -> EndpointAnswer {
         let fields = [
             ("grant_type", "refresh_token"),
             ("refresh_token", token),
@@ -209,8 +216,8 @@ impl Hand {
         post_form(self.at("token_endpoint"), &fields)
     }
 
-    /// A whole login, tokens and refresh: what every correct server does.
-    pub(super) fn goes_all_the_way(&self, landed: &Landed) {
+    /// Completes a login, a tool call and a refresh, as at every correct server.
+    pub(super) fn complete_login(&self, landed: &SignInResult) {
         assert!(landed.text.contains("you are back"), "{landed:?}");
         let first = self.exchange(landed);
         assert_eq!(first.status, 200, "{}", first.text);
@@ -239,13 +246,13 @@ impl Hand {
     }
 }
 
-/// The access token and the refresh token of an answer.
-pub(super) fn tokens(answer: &Answer) -> (String, String) {
+/// The access token and the refresh token of a response.
+pub(super) fn tokens(answer: &EndpointAnswer) -> (String, String) {
     let word = |name: &str| answer.json()[name].as_str().unwrap_or_default().to_owned();
     (word("access_token"), word("refresh_token"))
 }
 
-/// Somebody who waits for the redirect.
+/// Accepts the redirect.
 fn listen() -> String {
     use crate::http::{Reply, Request};
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

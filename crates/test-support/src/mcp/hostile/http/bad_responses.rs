@@ -1,4 +1,4 @@
-//! What is wrong with a response as a whole: its status, its head, its body.
+//! Faults of a whole response: its status, its head, its body.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -10,33 +10,33 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
+use super::super::bad_messages::bytes;
 use super::super::behaviour::Behaviour;
-use super::super::correct;
+use super::super::correct_server;
 use super::super::server::strikes;
-use super::super::shapes::bytes;
-use super::{Next, Site, hold};
-use crate::http::{Reply, Request};
+use super::{ServerState, hold};
+use crate::http::{AfterReply, Reply, Request};
 
 const SLOW_BYTE_EVERY: Duration = Duration::from_millis(100);
 const HUGE_HEADER_BYTES: usize = 4 * 1024 * 1024;
 
-/// What a twist does with a response: nothing, or all of it.
-type Twisted = std::io::Result<Option<Next>>;
+/// `None` if the behaviour leaves the response alone.
+type BadResponse = std::io::Result<Option<AfterReply>>;
 
-impl Site {
-    /// Does what the behaviour does instead of a right response; `None` when it does nothing here.
-    pub(super) fn twist(&self, request: &Request, stream: &mut TcpStream) -> Twisted {
+impl ServerState {
+    /// Sends the faulty response of the behaviour, if it has one for this request.
+    pub(super) fn twist(&self, request: &Request, stream: &mut TcpStream) -> BadResponse {
         if let Some(next) = self.twist_everything(request, stream)? {
             return Ok(Some(next));
         }
-        let message = request.message();
+        let message = request.json();
         if request.method != "POST" || !strikes(&message) {
             return self.twist_others(request, &message, stream);
         }
         let turn = self.strikes.fetch_add(1, Ordering::SeqCst);
         if let Some(reply) = self.wrong_status(request, &message, turn) {
             reply.write(stream)?;
-            return Ok(Some(Next::KeepOpen));
+            return Ok(Some(AfterReply::KeepOpen));
         }
         if let Some(next) = self.odd_stream(&message, stream)? {
             return Ok(Some(next));
@@ -44,8 +44,8 @@ impl Site {
         self.wrong_bytes(&message, turn, stream)
     }
 
-    /// What happens to every request, whatever it is.
-    fn twist_everything(&self, request: &Request, stream: &mut TcpStream) -> Twisted {
+    /// Faults that affect every request.
+    fn twist_everything(&self, request: &Request, stream: &mut TcpStream) -> BadResponse {
         let here = format!("http://127.0.0.1:{}", self.main_port);
         let elsewhere = format!("http://127.0.0.1:{}/mcp", self.other_port);
         let challenge = format!(
@@ -69,11 +69,16 @@ impl Site {
             _ => return Ok(None),
         };
         reply.for_method(&request.method).write(stream)?;
-        Ok(Some(Next::KeepOpen))
+        Ok(Some(AfterReply::KeepOpen))
     }
 
-    /// What happens to requests that are no call of `good`.
-    fn twist_others(&self, request: &Request, message: &Value, stream: &mut TcpStream) -> Twisted {
+    /// Faults that affect requests other than calls of `good`.
+    fn twist_others(
+        &self,
+        request: &Request,
+        message: &Value,
+        stream: &mut TcpStream,
+    ) -> BadResponse {
         let method = request.method.as_str();
         let initialized = message["method"] == "notifications/initialized";
         let discover = message["method"] == "server/discover";
@@ -88,20 +93,20 @@ impl Site {
             Behaviour::BadSessionId if message["method"] == "initialize" => {
                 let session = "a session – with «odd» letters";
                 self.sessions().insert(session.to_owned());
-                Reply::json(200, bytes(&correct::answer(self.server.era(), message)))
+                Reply::json(200, bytes(&correct_server::answer(self.server.era(), message)))
                     .header("Mcp-Session-Id", session)
             }
             Behaviour::PreflightSilent if matches!(method, "GET" | "HEAD") => {
                 hold(stream);
-                return Ok(Some(Next::Close));
+                return Ok(Some(AfterReply::Close));
             }
             Behaviour::DeleteSilent if method == "DELETE" => {
                 hold(stream);
-                return Ok(Some(Next::Close));
+                return Ok(Some(AfterReply::Close));
             }
             Behaviour::CloseAfter if method == "POST" => {
                 self.post(request, stream)?;
-                return Ok(Some(Next::Close));
+                return Ok(Some(AfterReply::Close));
             }
             Behaviour::Http10 if method == "POST" && message.get("id").is_some() => {
                 return self.answer_in_http10(request, message, stream);
@@ -109,13 +114,13 @@ impl Site {
             _ => return Ok(None),
         };
         reply.for_method(&request.method).write(stream)?;
-        Ok(Some(Next::KeepOpen))
+        Ok(Some(AfterReply::KeepOpen))
     }
 
-    /// Whole responses with the wrong status or the wrong head, to a call of `good`.
+    /// Complete responses with the wrong status or the wrong head, to a call of `good`.
     fn wrong_status(&self, request: &Request, call: &Value, turn: usize) -> Option<Reply> {
-        let right = bytes(&correct::call(self.server.era(), call));
-        let lost = bytes(&correct::error(call, -32001, "Session not found"));
+        let right = bytes(&correct_server::call(self.server.era(), call));
+        let lost = bytes(&correct_server::error(call, -32001, "Session not found"));
         let forget = || {
             let session = request.header("mcp-session-id").unwrap_or_default();
             self.sessions().remove(session);
@@ -167,8 +172,8 @@ impl Site {
     }
 
     /// Responses that no library would write, to a call of `good`.
-    fn wrong_bytes(&self, call: &Value, turn: usize, stream: &mut TcpStream) -> Twisted {
-        let right = bytes(&correct::call(self.server.era(), call));
+    fn wrong_bytes(&self, call: &Value, turn: usize, stream: &mut TcpStream) -> BadResponse {
+        let right = bytes(&correct_server::call(self.server.era(), call));
         let half = &right[..right.len() / 2];
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
         let length = right.len();
@@ -192,7 +197,7 @@ impl Site {
                     stream.write_all(&[b"1;odd=\"yes\"\r\n", &[*byte][..], b"\r\n"].concat())?;
                 }
                 stream.write_all(b"0\r\nX-End: yes\r\n\r\n")?;
-                return Ok(Some(Next::KeepOpen));
+                return Ok(Some(AfterReply::KeepOpen));
             }
             Behaviour::Drop => {}
             Behaviour::DropOnce if turn == 0 => {}
@@ -213,7 +218,7 @@ impl Site {
             }
             _ => return Ok(None),
         }
-        Ok(Some(Next::Close))
+        Ok(Some(AfterReply::Close))
     }
 
     fn answer_in_http10(
@@ -221,18 +226,18 @@ impl Site {
         request: &Request,
         message: &Value,
         stream: &mut TcpStream,
-    ) -> Twisted {
+    ) -> BadResponse {
         if let Some(refusal) = self.refuse(request, message) {
             refusal.write(stream)?;
-            return Ok(Some(Next::KeepOpen));
+            return Ok(Some(AfterReply::KeepOpen));
         }
         let session = match message["method"].as_str() {
             Some("initialize") => format!("Mcp-Session-Id: {}\r\n", self.new_session()),
             _ => String::new(),
         };
         write!(stream, "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n{session}\r\n")?;
-        stream.write_all(&bytes(&correct::answer(self.server.era(), message)))?;
-        Ok(Some(Next::Close))
+        stream.write_all(&bytes(&correct_server::answer(self.server.era(), message)))?;
+        Ok(Some(AfterReply::Close))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Over standard input and output: what is wrong with the lines, and with the process.
+//! The stdio transport: faults of the lines and of the process.
 
 mod process;
 
@@ -11,14 +11,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::behaviour::Behaviour;
-use super::server::{Fate, Out, Server, complain, strikes};
+use super::server::{MessageResult, MessageSink, Server, complain, strikes};
 
 const DRIP_EVERY: Duration = Duration::from_millis(20);
 const STDERR_FLOOD_BYTES: usize = 100_000_000;
 const PIECE_BYTES: usize = 64 * 1024;
 const PARKED: Duration = Duration::from_hours(1);
 
-/// Serves until the input ends, and gives back the exit code.
+/// Serves until the input ends and returns the exit code.
 pub(super) fn serve(behaviour: Behaviour) -> u8 {
     match behaviour {
         Behaviour::DieAtOnce => return 0,
@@ -54,16 +54,16 @@ pub(super) fn serve(behaviour: Behaviour) -> u8 {
     0
 }
 
-/// A call of `good` may take for ever, and a flood long; they run beside the rest.
+/// A call of `good` may block for ever, and a flood for long, so they run in threads.
 fn receive(server: &Arc<Server>, opened: &Arc<AtomicBool>, message: Value) {
     let struck = strikes(&message);
     let is_notification = message.get("id").is_none();
     let (server, opened) = (Arc::clone(server), Arc::clone(opened));
-    // Where the order is the point, it is kept.
+    // `Reversed` depends on the order of messages.
     let beside = (struck && server.behaviour != Behaviour::Reversed) || is_notification;
     let work = move || {
-        let mut out = Lines { behaviour: server.behaviour, struck, opened, gone: false };
-        if let Fate::Exit(code) = server.receive(&message, &mut out) {
+        let mut out = LineSink { behaviour: server.behaviour, struck, opened, gone: false };
+        if let MessageResult::Exit(code) = server.receive(&message, &mut out) {
             std::process::exit(i32::from(code));
         }
     };
@@ -80,17 +80,17 @@ fn park() {
     }
 }
 
-/// Messages as lines, in the way of the behaviour.
-struct Lines {
+/// Sends messages as lines, with the faults of the behaviour.
+struct LineSink {
     behaviour: Behaviour,
     /// Whether this is about a call of `good`.
     struck: bool,
-    /// Whether anything was said before.
+    /// Whether anything was sent before.
     opened: Arc<AtomicBool>,
     gone: bool,
 }
 
-impl Out for Lines {
+impl MessageSink for LineSink {
     fn message(&mut self, message: &[u8]) {
         let mut output = std::io::stdout().lock();
         let first = !self.opened.swap(true, Ordering::SeqCst);
@@ -105,7 +105,7 @@ impl Out for Lines {
     }
 }
 
-impl Lines {
+impl LineSink {
     fn write(&self, output: &mut dyn Write, message: &[u8], first: bool) -> std::io::Result<()> {
         match self.behaviour {
             Behaviour::NoiseBefore if first => {
@@ -129,7 +129,7 @@ impl Lines {
         output.write_all(self.line_end())
     }
 
-    /// What is wrong with the line that answers a call of `good`.
+    /// The faulty line that answers a call of `good`.
     fn strike(&self, output: &mut dyn Write, message: &[u8]) -> std::io::Result<()> {
         match self.behaviour {
             Behaviour::TwoOnALine => {
@@ -179,9 +179,9 @@ impl Lines {
     }
 }
 
-/// Last words, exactly these.
+/// Writes exactly these bytes and exits.
 fn leave(output: &mut dyn Write, words: &[u8]) -> ! {
-    // If nobody listens, it ends all the same.
+    // It exits even if the output is closed.
     let _ = output.write_all(words).and_then(|()| output.flush());
     std::process::exit(0);
 }

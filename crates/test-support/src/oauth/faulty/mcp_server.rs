@@ -1,26 +1,32 @@
-//! The MCP server behind the authorization server: Streamable HTTP with plain answers, no sessions.
+//! The MCP server behind the authorization server: Streamable HTTP with plain responses, no
+//! sessions.
 
 use serde_json::{Value, json};
 
-use super::endpoints::{Answer, Places};
+use super::endpoints::{EndpointAnswer, Origins};
+use super::grant_store::GrantStore;
 use super::script::{Challenge, Script};
-use super::vault::Vault;
 use crate::http::{Reply, Request};
 
 const TOOLS: [&str; 2] = ["echo", "write"];
 const LATEST: &str = "2025-11-25";
 
-/// Answers a request that brings a good token, with enough scope.
-pub(super) fn answer(vault: &Vault, script: &Script, places: &Places, request: &Request) -> Answer {
+/// Answers a request that has a valid token with sufficient scope.
+pub(super) fn answer(
+    vault: &GrantStore,
+    script: &Script,
+    places: &Origins,
+    request: &Request,
+) -> EndpointAnswer {
     let token = request.header("authorization").and_then(|header| header.strip_prefix("Bearer "));
     let grant = token.and_then(|token| vault.accepted(token)).filter(|grant| {
         grant.issuer == script.issuer && grant.resource.as_deref() == Some(&places.mcp())
     });
     let Some(grant) = grant else { return unauthorized(script, places) };
     if request.method != "POST" {
-        return Answer::Other(Reply::empty(405));
+        return EndpointAnswer::Other(Reply::empty(405));
     }
-    let message = request.message();
+    let message = request.json();
     let tool = message["params"]["name"].as_str().unwrap_or_default();
     let needed = script.tool_scopes.iter().find(|(name, _)| name == tool);
     if message["method"] == "tools/call"
@@ -32,18 +38,18 @@ pub(super) fn answer(vault: &Vault, script: &Script, places: &Places, request: &
             metadata(places)
         );
         let refusal = Reply::text(403, "insufficient scope");
-        return Answer::Other(refusal.header("WWW-Authenticate", &challenge));
+        return EndpointAnswer::Other(refusal.header("WWW-Authenticate", &challenge));
     }
     if message.get("id").is_none() || message.get("method").is_none() {
-        return Answer::Other(Reply::empty(202));
+        return EndpointAnswer::Other(Reply::empty(202));
     }
-    Answer::Json(200, respond(&message))
+    EndpointAnswer::Json(200, respond(&message))
 }
 
-fn unauthorized(script: &Script, places: &Places) -> Answer {
+fn unauthorized(script: &Script, places: &Origins) -> EndpointAnswer {
     let refusal = Reply::text(401, "not authorized");
     let challenge = match &script.challenge {
-        Challenge::Absent => return Answer::Other(refusal),
+        Challenge::Absent => return EndpointAnswer::Other(refusal),
         Challenge::Bare => "Bearer".to_owned(),
         Challenge::Text(text) => text.clone(),
         Challenge::Full { scope } => {
@@ -52,10 +58,10 @@ fn unauthorized(script: &Script, places: &Places) -> Answer {
             format!("Bearer resource_metadata=\"{}\"{scope}", metadata(places))
         }
     };
-    Answer::Other(refusal.header("WWW-Authenticate", &challenge))
+    EndpointAnswer::Other(refusal.header("WWW-Authenticate", &challenge))
 }
 
-fn metadata(places: &Places) -> String {
+fn metadata(places: &Origins) -> String {
     format!("{}/.well-known/oauth-protected-resource/mcp", places.main)
 }
 

@@ -1,4 +1,4 @@
-//! What a member must not reach through any chain of dependencies.
+//! Packages that a member must not depend on, directly or indirectly.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,33 +7,31 @@ use cargo_metadata::{DependencyKind, Metadata};
 use super::Member;
 use crate::tidy::finding::Finding;
 
-/// A rule about what is not there.
-struct Absence {
+struct ForbiddenPackages {
     member: &'static str,
-    /// The rule in words.
-    rule: &'static str,
+    reason: &'static str,
     packages: &'static [&'static str],
 }
 
-const ABSENCES: &[Absence] = &[Absence {
+const FORBIDDEN: &[ForbiddenPackages] = &[ForbiddenPackages {
     member: "usage-metrics",
-    rule: "it cannot send anything",
+    reason: "it cannot send anything",
     packages: &["tokio", "hyper", "reqwest", "ureq", "axum", "socket2"],
 }];
 
 pub(super) fn check(metadata: &Metadata, members: &[Member]) -> Vec<Finding> {
     let graph = Graph::of(metadata);
     let mut findings = Vec::new();
-    for absence in ABSENCES {
-        let Some(member) = members.iter().find(|member| member.name == absence.member) else {
+    for rule in FORBIDDEN {
+        let Some(member) = members.iter().find(|member| member.name == rule.member) else {
             continue;
         };
-        for package in absence.packages {
-            if let Some(chain) = graph.chain(absence.member, package) {
+        for package in rule.packages {
+            if let Some(chain) = graph.chain(rule.member, package) {
                 let message = format!(
                     "`{}` must not depend on `{package}`: {} ({})",
-                    absence.member,
-                    absence.rule,
+                    rule.member,
+                    rule.reason,
                     chain.join(" → ")
                 );
                 findings.push(Finding::new(&member.manifest, 1, message));
@@ -43,8 +41,7 @@ pub(super) fn check(metadata: &Metadata, members: &[Member]) -> Vec<Finding> {
     findings
 }
 
-/// Normal dependencies by package name. Two versions of one package count as one: what either
-/// of them reaches is reachable.
+/// Normal dependencies by package name. Versions of one package are merged.
 #[derive(Default)]
 struct Graph {
     dependencies: BTreeMap<String, Vec<String>>,
@@ -121,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_package_out_of_reach_has_no_chain() {
+    fn unreachable_package_has_no_chain() {
         let graph = graph(&[("metrics", "serde"), ("agent", "tokio"), ("serde", "metrics")]);
         assert_eq!(graph.chain("metrics", "tokio"), None);
         assert_eq!(graph.chain("unknown", "tokio"), None);
     }
 
     #[test]
-    fn a_package_within_reach_is_told_with_its_chain() {
+    fn reachable_package_has_a_chain() {
         let graph = graph(&[("metrics", "bar"), ("bar", "client"), ("client", "tokio")]);
         let chain = graph.chain("metrics", "tokio").unwrap();
         assert_eq!(chain, ["metrics", "bar", "client", "tokio"]);
@@ -155,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_dependencies_break_the_rule_and_those_of_tests_do_not() {
+    fn only_normal_dependencies_are_findings() {
         let findings = |kind| {
             let metadata = metadata(kind);
             printed(&check(&metadata, &members(&metadata)))

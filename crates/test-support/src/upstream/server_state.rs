@@ -1,22 +1,20 @@
-//! What all connections of the server share.
+//! The state that all connections of the model server share.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::ask::Ask;
-use super::seen::Exchange;
+use super::model_request::ModelRequest;
+use super::recorded_request::Exchange;
 use super::{ResponsesApi, Step};
 use crate::http::Request;
 use crate::wait::eventually;
 
-/// The models it lists unless told.
 const MODELS: [&str; 3] = ["echo", "echo-mini", "chunks-64"];
 
-/// The server's state.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct ServerState {
     pub(super) port: u16,
     pub(super) key: String,
     pub(super) gate: AtomicBool,
@@ -25,18 +23,17 @@ pub(super) struct Site {
     pub(super) most_in_flight: AtomicUsize,
     control: Mutex<Control>,
     exchanges: Mutex<Vec<Arc<Exchange>>>,
-    live: Mutex<HashMap<usize, Live>>,
+    live: Mutex<HashMap<usize, OpenConnection>>,
     /// Whether a thread listens at the port.
     open: AtomicBool,
-    /// Whether that thread is to stop.
+    /// Whether that thread should stop.
     closing: AtomicBool,
 }
 
-/// A connection that is open.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct OpenConnection {
     pub(super) stream: TcpStream,
-    /// Whether the test ended it.
+    /// Whether the test closed it.
     pub(super) cut: bool,
 }
 
@@ -47,11 +44,11 @@ pub(super) struct Control {
     pub(super) default: Step,
     pub(super) models: Vec<String>,
     pub(super) responses: ResponsesApi,
-    /// Whether no key is wanted.
+    /// Whether no key is required.
     pub(super) open_door: bool,
 }
 
-impl Site {
+impl ServerState {
     pub(super) fn new(port: u16) -> Self {
         Self {
             port,
@@ -78,8 +75,8 @@ impl Site {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Chooses what becomes of a request, and uses up a step of a script.
-    pub(super) fn choose(&self, ask: &Ask) -> Step {
+    /// Chooses the step of a request, and removes it from the script.
+    pub(super) fn choose(&self, ask: &ModelRequest) -> Step {
         let mut control = self.control();
         let short = ask.model.rsplit('/').next().unwrap_or_default();
         for name in [ask.model.as_str(), short] {
@@ -92,7 +89,6 @@ impl Site {
             .unwrap_or_else(|| control.default.clone())
     }
 
-    /// Keeps a request that came.
     pub(super) fn record(&self, connection: usize, request: &Request) -> Arc<Exchange> {
         let mut exchanges = self.exchanges();
         let exchange = Arc::new(Exchange::new(exchanges.len(), connection, request));
@@ -136,11 +132,11 @@ impl Site {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Has the listener closed, and waits until it is.
+    /// Closes the listener and waits until it is closed.
     pub(super) fn close_port(&self) {
         self.closing.store(true, Ordering::SeqCst);
         eventually("the port is closed", || {
-            // The listener sleeps until somebody comes.
+            // The listener blocks until a connection comes.
             let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
             !self.is_open()
         });
@@ -154,14 +150,13 @@ impl Site {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn live(&self) -> MutexGuard<'_, HashMap<usize, Live>> {
+    pub(super) fn live(&self) -> MutexGuard<'_, HashMap<usize, OpenConnection>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request that is being answered.
 pub(super) struct InFlight<'a> {
-    site: &'a Site,
+    site: &'a ServerState,
 }
 
 impl Drop for InFlight<'_> {

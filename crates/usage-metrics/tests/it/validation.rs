@@ -1,10 +1,10 @@
-//! What is wrong is said with its place, its rule and the nearest right value.
+//! Violations are reported with position, rule and suggestion.
 
 use usage_metrics::validate::{
     Allowed, MAX_DEPTH, MAX_FOUND_CHARS, Problem, Verdict, Violation, validate, validate_with,
 };
 
-/// A valid package to spoil.
+/// A valid package to change.
 const GOOD: &str = r#"{
   "generated_at": "2026-07-28T12:00:00Z",
   "install_id": "6ba7b811-9dad-41d1-80b4-00c04fd430c8",
@@ -28,7 +28,6 @@ fn spoilt(from: &str, to: &str) -> Verdict {
     validate(GOOD.replacen(from, to, 1).as_bytes())
 }
 
-/// The only violation.
 fn only(verdict: Verdict) -> Violation {
     assert_eq!(verdict.violations.len(), 1, "{:?}", verdict.violations);
     assert_eq!(verdict.total, 1);
@@ -36,14 +35,14 @@ fn only(verdict: Verdict) -> Violation {
 }
 
 #[test]
-fn the_good_package_is_good() {
+fn valid_package_has_no_violation() {
     let verdict = validate(GOOD.as_bytes());
     assert_eq!(verdict.violations, []);
     assert_eq!((verdict.is_valid(), verdict.entries), (true, 1));
 }
 
 #[test]
-fn a_wrong_value_is_told_with_pointer_line_column_rule_and_nearest_value() {
+fn invalid_value_is_reported_with_position_rule_and_suggestion() {
     let violation = only(spoilt("\"approved\"", "\"aproved\""));
     assert_eq!(violation.code, Problem::NotAllowed);
     assert_eq!(violation.pointer, "/metrics/0/dimensions/outcome");
@@ -59,7 +58,7 @@ fn a_wrong_value_is_told_with_pointer_line_column_rule_and_nearest_value() {
 }
 
 #[test]
-fn every_rule_has_its_code_pointer_and_nearest_value() {
+fn every_rule_reports_code_pointer_and_suggestion() {
     #[rustfmt::skip]
     let rows: &[(&str, &str, Problem, &str, Option<&str>)] = &[
         ("agent.shared_metrics.v2", "agent.shared_metrics.v1", Problem::NotAllowed, "/schema_version", Some("agent.shared_metrics.v2")),
@@ -99,7 +98,7 @@ fn every_rule_has_its_code_pointer_and_nearest_value() {
 }
 
 #[test]
-fn a_misspelt_key_is_both_unknown_and_missing() {
+fn misspelt_key_is_unknown_and_missing() {
     let verdict = spoilt("\"attribution\"", "\"atribution\"");
     let told: Vec<_> = verdict
         .violations
@@ -121,7 +120,7 @@ fn a_misspelt_key_is_both_unknown_and_missing() {
 }
 
 #[test]
-fn all_faults_are_told_in_the_order_of_the_document() {
+fn violations_are_in_document_order() {
     let text = GOOD
         .replace("12:00:00Z", "12:00")
         .replace("\"approved\"", "\"no\"")
@@ -144,7 +143,7 @@ fn all_faults_are_told_in_the_order_of_the_document() {
 }
 
 #[test]
-fn the_order_of_keys_is_free_and_escapes_mean_what_they_say() {
+fn key_order_is_free_and_escapes_are_decoded() {
     for (from, to) in [
         // The name before its dimensions, and after.
         (
@@ -171,7 +170,7 @@ fn the_order_of_keys_is_free_and_escapes_mean_what_they_say() {
 }
 
 #[test]
-fn an_active_client_is_exactly_one() {
+fn active_client_count_must_be_one() {
     let active = |value: &str| {
         let text = GOOD
             .replace("{\"attribution\": \"tool_call\", \"outcome\": \"approved\"}", "{}")
@@ -192,7 +191,7 @@ fn an_active_client_is_exactly_one() {
 }
 
 #[test]
-fn what_is_not_json_is_told_with_its_place() {
+fn syntax_error_is_reported_with_its_position() {
     #[rustfmt::skip]
     let rows: &[(&[u8], &str, (usize, usize))] = &[
         (b"", "the document is empty", (1, 1)),
@@ -225,7 +224,7 @@ fn what_is_not_json_is_told_with_its_place() {
 }
 
 #[test]
-fn nesting_is_looked_into_up_to_its_limit() {
+fn nesting_is_checked_up_to_its_limit() {
     let nested = |levels: usize| format!("{{\"x\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
     let depth = usize::try_from(MAX_DEPTH).unwrap();
     let deep = |verdict: &Verdict| verdict.violations.iter().any(|it| it.found.contains("levels"));
@@ -237,12 +236,12 @@ fn nesting_is_looked_into_up_to_its_limit() {
 }
 
 #[test]
-fn faults_beyond_the_limit_are_counted_but_not_described() {
+fn violations_beyond_the_limit_are_only_counted() {
     let entries = vec!["0"; 5_000].join(",");
     let text = format!("{{\"metrics\": [{entries}]}}");
     let verdict = validate_with(text.as_bytes(), 100);
     assert_eq!(verdict.violations.len(), 100);
-    // Each entry, and the seven fields that are missing.
+    // Each entry, and the seven missing fields.
     assert_eq!((verdict.total, verdict.entries), (5_007, 5_000));
 }
 

@@ -1,4 +1,4 @@
-//! Acts a step out on the wire, down to the byte.
+//! Sends the response that a step defines, exact to the byte.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
@@ -7,62 +7,56 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Step;
-use super::answer::Answer;
-use super::ask::{Ask, Delivery};
-use super::dialect::{Event, Part};
-use super::seen::Exchange;
-use super::site::Site;
-use crate::http::Reply;
+use super::dialect::{Event, EventPosition};
+use super::generated_answer::GeneratedAnswer;
+use super::model_request::{Delivery, ModelRequest};
+use super::recorded_request::Exchange;
+use super::server_state::ServerState;
+use crate::http::{AfterReply, Reply};
 
-/// How much is written at once, so that what was sent is known while more is being written.
+/// Written at once, so that the count of sent bytes is current while more is written.
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// How often one who waits looks at the gate.
 const GATE_POLL: Duration = Duration::from_millis(5);
 
-/// What a broken stream has in it: no event, and no text.
+/// Neither an event nor UTF-8.
 const NO_EVENT: &[u8] = b"data {\"choices\"\n\xff\xfe\x00\xc3\n\nid\nevent\n\n}}}\n\n";
 
-/// An event whose data is no JSON.
+/// An event whose data is not JSON.
 const NO_JSON: &[u8] = b"data: {\"id\": \"broken\", \"choices\": [{\"delta\"\n\n";
 
-/// What becomes of the connection after an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    KeepOpen,
-    Close,
-}
-
-/// How the end of a body is known.
+/// How the end of a body is marked.
 #[derive(Debug, Clone, Copy)]
 enum Framing {
     Chunked,
     Length(usize),
 }
 
-/// Sends a whole answer.
-pub(super) fn send(exchange: &Exchange, stream: &TcpStream, reply: &Reply) -> io::Result<Next> {
+pub(super) fn send(
+    exchange: &Exchange,
+    stream: &TcpStream,
+    reply: &Reply,
+) -> io::Result<AfterReply> {
     let mut stream = stream.try_clone()?;
     reply.write(&mut stream)?;
     exchange.sent(reply.body_bytes());
-    Ok(Next::KeepOpen)
+    Ok(AfterReply::KeepOpen)
 }
 
-/// Answers one request. Every error it gives back means that the client is gone.
-pub(super) struct Player<'a> {
-    pub(super) site: &'a Site,
+/// Answers one request. Every error means that the client disconnected.
+pub(super) struct StepRunner<'a> {
+    pub(super) site: &'a ServerState,
     pub(super) exchange: &'a Exchange,
-    pub(super) ask: &'a Ask,
+    pub(super) ask: &'a ModelRequest,
     pub(super) stream: &'a TcpStream,
 }
 
-impl Player<'_> {
-    /// Acts the step out.
-    pub(super) fn play(&self, step: &Step) -> io::Result<Next> {
+impl StepRunner<'_> {
+    pub(super) fn play(&self, step: &Step) -> io::Result<AfterReply> {
         match step {
             Step::Slow(pause) | Step::Speak(_, pause) => self.wait(*pause)?,
             Step::Gate => self.wait_at_gate()?,
-            Step::CutBeforeFirst => return Ok(Next::Close),
+            Step::CutBeforeFirst => return Ok(AfterReply::Close),
             Step::Reset => return self.reset(),
             Step::Hang => return self.hang(),
             Step::Status(status) => {
@@ -78,15 +72,15 @@ impl Player<'_> {
             Step::RawStream(events) => return self.raw_stream(events),
             _ => {}
         }
-        let answer = Answer::of(step, self.ask);
+        let answer = GeneratedAnswer::of(step, self.ask);
         if self.ask.delivery == Delivery::Whole {
             return self.whole(step, &answer);
         }
         self.stream_events(step, &answer)
     }
 
-    /// Acts the step out with an answer that is not text.
-    pub(super) fn play_media(&self, step: &Step, reply: &Reply) -> io::Result<Next> {
+    /// Runs the step with a response that is not text.
+    pub(super) fn play_media(&self, step: &Step, reply: &Reply) -> io::Result<AfterReply> {
         match step {
             Step::Slow(pause) => self.wait(*pause)?,
             Step::Gate => self.wait_at_gate()?,
@@ -96,8 +90,8 @@ impl Player<'_> {
         send(self.exchange, self.stream, reply)
     }
 
-    /// The answer in one piece, or what becomes of it.
-    fn whole(&self, step: &Step, answer: &Answer) -> io::Result<Next> {
+    /// The answer in one piece, with the faults of the step.
+    fn whole(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let pieces = u32::try_from(answer.pieces.len()).unwrap_or(u32::MAX);
         self.wait(answer.pace * pieces)?;
         let body = match step {
@@ -115,7 +109,7 @@ impl Player<'_> {
             Step::MalformedJson | Step::MalformedSse => {
                 let broken = if *step == Step::MalformedJson { &body[..half] } else { NO_EVENT };
                 self.head("application/json", Framing::Length(broken.len()))?;
-                return self.write(broken).map(|()| Next::KeepOpen);
+                return self.write(broken).map(|()| AfterReply::KeepOpen);
             }
             Step::Endless => {
                 self.head("application/json", Framing::Chunked)?;
@@ -128,30 +122,31 @@ impl Player<'_> {
         }
         self.head("application/json", Framing::Length(body.len()))?;
         if *step == Step::CutAfterHead {
-            return Ok(Next::Close);
+            return Ok(AfterReply::Close);
         }
         self.write(&body[..half])?;
         match step {
-            Step::CutAfter(_) | Step::CutMidEvent => return Ok(Next::Close),
+            Step::CutAfter(_) | Step::CutMidEvent => return Ok(AfterReply::Close),
             Step::ResetMid => return self.reset(),
             Step::HangMid => return self.hang(),
             Step::GateMid => self.wait_at_gate()?,
             _ => {}
         }
-        self.write(&body[half..]).map(|()| Next::KeepOpen)
+        self.write(&body[half..]).map(|()| AfterReply::KeepOpen)
     }
 
-    /// The answer as events, or what becomes of them.
-    fn stream_events(&self, step: &Step, answer: &Answer) -> io::Result<Next> {
+    /// The answer as events, with the faults of the step.
+    fn stream_events(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let events = self.ask.dialect.events(self.exchange.number, self.ask, answer);
-        let first = events.iter().position(|event| event.part == Part::Piece).unwrap_or(0) + 1;
+        let first =
+            events.iter().position(|event| event.part == EventPosition::Piece).unwrap_or(0) + 1;
         let (begin, rest) = events.split_at(first);
         self.head("text/event-stream; charset=utf-8", Framing::Chunked)?;
         match step {
-            Step::CutAfterHead => return Ok(Next::Close),
+            Step::CutAfterHead => return Ok(AfterReply::Close),
             Step::CutAfter(count) => {
                 events.iter().take(*count).try_for_each(|event| self.event(event))?;
-                return Ok(Next::Close);
+                return Ok(AfterReply::Close);
             }
             Step::Shatter => return self.shatter(&events),
             _ => {}
@@ -161,7 +156,7 @@ impl Player<'_> {
             Step::CutMidEvent => {
                 let next = rest.first().map(|event| event.text.as_bytes()).unwrap_or_default();
                 self.chunk(&next[..next.len() / 2])?;
-                return Ok(Next::Close);
+                return Ok(AfterReply::Close);
             }
             Step::ResetMid => return self.reset(),
             Step::HangMid => return self.hang(),
@@ -180,7 +175,7 @@ impl Player<'_> {
             }
             Step::NoDone => {
                 let unfinished: Vec<Event> =
-                    rest.iter().filter(|event| event.part != Part::End).cloned().collect();
+                    rest.iter().filter(|event| event.part != EventPosition::End).cloned().collect();
                 self.events(&unfinished, answer.pace)?;
                 return self.finish();
             }
@@ -192,7 +187,7 @@ impl Player<'_> {
 
     fn events(&self, events: &[Event], pace: Duration) -> io::Result<()> {
         events.iter().try_for_each(|event| {
-            if event.part == Part::Piece {
+            if event.part == EventPosition::Piece {
                 self.wait(pace)?;
             }
             self.event(event)
@@ -203,8 +198,8 @@ impl Player<'_> {
         self.chunk(event.text.as_bytes())
     }
 
-    /// Correct to the letter of the format, and as inconvenient as it allows.
-    fn shatter(&self, events: &[Event]) -> io::Result<Next> {
+    /// Valid by the format, and as inconvenient as it allows.
+    fn shatter(&self, events: &[Event]) -> io::Result<AfterReply> {
         let mut all = String::from(": shattered\r\n\r\n");
         for event in events {
             all += &event.text.replace('\n', "\r\n");
@@ -214,13 +209,13 @@ impl Player<'_> {
         self.finish()
     }
 
-    fn raw_stream(&self, events: &[Vec<u8>]) -> io::Result<Next> {
+    fn raw_stream(&self, events: &[Vec<u8>]) -> io::Result<AfterReply> {
         self.head("text/event-stream", Framing::Chunked)?;
         events.iter().try_for_each(|event| self.chunk(event))?;
         self.finish()
     }
 
-    fn fail(&self, status: u16, retry_after: Option<u64>) -> io::Result<Next> {
+    fn fail(&self, status: u16, retry_after: Option<u64>) -> io::Result<AfterReply> {
         let body = self.ask.dialect.error(status, &self.failure(status)).to_string();
         let mut reply = Reply::json(status, body).header("x-request-id", "req_upstream_failed");
         if let Some(seconds) = retry_after {
@@ -229,7 +224,7 @@ impl Player<'_> {
         send(self.exchange, self.stream, &reply)
     }
 
-    /// A message with all that a proxy must not pass on.
+    /// A message with everything that a proxy must not pass on.
     fn failure(&self, status: u16) -> String {
         let (origin, key) = (self.site.origin(), &self.site.key);
         format!("scripted {status}: `messages` is not liked at {origin}/internal with key {key}")
@@ -251,7 +246,7 @@ impl Player<'_> {
     }
 
     fn chunk(&self, bytes: &[u8]) -> io::Result<()> {
-        // One write for what is small, so that an event is not two packets.
+        // One write for a small text, so that an event is not two packets.
         if bytes.len() <= BLOCK_BYTES {
             let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
             framed.extend_from_slice(bytes);
@@ -264,9 +259,9 @@ impl Player<'_> {
         stream.write_all(b"\r\n")
     }
 
-    fn finish(&self) -> io::Result<Next> {
+    fn finish(&self) -> io::Result<AfterReply> {
         let mut stream = self.stream;
-        stream.write_all(b"0\r\n\r\n").map(|()| Next::KeepOpen)
+        stream.write_all(b"0\r\n\r\n").map(|()| AfterReply::KeepOpen)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -278,10 +273,10 @@ impl Player<'_> {
         })
     }
 
-    /// Breaks the connection: whoever reads gets an error instead of an end.
-    fn reset(&self) -> io::Result<Next> {
+    /// Resets the connection: the reader gets an error instead of an end.
+    fn reset(&self) -> io::Result<AfterReply> {
         rustix::net::sockopt::set_socket_linger(self.stream, Some(Duration::ZERO))?;
-        Ok(Next::Close)
+        Ok(AfterReply::Close)
     }
 
     fn wait_at_gate(&self) -> io::Result<()> {
@@ -291,13 +286,13 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn hang(&self) -> io::Result<Next> {
+    fn hang(&self) -> io::Result<AfterReply> {
         loop {
             self.wait(Duration::from_hours(1))?;
         }
     }
 
-    /// Waits, and notices when the client goes meanwhile.
+    /// Waits, and fails if the client disconnects meanwhile.
     fn wait(&self, pause: Duration) -> io::Result<()> {
         let deadline = Instant::now() + pause;
         loop {
@@ -308,7 +303,7 @@ impl Player<'_> {
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.peek(&mut [0]) {
                 Ok(0) => return Err(ErrorKind::ConnectionAborted.into()),
-                // The next request came early; it has to wait too.
+                // The client sent its next request early; that waits too.
                 Ok(_) => thread::sleep(left.min(GATE_POLL)),
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}

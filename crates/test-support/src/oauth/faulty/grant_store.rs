@@ -1,4 +1,4 @@
-//! Who is registered, and what was issued to whom.
+//! Registered clients, and the codes and tokens that were issued to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -10,31 +10,31 @@ use super::script::{Issuer, Refresh};
 
 /// Clients, codes and tokens of both authorization servers.
 #[derive(Debug, Default)]
-pub(super) struct Vault {
+pub(super) struct GrantStore {
     pub(super) clients: BTreeMap<String, Value>,
     codes: BTreeMap<String, Code>,
-    access: BTreeMap<String, Access>,
-    /// Refresh tokens that are good.
+    access: BTreeMap<String, AccessGrant>,
+    /// Valid refresh tokens.
     refresh: BTreeMap<String, Grant>,
-    /// Codes and refresh tokens that were used up, and the login they belonged to.
+    /// Used codes and refresh tokens, and the login they belonged to.
     spent: BTreeMap<String, u64>,
     ended: BTreeSet<u64>,
     counter: u64,
     random: RandomState,
 }
 
-/// What somebody consented to.
+/// What a user consented to.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) client: String,
     pub(super) scope: String,
     pub(super) resource: Option<String>,
     pub(super) issuer: Issuer,
-    /// The login from which everything else came.
+    /// The login that everything else derives from.
     pub(super) login: u64,
 }
 
-/// An authorization code, with what its exchange must bring.
+/// An authorization code, with what its exchange must present.
 #[derive(Debug, Clone)]
 pub(super) struct Code {
     pub(super) grant: Grant,
@@ -43,20 +43,19 @@ pub(super) struct Code {
 }
 
 #[derive(Debug)]
-struct Access {
+struct AccessGrant {
     grant: Grant,
     until: Instant,
 }
 
-/// An access token, and perhaps a refresh token.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(super) struct TokenPair {
     pub(super) access: String,
     pub(super) refresh: Option<String>,
 }
 
-impl Vault {
-    /// A word that nobody can guess, and that says what it is.
+impl GrantStore {
+    /// An unguessable token that names its kind.
     pub(super) fn word(&mut self, kind: &str) -> String {
         self.counter += 1;
         format!("{kind}-{}-{:016x}", self.counter, self.random.hash_one(self.counter))
@@ -73,7 +72,7 @@ impl Vault {
         word
     }
 
-    /// Takes a code, which works once; a second time ends the login.
+    /// Takes a code, which works once; a second use ends the login.
     pub(super) fn take_code(&mut self, word: &str) -> Option<Code> {
         self.end_if_spent(word);
         let code = self.codes.remove(word)?;
@@ -81,7 +80,7 @@ impl Vault {
         Some(code)
     }
 
-    /// The grant of a refresh token; a spent one ends the login.
+    /// The grant of a refresh token; reuse ends the login.
     pub(super) fn refreshed(&mut self, word: &str) -> Option<Grant> {
         self.end_if_spent(word);
         self.refresh.get(word).filter(|grant| !self.ended.contains(&grant.login)).cloned()
@@ -93,19 +92,19 @@ impl Vault {
         }
     }
 
-    pub(super) fn issue(&mut self, grant: &Grant, seconds: u64, refresh: Refresh) -> Pair {
+    pub(super) fn issue(&mut self, grant: &Grant, seconds: u64, refresh: Refresh) -> TokenPair {
         let access = self.word("access");
         let until = Instant::now() + Duration::from_secs(seconds);
-        self.access.insert(access.clone(), Access { grant: grant.clone(), until });
+        self.access.insert(access.clone(), AccessGrant { grant: grant.clone(), until });
         let refresh = (refresh != Refresh::Never).then(|| {
             let word = self.word("refresh");
             self.refresh.insert(word.clone(), grant.clone());
             word
         });
-        Pair { access, refresh }
+        TokenPair { access, refresh }
     }
 
-    /// What an access token is good for.
+    /// The grant of an access token.
     pub(super) fn accepted(&self, word: &str) -> Option<&Grant> {
         let access = self.access.get(word)?;
         let is_good = Instant::now() < access.until && !self.ended.contains(&access.grant.login);

@@ -1,27 +1,24 @@
-//! A request as a server remembers it.
+//! A request that an authorization server received.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A request that came to a server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
-    /// Which of the servers it came to: `issuer`, `mcp` or `documents`; of [`Faulty`](super::Faulty),
-    /// `main` or `other`.
+pub struct RecordedRequest {
+    /// The server that received it: `issuer`, `mcp` or `documents`; for
+    /// [`FaultyAuthServer`](super::FaultyAuthServer), `main` or `other`.
     pub server: String,
-    /// Its method.
     pub method: String,
-    /// Path and query.
     pub path: String,
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The fields of a form, or the JSON object that it brought; empty when there was neither.
+    /// The fields of a form or the members of a JSON object; empty when the body was neither.
     pub form: Value,
 }
 
-impl Seen {
-    /// A header; its name is given in lower case.
+impl RecordedRequest {
+    /// The header of this name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
@@ -32,7 +29,7 @@ impl Seen {
         in_form.or_else(|| parameter(&self.path, name))
     }
 
-    /// Its path without the query.
+    /// The path without the query.
     pub fn route(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
@@ -51,7 +48,7 @@ impl Seen {
     }
 }
 
-/// A parameter of the query of an address.
+/// A parameter of the query of a URL.
 pub(super) fn parameter(address: &str, name: &str) -> Option<String> {
     let query = address.split_once('?')?.1.split('#').next()?;
     let mut fields = form_urlencoded::parse(query.as_bytes());

@@ -1,4 +1,4 @@
-//! What is wrong with the process itself: signals it does not heed, children it leaves behind.
+//! Faults of the process itself: ignored signals and child processes left behind.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -10,15 +10,16 @@ use super::super::server::complain;
 /// Set in the environment of the process once it ignores SIGTERM.
 const ARMED: &str = "HOSTILE_ARMED";
 
-/// Names the file for the ids of the processes.
+/// Names the file for the process ids.
 const PIDS: &str = "HOSTILE_PIDS";
 
-/// A secret to be quoted where it should not be.
+/// A secret that a client must not repeat.
 pub(super) fn secret() -> String {
     std::env::var("HOSTILE_SECRET").unwrap_or_default()
 }
 
-/// Becomes the same program again, with SIGTERM ignored: a shell can do that, and it is inherited.
+/// Replaces the process by the same program with SIGTERM ignored, which a shell sets and it
+/// inherits.
 pub(super) fn ignore_term(behaviour: Behaviour) {
     if std::env::var_os(ARMED).is_some() {
         return;
@@ -37,8 +38,8 @@ pub(super) fn ignore_term(behaviour: Behaviour) {
     }
 }
 
-/// Starts a child in our group and one in a session of its own; both hold our output and stay for
-/// ten minutes. Writes `leader ID`, `child ID` and `session ID` to the file named by `HOSTILE_PIDS`.
+/// Starts a child in our process group and one in a new session; both hold our output for ten
+/// minutes. Writes `leader ID`, `child ID` and `session ID` to the file named by `HOSTILE_PIDS`.
 pub(super) fn start_children() {
     let child = start(Command::new("sleep").arg("600"));
     let session = start(Command::new("setsid").args(["sleep", "600"]));
@@ -50,7 +51,7 @@ pub(super) fn start_children() {
     }
 }
 
-/// They are left behind: that is what this is for.
+/// They are left behind on purpose.
 fn start(command: &mut Command) -> u32 {
     match command.stdin(Stdio::null()).spawn() {
         Ok(child) => child.id(),

@@ -1,4 +1,4 @@
-//! A visitor who follows redirects, keeps cookies and fills in the one form of a page.
+//! An HTTP client that follows redirects, keeps cookies and submits the one form of a page.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,56 +7,46 @@ use ureq::http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
 use ureq::http::{Request, Response};
 use ureq::{Agent, Body};
 
-use super::Landed;
-use crate::oauth::seen::parameter;
+use super::SignInResult;
+use crate::oauth::recorded_request::parameter;
 
-/// How many requests a login may take.
 const MAX_REQUESTS: usize = 30;
 
-/// How long one request may take.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Largest page.
 const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Goes from an authorization address to where the login ends, as a browser would: through redirects,
-/// with cookies, and through the pages of an [`Oidc`](crate::oauth::Oidc), where it signs in as
-/// `somebody` and consents.
+/// Completes a login from an authorization URL as a browser would: through redirects, with cookies,
+/// and through the pages of an [`Oidc`](crate::oauth::Oidc), where it signs in as `somebody` and
+/// consents.
 ///
-/// Ends at the redirect, whether anybody listens there or not, or at a page that says what is wrong.
-///
-/// # Panics
-/// If a server on the way does not answer, or the login does not end.
-pub fn visit(address: &str) -> Landed {
-    go_through(address, Mind::Consents)
+/// Ends at the redirect, whether a server listens there or not, or at an error page.
+pub fn visit(address: &str) -> SignInResult {
+    go_through(address, ConsentChoice::Consents)
 }
 
-/// The same for a person who cancels at the first page.
-///
-/// # Panics
-/// If a server on the way does not answer, or the login does not end.
-pub fn visit_and_refuse(address: &str) -> Landed {
-    go_through(address, Mind::Refuses)
+/// The same for a user who cancels at the first page.
+pub fn visit_and_refuse(address: &str) -> SignInResult {
+    go_through(address, ConsentChoice::Refuses)
 }
 
-/// What a person wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mind {
+enum ConsentChoice {
     Consents,
     Refuses,
 }
 
 #[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
-fn go_through(address: &str, mind: Mind) -> Landed {
+fn go_through(address: &str, mind: ConsentChoice) -> SignInResult {
     let back = parameter(address, "redirect_uri");
-    let mut visitor = Visitor::new();
+    let mut visitor = HttpVisitor::new();
     let mut url = address.to_owned();
     let mut form = None;
     for _ in 0..MAX_REQUESTS {
         let is_back = back.as_deref().is_some_and(|back| url.starts_with(back));
         let mut answer = match visitor.go(&url, form.take()) {
             Ok(answer) => answer,
-            Err(_) if is_back => return Landed { url, text: String::new() },
+            Err(_) if is_back => return SignInResult { url, text: String::new() },
             Err(error) => panic!("{url}: {error}"),
         };
         let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
@@ -67,8 +57,8 @@ fn go_through(address: &str, mind: Mind) -> Landed {
         let page = answer.body_mut().with_config().limit(MAX_PAGE_BYTES).read_to_string();
         let page = page.unwrap_or_default();
         let target = between(&page, "action=\"", "\"").filter(|_| !is_back);
-        let Some(target) = target else { return Landed { url, text: page } };
-        if mind == Mind::Refuses {
+        let Some(target) = target else { return SignInResult { url, text: page } };
+        if mind == ConsentChoice::Refuses {
             url = format!("{}/abort", resolve(&url, target));
             continue;
         }
@@ -79,13 +69,13 @@ fn go_through(address: &str, mind: Mind) -> Landed {
     panic!("the login does not end: {url}")
 }
 
-struct Visitor {
+struct HttpVisitor {
     agent: Agent,
     /// By origin and name.
     cookies: BTreeMap<(String, String), String>,
 }
 
-impl Visitor {
+impl HttpVisitor {
     fn new() -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(REQUEST_WAIT))
@@ -118,7 +108,7 @@ impl Visitor {
     }
 }
 
-/// Scheme and authority of an address.
+/// Scheme and authority of a URL.
 fn origin(url: &str) -> &str {
     let after_scheme = url.find("://").map_or(0, |at| at + 3);
     let end = url[after_scheme..].find(['/', '?', '#']);
