@@ -18,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         }
         assert_eq!(challenge.param("SCOPE"), challenge.param("scope"));
     }
-    // What stands around a header changes nothing.
+    // White space around a header changes nothing.
     assert_eq!(parse(&format!(" ,\t{header}")), challenges);
     // A header behind another one takes nothing from it.
     let joined = parse(&format!("{header}, Bearer"));

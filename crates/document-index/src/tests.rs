@@ -332,7 +332,7 @@ async fn an_index_whose_search_fails_is_looked_at_and_made_anew() {
     let before = world.database();
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
     index.with(move |connection| Ok(connection.execute_batch(checkpoint)?)).await.unwrap();
-    // Another file under the same name: whoever has the first one open keeps it.
+    // Another file under the same name: readers that have the first one open keep it.
     let other = world.root.path().join("harmed");
     fs::copy(&before, &other).unwrap();
     harm(&other);

@@ -69,7 +69,7 @@ fn main() {
     row("look one up, in random order", time, Duration::from_micros(1), Duration::from_nanos(200));
 }
 
-/// Reading lists has no limit of its own; it is held against mere parsing.
+/// Reading lists has no limit; it is compared with plain parsing.
 fn reading(schemas: Schemas, name: &str) {
     let result = page(schemas);
     let ours = best(10, || {

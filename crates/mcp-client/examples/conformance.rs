@@ -186,7 +186,7 @@ impl Browser for Consent {
                 client.get(back).send().await?.text().await
             };
             match sent.await {
-                // Whoever listens has heard of it.
+                // The listener is notified.
                 Ok(_) => std::future::pending().await,
                 Err(_) => SignInReply::Cancelled,
             }

@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [url, folder] = &arguments[..] else { return Ok(()) };
-    // What goes on in the background goes on while the next line is waited for: a process that
-    // stands still in the middle of a renewal would keep the others from theirs.
+    // Background work continues while the process waits for the next line: a process that
+    // blocks in the middle of a renewal would keep the others from theirs.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let mut endpoint = HttpEndpoint::new(url);

@@ -78,7 +78,7 @@ pub enum EncodingError {
     #[error("it must be JSON, and not nested too deeply")]
     Json,
     /// A reviewer and a parser could read different values.
-    #[error("a key stands twice in an object")]
+    #[error("an object has a duplicate key")]
     KeyTwice,
 }
 

@@ -119,7 +119,7 @@ pub enum ScopeWord {
 }
 
 impl ScopeWord {
-    /// As it stands in a body.
+    /// As written in a body.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Models => "models",
@@ -214,7 +214,7 @@ pub struct Rotation {
     pub overlap_seconds: u32,
 }
 
-/// Null that was written is told from nothing written.
+/// Distinguishes an explicit null from an absent field.
 #[expect(clippy::option_option, reason = "null is not the same as nothing")]
 fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where

@@ -1,7 +1,7 @@
 //! Files that everybody may download: their manifest, and how it is signed.
 //!
 //! The signature is Ed25519 over [`Manifest::signed_bytes`]. It covers everything but the addresses,
-//! so that a manifest stays good when the service moves. Whoever downloads knows the public key from
+//! so that a manifest stays good when the service moves. The client knows the public key from
 //! elsewhere.
 
 use base64::Engine;
@@ -69,7 +69,7 @@ pub enum Unfit {
 
 impl Manifest {
     /// The bytes that are signed, of a manifest whose fields are as they must be. They are UTF-8
-    /// lines, each ended by a line feed, with tabs between what stands in one line:
+    /// lines, each ended by a line feed, with tabs between the fields of a line:
     ///
     /// ```text
     /// agent downloads 2

@@ -22,7 +22,7 @@ pub struct ErrorDetail {
     pub param: Option<String>,
     /// What programs decide by.
     pub code: Option<String>,
-    /// The request, for whoever asks the operator.
+    /// The id of the request; quote it to the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// What the request costs, where money is missing.
@@ -50,7 +50,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => $status,)+ }
             }
 
-            /// As it stands in `code`.
+            /// As written in `code`.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
@@ -60,7 +60,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => concat!($($doc),+).trim(),)+ }
             }
 
-            /// As it stands in `type`.
+            /// As written in `type`.
             pub const fn kind(self) -> &'static str {
                 match self { $(Self::$variant => $kind,)+ }
             }

@@ -34,7 +34,7 @@ pub struct ResearchRequest {
     )]
     #[schemars(range(min = 1, max = 50))]
     pub max_sources: Option<u32>,
-    /// Where the end of the job is told: an http or https address.
+    /// The http or https address that receives the end of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096), url, regex(pattern = r"^https?://[^\s/?#@]+"))]
     pub webhook_url: Option<String>,
@@ -120,7 +120,7 @@ pub struct JobStepView {
     pub number: u32,
     /// `plan`, `search`, `read`, `note`, `write` or `check`.
     pub kind: String,
-    /// Where it stands.
+    /// The state of the job.
     pub status: StepStatus,
     /// What it was about.
     pub detail: Value,
@@ -130,7 +130,7 @@ pub struct JobStepView {
     pub finished_at: String,
 }
 
-/// Where a step stands.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StepStatus {

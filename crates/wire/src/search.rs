@@ -49,7 +49,7 @@ pub enum Recency {
     Year,
 }
 
-/// Where results may come from. A domain stands for itself and for all below it.
+/// Where results may come from. A domain includes its subdomains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Domains {

@@ -74,7 +74,7 @@ static MEMBER_ID: Parameter = Parameter {
 static KEY_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The public part of a key: what stands between its first two underscores.",
+    description: "The public part of a key: the text between its first two underscores.",
     schema: key_id,
     example: "0123456789ab",
 };

@@ -15,7 +15,7 @@ use super::{
 /// The header of every response.
 static REQUEST: Header = Header {
     name: "x-request-id",
-    description: "The id of the request, for whoever asks the operator.",
+    description: "The id of the request; quote it to the operator.",
     schema: text,
 };
 static RATE: &[&Header] = &[

@@ -80,7 +80,7 @@ static LIMIT: Parameter = Parameter {
 static AFTER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "after",
-    description: "The id of the job after which the list goes on: `last_id` of the page before.",
+    description: "The id of the job after which the list continues: `last_id` of the previous page.",
     schema: job,
     example: "",
 };
@@ -107,7 +107,7 @@ pub(crate) static SHOW: Operation = Operation {
     path: "/v1/research/jobs/{id}",
     id: "showResearch",
     summary: "Look at a research job",
-    description: "A job as it stands, or, with `wait`, as it ended.",
+    description: "The current state of a job, or, with `wait`, its final state.",
     access: Access::Key,
     parameters: &[&ID, &WAIT],
     body: None,
@@ -147,7 +147,7 @@ pub(crate) static FOLLOW: Operation = Operation {
     path: "/v1/research/jobs/{id}/events",
     id: "followResearch",
     summary: "Follow a research job",
-    description: "What happened to a job and what goes on to happen, until its end. The `id` of an \
+    description: "The events of a job, past and future, until its end. The `id` of an \
                   event is its number, from 1 without gaps.",
     access: Access::Key,
     parameters: &[&ID, &STARTING_AFTER, &LAST_EVENT_ID],

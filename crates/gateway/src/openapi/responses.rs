@@ -106,7 +106,7 @@ pub(crate) static SHOW: Operation = Operation {
     path: "/v1/responses/{id}",
     id: "showResponse",
     summary: "Look up a response",
-    description: "A stored response as it stands; with `stream=true` a background response is \
+    description: "The current state of a stored response; with `stream=true` a background response is \
                   followed to its end.",
     access: Access::Key,
     parameters: &[&ID, &STREAM, &STARTING_AFTER],
@@ -152,7 +152,7 @@ pub(crate) static CANCEL: Operation = Operation {
     body: None,
     answers: &[SuccessResponse {
         status: 200,
-        description: "The response as it stands.",
+        description: "The current state of the response.",
         contents: &[(JSON, response)],
         headers: OWN,
     }],
@@ -205,7 +205,7 @@ fn request(_: &mut SchemaGenerator) -> Schema {
             },
             "previous_response_id": {
                 "type": ["string", "null"],
-                "description": "A stored response that this one goes on from.",
+                "description": "A stored response that this one continues.",
             },
         },
         "additionalProperties": true,

@@ -13,7 +13,7 @@ pub(crate) static CREATE: Operation = Operation {
     id: "search",
     summary: "Search",
     description: "Asks the operator's providers of results, one after the other until one finds \
-                  something. Each page stands in the answer once. The price is set aside first, \
+                  something. Each page appears once in the answer. The price is set aside first, \
                   charged when a provider answered, and given back when none did.",
     access: Access::Key,
     parameters: &[&IDEMPOTENCY],

@@ -1,6 +1,6 @@
 //! What one more connected server costs while nobody calls it.
 //!
-//! Each client is weighed in a process of its own, so that none finds memory that another left.
+//! Each client is measured in a separate process, so that none reuses freed memory of another.
 
 use std::process::Command;
 use std::time::Duration;

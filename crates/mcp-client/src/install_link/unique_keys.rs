@@ -29,7 +29,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON in which no key stands twice")
+        f.write_str("JSON without duplicate keys")
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
         let mut object = Map::new();
         while let Some((key, UniqueKeys(value))) = entries.next_entry::<String, _>()? {
             if object.insert(key, value).is_some() {
-                return Err(A::Error::custom("a key stands twice"));
+                return Err(A::Error::custom("duplicate key"));
             }
         }
         Ok(Value::Object(object))

@@ -55,7 +55,7 @@ pub(super) fn header_params(schema: &Value) -> Result<Vec<HeaderParam>, String> 
     let mut found = Vec::new();
     if let Value::Object(root) = schema {
         if root.contains_key(ANNOTATION) {
-            return Err(format!("`{ANNOTATION}` stands on the schema itself, not on a property"));
+            return Err(format!("`{ANNOTATION}` is on the schema itself, not on a property"));
         }
         walk(root, &mut Vec::new(), &mut found)?;
     }
@@ -123,7 +123,7 @@ fn checked_header_name(
     if permitted {
         Ok(header.clone())
     } else {
-        Err(format!("`{ANNOTATION}` stands on what is no string, integer or boolean"))
+        Err(format!("`{ANNOTATION}` is on a property that is no string, integer or boolean"))
     }
 }
 
@@ -140,7 +140,7 @@ fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
         (_, Value::Object(schema)) => {
             if schema.contains_key(ANNOTATION) {
                 return Err(format!(
-                    "`{ANNOTATION}` stands where `properties` alone do not lead, below `{}`",
+                    "`{ANNOTATION}` is not reachable through `properties` alone, below `{}`",
                     printable_excerpt(keyword)
                 ));
             }

@@ -43,7 +43,7 @@ fn each_defect_sets_aside_only_its_own_tool() {
         (
             json!({"name": "b", "inputSchema": {"properties": {"x": {"type": "number", "x-mcp-header": "X"}}}}),
             "b",
-            "property `x`: `x-mcp-header` stands on what is no string, integer or boolean",
+            "property `x`: `x-mcp-header` is on a property that is no string, integer or boolean",
         ),
     ] {
         let page = page(&json!({"tools": [good("first"), bad, good("last")]}));

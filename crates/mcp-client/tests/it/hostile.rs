@@ -33,7 +33,7 @@ struct Story {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_stdio_no_behaviour_hangs_or_hides() {
-    // What a server gets of our environment is told by a test of its own.
+    // Another test checks which environment variables a server gets.
     let all = Behaviour::ALL
         .iter()
         .filter(|one| one.realm() != TransportScope::Http && **one != Behaviour::Report);

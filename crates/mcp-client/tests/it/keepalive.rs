@@ -164,7 +164,7 @@ async fn a_remote_server_that_vanishes_loses_its_tools_and_comes_back_when_asked
     let reason = client.status()[0].state.to_string();
     assert!(reason.contains(&format!("cannot reach http://127.0.0.1:{port}/mcp")), "{reason}");
 
-    // Another server stands there now, which does not know the old session.
+    // Another server has the address now and does not know the old session.
     let successor = HostileHttp::start(Behaviour::Correct).unwrap();
     let (_door, _) = Door::open(port, place_of(&successor.url)).await;
     client.reconnect("h").unwrap();

@@ -120,7 +120,7 @@ pub(crate) fn entry(name: &str, url: &str) -> ServerEntry {
     entry_with(name, url, |_| {})
 }
 
-/// An entry with `auth: oauth` and options of its own.
+/// An entry with `auth: oauth` and the given options.
 pub(crate) fn entry_with(
     name: &str,
     url: &str,
@@ -141,7 +141,7 @@ pub(crate) fn text(value: &str) -> Option<Text> {
     Some(Text::literal(value))
 }
 
-/// What somebody does at a page, on a thread of its own: where they landed.
+/// The actions of a user on a page, run on a separate thread; returns the final page.
 type Way = Arc<dyn Fn(&SignInPage) -> SignInResult + Send + Sync>;
 
 /// What somebody pastes, by the visit and how many there were before.

@@ -192,7 +192,7 @@ fn configured(text: &str) -> Vec<Configured> {
     parsed.servers
 }
 
-/// Fails if a secret stands in the text, as it is or in base64.
+/// Fails if the text contains a secret, as it is or in base64.
 fn clean(what: &str, text: &str) {
     for (name, value) in SECRETS {
         let escaped = json!(value).to_string();

@@ -119,7 +119,7 @@ impl Findings {
                 ("the document is empty".to_owned(), "one JSON object")
             }
             SyntaxProblem::EndOfInput => ("the document breaks off".to_owned(), "complete JSON"),
-            SyntaxProblem::Expected(what) => (format!("{here} stands where {what} belongs"), what),
+            SyntaxProblem::Expected(what) => (format!("found {here} where {what} belongs"), what),
             SyntaxProblem::ControlCharacter => {
                 (format!("control character {here} in a string"), "control characters as escapes")
             }

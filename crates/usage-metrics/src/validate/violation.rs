@@ -108,7 +108,7 @@ impl fmt::Display for Violation {
         match self.code {
             Problem::MissingField => write!(out, "required field {found} is missing"),
             Problem::UnknownField => write!(out, "field {found} has no place here"),
-            Problem::DuplicateKey => write!(out, "key {found} stands twice in this object"),
+            Problem::DuplicateKey => write!(out, "duplicate key {found} in this object"),
             Problem::Encoding | Problem::Syntax => write!(out, "{found}"),
             _ => write!(out, "{found} is not allowed"),
         }?;

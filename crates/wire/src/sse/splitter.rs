@@ -132,7 +132,7 @@ enum Mark {
     Read,
 }
 
-/// Where in the current event the scan stands.
+/// The position of the scan in the current event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scan {
     /// At the start of the stream, this many bytes into a byte order mark.

@@ -75,7 +75,7 @@ fn message(status: StatusCode, reason: &str, asked: &OriginalRequest) -> (Status
         _ if !is_unread => (status, INVALID_REQUEST, reason),
         None => (StatusCode::BAD_REQUEST, PARSE_ERROR, "the body is not JSON"),
         Some(b'[') => {
-            let reason = "there are no batches: send each message as a request of its own";
+            let reason = "there are no batches: send each message as a separate request";
             (StatusCode::BAD_REQUEST, INVALID_REQUEST, reason)
         }
         Some(_) => (StatusCode::BAD_REQUEST, INVALID_REQUEST, "the body is not a JSON-RPC message"),

@@ -66,7 +66,7 @@ pub(super) struct Answered {
     pub(super) model: String,
     /// Why it stopped: `stop`, `length`, …
     pub(super) finish_reason: Option<String>,
-    /// Whether the answer was longer than is told.
+    /// Whether the answer was truncated.
     pub(super) truncated: bool,
     /// TokenCounts that were read and written, as the model's provider counts them.
     pub(super) prompt_tokens: Option<u64>,

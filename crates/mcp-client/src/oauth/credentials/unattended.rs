@@ -136,7 +136,7 @@ impl Credentials {
         let text = text.trim().to_owned();
         // The content is not quoted: it may be any secret file.
         if !is_jwt(&text) {
-            let reason = "what stands under `assertion_file` or `assertion` is no JSON Web Token";
+            let reason = "the value of `assertion_file` or `assertion` is no JSON Web Token";
             return Err(Error::Assertion { reason: reason.to_owned() });
         }
         self.redact_assertion(&text);

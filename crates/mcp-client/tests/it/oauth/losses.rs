@@ -110,7 +110,7 @@ async fn a_caller_that_gives_up_during_a_renewal_does_not_lose_the_new_pair() {
     assert!(second.is_ok(), "{second:?}; kept: {}", tokens(folder.path()).is_some());
 }
 
-/// Whoever finds that the server moved must not wipe what somebody else signed in for meanwhile.
+/// A process that notices that the server moved must not delete newer credentials of another process.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_is_noticed_late_does_not_wipe_a_newer_sign_in() {
     let (server, folder, entry) = signed_in(Script::default()).await;
@@ -398,7 +398,7 @@ async fn a_login_without_a_person_opens_no_browser() {
     assert_eq!(browser.0.load(std::sync::atomic::Ordering::SeqCst), 0);
 }
 
-/// What an install link of a remote server can hold: any file of the person, sent to whoever the
+/// What an install link of a remote server can hold: any file of the user, sent to the host that the
 /// server names. The dialog says nothing of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_linked_remote_server_does_not_get_a_file_of_the_person() {

@@ -141,8 +141,8 @@ async fn fifty_calls_that_are_refused_at_once_renew_once() {
     client.close().await;
 }
 
-/// Whoever is killed between the server's answer and the disk takes the new pair along: that cannot
-/// be helped without the server's help. Everybody else goes on, and nothing is left behind.
+/// A process killed between the server's answer and the disk loses the new token pair, which cannot
+/// be avoided without the server's help. All others continue, and nothing is left behind.
 #[tokio::test]
 async fn a_process_that_is_killed_while_it_renews_does_not_stop_the_others() {
     let (machine, _disk) = at_python().await;

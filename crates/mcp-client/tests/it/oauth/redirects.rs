@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{Person, Place, entry, entry_with, redirect_of};
 
-/// What stands at an address of this machine.
+/// The response of a local address.
 fn knock(address: &str) -> SignInResult {
     let rest = address.strip_prefix("http://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();

@@ -23,7 +23,7 @@ fn endpoint(entry: &mut ServerEntry) -> &mut HttpEndpoint {
     endpoint
 }
 
-/// Makes a server name an authorization server at another address of its own.
+/// Makes a server name an authorization server at another of its addresses.
 fn trusts(server: &FaultyAuthServer, issuer: &str) {
     server.change(|script| {
         script.resource_metadata = Answers::saying(json!({ "authorization_servers": [issuer] }));
