@@ -113,48 +113,4 @@ impl PartialEq for SigningKey {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ring::signature::{
-        ECDSA_P256_SHA256_FIXED, ED25519, KeyPair, UnparsedPublicKey, VerificationAlgorithm,
-    };
-
-    fn verifies(
-        statement: &str,
-        algorithm: &'static dyn VerificationAlgorithm,
-        key: &[u8],
-    ) -> Value {
-        let (signed, signature) = statement.rsplit_once('.').unwrap();
-        UnparsedPublicKey::new(algorithm, key)
-            .verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap())
-            .unwrap();
-        let claims = signed.split('.').nth(1).unwrap();
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn a_statement_verifies_with_the_public_key_and_ends_soon() {
-        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
-        let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
-        let statement = key.client_assertion("me", "https://a.example").unwrap();
-        let SigningKeyPair::P256(own) = &key.pair else { panic!("another curve") };
-        let claims = verifies(&statement, &ECDSA_P256_SHA256_FIXED, own.public_key().as_ref());
-        assert_eq!((&claims["iss"], &claims["sub"]), (&json!("me"), &json!("me")));
-        assert_eq!(claims["aud"], "https://a.example");
-        assert_eq!(
-            claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(),
-            LIFETIME_SECONDS
-        );
-    }
-
-    #[test]
-    fn other_kinds_of_keys_sign_too_and_what_is_no_key_says_so() {
-        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
-        let key = SigningKey::read(pair.serialize_pem().as_bytes()).unwrap();
-        let SigningKeyPair::Ed25519(own) = &key.pair else { panic!("another kind") };
-        verifies(&key.client_assertion("me", "a").unwrap(), &ED25519, own.public_key().as_ref());
-        assert!(SigningKey::read(b"nothing").is_err());
-        let bad = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-        assert!(SigningKey::read(bad.as_bytes()).unwrap_err().contains("unknown kind"));
-    }
-}
+mod tests;

@@ -160,46 +160,4 @@ fn default_auth_method(server: &ServerMetadata) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_public_client_is_asked_for_unless_the_server_insists_on_a_secret() {
-        let mut server = ServerMetadata::guess("https://a.example");
-        let method = |server: &mut ServerMetadata, methods: &[&str]| {
-            server.auth_methods = Some(methods.iter().map(|&method| method.to_owned()).collect());
-            default_auth_method(server)
-        };
-        assert_eq!(default_auth_method(&server), "none");
-        assert_eq!(method(&mut server, &["client_secret_basic", "none"]), "none");
-        assert_eq!(method(&mut server, &["client_secret_post"]), "client_secret_post");
-        assert_eq!(
-            method(&mut server, &["client_secret_post", "client_secret_basic"]),
-            "client_secret_basic"
-        );
-    }
-
-    #[test]
-    fn a_secret_ends_when_its_server_said_so() {
-        let mut registration = Registration {
-            client_id: "a".to_owned(),
-            client_secret: Some("hidden".to_owned()),
-            client_secret_expires_at: 0,
-            token_endpoint_auth_method: "client_secret_post".to_owned(),
-            redirect_uri: "http://127.0.0.1:4321/callback".to_owned(),
-            client_name: "agent".to_owned(),
-            suspect: false,
-        };
-        assert!(!registration.is_over());
-        assert!(registration.is_at("http://127.0.0.1:9876/callback"));
-        for other in
-            ["http://localhost:4321/callback", "http://127.0.0.1:4321/", "https://a/callback"]
-        {
-            assert!(!registration.is_at(other), "{other}");
-        }
-        registration.client_secret_expires_at = 1;
-        assert!(registration.is_over());
-        assert!(!format!("{registration:?}").contains("hidden"));
-        assert_eq!(registration.client().method, ClientAuthMethod::Post);
-    }
-}
+mod tests;

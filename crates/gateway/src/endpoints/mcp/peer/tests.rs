@@ -1,0 +1,62 @@
+//! Tests of `peer`.
+
+use super::*;
+
+fn allows(host: &str, origin: Option<&str>) -> bool {
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, host.parse().unwrap());
+    if let Some(origin) = origin {
+        headers.insert(ORIGIN, origin.parse().unwrap());
+    }
+    let config = Mcp {
+        allowed_hosts: vec!["inside.example".to_owned()],
+        allowed_origins: vec!["https://app.example:8443".to_owned()],
+    };
+    let public = "https://ai.example.com/x".parse().unwrap();
+    check(&headers, &public, &config).is_ok()
+}
+
+#[test]
+fn hosts_are_ours_named_or_addresses() {
+    for host in [
+        "ai.example.com",
+        "AI.example.com:443",
+        "localhost:8930",
+        "127.0.0.1:8930",
+        "[::1]:80",
+        "10.1.2.3",
+        "inside.example:99",
+    ] {
+        assert!(allows(host, None), "{host}");
+    }
+    for host in ["evil.example", "ai.example.com.evil.example", "localhost.evil.example", "a b"] {
+        assert!(!allows(host, None), "{host}");
+    }
+    let none = check(&HeaderMap::new(), &"http://a".parse().unwrap(), &Mcp::default());
+    assert!(none.is_err());
+}
+
+#[test]
+fn origins_are_ours_named_or_of_this_machine() {
+    for origin in [
+        "https://ai.example.com",
+        "http://localhost:6274",
+        "http://127.0.0.1",
+        "http://[::1]:1",
+        "https://app.example:8443",
+    ] {
+        assert!(allows("localhost", Some(origin)), "{origin}");
+    }
+    for origin in [
+        "http://ai.example.com",
+        "https://ai.example.com:444",
+        "https://evil.example",
+        "null",
+        "https://app.example",
+        "http://localhost.evil.example",
+        "http://10.0.0.1",
+        "",
+    ] {
+        assert!(!allows("localhost", Some(origin)), "{origin}");
+    }
+}

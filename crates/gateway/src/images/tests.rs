@@ -1,0 +1,65 @@
+//! Tests of `images`.
+
+use serde_json::json;
+
+use super::*;
+
+fn found(conversation: &Value) -> (usize, usize, Option<&'static str>) {
+    let in_text = Images::in_text(&conversation.to_string()).unwrap();
+    let in_items = Images::in_items(conversation.as_array().unwrap());
+    assert_eq!(in_text, in_items);
+    (in_text.count, in_text.remote, in_text.other)
+}
+
+fn part(part: &Value) -> Value {
+    json!([{ "role": "user", "content": [{ "type": "text", "text": "see" }, part] }])
+}
+
+#[test]
+fn images_are_counted_and_remote_ones_noticed_in_every_form() {
+    let data = "data:image/png;base64,AAAA";
+    for (address, remote) in [(data, 0), ("DATA:image/png,x", 0), ("http://a.b/c", 1), ("", 1)] {
+        let chat = json!({ "type": "image_url", "image_url": { "url": address } });
+        assert_eq!(found(&part(&chat)), (1, remote, None), "{address}");
+        let responses = json!({ "type": "input_image", "image_url": address });
+        assert_eq!(found(&part(&responses)), (1, remote, None), "{address}");
+        let other_case = json!({ "Image_URL": { "URL": address } });
+        assert_eq!(found(&part(&other_case)), (1, remote, None), "{address}");
+    }
+    let elsewhere = "file:///etc/passwd";
+    for (fields, name) in [
+        (json!({ "video_url": { "url": elsewhere } }), "video_url"),
+        (json!({ "file_url": elsewhere }), "file_url"),
+        (json!({ "source": { "type": "url", "url": elsewhere } }), "source.url"),
+    ] {
+        assert_eq!(found(&part(&fields)), (0, 0, Some(name)));
+    }
+}
+
+#[test]
+fn escaped_keys_are_read() {
+    let text = r#"[{"content":[{"\u0069mage_ur\u006c":"http://a.b"}]}]"#;
+    assert_eq!(Images::in_text(text).unwrap().remote, 1);
+}
+
+#[test]
+fn addresses_that_nobody_fetches_do_not_count() {
+    let text = json!([{ "role": "user", "content": "\"image_url\": \"http://a.b\"" }]);
+    assert_eq!(found(&text), (0, 0, None));
+    let cited = json!([{ "role": "assistant", "content": [{ "type": "output_text", "text": "x",
+        "annotations": [{ "type": "url_citation", "url": "https://a.b", "source": "web" }] }] }]);
+    assert_eq!(found(&cited), (0, 0, None));
+}
+
+#[test]
+fn the_operator_chooses_between_refusing_and_fetching() {
+    let remote = |count: usize| Images { count, remote: count, other: None };
+    assert_eq!(remote(0).check_remote(RemoteImages::Refuse).unwrap(), Remote::None);
+    let refused = remote(1).check_remote(RemoteImages::Refuse).unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidRequest);
+    let fetched = remote(MAX_FETCHED).check_remote(RemoteImages::Inline).unwrap();
+    assert_eq!(fetched, Remote::Fetched);
+    assert!(remote(MAX_FETCHED + 1).check_remote(RemoteImages::Inline).is_err());
+    let other = Images { other: Some("video_url"), ..Images::default() };
+    assert!(other.check_remote(RemoteImages::Inline).is_err());
+}

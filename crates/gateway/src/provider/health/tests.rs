@@ -1,0 +1,56 @@
+//! Tests of `health`.
+
+use super::*;
+
+#[test]
+fn failures_in_a_row_eject_it_and_a_good_probe_brings_it_back() {
+    let health = Health::new(Some(config::Health::default()));
+    for _ in 1..config::Health::default().failures {
+        assert!(!health.failed());
+    }
+    assert!(health.is_good());
+    assert!(health.failed());
+    assert!(!health.is_good() && health.is_usable(), "it may be asked if there is no other");
+    assert!(health.probed(Probed::Good));
+    assert!(health.is_good());
+}
+
+#[test]
+fn a_success_between_failures_keeps_it_in() {
+    let health = Health::new(Some(config::Health::default()));
+    for _ in 0..3 * config::Health::default().failures {
+        health.failed();
+        health.succeeded();
+    }
+    assert!(health.is_good());
+}
+
+#[test]
+fn the_first_probe_decides_and_later_ones_only_several_in_a_row() {
+    let health = Health::new(Some(config::Health::default()));
+    assert!(health.probed(Probed::Failed) && !health.is_usable());
+    assert!(!health.probed(Probed::Failed));
+    assert!(health.probed(Probed::Good) && health.is_usable());
+    for _ in 1..config::Health::default().failures {
+        assert!(!health.probed(Probed::Failed) && health.is_usable());
+    }
+    assert!(health.probed(Probed::Failed) && !health.is_usable());
+    assert!(health.probed(Probed::Good) && !health.probed(Probed::Failed));
+    assert!(health.is_usable());
+    assert!(health.probed(Probed::Absent) && !health.is_usable());
+}
+
+#[test]
+fn a_refused_key_is_noted_once_and_cleared_by_what_shows_that_it_is_accepted() {
+    let health = Health::new(None);
+    assert_eq!(health.note_status(AskedBy::Request, 200), None);
+    assert_eq!(health.note_status(AskedBy::Request, 403), None, "a matter of content");
+    assert!(!health.is_key_refused());
+    assert_eq!(health.note_status(AskedBy::Request, 401), Some(true));
+    assert_eq!(health.note_status(AskedBy::Probe, 403), None, "it is known");
+    assert_eq!(health.note_status(AskedBy::Probe, 200), None);
+    assert!(health.is_key_refused(), "a list of models may be public");
+    assert_eq!(health.note_status(AskedBy::Request, 500), None);
+    assert_eq!(health.note_status(AskedBy::Request, 200), Some(false));
+    assert!(!health.is_key_refused());
+}

@@ -1,0 +1,68 @@
+//! Tests of `cache`.
+
+use super::*;
+
+fn found(snippet: &str) -> Found {
+    let hit = Hit {
+        title: String::new(),
+        url: String::new(),
+        snippet: snippet.to_owned(),
+        published_at: None,
+        score: None,
+        source: String::new(),
+    };
+    Found { provider: "p".to_owned(), results: vec![hit], cached_at: None }
+}
+
+#[test]
+fn results_are_cached_with_their_time_for_the_same_request() {
+    let cache = Cache::new(Some(Duration::from_mins(1)));
+    let wanted = Wanted::new("words");
+    cache.insert(&wanted, &found("a"));
+    let again = cache.find(&wanted).unwrap();
+    assert!(again.cached_at.is_some() && again.results == found("a").results);
+    assert_eq!(cache.find(&Wanted { max_results: 3, ..wanted.clone() }), None);
+    cache.insert(&wanted, &found("b"));
+    assert_eq!(cache.find(&wanted).unwrap().results, found("b").results);
+}
+
+#[test]
+fn expired_results_are_not_returned_and_the_cache_can_be_disabled() {
+    let cache = Cache::new(Some(Duration::ZERO));
+    cache.insert(&Wanted::new("words"), &found("a"));
+    assert_eq!(cache.find(&Wanted::new("words")), None);
+    assert_eq!((cache.0.len(), cache.0.bytes()), (0, 0));
+    let cache = Cache::new(None);
+    cache.insert(&Wanted::new("words"), &found("a"));
+    assert_eq!((cache.find(&Wanted::new("words")), cache.0.len()), (None, 0));
+}
+
+#[test]
+fn entries_and_bytes_are_bounded() {
+    let cache = Cache::new(Some(Duration::from_mins(1)));
+    for number in 0..MAX_ANSWERS + 7 {
+        cache.insert(&Wanted::new(format!("{number}")), &found("a"));
+    }
+    assert_eq!(cache.0.len(), MAX_ANSWERS);
+    assert_eq!(cache.find(&Wanted::new("6")), None);
+    assert!(cache.find(&Wanted::new("7")).is_some());
+    for number in 0..40 {
+        cache.insert(&Wanted::new(format!("{number}")), &found(&"x".repeat(MAX_BYTES / 10)));
+        assert!(cache.0.bytes() <= MAX_BYTES);
+    }
+    assert_eq!(cache.0.len(), 9);
+}
+
+#[test]
+fn repeated_requests_take_no_room() {
+    let cache = Cache::new(Some(Duration::from_mins(1)));
+    for _ in 0..5000 {
+        cache.insert(&Wanted::new("same"), &found("a"));
+    }
+    assert_eq!(cache.0.len(), 1);
+    cache.insert(&Wanted::new("first"), &found("a"));
+    for _ in 0..5000 {
+        cache.insert(&Wanted::new("same"), &found("a"));
+    }
+    assert_eq!(cache.0.len(), 2);
+}

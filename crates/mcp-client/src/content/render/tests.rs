@@ -1,0 +1,113 @@
+//! Tests of `render`.
+
+use super::*;
+use serde_json::json;
+
+fn outcome(blocks: Vec<ContentBlock>, structured: Option<Value>) -> ToolOutcome {
+    ToolOutcome { blocks, structured, ..ToolOutcome::default() }
+}
+
+fn text(text: &str) -> ContentBlock {
+    ContentBlock::Text(text.to_owned())
+}
+
+#[test]
+fn structured_content_is_added_unless_it_was_said() {
+    let value = json!({"a": 1, "b": [true]});
+    for (blocks, structured, expected) in [
+        (vec![text("one"), text("two")], None, "one\ntwo"),
+        (vec![], Some(value.clone()), r#"{"a":1,"b":[true]}"#),
+        (vec![text("hi")], Some(value.clone()), "hi\n{\"a\":1,\"b\":[true]}"),
+        (vec![text("{\"b\": [true],\n \"a\": 1}")], Some(value), "{\"b\": [true],\n \"a\": 1}"),
+        (vec![text("plain")], Some(json!({"result": "plain"})), "plain"),
+        (vec![text("[1,2]")], Some(json!({"result": [1, 2]})), "[1,2]"),
+        (vec![text("plain")], Some(json!("plain")), "plain"),
+        (vec![text("x")], Some(Value::Null), "x"),
+        (vec![], Some(Value::Null), "null"),
+        (vec![], None, ""),
+    ] {
+        assert_eq!(render(&outcome(blocks, structured)).text, expected);
+    }
+}
+
+#[test]
+fn bytes_become_attachments_with_a_line_each() {
+    let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
+    let blob =
+        ContentBlock::EmbeddedBlob { uri: "x://y".into(), mime: None, base64: "JVBERi0x".into() };
+    let bad = ContentBlock::Audio { mime: "audio/wav".into(), base64: "?".into() };
+    let rendered = render(&outcome(vec![text("see"), image, blob, bad], None));
+    assert_eq!(
+        rendered.text,
+        "see\n[image, image/png, 2 bytes, attachment 1]\n\
+             [resource x://y, application/pdf, 6 bytes, attachment 2]\n\
+             [audio, audio/wav, dropped: not valid base64]"
+    );
+    assert_eq!(
+        rendered.attachments[0],
+        Attachment { mime: "image/png".into(), bytes: b"hi".into() }
+    );
+    assert_eq!(rendered.attachments.len(), 2);
+}
+
+#[test]
+fn no_more_attachments_than_the_limit() {
+    let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
+    let rendered = render(&outcome(vec![image; MAX_ATTACHMENTS + 2], None));
+    assert_eq!(rendered.attachments.len(), MAX_ATTACHMENTS);
+    assert_eq!(rendered.text.matches("left out").count(), 2);
+}
+
+#[test]
+fn a_blob_over_the_limit_is_refused_with_a_note() {
+    let base64 = "A".repeat(MAX_BLOB_BYTES / 3 * 4 + 8);
+    let rendered =
+        render(&outcome(vec![ContentBlock::Image { mime: "image/png".into(), base64 }], None));
+    assert!(rendered.attachments.is_empty());
+    assert!(rendered.text.contains("refused"), "{}", rendered.text);
+}
+
+#[test]
+fn bytes_are_not_repeated_in_the_structured_part() {
+    let base64 = "QUJD".repeat(30);
+    let structured = json!({"image": base64, "name": "x"});
+    let image = ContentBlock::Image { mime: "image/png".into(), base64 };
+    let rendered = render(&outcome(vec![image], Some(structured)));
+    assert!(rendered.text.ends_with(r#"{"image":"[the same bytes as above]","name":"x"}"#));
+}
+
+#[test]
+fn links_resources_and_notes_are_told() {
+    let link = ContentBlock::Link {
+        uri: "file:///a".into(),
+        name: "a".into(),
+        description: Some("the a".into()),
+        mime: Some("text/plain".into()),
+    };
+    let embedded = ContentBlock::EmbeddedText {
+        uri: "x://t".into(),
+        mime: None,
+        text: "in\u{E0041}side".into(),
+    };
+    let rendered = render(&outcome(vec![link, embedded, ContentBlock::Note("odd".into())], None));
+    assert_eq!(
+        rendered.text,
+        "[link to the resource a at file:///a, text/plain: the a; the read_resource tool of \
+             this server may read it]\n[resource x://t]\ninside\n[odd]"
+    );
+}
+
+#[test]
+fn a_long_text_keeps_head_and_tail_and_says_what_is_missing() {
+    let short = "é".repeat(MAX_TEXT_CHARS);
+    assert_eq!(render(&outcome(vec![text(&short)], None)).whole, None);
+    let long = format!("{}{}", "a".repeat(1_500_000), "é".repeat(1_500_000));
+    let rendered = render(&outcome(vec![text(&long)], None));
+    assert_eq!(rendered.whole.as_deref(), Some(long.as_str()));
+    let count = rendered.text.chars().count();
+    assert!((MAX_TEXT_CHARS - CUT_LINE_CHARS..=MAX_TEXT_CHARS).contains(&count), "{count}");
+    assert!(rendered.text.contains("1000200 of 3000000 characters are missing here"));
+    let (head, tail) = rendered.text.split_once("\n[cut").unwrap();
+    assert_eq!(head.len(), 799_920);
+    assert!(tail.ends_with('é'));
+}

@@ -1,0 +1,73 @@
+//! Tests of `page`.
+
+use super::*;
+
+fn headers(page: Page) -> http::HeaderMap {
+    page.into_response().headers().clone()
+}
+
+#[test]
+fn words_of_others_are_only_text() {
+    let evil = "<img src=x onerror=alert(1)>\"'&\u{0}";
+    let ending = LoginOutcome::Failed {
+        server: evil.to_owned(),
+        what: evil.to_owned(),
+        hint: Some(evil.to_owned()),
+    };
+    let Page { status, html, .. } = for_outcome(&ending);
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let safe = "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp; ";
+    assert_eq!(html.matches(safe).count(), 4, "title, heading, words and hint: {html}");
+    assert!(!html.contains("<img") && !html.contains('\0'));
+}
+
+#[test]
+fn a_command_in_a_hint_is_code() {
+    assert_eq!(with_code("run `a <b>` or `c`"), "run <code>a &lt;b&gt;</code> or <code>c</code>");
+    assert_eq!(with_code("a ` b"), "a ` b");
+}
+
+#[test]
+fn long_words_are_cut() {
+    let html = failed("s", &"x".repeat(100_000), None).html;
+    assert_eq!(html.matches("xxxxxxxxxx").count(), MAX_TEXT_CHARS / 10);
+}
+
+#[test]
+fn every_page_is_a_whole_document_that_loads_nothing() {
+    let pages = [
+        signed_in("docs"),
+        failed("docs", "w", Some("h")),
+        already_used(),
+        unfinished(),
+        not_found(),
+    ];
+    for page in pages {
+        for part in ["<!doctype html>", "<html lang=\"en\">", "<title>", "<main", "<h1>", "</html>"]
+        {
+            assert_eq!(page.html.matches(part).count(), 1, "{part}: {}", page.html);
+        }
+        for part in ["<script", "http:", "https:", "src=", "href=", "url(", "@import", " style="] {
+            assert!(!page.html.contains(part), "{part}: {}", page.html);
+        }
+        let headers = headers(page);
+        let policy = headers[CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+        assert_eq!(headers[CACHE_CONTROL], "no-store");
+        assert_eq!(headers[REFERRER_POLICY], "no-referrer");
+        assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+    }
+}
+
+#[test]
+fn the_browser_is_sent_on_to_web_addresses_only() {
+    let address = "https://login.example.com/authorize?a=b&c=d";
+    let page = redirect_to(address);
+    assert_eq!(page.status, StatusCode::FOUND);
+    assert_eq!(headers(page)[LOCATION], address);
+    for address in ["javascript:alert(1)", "file:///etc/passwd", "/relative", "", "https://x\r\ny"]
+    {
+        assert_eq!(redirect_to(address), unfinished(), "{address}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Tests of `client_document`.
+
+use super::*;
+
+const URL: &str = "https://me.example.com/oauth/client.json";
+
+fn served(body: &[u8]) -> ResponseView<'_> {
+    ResponseView { status: 200, content_type: Some("application/json"), location: None, body }
+}
+
+fn made() -> Value {
+    make(URL, "My agent", Some("https://me.example.com/"))
+}
+
+fn judged(document: &Value) -> Vec<RuleViolation> {
+    check(URL, &served(document.to_string().as_bytes()))
+}
+
+#[test]
+fn what_is_made_breaks_no_rule() {
+    let document = made();
+    assert_eq!(judged(&document), []);
+    assert_eq!(judged(&make(URL, "My agent", None)), []);
+    assert_eq!(document["client_uri"], "https://me.example.com/");
+    assert!(make(URL, "My agent", None).get("client_uri").is_none());
+    let uris = redirect_uris();
+    assert_eq!(uris[0], "http://127.0.0.1:27890/callback");
+    assert_eq!(uris[9], "http://localhost:27894/callback");
+    for port in PINNED_PORTS {
+        assert_eq!(uris.iter().filter(|uri| uri.contains(&port.to_string())).count(), 2);
+    }
+}
+
+#[test]
+fn every_address_that_breaks_the_first_rule_is_named() {
+    for url in [
+        "http://me.example.com/client.json",
+        "https://me.example.com",
+        "https://me.example.com/",
+        "https://me.example.com/client.json#x",
+        "https://me@me.example.com/client.json",
+        "https://me.example.com/a/../client.json",
+        "https://me.example.com/./client.json",
+        "https://me.example.com/%2e%2e/client.json",
+        "client.json",
+    ] {
+        let broken = check_address(url).unwrap();
+        assert_eq!(broken.rule(), 1, "{url}");
+        let document = make(url, "x", None).to_string();
+        assert_eq!(check(url, &served(document.as_bytes())), [broken], "{url}");
+    }
+    assert_eq!(check_address(URL), None);
+}
+
+#[test]
+fn the_second_rule_wants_200_json_and_no_redirect() {
+    let body = made().to_string();
+    let good = served(body.as_bytes());
+    for status in [201, 204, 304, 401, 404, 500] {
+        let found = check(URL, &ResponseView { status, ..good });
+        assert_eq!(found, [RuleViolation::Status(status)]);
+        assert_eq!(found[0].rule(), 2);
+    }
+    for status in [301, 302, 303, 307, 308] {
+        let location = Some("https://elsewhere.test/\u{1b}x");
+        let found = check(URL, &ResponseView { status, location, ..good });
+        assert_eq!(
+            found,
+            [RuleViolation::Redirected { to: "https://elsewhere.test/x".to_owned() }]
+        );
+    }
+    for (kind, is_good) in [
+        (Some("application/json"), true),
+        (Some("Application/JSON; charset=utf-8"), true),
+        (Some("text/html"), false),
+        (Some("application/ld+json"), false),
+        (Some("text/plain; application/json"), false),
+        (None, false),
+    ] {
+        let found = check(URL, &ResponseView { content_type: kind, ..good });
+        let broken = RuleViolation::ContentType { found: kind.map(str::to_owned) };
+        assert_eq!(found, if is_good { vec![] } else { vec![broken] });
+    }
+    for body in ["", "<!doctype html>", "[]", "\"x\"", "{"] {
+        assert_eq!(check(URL, &served(body.as_bytes())), [RuleViolation::NotJson], "{body}");
+    }
+}
+
+#[test]
+fn the_third_rule_wants_all_ten_addresses_to_the_letter() {
+    let uris = redirect_uris();
+    for (index, uri) in uris.iter().enumerate() {
+        let mut document = made();
+        document["redirect_uris"][index] = format!("{uri}/").into();
+        let missing = vec![uri.clone()];
+        assert_eq!(judged(&document), [RuleViolation::MissingRedirects { missing }]);
+    }
+    for wrong in [Value::Null, json!([]), json!("http://127.0.0.1:27890/callback")] {
+        let mut document = made();
+        document["redirect_uris"] = wrong;
+        assert_eq!(judged(&document), [RuleViolation::MissingRedirects { missing: uris.to_vec() }]);
+    }
+    let mut more = made();
+    more["redirect_uris"].as_array_mut().unwrap().push("http://localhost:1/x".into());
+    assert_eq!(judged(&more), []);
+}
+
+#[test]
+fn the_fourth_rule_wants_its_own_address_to_the_letter() {
+    for (wrong, found) in [
+        (
+            json!("https://me.example.com/oauth/client.json/"),
+            Some("https://me.example.com/oauth/client.json/"),
+        ),
+        (
+            json!("https://ME.example.com/oauth/client.json"),
+            Some("https://ME.example.com/oauth/client.json"),
+        ),
+        (json!(""), Some("")),
+        (json!(7), None),
+        (Value::Null, None),
+    ] {
+        let mut document = made();
+        document["client_id"] = wrong;
+        let broken = RuleViolation::ClientId { found: found.map(str::to_owned) };
+        assert_eq!(broken.rule(), 4);
+        assert_eq!(judged(&document), [broken]);
+    }
+}
+
+#[test]
+fn all_that_is_broken_is_told_in_order() {
+    let fetched = ResponseView { content_type: Some("text/plain"), ..served(b"{}") };
+    let rules: Vec<u8> = check("http://x/y", &fetched).iter().map(RuleViolation::rule).collect();
+    assert_eq!(rules, [1, 2, 3, 4]);
+}

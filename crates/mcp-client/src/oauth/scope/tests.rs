@@ -1,0 +1,53 @@
+//! Tests of `scope`.
+
+use super::super::challenge::parse;
+use super::*;
+
+/// Scopes of a resource, and whether its authorization server offers offline access.
+type Offer<'a> = (Option<&'a [&'a str]>, bool);
+
+fn choose(
+    configured: Option<&str>,
+    challenge: &str,
+    before: Option<&str>,
+    (published, offline): Offer<'_>,
+) -> Option<String> {
+    let owned = |scopes: &[&str]| scopes.iter().map(|&scope| scope.to_owned()).collect();
+    let by_resource: Option<Vec<String>> = published.map(owned);
+    let by_issuer: &[String] = if offline { &[OFFLINE.to_owned()] } else { &[] };
+    let offered = OfferedScopes { by_resource: by_resource.as_deref(), by_issuer };
+    ScopeRequest { configured, challenges: &parse(challenge), before }.choose(offered)
+}
+
+#[test]
+fn the_challenge_goes_before_what_is_published_and_nothing_before_a_guess() {
+    let published: Offer<'_> = (Some(&["read", "write"]), false);
+    assert_eq!(choose(None, "Bearer scope=\"a b\"", None, published).as_deref(), Some("a b"));
+    assert_eq!(choose(None, "Bearer", None, published).as_deref(), Some("read write"));
+    assert_eq!(choose(None, "Bearer", None, (None, false)), None);
+    assert_eq!(
+        choose(Some("mine"), "Bearer scope=\"a\"", None, published).as_deref(),
+        Some("mine")
+    );
+}
+
+#[test]
+fn a_longer_login_is_asked_for_only_where_it_is_offered_and_the_person_did_not_choose() {
+    let offered: Offer<'_> = (Some(&["read"]), true);
+    assert_eq!(choose(None, "", None, offered).as_deref(), Some("read offline_access"));
+    assert_eq!(choose(Some("read"), "", None, offered).as_deref(), Some("read"));
+    assert_eq!(choose(None, "", None, (Some(&["read"]), false)).as_deref(), Some("read"));
+}
+
+#[test]
+fn a_step_up_keeps_what_there_was() {
+    let published: Offer<'_> = (Some(&["profile"]), false);
+    let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+    assert!(is_insufficient(&parse(challenge)));
+    assert_eq!(choose(None, challenge, Some("read"), published).as_deref(), Some("read write"));
+    assert_eq!(
+        choose(Some("own"), challenge, Some("read"), published).as_deref(),
+        Some("read own write")
+    );
+    assert!(contains_all("read write", "write") && !contains_all("read", "write"));
+}

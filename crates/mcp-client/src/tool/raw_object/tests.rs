@@ -1,0 +1,56 @@
+//! Tests of `raw_object`.
+
+use super::*;
+
+#[test]
+fn errors_name_what_came() {
+    for (result, expected) in [
+        ("[]", "the result is a list, not an object"),
+        ("\"x\"", "the result is a string, not an object"),
+        ("null", "the result is null, not an object"),
+        ("{}", "the result has no `tools` list; it has no keys"),
+        (r#"{"content":[],"x":1}"#, "the result has no `tools` list; it has `content`, `x`"),
+        (r#"{"tools":null}"#, "the result has no `tools` list; it has `tools`"),
+        (r#"{"tools":{}}"#, "`tools` is an object, not a list"),
+        ("{", "the result is not valid JSON"),
+        ("", "the result is not valid JSON"),
+    ] {
+        let outcome = RawObject::open(result).and_then(|open| open.list("tools").map(drop));
+        assert_eq!(outcome.unwrap_err().to_string(), expected, "{result}");
+    }
+}
+
+#[test]
+fn a_list_over_the_limit_is_cut_and_counted() {
+    let text = format!("[{}1]", "0,".repeat(MAX_LIST_ITEMS + 4));
+    let items = parse_list(&text).unwrap().unwrap();
+    assert_eq!((items.items.len(), items.left_out), (MAX_LIST_ITEMS, 5));
+}
+
+#[test]
+fn lone_surrogates_are_replaced_and_pairs_are_kept() {
+    for (text, expected) in [
+        (r#""a\ud83d""#, "a\u{fffd}"),
+        (r#""\ude00b""#, "\u{fffd}b"),
+        (r#""\ud83d\ud83d\ude00""#, "\u{fffd}😀"),
+        (r#""\\ud83d \ud83d""#, "\\ud83d \u{fffd}"),
+    ] {
+        assert_eq!(parse_lenient(text).unwrap(), expected, "{text}");
+    }
+    assert!(parse_lenient(r#""\ud8"#).is_err());
+    assert!(parse_lenient("\"\\").is_err());
+}
+
+#[test]
+fn time_to_live_may_be_a_float_and_never_negative() {
+    for (written, expected) in [
+        ("1500", Some(1500)),
+        ("1500.0", Some(1500)),
+        ("-1", None),
+        ("\"5\"", None),
+        ("1e99", Some(u64::MAX)),
+    ] {
+        let text = format!(r#"{{"ttlMs":{written}}}"#);
+        assert_eq!(RawObject::open(&text).unwrap().ttl_ms(), expected, "{written}");
+    }
+}

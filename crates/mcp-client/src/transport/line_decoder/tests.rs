@@ -1,0 +1,54 @@
+//! Tests of `line_decoder`.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn cut(chunks: &[&[u8]], limit: usize) -> Vec<Line> {
+    let mut lines = LineDecoder::with_limit(limit);
+    let mut found = Vec::new();
+    for chunk in chunks {
+        lines.read_buffer().extend_from_slice(chunk);
+        found.extend(std::iter::from_fn(|| lines.next_line()));
+    }
+    found.extend(lines.finish());
+    found
+}
+
+fn whole(text: &str) -> Line {
+    Line::Whole(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+#[test]
+fn lines_end_with_either_line_end_or_with_the_stream() {
+    assert_eq!(cut(&[b"a\r\nb\n\nc"], 100), [whole("a"), whole("b"), whole(""), whole("c")]);
+}
+
+#[test]
+fn an_overlong_line_is_dropped_and_names_what_it_answers() {
+    let long = format!("{{\"id\":3,\"result\":\"{}\"}}\nnext\n", "x".repeat(5000));
+    let late = format!("{{\"result\":\"{}\",\"id\":4}}\nnext\n", "x".repeat(5000));
+    for (text, id) in [(long, 3), (late, 4)] {
+        let chunks: Vec<&[u8]> = text.as_bytes().chunks(700).collect();
+        assert_eq!(cut(&chunks, 2000), [Line::TooLong { id: Some(id) }, whole("next")]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn chunking_changes_nothing(
+        text in "[a-c\r\n]{0,200}",
+        sizes in prop::collection::vec(1_usize..20, 1..50),
+    ) {
+        let bytes = text.as_bytes();
+        let mut chunks = Vec::new();
+        let mut rest = bytes;
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() { break; }
+            let (chunk, after) = rest.split_at((*size).min(rest.len()));
+            chunks.push(chunk);
+            rest = after;
+        }
+        prop_assert_eq!(cut(&chunks, 1000), cut(&[bytes], 1000));
+    }
+}

@@ -1,0 +1,48 @@
+//! Tests of `admin`.
+
+use super::*;
+
+#[test]
+fn null_is_told_from_nothing() {
+    let patch: KeyPatch = serde_json::from_str(r#"{"models":null,"concurrency":3}"#).unwrap();
+    assert_eq!((patch.models, patch.expires_at), (Some(None), None));
+    assert_eq!(patch.concurrency, Some(Some(3)));
+}
+
+#[test]
+fn numbers_are_whole_however_they_are_written() {
+    let amount = |text: &str| {
+        let body = format!(r#"{{"amount_micros":{text},"reason":"a"}}"#);
+        serde_json::from_str::<TopUp>(&body).map(|top_up| top_up.amount_micros).ok()
+    };
+    assert_eq!(amount("9223372036854775807"), Some(i64::MAX));
+    assert_eq!((amount("5.0"), amount("-2e3")), (Some(5), Some(-2000)));
+    for wrong in ["1.5", "1e16", "9223372036854775808", "\"1\"", "null", "1e-3", "true"] {
+        assert_eq!(amount(wrong), None, "{wrong}");
+    }
+    let patch = |text: &str| serde_json::from_str::<KeyPatch>(text).ok();
+    assert_eq!(patch(r#"{"concurrency":-1}"#), None);
+    let changed = patch(r#"{"concurrency":2.0,"spend_limit_micros":null}"#).unwrap();
+    assert_eq!((changed.concurrency, changed.spend_limit_micros), (Some(Some(2)), Some(None)));
+}
+
+#[test]
+fn a_scope_is_written_as_its_word() {
+    for word in ["models", "chat", "responses", "research", "media", "search", "fetch", "mcp"] {
+        let scope: ScopeWord = serde_json::from_str(&format!("\"{word}\"")).unwrap();
+        assert_eq!(scope.word(), word);
+    }
+}
+
+#[test]
+fn an_issued_key_does_not_show_itself() {
+    let record: KeyRecordView = serde_json::from_value(serde_json::json!({
+        "object": "key", "id": "abc", "member": "mem_1", "name": "k", "scopes": [],
+        "models": null, "created_at": "", "expires_at": null, "revoked_at": null,
+        "spend_limit_micros": null, "spent_micros": 0, "requests_per_minute": null,
+        "concurrency": null,
+    }))
+    .unwrap();
+    let issued = IssuedKey { record, key: "agk_abc_secret".to_owned() };
+    assert!(!format!("{issued:?}").contains("secret"));
+}
