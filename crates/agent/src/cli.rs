@@ -7,8 +7,9 @@ use clap::{ArgAction, Args, Parser};
 
 use crate::commands::Command;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::environment::Environment;
 use crate::output::{Color, Output, Style, Volume};
-use crate::session::{Environment, Session};
+use crate::session::Session;
 
 /// The command line.
 #[derive(Debug, Parser)]

@@ -24,9 +24,9 @@ mod update;
 use clap::Subcommand;
 
 use crate::diagnostic::Diagnostic;
+use crate::log;
 use crate::session::Session;
 
-/// What the program can be told to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::Args),
@@ -51,8 +51,16 @@ pub(crate) enum Command {
     ParseWorker(parse_worker::Args),
 }
 
-/// Does it.
-pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
+/// Runs a command; `program` describes the whole command line.
+pub(crate) fn run(
+    command: Command,
+    session: &Session,
+    program: fn() -> clap::Command,
+) -> Result<(), Diagnostic> {
+    // The service has a format and a level of log lines in its configuration.
+    if !matches!(command, Command::Up(_) | Command::Gateway(_) | Command::ParseWorker(_)) {
+        log::start_command(session);
+    }
     match command {
         Command::Up(args) => up::run(&args, session),
         Command::Down(args) => down::run(&args, session),
@@ -72,7 +80,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Metrics(args) => metrics::run(args.command, session),
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),
-        Command::Completions(args) => completions::run(&args, session),
+        Command::Completions(args) => completions::run(&args, session, program()),
         Command::ParseWorker(args) => parse_worker::run(&args),
     }
 }

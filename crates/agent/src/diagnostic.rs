@@ -162,15 +162,3 @@ impl From<io::Error> for Diagnostic {
         Diagnostic::failed("cannot write the output").because(&error)
     }
 }
-
-/// Makes a panic say that it is our fault.
-pub(crate) fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let message = panic.payload_as_str().unwrap_or("no message");
-        crate::output::aside(format!(
-            "error: this is a bug in agent\n  cause: {message}\n  cause: at {place}\n  hint: please \
-             report it with the command you typed"
-        ));
-    }));
-}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
-use crate::session::Environment;
+use crate::environment::Environment;
 
 /// Longest profile name, in bytes.
 const MAX_PROFILE_BYTES: usize = 64;

@@ -1,4 +1,4 @@
-//! The log of the running service: lines on standard error, as the configuration says.
+//! The log on standard error: that of the running service, and of any command with `RUST_LOG`.
 
 use std::io;
 
@@ -9,19 +9,55 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt};
 
-/// The crates whose lines are ours; of others only what is odd is told.
-const OURS: &[&str] = &["agent", "document_index", "gateway", "gateway_store", "wire", "ledger"];
+use crate::session::Session;
 
-/// Starts the log for the rest of the process. A second start changes nothing.
-pub(crate) fn start(log: Log) {
+/// The crates of the service; others log only warnings and errors.
+const SERVICE_CRATES: &[&str] = &[
+    "agent",
+    "document_index",
+    "document_parser",
+    "gateway",
+    "gateway_store",
+    "ledger",
+    "web_reader",
+    "wire",
+];
+
+/// Starts the log of the service. `RUST_LOG` overrides the configured level.
+pub(crate) fn start_service(log: Log, session: &Session) {
     let level = level(log.level);
-    let others = level.min(LevelFilter::WARN);
-    let targets =
-        Targets::new().with_default(others).with_targets(OURS.iter().map(|name| (*name, level)));
-    let lines = fmt::layer().with_writer(io::stderr);
-    let lines: Box<dyn Layer<Registry> + Send + Sync> = match log.format {
+    let configured = || {
+        let others = Targets::new().with_default(level.min(LevelFilter::WARN));
+        others.with_targets(SERVICE_CRATES.iter().map(|name| (*name, level)))
+    };
+    start(log.format, requested(session).unwrap_or_else(configured));
+}
+
+/// Starts the log of another command if `RUST_LOG` asks for one.
+pub(crate) fn start_command(session: &Session) {
+    if let Some(targets) = requested(session) {
+        start(LogFormat::Text, targets);
+    }
+}
+
+/// The filter of `RUST_LOG`, such as `mcp_client=debug`.
+fn requested(session: &Session) -> Option<Targets> {
+    let filter = session.environment.all.get("RUST_LOG").filter(|filter| !filter.is_empty())?;
+    match filter.parse() {
+        Ok(targets) => Some(targets),
+        Err(error) => {
+            session.output.warn(format!("RUST_LOG is ignored: {error}"));
+            None
+        }
+    }
+}
+
+/// A second start changes nothing.
+fn start(format: LogFormat, targets: Targets) {
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
         LogFormat::Json => Box::new(lines.json().flatten_event(true).with_current_span(false)),
-        LogFormat::Text => Box::new(lines.with_target(false).with_ansi(false)),
+        LogFormat::Text => Box::new(lines.with_target(false)),
     };
     let _ = tracing_subscriber::registry().with(lines.with_filter(targets)).try_init();
 }

@@ -11,6 +11,7 @@ mod diagnostic;
 mod documents;
 mod download;
 mod duration;
+mod environment;
 mod home;
 mod key_value;
 mod log;
@@ -22,6 +23,7 @@ mod metrics_recorder;
 mod model_files;
 mod output;
 mod prompt;
+mod reference_scope;
 mod resource;
 mod runtime;
 mod session;
@@ -37,15 +39,17 @@ mod wrap;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 // In the place of the C library's allocator, for SQLite as well: a request of the service asks for
 // memory some eighty times.
 use libmimalloc_sys as _;
 
 fn main() -> ExitCode {
-    diagnostic::report_panics();
+    output::report_panics();
     let outcome = std::panic::catch_unwind(|| match cli::parse() {
         Ok((command, session)) => {
-            let result = commands::run(command, &session);
+            let result = commands::run(command, &session, cli::Cli::command);
             session.output.finish(result)
         }
         Err(exit) => exit,

@@ -9,7 +9,6 @@ pub(crate) mod sanitizer;
 pub(crate) mod signals;
 pub(crate) mod table;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use std::time::Duration;
 use mcp_client::Client;
 use mcp_client::config::{
     Auth, Configured, Endpoint, Flow, HttpTransport, OauthOptions, Parsed, Problem, Scope,
-    ServerEntry, env_file, parse,
+    ServerEntry, parse,
 };
 use mcp_client::host::{
     Approver, ClientIdentity, DeclineRequests, DenyCalls, Host, IgnoreEvents, Observer,
@@ -34,8 +33,8 @@ use self::reporter::{MessageSink, Reporter};
 use self::sanitizer::Sanitizer;
 use crate::config;
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::home::Home;
 use crate::output::{ERROR, WARNING, printable};
+pub(crate) use crate::reference_scope::scope;
 use crate::runtime;
 use crate::session::Session;
 use crate::untrusted::escaped;
@@ -424,20 +423,6 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
         format!("standard output held text that is no message: {}", shown.line(noise))
     }));
     (summary, lines)
-}
-
-/// What references resolve to: the profile's secrets, then the environment.
-pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
-    let secrets = match config::read_lossy(&home.env_file())? {
-        Some(text) => env_file::parse(&text).0,
-        None => BTreeMap::new(),
-    };
-    Ok(Scope {
-        secrets,
-        process: session.environment.all.clone(),
-        home: session.environment.home.clone(),
-        workspace: std::env::current_dir().unwrap_or_default(),
-    })
 }
 
 /// What the client is handed by this program.

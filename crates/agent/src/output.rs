@@ -205,6 +205,18 @@ pub(crate) fn aside(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
+/// Installs a panic hook that asks for a bug report.
+pub(crate) fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        aside(format!(
+            "error: this is a bug in agent\n  cause: {message}\n  cause: at {place}\n  hint: please \
+             report it with the command you typed"
+        ));
+    }));
+}
+
 fn print_diagnostic(diagnostic: &Diagnostic) {
     // Peers have a part in most of these texts.
     let message = escaped_lines(diagnostic.message.as_deref().unwrap_or_default());

@@ -5,7 +5,7 @@ use std::path::Path;
 use usage_metrics::mapping::resource::{self, InstallFacts};
 use usage_metrics::package::Resource;
 
-use crate::session::Environment;
+use crate::environment::Environment;
 
 /// Files that container engines put into every container.
 const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];

@@ -1,53 +1,13 @@
 //! What a command is handed: its output, the way to its home, the environment and the clock.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use usage_metrics::clock::{Clock, SystemClock};
 
 use crate::diagnostic::Diagnostic;
+use crate::environment::Environment;
 use crate::home::Home;
 use crate::output::Output;
-
-/// The variables the program looks at. Read once, here, so that nothing else depends on them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Environment {
-    /// `AGENT_HOME`: where everything is kept.
-    pub(crate) agent_home: Option<PathBuf>,
-    /// `HOME`.
-    pub(crate) home: Option<PathBuf>,
-    /// `DO_NOT_TRACK`.
-    pub(crate) do_not_track: Option<String>,
-    /// `CI`.
-    pub(crate) ci: Option<String>,
-    /// `AGENT_INSTALL_METHOD`: how a packager says the program was installed.
-    pub(crate) install_method: Option<String>,
-    /// Every variable: references in the configuration look them up, local servers get a safe list.
-    pub(crate) all: BTreeMap<String, String>,
-}
-
-impl Environment {
-    /// The environment of this process.
-    pub(crate) fn of_process() -> Self {
-        let path = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        // A value that is not text is still a value.
-        let variable =
-            |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        Environment {
-            agent_home: path("AGENT_HOME"),
-            home: path("HOME"),
-            do_not_track: variable("DO_NOT_TRACK"),
-            ci: variable("CI"),
-            install_method: variable("AGENT_INSTALL_METHOD"),
-            all: std::env::vars_os()
-                .map(|(name, value)| {
-                    (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
-                })
-                .collect(),
-        }
-    }
-}
 
 /// What a command works with.
 #[derive(Debug, Clone)]

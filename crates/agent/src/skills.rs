@@ -18,6 +18,12 @@ pub(crate) mod name;
 pub(crate) mod record;
 pub(crate) mod tool;
 
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::untrusted::escaped;
+
 /// What every skill has.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
@@ -35,5 +41,30 @@ impl SkillFlaw {
 
     pub(crate) fn at(line: u64, what: impl Into<String>) -> Self {
         Self { line: Some(line), what: what.into() }
+    }
+}
+
+/// Why a skill or a folder of skills is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) path: PathBuf,
+    pub(crate) line: Option<u64>,
+    pub(crate) what: String,
+}
+
+impl Problem {
+    pub(crate) fn of(path: PathBuf, SkillFlaw { line, what }: SkillFlaw) -> Self {
+        Self { path, line, what }
+    }
+
+    /// `file:line: what`.
+    pub(crate) fn line(&self) -> String {
+        let path = escaped(&self.path.display().to_string());
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{path}{line}: {}", self.what)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({"path": self.path, "line": self.line, "message": self.what})
     }
 }

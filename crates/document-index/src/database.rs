@@ -342,7 +342,7 @@ fn block(id: i64) -> i64 {
 }
 
 fn low_bits(id: i64) -> u16 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "masked")]
+    #[expect(clippy::cast_sign_loss, reason = "masked")]
     let low = (id & ((1 << BLOCK_BITS) - 1)) as u16;
     low
 }

@@ -46,6 +46,7 @@ impl Store {
         location: &DatabaseLocation,
         options: &StoreOptions,
     ) -> Result<SchemaState> {
+        tracing::debug!(?location, "migrating the database");
         match location {
             DatabaseLocation::Sqlite(path) => Sqlite::schema(path, options).await,
             DatabaseLocation::Postgres(url) => Postgres::schema(url, options).await,
@@ -65,6 +66,7 @@ impl Store {
 
     /// Opens a database that has the schema of this program.
     pub async fn open(location: &DatabaseLocation, options: &StoreOptions) -> Result<Self> {
+        tracing::debug!(?location, "opening the database");
         match location {
             DatabaseLocation::Sqlite(path) => Sqlite::open(path, options).await.map(Self::Sqlite),
             DatabaseLocation::Postgres(url) => {

@@ -3,8 +3,9 @@
 //! Weights are put into this form when a file is loaded, activations before every product. A product
 //! is then whole-number work with one multiplication of floats for each block.
 
-use std::ops::Range;
+mod products;
 
+use self::products::{Products, Work};
 use crate::crew::Crew;
 use crate::processor::Processor;
 
@@ -29,9 +30,9 @@ pub(crate) struct Rows {
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row<'a> {
-    pub(crate) quants: &'a [Quants],
-    pub(crate) scales: &'a [f32],
+struct Row<'a> {
+    quants: &'a [Quants],
+    scales: &'a [f32],
 }
 
 impl Rows {
@@ -83,7 +84,7 @@ impl Rows {
 
     /// One of them.
     #[inline(always)]
-    pub(crate) fn row(&self, index: usize) -> Row<'_> {
+    fn row(&self, index: usize) -> Row<'_> {
         let begin = index * self.width;
         let quants = &self.quants[begin..begin + self.width];
         Row { quants, scales: &self.scales[begin..begin + self.width] }
@@ -109,14 +110,16 @@ impl Rows {
             let share = rows.div_ceil(threads * 4).max(LEAST_ROWS).next_multiple_of(4);
             crew.share(out, share, |index, out| {
                 let first = index * share;
-                multiply_one(self, first..first + out.len(), inputs.row(0), out, processor);
+                let work = Work::One(inputs.row(0));
+                Products { weights: self, first_row: first, out, work }.compute(processor);
             });
         } else {
             let inputs_each = inputs.len().div_ceil(threads).next_multiple_of(4);
             let inputs_each = inputs_each.min(INPUTS_AT_ONCE);
             crew.share(out, inputs_each * rows, |index, out| {
                 let first = index * inputs_each;
-                multiply_many(self, inputs, first..first + out.len() / rows, out, processor);
+                let work = Work::Many(inputs, first..first + out.len() / rows);
+                Products { weights: self, first_row: 0, out, work }.compute(processor);
             });
         }
     }
@@ -135,134 +138,6 @@ fn quantised(numbers: &[f32; BLOCK]) -> (Quants, f32) {
         *quant = whole;
     }
     (quants, scale)
-}
-
-/// The products of one input with some rows.
-fn multiply_one(
-    weights: &Rows,
-    rows: Range<usize>,
-    input: Row<'_>,
-    out: &mut [f32],
-    processor: Processor,
-) {
-    processor.with(Products { weights, first_row: rows.start, out, work: Work::One(input) });
-}
-
-/// The products of some inputs with all rows.
-fn multiply_many(
-    weights: &Rows,
-    inputs: &Rows,
-    range: Range<usize>,
-    out: &mut [f32],
-    processor: Processor,
-) {
-    processor.with(Products { weights, first_row: 0, out, work: Work::Many(inputs, range) });
-}
-
-/// Products that are to be computed.
-pub(crate) struct Products<'a> {
-    weights: &'a Rows,
-    first_row: usize,
-    out: &'a mut [f32],
-    work: Work<'a>,
-}
-
-enum Work<'a> {
-    One(Row<'a>),
-    Many(&'a Rows, Range<usize>),
-}
-
-/// What computes the products of a few rows with a few inputs.
-pub(crate) trait Tile: Copy {
-    /// `rows` × `inputs`, each sum on its own.
-    fn products<const R: usize, const T: usize>(
-        self,
-        rows: [Row<'_>; R],
-        inputs: [Row<'_>; T],
-    ) -> [[f32; R]; T];
-}
-
-/// Weights stay in the nearest cache for all inputs of a thread.
-const ROWS_AT_ONCE: usize = 16;
-
-impl Products<'_> {
-    #[inline(always)]
-    pub(crate) fn compute(self, tile: impl Tile) {
-        let Self { weights, first_row, out, work } = self;
-        match work {
-            Work::One(input) => {
-                let (fours, rest) = out.as_chunks_mut::<4>();
-                let mut row = first_row;
-                for four in fours {
-                    let rows = four_rows(weights, row);
-                    [*four] = tile.products(rows, [input]);
-                    row += 4;
-                }
-                for one in rest {
-                    [[*one]] = tile.products([weights.row(row)], [input]);
-                    row += 1;
-                }
-            }
-            Work::Many(inputs, range) => {
-                let rows = weights.len();
-                for first in (0..rows).step_by(ROWS_AT_ONCE) {
-                    let last = rows.min(first + ROWS_AT_ONCE);
-                    let patch = Patch { weights, rows: first..last, inputs, range: range.clone() };
-                    patch.products(tile, out);
-                }
-            }
-        }
-    }
-}
-
-/// Four rows that follow each other.
-#[inline(always)]
-fn four_rows(rows: &Rows, first: usize) -> [Row<'_>; 4] {
-    [rows.row(first), rows.row(first + 1), rows.row(first + 2), rows.row(first + 3)]
-}
-
-/// Some rows and some inputs.
-struct Patch<'a> {
-    weights: &'a Rows,
-    rows: Range<usize>,
-    inputs: &'a Rows,
-    range: Range<usize>,
-}
-
-impl Patch<'_> {
-    /// Their products, two rows and four inputs at a time.
-    #[inline(always)]
-    fn products(self, tile: impl Tile, out: &mut [f32]) {
-        let Self { weights, rows, inputs, range } = self;
-        let stride = weights.len();
-        let mut input = range.start;
-        while input + 4 <= range.end {
-            let four = four_rows(inputs, input);
-            let place = (input - range.start) * stride;
-            let mut row = rows.start;
-            while row + 2 <= rows.end {
-                let sums = tile.products([weights.row(row), weights.row(row + 1)], four);
-                for (index, sums) in sums.iter().enumerate() {
-                    let place = place + index * stride + row;
-                    out[place..place + 2].copy_from_slice(sums);
-                }
-                row += 2;
-            }
-            for row in row..rows.end {
-                let sums = tile.products([weights.row(row)], four);
-                for (index, [sum]) in sums.into_iter().enumerate() {
-                    out[place + index * stride + row] = sum;
-                }
-            }
-            input += 4;
-        }
-        for input in input..range.end {
-            let place = (input - range.start) * stride;
-            for row in rows.clone() {
-                [[out[place + row]]] = tile.products([weights.row(row)], [inputs.row(input)]);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

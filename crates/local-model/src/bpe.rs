@@ -49,10 +49,10 @@ impl Bpe {
         let id_of =
             |text: &str| ids.get(text).copied().ok_or("a merge names a token that is not there");
         let mut merges = HashMap::with_capacity(vocabulary.merges.len());
-        for (rank, merge) in (0..).zip(vocabulary.merges) {
-            let (left, right) = merge.split_once(' ').ok_or("a merge is no pair")?;
-            let merged = id_of(&format!("{left}{right}"))?;
-            merges.insert((id_of(left)?, id_of(right)?), (rank, merged));
+        for (rank, pair) in (0..).zip(vocabulary.merges) {
+            let (left, right) = pair.split_once(' ').ok_or("a merge is no pair")?;
+            let joined = id_of(&format!("{left}{right}"))?;
+            merges.insert((id_of(left)?, id_of(right)?), (rank, joined));
         }
         let mut bytes = [None; 256];
         for (letter, byte) in bytes_of_letters() {

@@ -51,18 +51,19 @@ impl Header {
         if !bytes.starts_with(b"GGUF") {
             return Err("is not a GGUF file".to_owned());
         }
-        let (values, tensors) =
-            reader.contents().map_err(|error| format!("its header cannot be read: {error}"))?;
-        let alignment = match values.get("general.alignment") {
+        let mut header =
+            reader.header().map_err(|error| format!("its header cannot be read: {error}"))?;
+        let alignment = match header.values.get("general.alignment") {
             None => Some(DEFAULT_ALIGNMENT),
             Some(Value::Integer(alignment)) => usize::try_from(*alignment).ok(),
             Some(_) => None,
         };
-        let data_offset = alignment
+        let data_offset: usize = alignment
             .filter(|alignment| alignment.is_power_of_two())
             .and_then(|alignment| reader.at.checked_next_multiple_of(alignment))
             .ok_or("aligns its tensors in a way that makes no sense")?;
-        Ok(Self { values, tensors, data_offset: data_offset as u64 })
+        header.data_offset = data_offset as u64;
+        Ok(header)
     }
 }
 
@@ -73,7 +74,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn contents(&mut self) -> Result<(HashMap<String, Value>, HashMap<String, Tensor>), String> {
+    /// Keys and tensors; the offset of the data depends on a key.
+    fn header(&mut self) -> Result<Header, String> {
         self.version = self.u32()?;
         if !(1..=3).contains(&self.version) {
             return Err(format!("version {} is not known", self.version));
@@ -91,7 +93,7 @@ impl<'a> Reader<'a> {
             let name = self.text()?;
             tensors.insert(name, self.tensor()?);
         }
-        Ok((values, tensors))
+        Ok(Header { values, tensors, data_offset: 0 })
     }
 
     fn value(&mut self, kind: u32) -> Result<Value, String> {

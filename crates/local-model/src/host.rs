@@ -69,7 +69,7 @@ pub struct Generation {
     pub prompt_tokens: u32,
     /// How much of it had been computed for the turn before.
     pub cached_tokens: u32,
-    pieces: mpsc::UnboundedReceiver<Result<Piece, Problem>>,
+    pieces: mpsc::Receiver<Result<Piece, Problem>>,
 }
 
 #[derive(Debug)]
@@ -120,7 +120,9 @@ impl Host {
     pub async fn generate(&self, request: Request) -> Result<Generation, Refusal> {
         let permit = self.shared.turn().await?;
         let (begin, has_begun) = oneshot::channel();
-        let (out, pieces) = mpsc::unbounded_channel();
+        // Room for a whole answer: one text a token, the rest of the text and the end. A client that
+        // reads slowly does not occupy a computing slot.
+        let (out, pieces) = mpsc::channel(self.shared.settings.window as usize + 2);
         let shared = self.shared.clone();
         let runtime = tokio::runtime::Handle::current();
         tokio::task::spawn_blocking(move || {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 
 use crate::crew::Crew;
 use crate::draw::Draw;
@@ -30,8 +30,8 @@ pub(crate) struct Model {
     shelf: Mutex<Vec<(String, Kept)>>,
 }
 
-/// Where an answer goes. It is never full: an answer is no longer than the window.
-pub(crate) type Out = UnboundedSender<Result<Piece, Problem>>;
+/// Where an answer goes. The channel has room for a whole answer.
+pub(crate) type Out = Sender<Result<Piece, Problem>>;
 
 /// A conversation that is ready to be answered.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Talk<'_> {
             self.follow(&[token])?;
         };
         self.say(text.end())?;
-        self.out.send(Ok(Piece::End { reason, completion_tokens: made })).ok()
+        self.out.blocking_send(Ok(Piece::End { reason, completion_tokens: made })).ok()
     }
 
     /// Computes some tokens.
@@ -199,6 +199,10 @@ impl Talk<'_> {
 
     /// Says words, unless there are none.
     fn say(&self, words: String) -> Option<()> {
-        if words.is_empty() { Some(()) } else { self.out.send(Ok(Piece::Text(words))).ok() }
+        if words.is_empty() {
+            Some(())
+        } else {
+            self.out.blocking_send(Ok(Piece::Text(words))).ok()
+        }
     }
 }

@@ -140,7 +140,7 @@ fn q5_1(block: &[u8], out: &mut Vec<f32>) {
 /// Sixteen bytes hold the low four bits of 32 numbers: first the lower halves, then the upper ones.
 /// The fifth bits are in a word of their own.
 fn small(quants: &[u8], fifth: u32, number: impl Fn(u8) -> f32, out: &mut Vec<f32>) {
-    let fifth = |index: usize| ((fifth >> index) as u8 & 1) << 4;
+    let fifth = |index: usize| if fifth >> index & 1 == 1 { 16 } else { 0 };
     let low = quants.iter().enumerate();
     out.extend(low.map(|(index, byte)| number((byte & 15) | fifth(index))));
     let high = quants.iter().enumerate();

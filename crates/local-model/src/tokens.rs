@@ -76,7 +76,7 @@ impl Tokens {
         ends.extend(known_id("tokenizer.ggml.eot_token_id"));
         ends.sort_unstable();
         ends.dedup();
-        let names = all.iter().enumerate().filter(|(index, _)| is_control(*index));
+        let controls = all.iter().enumerate().filter(|(index, _)| is_control(*index));
         Ok(Self {
             pieces: pieces.collect(),
             ends,
@@ -84,7 +84,7 @@ impl Tokens {
                 .unwrap_or(false)
                 .then_some(begin)
                 .flatten(),
-            names: names.map(|(_, text)| text.clone()).collect(),
+            names: controls.map(|(_, text)| text.clone()).collect(),
             begin_text: name(begin),
             end_text: name(end),
             bpe,

@@ -94,7 +94,6 @@ impl Guardian {
         let mut command = Command::new(program);
         command.args(args).arg(&self.owner).env_clear();
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         state.child = command.spawn().ok();
         let mut all = String::new();

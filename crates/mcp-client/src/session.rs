@@ -327,7 +327,13 @@ impl Inner {
                 }
             }
         };
-        outcome.map_err(|error| error.redacted(&self.host.redactor))
+        let outcome = outcome.map_err(|error| error.redacted(&self.host.redactor));
+        let (server, took) = (&self.entry.name, began.elapsed());
+        match &outcome {
+            Ok(_) => tracing::debug!(%server, id, method, ?took, "request answered"),
+            Err(error) => tracing::debug!(%server, id, method, %error, ?took, "request failed"),
+        }
+        outcome
     }
 
     fn too_late(&self, method: &str, after: Duration, timeouts: Timeouts) -> Error {

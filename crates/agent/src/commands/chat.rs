@@ -6,6 +6,7 @@ mod editor;
 mod input;
 mod record;
 mod reload;
+mod repl;
 mod save;
 mod session;
 mod show;

@@ -1,9 +1,7 @@
 //! `agent completions`: completions for a shell.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -18,10 +16,13 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Prints the completions.
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(
+    args: &Args,
+    session: &Session,
+    mut program: clap::Command,
+) -> Result<(), Diagnostic> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "agent", &mut script);
+    clap_complete::generate(args.shell, &mut program, "agent", &mut script);
     if session.output.is_json() {
         let script = String::from_utf8_lossy(&script);
         let shell = args.shell.to_string();

@@ -92,7 +92,7 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)
         }
         move_to(&mut config, listen);
     }
-    log::start(config.log);
+    log::start_service(config.log, session);
     bring_up_to_date(&config).await?;
     let local = first_member::find_or_make(&config, session).await?;
     let models = AvailableModels::of(&config, &found, added).await;

@@ -13,9 +13,10 @@ use ring::digest::{SHA256, digest};
 use tempfile::TempDir;
 
 use super::*;
+use crate::environment::Environment;
 use crate::member::settings::{Settings, Sourced};
 use crate::output::{Color, Output, Style, Volume};
-use crate::session::{Environment, Session};
+use crate::session::Session;
 
 /// A folder, and what is wanted in it.
 struct Ground {

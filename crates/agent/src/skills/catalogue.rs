@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::{Value, json};
 use usage_metrics::catalogue::Provenance;
 use usage_metrics::mapping::skill::{SkillOrigin, provenance};
 
@@ -13,11 +12,10 @@ use super::folder::Folder;
 use super::folders::{SkillFolders, SkillScope};
 use super::name::{Name, RULE};
 use super::record::SkillRecord;
-use super::{SKILL_FILE, SkillFlaw};
+use super::{Problem, SKILL_FILE, SkillFlaw};
 use crate::mcp::nearest;
 use crate::output::printable;
 use crate::session::Session;
-use crate::untrusted::escaped;
 
 /// The most skills there may be.
 pub(crate) const MAX_SKILLS: usize = 500;
@@ -73,31 +71,6 @@ pub(crate) struct Skill {
 impl Skill {
     pub(crate) fn name(&self) -> &str {
         self.located.name.as_str()
-    }
-}
-
-/// Why something is not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) path: PathBuf,
-    pub(crate) line: Option<u64>,
-    pub(crate) what: String,
-}
-
-impl Problem {
-    pub(crate) fn of(path: PathBuf, SkillFlaw { line, what }: SkillFlaw) -> Self {
-        Self { path, line, what }
-    }
-
-    /// `file:line: what`.
-    pub(crate) fn line(&self) -> String {
-        let path = escaped(&self.path.display().to_string());
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        format!("{path}{line}: {}", self.what)
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"path": self.path, "line": self.line, "message": self.what})
     }
 }
 

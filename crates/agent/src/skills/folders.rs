@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::catalogue::Problem;
+use super::Problem;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::SKILL_FILE;
-use super::catalogue::Problem;
 use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::name::Name;
+use super::{Problem, SKILL_FILE};
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::untrusted::escaped;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mcp_client::{Progress, ProgressSink};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::channel;
 
 use super::approval_gate::Verdict;
 use super::conversation::{Call, Message};
@@ -16,6 +16,9 @@ use super::{RunningTask, TaskContext};
 const MAX_CALLS: usize = 32;
 /// The most calls that run side by side.
 const MAX_AT_ONCE: usize = 8;
+
+/// Progress messages that wait to be shown; further ones are dropped.
+const MAX_QUEUED_PROGRESS: usize = 256;
 
 /// What became of a round.
 #[derive(Debug)]
@@ -72,12 +75,12 @@ async fn run_together(
         let server = means.toolbox.server(&call.name);
         listener.event(Event::Calling { call, server: server.as_deref() });
     }
-    let (sender, mut heard) = unbounded_channel::<(String, String)>();
+    let (sender, mut heard) = channel::<(String, String)>(MAX_QUEUED_PROGRESS);
     let sink = |call: &Call| -> ProgressSink {
         let (id, sender) = (call.id.clone(), sender.clone());
         Arc::new(move |progress: Progress| {
-            // Nobody listens any more once the round is over.
-            let _ = sender.send((id.clone(), line(&progress)));
+            // Full, or closed because the round is over: progress is for display only.
+            let _ = sender.try_send((id.clone(), line(&progress)));
         })
     };
     let running = join_all(batch.iter().map(|call| means.toolbox.run(call, Some(sink(call)))));

@@ -157,6 +157,7 @@ impl BatchTask {
                 Ok(opened) => return Some(opened),
                 Err(error) => error,
             };
+            tracing::warn!(%error, ?pause, "cannot connect to PostgreSQL");
             queue.refuse_late(queued, self.config.timeout(), &error);
             if queued.is_empty() {
                 return None;

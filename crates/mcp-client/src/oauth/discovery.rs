@@ -57,6 +57,7 @@ pub(crate) async fn discover(
     let issuers = resource.authorization_servers;
     let preferred = hints.prefer.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
     let issuer = preferred.or(issuers.first().map(String::as_str)).unwrap_or_default();
+    tracing::debug!(issuer, ?issuers, "authorization server found");
     let server = server(http, issuer).await?;
     let bind = (hints.offers_binding() || resource.supports_dpop)
         && server.dpop_algorithms.iter().any(|known| known == dpop::ALGORITHM);

@@ -89,6 +89,7 @@ pub(crate) async fn register(
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(Error::NoIdentity { issuer: server.issuer.clone() });
     };
+    tracing::debug!(endpoint, "registering a client");
     let method = wanted.method.unwrap_or_else(|| default_auth_method(server));
     let mut document = json!({
         "client_name": wanted.client_name,

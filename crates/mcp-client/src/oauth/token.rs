@@ -143,6 +143,8 @@ impl TokenEndpoint<'_> {
                 reply = self.send(grant).await?;
             }
         }
+        let kind = grant.iter().find(|(name, _)| *name == "grant_type").map(|(_, kind)| *kind);
+        tracing::debug!(grant = kind, status = reply.status, "token response");
         parse_token_response(&reply)
     }
 

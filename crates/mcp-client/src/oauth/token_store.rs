@@ -184,10 +184,7 @@ impl TokenStore {
 
     pub(crate) fn stamp(&self) -> Option<FileStamp> {
         let found = std::fs::metadata(self.path(StoreFile::Tokens)).ok()?;
-        #[cfg(unix)]
         let inode = std::os::unix::fs::MetadataExt::ino(&found);
-        #[cfg(not(unix))]
-        let inode = 0;
         Some(FileStamp { modified: found.modified().ok(), length: found.len(), inode })
     }
 
@@ -324,7 +321,7 @@ fn file_stem(server: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let taken = [".client", ".meta", ".json", ".lock", ".bak", ".cimd-off"];
     let lower = server.to_ascii_lowercase();
-    let folds_case = cfg!(any(windows, target_os = "macos")) && lower != server;
+    let folds_case = cfg!(target_os = "macos") && lower != server;
     let is_safe = !server.is_empty()
         && server.len() <= MAX_PLAIN_STEM
         && server.bytes().all(plain)

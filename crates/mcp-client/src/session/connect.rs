@@ -91,6 +91,7 @@ enum Handshake {
 
 impl SessionConnector<'_> {
     pub(crate) async fn connect(&self) -> Result<Session, Error> {
+        tracing::debug!(server = %self.entry.name, protocol = ?self.entry.protocol, "connecting");
         let connected = match &self.entry.endpoint {
             Endpoint::Stdio(endpoint) => {
                 if let Some(suspicion) = crate::config::danger::suspicion(endpoint) {
@@ -345,9 +346,17 @@ impl SessionConnector<'_> {
     }
 
     fn report_step(&self, name: &'static str, outcome: Result<String, String>, began: Instant) {
+        let took = began.elapsed();
+        let outcome = outcome.map_err(|reason| self.host.redactor.redact(&reason).into_owned());
+        let server = &self.entry.name;
+        match &outcome {
+            Ok(result) => tracing::debug!(%server, step = name, result, ?took, "connect step done"),
+            Err(error) => {
+                tracing::debug!(%server, step = name, error, ?took, "connect step failed")
+            }
+        }
         if let Some(steps) = self.steps {
-            let outcome = outcome.map_err(|reason| self.host.redactor.redact(&reason).into_owned());
-            steps(ConnectStep { name, outcome, took: began.elapsed() });
+            steps(ConnectStep { name, outcome, took });
         }
     }
 

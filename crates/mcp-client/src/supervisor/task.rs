@@ -215,7 +215,10 @@ impl Supervisor {
             if permanent || self.failures >= tries {
                 return Err(error);
             }
-            self.pause(backoff::delay(self.failures)).await;
+            let delay = backoff::delay(self.failures);
+            let (server, failures) = (&self.entry.name, self.failures);
+            tracing::debug!(%server, failures, %error, ?delay, "retrying after a pause");
+            self.pause(delay).await;
         }
     }
 
@@ -477,6 +480,7 @@ impl Supervisor {
         });
         if changed {
             let (server, state) = (self.entry.name.clone(), state.to_string());
+            tracing::debug!(server, state, "server state changed");
             self.host.observer.event(ClientEvent::State { server, state });
         }
     }

@@ -56,7 +56,6 @@ pub(super) fn save(host: &Host, entry: &ServerEntry, catalogue: &ServerCatalogue
         let beside = path.with_extension(format!("{:08x}", fastrand::u32(..)));
         let mut options = fs::OpenOptions::new();
         options.create_new(true).write(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&beside)?;
         file.write_all(host.redactor.redact_known(&kept.to_string()).as_bytes())?;

@@ -1,6 +1,7 @@
 //! The environment of a local server, and the search for its executable.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::StdioEndpoint;
@@ -35,37 +36,6 @@ pub const INHERITED_VARIABLES: &[&str] = &[
 /// Prefixes of further inherited variables.
 pub const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// What Windows programs need, in upper or lower case.
-pub const INHERITED_WINDOWS_VARIABLES: &[&str] = &[
-    "ALLUSERSPROFILE",
-    "APPDATA",
-    "COMMONPROGRAMFILES",
-    "COMMONPROGRAMFILES(X86)",
-    "COMMONPROGRAMW6432",
-    "COMPUTERNAME",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS",
-    "OS",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "PROGRAMW6432",
-    "PUBLIC",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERDOMAIN",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-];
-
 /// Programs started by a desktop often lack the shell's PATH.
 const USUAL_DIRS: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin"];
 const USUAL_HOME_DIRS: &[&str] = &[".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin"];
@@ -88,7 +58,6 @@ pub(crate) fn child_environment(
 fn is_inherited(name: &str) -> bool {
     INHERITED_VARIABLES.contains(&name)
         || INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || INHERITED_WINDOWS_VARIABLES.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
 /// Finds the executable of a local server as starting it would.
@@ -116,10 +85,10 @@ pub(crate) fn resolve_command(
     if command.is_empty() {
         return Err(missing("nothing: the command is empty".to_owned()));
     }
-    if command.contains('/') || (cfg!(windows) && command.contains('\\')) {
+    if command.contains('/') {
         let base = endpoint.cwd.as_ref().map_or(Path::new(""), |cwd| Path::new(cwd.value()));
         let whole = base.join(command);
-        return executable(&whole, child).ok_or_else(|| match whole.metadata() {
+        return executable(&whole).ok_or_else(|| match whole.metadata() {
             Ok(found) if found.is_dir() => {
                 Error::NotExecutable { path: whole, reason: "is a folder" }
             }
@@ -131,7 +100,7 @@ pub(crate) fn resolve_command(
     let at_home =
         home.into_iter().flat_map(|home| USUAL_HOME_DIRS.iter().map(|dir| home.join(dir)));
     let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(usual).chain(at_home).collect();
-    let found = folders.iter().find_map(|folder| executable(&folder.join(command), child));
+    let found = folders.iter().find_map(|folder| executable(&folder.join(command)));
     let Some(found) = found else {
         let shown =
             if path.is_empty() { "an empty PATH".to_owned() } else { format!("PATH {path}") };
@@ -153,25 +122,9 @@ pub(crate) fn resolve_command(
     Ok(found)
 }
 
-#[cfg(unix)]
-fn executable(path: &Path, _: &BTreeMap<String, String>) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
+fn executable(path: &Path) -> Option<PathBuf> {
     let metadata = path.metadata().ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then(|| path.to_path_buf())
-}
-
-#[cfg(not(unix))]
-fn executable(path: &Path, child: &BTreeMap<String, String>) -> Option<PathBuf> {
-    if path.extension().is_some() && path.is_file() {
-        return Some(path.to_path_buf());
-    }
-    let listed = child.get("PATHEXT").map_or(".COM;.EXE;.BAT;.CMD", String::as_str);
-    listed.split(';').find_map(|extension| {
-        let mut whole = path.as_os_str().to_owned();
-        whole.push(extension);
-        let whole = PathBuf::from(whole);
-        whole.is_file().then_some(whole)
-    })
 }
 
 #[cfg(test)]

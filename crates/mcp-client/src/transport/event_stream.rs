@@ -1,4 +1,8 @@
 //! Decoder of `text/event-stream`, for any chunking and every line end.
+//!
+//! `wire::sse` is the other decoder of the workspace. It keeps raw bytes for a relay and waits for the
+//! byte after a lone carriage return; a client must dispatch the event at once, and track ids and
+//! retry times.
 
 use bytes::{Bytes, BytesMut};
 

@@ -227,7 +227,24 @@ impl HttpClient {
         if let Some(credentials) = self.proxies.credentials(target) {
             all.insert(PROXY_AUTHORIZATION, credentials);
         }
-        self.client.request(request).await.map_err(|error| self.failure(target, &error))
+        let sent = self.client.request(request).await;
+        let response = sent.map_err(|error| self.failure(target, &error));
+        match &response {
+            Ok(response) => {
+                let status = response.status().as_u16();
+                tracing::debug!(%method, url = self.loggable(target), status, "HTTP response");
+            }
+            Err(_) => tracing::debug!(%method, url = self.loggable(target), "HTTP request failed"),
+        }
+        response
+    }
+
+    /// The URL without resolved references or a query.
+    fn loggable(&self, target: &Uri) -> String {
+        if !same_origin(target, &self.url) {
+            return without_query(target);
+        }
+        self.shown.split('?').next().unwrap_or_default().to_owned()
     }
 
     fn failure(&self, target: &Uri, error: &hyper_util::client::legacy::Error) -> Error {

@@ -92,7 +92,6 @@ impl StdioConnection {
             command.current_dir(path);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        #[cfg(unix)]
         command.process_group(0);
         let failed = |source| Error::Spawn { command: endpoint.command.shown().to_owned(), source };
         let mut child = command.spawn().map_err(failed)?;
@@ -386,7 +385,6 @@ async fn read_more<R: AsyncRead + Unpin, B: bytes::BufMut>(
 
 fn exit_of(status: Option<ExitStatus>) -> ProcessExit {
     let Some(status) = status else { return ProcessExit::Unknown };
-    #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return ProcessExit::Signal(signal);
     }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -89,7 +90,7 @@ impl StoreFolder {
         let path = self.root.join("lock");
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
-        private_mode(&mut options);
+        options.mode(0o600);
         let file = options.open(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::Gone,
             _ => Error::io(&path, source),
@@ -110,15 +111,12 @@ impl StoreFolder {
     /// The fingerprint of the database file, if it exists.
     pub(super) fn fingerprint(&self) -> Option<Fingerprint> {
         let metadata = fs::metadata(self.database()).ok()?;
-        #[cfg(unix)]
-        let (device, inode) = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let (device, inode) = (0, 0);
-        let modified = metadata.modified().ok();
-        Some(Fingerprint { device, inode, bytes: metadata.len(), modified })
+        Some(Fingerprint {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
     }
 
     /// Why no file can be created in the folder, if so.
@@ -220,31 +218,17 @@ fn companion(database: &Path, suffix: &str) -> PathBuf {
 fn make_private(path: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.mode(0o700);
     builder.create(path).map_err(|source| Error::io(path, source))?;
     restrict(path, 0o700)
 }
 
 /// Removes the permissions of others; the owner keeps those of `mode`.
 pub(super) fn restrict(path: &Path, mode: u32) -> Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let now = fs::metadata(path).map_err(|source| Error::io(path, source))?.permissions();
-        if now.mode() & 0o777 != mode {
-            let wanted = fs::Permissions::from_mode(mode);
-            fs::set_permissions(path, wanted).map_err(|source| Error::io(path, source))?;
-        }
+    let now = fs::metadata(path).map_err(|source| Error::io(path, source))?.permissions();
+    if now.mode() & 0o777 != mode {
+        let wanted = fs::Permissions::from_mode(mode);
+        fs::set_permissions(path, wanted).map_err(|source| Error::io(path, source))?;
     }
-    #[cfg(not(unix))]
-    let _ = (path, mode);
     Ok(())
-}
-
-fn private_mode(options: &mut OpenOptions) {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    #[cfg(not(unix))]
-    let _ = options;
 }

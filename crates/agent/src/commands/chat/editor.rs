@@ -15,14 +15,16 @@ use reedline::{
     ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::input::{SIGN, SIGN_OF_MORE, goes_on};
 use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::task_setup::Interrupts;
 
-/// How many lines are remembered.
+pub(super) const PROMPT: &str = "> ";
+/// Prompt of the further lines of a message.
+pub(super) const CONTINUATION_PROMPT: &str = ". ";
+/// Lines in the history file.
 const MAX_HISTORY: usize = 2000;
 /// How long the engine may take to leave the terminal as it was.
 const MAX_STOP: Duration = Duration::from_secs(1);
@@ -167,13 +169,18 @@ impl ContinuedLines {
 
 impl Validator for ContinuedLines {
     fn validate(&self, text: &str) -> ValidationResult {
-        if !goes_on(text) {
+        if !is_continued(text) {
             return ValidationResult::Complete;
         }
         let line = text.rsplit('\n').next().unwrap_or(text).to_owned();
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).insert(line);
         ValidationResult::Incomplete
     }
+}
+
+/// Whether a line ends with one backslash: the message continues on the next line.
+pub(super) fn is_continued(line: &str) -> bool {
+    line.ends_with('\\') && !line.ends_with("\\\\")
 }
 
 /// Completes commands.
@@ -213,11 +220,11 @@ impl Prompt for EditorPrompt {
     }
 
     fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed(SIGN)
+        Cow::Borrowed(PROMPT)
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        Cow::Borrowed(SIGN_OF_MORE)
+        Cow::Borrowed(CONTINUATION_PROMPT)
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {

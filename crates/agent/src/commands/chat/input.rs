@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Read};
 
 use tokio::sync::mpsc;
 
-use super::editor::{Editor, Key};
+use super::editor::{CONTINUATION_PROMPT, Editor, Key, PROMPT, is_continued};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
@@ -13,10 +13,6 @@ use crate::task_setup::Interrupts;
 
 /// The longest message.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
-/// What is shown where something can be typed.
-pub(super) const SIGN: &str = "> ";
-/// What is shown where a message goes on.
-pub(super) const SIGN_OF_MORE: &str = ". ";
 
 /// Where messages come from.
 #[derive(Debug)]
@@ -126,7 +122,7 @@ impl Input {
 async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
     let mut text = String::new();
     loop {
-        let sign = if text.is_empty() { SIGN } else { SIGN_OF_MORE };
+        let sign = if text.is_empty() { PROMPT } else { CONTINUATION_PROMPT };
         let most = MAX_MESSAGE_BYTES as u64;
         let line = tokio::select! {
             line = line_meanwhile(sign.trim_end().to_owned(), TypedAhead::Taken, most) => line,
@@ -157,20 +153,15 @@ async fn piped(
     Ok(if is_more { InputEvent::Typed(text) } else { InputEvent::End })
 }
 
-/// Adds a line to a message; says whether it goes on.
+/// Adds a line to a message; returns whether another line follows.
 fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
     let line = line.trim_end_matches(['\n', '\r']);
-    let goes_on = goes_on(line);
-    text.push_str(if goes_on { &line[..line.len() - 1] } else { line });
-    if goes_on {
+    let is_continued = is_continued(line);
+    text.push_str(if is_continued { &line[..line.len() - 1] } else { line });
+    if is_continued {
         text.push('\n');
     }
-    if text.len() > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(goes_on) }
-}
-
-/// Whether a line says that another one belongs to it.
-pub(super) fn goes_on(line: &str) -> bool {
-    line.ends_with('\\') && !line.ends_with("\\\\")
+    if text.len() > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(is_continued) }
 }
 
 /// Reads standard input line by line, one ahead.
@@ -231,7 +222,7 @@ mod tests {
         assert!(join(&mut text, "one \\\n").unwrap());
         assert!(!join(&mut text, "two\r\n").unwrap());
         assert_eq!(text, "one \ntwo");
-        assert!(!goes_on("a path\\\\"));
+        assert!(!is_continued("a path\\\\"));
     }
 
     #[test]

@@ -1,32 +1,20 @@
-//! A conversation while it goes on: messages and commands, one after the other.
-
-use std::sync::Arc;
+//! State of a running conversation: its model, tools, messages and record.
 
 use mcp_client::Client;
 use serde_json::json;
 
 use super::archive::{ChatArchive, ResumedChat};
-use super::input::{Input, InputEvent};
 use super::record::ChatRecord;
-use super::slash_command::{self, ChatInput, SlashCommand};
-use super::{reload, save, show};
-use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::already_told;
-use crate::mcp::table::counted;
-use crate::output::{DIM, Output, printable};
+use crate::diagnostic::Diagnostic;
+use crate::output::Output;
 use crate::session::Session;
-use crate::task::conversation::{Conversation, Message};
-use crate::task::end::EndCause;
+use crate::task::TaskUsage;
+use crate::task::conversation::Conversation;
 use crate::task::limits::Bounds;
 use crate::task::metrics::TaskMetrics;
 use crate::task::model::Model;
 use crate::task::toolbox::Toolbox;
-use crate::task::{self, TaskContext, TaskUsage};
-use crate::task_printer::{TaskPrinter, shortened};
-use crate::task_setup::{Interrupts, StopSignal, TaskSetup};
-
-/// How much of the last message is shown when a conversation goes on, in characters.
-const MAX_LAST_CHARS: usize = 60;
+use crate::task_setup::TaskSetup;
 
 /// What a conversation needs.
 #[derive(Debug)]
@@ -50,17 +38,8 @@ pub(super) struct ChatSession<'a> {
     pub(super) conversation: Conversation,
     pub(super) spent: TaskUsage,
     pub(super) record: ChatRecord,
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
     archive: ChatArchive,
-}
-
-/// What comes after a message or a command.
-#[derive(Debug)]
-enum NextAction {
-    GoOn,
-    Quit,
-    /// Nobody can be told anything any more.
-    Break(Diagnostic),
 }
 
 impl<'a> ChatSession<'a> {
@@ -111,176 +90,8 @@ impl<'a> ChatSession<'a> {
         &self.session.output
     }
 
-    /// Takes messages and commands until there are no more.
-    pub(super) async fn converse(
-        &mut self,
-        input: &mut Input,
-        interrupts: &mut Interrupts,
-    ) -> Result<(), Diagnostic> {
-        self.greet(input)?;
-        let mut failed = None;
-        loop {
-            let reporter = Arc::clone(&self.bench.fleet.reporter);
-            if input.is_person() {
-                reporter.hold();
-            }
-            let came = input.next(interrupts).await;
-            reporter.release();
-            let (text, is_message) = match came? {
-                InputEvent::Typed(text) => (text, false),
-                InputEvent::Message(text) => (text, true),
-                InputEvent::End => break,
-            };
-            let done = self.take(&text, is_message, interrupts).await;
-            match done {
-                Ok(NextAction::GoOn) => {}
-                Ok(NextAction::Quit) => break,
-                Ok(NextAction::Break(diagnostic)) => return Err(diagnostic),
-                // Nobody reads any more, or the program has to end.
-                Err(end) if end.message.is_none() || is_of_signal(end.exit) => {
-                    let is_stop = end.exit == Exit::Interrupted && input.is_person();
-                    if !is_stop {
-                        return Err(end);
-                    }
-                    self.output().note("stopped");
-                }
-                Err(diagnostic) => {
-                    self.output().tell(&diagnostic);
-                    failed.get_or_insert(diagnostic.exit);
-                }
-            }
-        }
-        self.leave(input);
-        match failed {
-            // A script should notice; a person has seen it.
-            Some(exit) if !input.is_person() => Err(already_told(exit)),
-            _ => Ok(()),
-        }
-    }
-
-    fn greet(&self, input: &Input) -> Result<(), Diagnostic> {
-        let said = self.conversation.messages().iter();
-        let said = said.filter(|message| !matches!(message, Message::System { .. }));
-        let said: Vec<&Message> = said.collect();
-        if self.output().is_json() {
-            return self.output().json_line(&json!({
-                "type": "ready", "id": self.record.id(), "model": self.model.id,
-                "messages": said.len(),
-            }));
-        }
-        if !input.is_person() {
-            return Ok(());
-        }
-        let registry = self.toolbox.registry();
-        let tools = counted(registry.len(), "tool");
-        let model = printable(&self.model.id);
-        self.output()
-            .note(format!("{DIM}{model}, {tools}. /help lists the commands, Ctrl-D ends.{DIM:#}"));
-        if let Some(last) = said.last() {
-            let messages = counted(said.len(), "message");
-            let last = shortened(&show::line(last), MAX_LAST_CHARS);
-            self.output().note(format!("{DIM}{messages} so far; the last: {last}{DIM:#}"));
-        }
-        Ok(())
-    }
-
-    fn leave(&self, input: &Input) {
-        if input.is_person() && self.record.has_begun() {
-            let id = self.record.id();
-            self.output().note(format!("{DIM}`agent chat --resume {id}` goes on.{DIM:#}"));
-        }
-    }
-
-    async fn take(
-        &mut self,
-        text: &str,
-        is_message: bool,
-        interrupts: &mut Interrupts,
-    ) -> Result<NextAction, Diagnostic> {
-        let typed =
-            if is_message { ChatInput::Words(text.trim()) } else { slash_command::read(text)? };
-        match typed {
-            ChatInput::Nothing | ChatInput::Words("") => Ok(NextAction::GoOn),
-            ChatInput::Words(words) => self.say(words, interrupts).await,
-            ChatInput::Command(slash, behind) => {
-                let done = interrupts.guard(async |stop: StopSignal| {
-                    tokio::select! {
-                        done = self.command(slash, behind) => done,
-                        () = stop.now.cancelled() => Err(interrupted(&stop)),
-                    }
-                });
-                done.await?
-            }
-        }
-    }
-
-    /// Has the model answer.
-    async fn say(
-        &mut self,
-        words: &str,
-        interrupts: &mut Interrupts,
-    ) -> Result<NextAction, Diagnostic> {
-        let fleet = &self.bench.fleet;
-        let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
-        let mut narrator = TaskPrinter::new(self.session.output.clone(), shown, reporter);
-        let Self { conversation, model, toolbox, bounds, counting, .. } = self;
-        let done = interrupts.guard(async |stop: StopSignal| {
-            let means = TaskContext {
-                model,
-                toolbox,
-                bounds: *bounds,
-                counting: counting.clone(),
-                stop: stop.now,
-                is_ending: stop.is_ending,
-            };
-            task::run(words, conversation, &means, &mut narrator).await
-        });
-        let done = done.await?;
-        self.spent = self.spent.plus(done.spent);
-        self.record.spent(done.spent);
-        if !narrator.has_told() && !self.output().is_json() && !done.answer.is_empty() {
-            let answer = self.bench.fleet.shown.whole(&done.answer);
-            self.output().bytes(format!("{}\n", answer.trim_end_matches('\n')).as_bytes())?;
-        }
-        let ended = done.end.diagnostic(&self.bench.member.settings);
-        match (ended, narrator.trouble) {
-            (Some(ended), _) if done.end.cause == EndCause::Ended => Ok(NextAction::Break(ended)),
-            (_, Some(trouble)) => Ok(NextAction::Break(trouble)),
-            (None, None) => Ok(NextAction::GoOn),
-            (Some(_), None) if done.end.cause == EndCause::Denied => {
-                Err(Diagnostic::failed(format!("the answer ended here: {}", done.end)))
-            }
-            (Some(diagnostic), None) => Err(diagnostic),
-        }
-    }
-
-    async fn command(
-        &mut self,
-        slash: SlashCommand,
-        behind: &str,
-    ) -> Result<NextAction, Diagnostic> {
-        match slash {
-            SlashCommand::Help => show::help(self)?,
-            SlashCommand::Model if behind.is_empty() => show::models(self).await?,
-            SlashCommand::Model => {
-                self.take_model(behind).await?;
-                show::model(self)?;
-            }
-            SlashCommand::Tools => show::tools(self, behind)?,
-            SlashCommand::Mcp => show::servers(self)?,
-            SlashCommand::ReloadMcp => reload::run(self).await?,
-            SlashCommand::Cost => show::cost(self).await?,
-            SlashCommand::Metrics => show::metrics(self)?,
-            SlashCommand::History => show::history(self)?,
-            SlashCommand::Save => save::run(self, behind)?,
-            SlashCommand::Clear => self.clear()?,
-            SlashCommand::Quit => return Ok(NextAction::Quit),
-        }
-        Ok(NextAction::GoOn)
-    }
-
     /// Takes another model, which may have another window.
-    async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
+    pub(super) async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
         let had_tools = self.model.takes_tools;
         self.model = self.bench.other_model(id, &self.counting).await?;
         self.record.model(&self.model.id);
@@ -304,7 +115,7 @@ impl<'a> ChatSession<'a> {
         Ok(())
     }
 
-    fn clear(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn clear(&mut self) -> Result<(), Diagnostic> {
         let before = self.record.has_begun().then(|| self.record.id());
         let fresh = self.bench.conversation(&self.model, self.session);
         let begun = self.archive.begin(fresh, &self.model.id, self.session);
@@ -320,13 +131,4 @@ impl<'a> ChatSession<'a> {
         });
         Ok(())
     }
-}
-
-fn is_of_signal(exit: Exit) -> bool {
-    matches!(exit, Exit::Interrupted | Exit::HungUp | Exit::Quit | Exit::Terminated)
-}
-
-fn interrupted(stop: &StopSignal) -> Diagnostic {
-    let is_ending = stop.is_ending.is_cancelled();
-    Diagnostic::interrupted(if is_ending { Exit::Terminated } else { Exit::Interrupted })
 }

@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// Reads, prepares, serves.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
-    log::start(config.log);
+    log::start_service(config.log, session);
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen();

@@ -13,7 +13,7 @@ use super::super::gateway::{actor, now, problem, secret, trouble};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::scope;
+use crate::reference_scope::scope;
 use crate::session::Session;
 
 /// What the member is called.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agent_test_support::command::TestHome;
+use agent_test_support::command::{ProgramOutput, TestHome};
 
 use super::{SERVER, configure};
 use crate::command_line::bench;
@@ -60,7 +60,8 @@ fn secrets_are_neither_printed_nor_logged() {
     ];
     for command in commands {
         for style in [&["--verbose"][..], &["--json", "--verbose"]] {
-            let run = bench.run(command.iter().chain(style));
+            let mut with_log = bench.command(command.iter().chain(style));
+            let run = ProgramOutput::of(with_log.env("RUST_LOG", "mcp_client=trace"), b"");
             for secret in ALL {
                 let place = format!("{command:?} {style:?} tells {secret}");
                 assert!(!run.stdout.contains(secret), "{place}: {}", run.stdout);

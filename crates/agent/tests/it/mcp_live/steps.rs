@@ -40,6 +40,30 @@ fn a_good_server_is_shown_step_by_step() {
 }
 
 #[test]
+fn rust_log_shows_a_connection_step_by_step() {
+    let bench = with_notes();
+    let mut command = bench.command(["mcp", "call", "notes/echo", "{\"text\": \"hi\"}"]);
+    let run = ProgramOutput::of(command.env("RUST_LOG", "mcp_client=debug"), b"");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let position = |part: &str| {
+        let line = run.stderr.lines().position(|line| line.contains(part));
+        line.unwrap_or_else(|| panic!("no `{part}` in {}", run.stderr))
+    };
+    let steps = [
+        "connecting server=notes",
+        "connect step done server=notes step=\"start\"",
+        "connect step done server=notes step=\"initialize\"",
+        "method=\"tools/list\"",
+        "state=\"ready",
+        "method=\"tools/call\"",
+    ];
+    assert!(steps.map(position).is_sorted(), "{}", run.stderr);
+    let bad = ProgramOutput::of(command.env("RUST_LOG", "mcp_client=loud"), b"");
+    assert_eq!(bad.code, 0, "{}", bad.stderr);
+    assert!(bad.stderr.contains("RUST_LOG is ignored"), "{}", bad.stderr);
+}
+
+#[test]
 fn a_disabled_server_can_be_tested_and_unset_variables_are_named() {
     let entry = entry("notes", "TOKEN: \"${NOT_SET_ANYWHERE}\"");
     let bench = configured(&format!("mcp_servers:\n{entry}"));

@@ -67,7 +67,6 @@ impl PrivateFile {
     /// Creates the folder if needed and opens a file for its owner only.
     pub(super) fn open(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         private_folder(&self.folder)?;
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
         options.open(path)
     }
@@ -131,16 +130,11 @@ impl Drop for ReservedFile {
 
 /// Creates the folder, or removes the permissions of others.
 fn private_folder(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mode = fs::metadata(folder)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        }
-        Ok(())
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     }
-    #[cfg(not(unix))]
-    fs::create_dir_all(folder)
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Tests of the files.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 fn tokens() -> StoredTokens {
@@ -34,18 +36,14 @@ fn tokens_are_kept_under_the_servers_name_and_only_their_owner_can_read_them() {
     assert_eq!(store.tokens(), Ok(Some(tokens())));
     let path = home.path().join("mcp-tokens/docs.json");
     assert_eq!(store.tokens_path(), path);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&path), 0o600);
-        assert_eq!(mode(path.parent().unwrap()), 0o700);
-        // What others could look into is closed by the next write.
-        std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o755))
-            .unwrap();
-        store.save_tokens(&tokens()).unwrap();
-        assert_eq!(mode(path.parent().unwrap()), 0o700);
-    }
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    // What others could look into is closed by the next write.
+    std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
+    store.save_tokens(&tokens()).unwrap();
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
     let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }

@@ -35,7 +35,6 @@ impl StderrLog {
         }
         let mut options = OpenOptions::new();
         options.create(true).append(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path).ok();
         if let Some(file) = &mut file {

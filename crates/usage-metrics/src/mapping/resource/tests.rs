@@ -195,7 +195,6 @@ fn more_specific_path_decides() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn non_unicode_path_is_classified() {
     use std::ffi::OsStr;

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
 
-use super::dialog::host;
 use crate::diagnostic::Diagnostic;
 
 /// Keys that name files of this machine, under `oauth`.
@@ -248,6 +247,13 @@ fn remote(http: &HttpEndpoint) -> Vec<String> {
     cautions
 }
 
+/// The host and port of an address, without user information.
+pub(super) fn host(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
 /// Whether a host, with or without a port, is this machine.
 fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
@@ -402,6 +408,18 @@ mod tests {
         {
             let told = of(&json!({"command": command, "args": args}));
             assert!(told[0].contains("downloads a package"), "{command}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_what_is_connected_to() {
+        for (address, expected) in [
+            ("https://example.com/mcp", "example.com"),
+            ("https://bank.example@evil.example:8443/x@y", "evil.example:8443"),
+            ("http://[::1]:80?x", "[::1]:80"),
+            ("https://${HOST}/x", "${HOST}"),
+        ] {
+            assert_eq!(host(address), expected);
         }
     }
 }

@@ -6,7 +6,7 @@ use mcp_client::config::{Endpoint, Scope, StdioEndpoint, Text};
 use serde_json::Value as Json;
 
 use super::super::candidate::Candidate;
-use super::dangers;
+use super::dangers::{self, host};
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
 use crate::untrusted::{excerpt, without_blanks};
@@ -103,13 +103,6 @@ fn word(text: &str) -> String {
     plain(&Json::from(text).to_string())
 }
 
-/// The host and port of an address: not what stands before an `@`.
-pub(super) fn host(address: &str) -> &str {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
-}
-
 /// A text in which only ASCII stands for itself. All else could look like other letters, hide
 /// words, change their order or drive the terminal, and is written as JSON escapes it.
 fn plain(text: &str) -> String {
@@ -171,18 +164,6 @@ mod tests {
             ("\"", "\"\\\"\""),
         ] {
             assert_eq!(word(text), shown);
-        }
-    }
-
-    #[test]
-    fn the_host_is_what_is_connected_to() {
-        for (address, expected) in [
-            ("https://example.com/mcp", "example.com"),
-            ("https://bank.example@evil.example:8443/x@y", "evil.example:8443"),
-            ("http://[::1]:80?x", "[::1]:80"),
-            ("https://${HOST}/x", "${HOST}"),
-        ] {
-            assert_eq!(host(address), expected);
         }
     }
 }
