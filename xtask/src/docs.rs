@@ -30,6 +30,7 @@ const PAGES: &[Page] = &[
         source: Source::Output(&["metrics", "catalogue", "--format", "markdown"]),
     },
     Page { path: "docs/metrics.schema.json", source: Source::Output(&["metrics", "schema"]) },
+    Page { path: "docs/config.md", source: Source::Output(&["config", "reference"]) },
     Page { path: "docs/mcp-config.md", source: Source::Output(&["mcp", "reference"]) },
     Page { path: "docs/gateway-config.md", source: Source::Output(&["gateway", "reference"]) },
     Page { path: "docs/cli.md", source: Source::Help },

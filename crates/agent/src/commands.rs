@@ -2,6 +2,7 @@
 
 mod chat;
 mod completions;
+mod config;
 mod doctor;
 mod down;
 mod fetch;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Mcp(mcp::Args),
     Skills(skills::Args),
     Metrics(metrics::Args),
+    Config(config::Args),
     Doctor(doctor::Args),
     Update(update::Args),
     Completions(completions::Args),
@@ -78,6 +80,7 @@ pub(crate) fn run(
         Command::Mcp(args) => mcp::run(args.command, session),
         Command::Skills(args) => skills::run(args.command, session),
         Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Config(args) => config::run(&args, session),
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),
         Command::Completions(args) => completions::run(&args, session, program()),

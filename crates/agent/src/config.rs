@@ -1,82 +1,91 @@
-//! `config.yaml`: read with places, edited without losing a comment.
+//! `config.yaml`: read into one document, edited without losing a comment.
 
+pub(crate) mod document;
 pub(crate) mod lock;
-mod outline;
 pub(crate) mod secrets;
 pub(crate) mod servers;
+mod tree;
 mod yaml;
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_saphyr::Spanned;
+use serde_json::Value as Json;
+use settings::{Field, Format, Node, Problem, Reader, Value, section};
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
+use self::document::Document;
+use self::servers::{block, flow};
+use self::tree::{entry, is_flow};
 use crate::diagnostic::Diagnostic;
 use crate::output::printable;
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
+/// The root key of the counters.
+const METRICS: &str = "metrics";
 
-/// The parts of the configuration that this program knows. Other keys belong to other parts.
-#[derive(Debug, Default, Deserialize)]
-struct File {
-    metrics: Option<MetricsFile>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MetricsFile {
-    mode: Option<Spanned<String>>,
-    retention_days: Option<Spanned<i64>>,
-}
-
-/// What the configuration says about metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Counters of how the program is used. They stay on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
 pub(crate) struct MetricsConfig {
-    /// Whether to record, if it says so.
-    pub(crate) mode: Option<Mode>,
-    /// How long packages are kept.
+    /// Whether to record: `off` or `local`. Without it, as `agent metrics on` and `off` say.
+    #[schemars(extend("format" = "metrics-mode"))]
+    mode: Option<String>,
+    /// How many days packages are kept.
+    #[schemars(range(min = *RETENTION_DAYS.start(), max = *RETENTION_DAYS.end()))]
+    #[schemars(extend("format" = "retention-days", "x-unit" = 86400))]
     pub(crate) retention_days: u32,
 }
 
-/// Reads what the configuration says about metrics; a missing file says nothing.
-pub(crate) fn metrics(path: &Path) -> Result<MetricsConfig, Diagnostic> {
-    let file: File = part(path)?;
-    let section = file.metrics.unwrap_or_default();
-    let mode = match &section.mode {
-        None => None,
-        Some(spanned) => Some(Mode::parse(&spanned.value).ok_or_else(|| {
-            let line = spanned.referenced.line();
-            bad_value(path, line, "metrics.mode", &spanned.value).hint("write `off` or `local`")
-        })?),
-    };
-    let retention_days = match &section.retention_days {
-        None => DEFAULT_RETENTION_DAYS,
-        Some(spanned) => u32::try_from(spanned.value)
-            .ok()
-            .filter(|days| RETENTION_DAYS.contains(days))
-            .ok_or_else(|| {
-                let line = spanned.referenced.line();
-                let (least, most) = (RETENTION_DAYS.start(), RETENTION_DAYS.end());
-                bad_value(path, line, "metrics.retention_days", &spanned.value.to_string())
-                    .hint(format!("write a number of days from {least} to {most}"))
-            })?,
-    };
-    Ok(MetricsConfig { mode, retention_days })
+impl Default for MetricsConfig {
+    fn default() -> Self {
+        Self { mode: None, retention_days: DEFAULT_RETENTION_DAYS }
+    }
 }
 
-/// Reads the part of the configuration that `T` knows; a missing or empty file says nothing.
-pub(crate) fn part<T: DeserializeOwned + Default>(path: &Path) -> Result<T, Diagnostic> {
-    let Some(text) = read(path)? else { return Ok(T::default()) };
-    let file: Option<T> =
-        serde_saphyr::from_str(&text).map_err(|error| not_understood(path, &error))?;
-    Ok(file.unwrap_or_default())
+impl MetricsConfig {
+    /// Reads the section of a document.
+    pub(crate) fn read(document: &Document) -> Result<Self, Diagnostic> {
+        document.section(METRICS, FORMATS)
+    }
+
+    /// Whether to record, if the file says so.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        self.mode.as_deref().and_then(Mode::parse)
+    }
+}
+
+const FORMATS: &[Format] = &[("metrics-mode", metrics_mode), ("retention-days", retention_days)];
+
+fn metrics_mode(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string_like(field)?;
+    if Mode::parse(text.value()).is_none() {
+        no_value(reader, field, text.value(), "write `off` or `local`");
+    }
+    Some(text.value().to_owned().into())
+}
+
+fn retention_days(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string_like(field)?;
+    let number = text.value().strip_suffix('d').unwrap_or(text.value());
+    let days = number.parse().ok().filter(|days| RETENTION_DAYS.contains(days));
+    if days.is_none() {
+        let (least, most) = (RETENTION_DAYS.start(), RETENTION_DAYS.end());
+        let hint = format!("write a number of days from {least} to {most}");
+        no_value(reader, field, text.value(), &hint);
+    }
+    days.map(|days| Value::Number(days.into(), days.to_string()).into())
+}
+
+fn no_value(reader: &mut Reader<'_>, field: &Field<'_>, found: &str, hint: &str) {
+    let message = format!("`{found}` is no value for `{}`", field.key);
+    reader.report(&field.key, Problem::error(field.position, message).hint(hint));
 }
 
 /// A change of the configuration that can be made.
@@ -112,40 +121,40 @@ pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic
     edit_metrics_mode(path, mode)?.write()
 }
 
+/// Sets `metrics.mode` in a text; nothing where that cannot be done safely.
 fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
-    let has_content = text
-        .lines()
-        .map(str::trim)
-        .any(|line| !line.is_empty() && !line.starts_with('#') && line != "---");
-    let edited = if has_content {
-        let document = yaml_edit::Document::from_str(text).ok()?;
-        let root = document.as_mapping()?;
-        if let Some(section) = root.get_mapping("metrics") {
-            section.set("mode", mode.text());
-            document.to_string()
-        } else if root.get("metrics").is_some() {
-            // An empty section makes room for a filled one; anything else is not ours to replace.
-            let file: Option<File> = serde_saphyr::from_str(text).ok()?;
-            if file?.metrics.is_some() {
-                return None;
-            }
-            root.remove("metrics")?;
-            appended(&document.to_string(), mode)
-        } else {
-            appended(&document.to_string(), mode)
+    let root = Node::from_yaml(text).ok()?;
+    let word = mode.text();
+    let appended = |text: &str| {
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        format!("{text}{gap}{METRICS}:\n  mode: {word}\n")
+    };
+    let edited = match entry(&root, METRICS) {
+        None => appended(text),
+        // An empty section makes room for a filled one.
+        Some((key, section)) if section.is_null() => {
+            let at = key.position.line.checked_sub(1)?;
+            let lines = text.split_inclusive('\n').enumerate();
+            let others: Vec<&str> = lines.filter(|(n, _)| *n != at).map(|(_, line)| line).collect();
+            appended(&others.concat())
         }
-    } else {
-        appended(text, mode)
+        Some((key, section)) => match entry(section, "mode") {
+            Some((_, value)) if value.span.length > 0 => flow::splice(text, value.span, word)?,
+            Some(_) => return None,
+            None if is_flow(section, text) => flow::insert(text, section, "mode", &word.into())?,
+            None => block::first_line_of(text, key, section, &format!("mode: {word}"))?,
+        },
     };
     // An edit that does not say what it should is worse than none.
-    let file: Option<File> = serde_saphyr::from_str(&edited).ok()?;
-    let written = file?.metrics?.mode?.value;
-    (written == mode.text()).then_some(edited)
-}
-
-fn appended(text: &str, mode: Mode) -> String {
-    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{text}{gap}metrics:\n  mode: {}\n", mode.text())
+    let mut meant = root.to_json();
+    if !meant.is_object() {
+        meant = Json::Object(serde_json::Map::new());
+    }
+    if !meant[METRICS].is_object() {
+        meant[METRICS] = Json::Object(serde_json::Map::new());
+    }
+    meant[METRICS]["mode"] = word.into();
+    (Node::from_yaml(&edited).ok()?.to_json() == meant).then_some(edited)
 }
 
 /// The text of the configuration; nothing if there is no file.
@@ -213,15 +222,6 @@ pub(crate) fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-fn not_understood(path: &Path, error: &serde_saphyr::Error) -> Diagnostic {
-    let error = error.without_snippet();
-    let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
-    let message = format!("cannot understand {}{}", path.display(), place.unwrap_or_default());
-    let mut diagnostic = Diagnostic::configuration(message);
-    diagnostic.causes.push(reason(error));
-    diagnostic
-}
-
 /// Why YAML was not understood, without the place.
 pub(crate) fn reason(error: &serde_saphyr::Error) -> String {
     let error = error.without_snippet();
@@ -239,13 +239,6 @@ pub(crate) fn reason(error: &serde_saphyr::Error) -> String {
             first.split(" at line ").next().unwrap_or_default().to_owned()
         }
     }
-}
-
-fn bad_value(path: &Path, line: u64, key: &str, value: &str) -> Diagnostic {
-    Diagnostic::configuration(format!(
-        "{}:{line}: `{value}` is no value for `{key}`",
-        path.display()
-    ))
 }
 
 #[cfg(test)]

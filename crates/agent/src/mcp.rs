@@ -16,7 +16,7 @@ use std::time::Duration;
 use mcp_client::Client;
 use mcp_client::config::{
     Auth, Configured, Endpoint, Flow, HttpTransport, OauthOptions, Parsed, Problem, Scope,
-    ServerEntry, parse,
+    ServerEntry, parse_document,
 };
 use mcp_client::host::{
     Approver, ClientIdentity, DeclineRequests, DenyCalls, Host, IgnoreEvents, Observer,
@@ -31,7 +31,6 @@ use self::advice::operand;
 use self::browser::TerminalSignIn;
 use self::reporter::{MessageSink, Reporter};
 use self::sanitizer::Sanitizer;
-use crate::config;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::{ERROR, WARNING, printable};
 pub(crate) use crate::reference_scope::scope;
@@ -62,9 +61,11 @@ impl Servers {
     pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
         let home = session.home()?;
         let path = home.config();
-        let text = config::read(&path)?.unwrap_or_default();
         let scope = scope(session, &home)?;
-        let parsed = parse(&text, &scope);
+        let parsed = match &session.config()?.root {
+            Ok(root) => parse_document(root, &scope),
+            Err(problem) => Parsed { problems: vec![problem.clone()], ..Parsed::default() },
+        };
         Ok(Self { path, parsed, scope })
     }
 

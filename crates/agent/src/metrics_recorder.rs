@@ -7,7 +7,7 @@ use usage_metrics::recorder::{Recorder, Settings};
 use usage_metrics::store::StoreFolder;
 use uuid::Uuid;
 
-use crate::config::{self, MetricsConfig};
+use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
 use crate::resource;
 use crate::session::Session;
@@ -17,11 +17,11 @@ const CLOSE: Duration = Duration::from_millis(500);
 
 /// What the configuration says, and what follows from it and the environment.
 pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision), Diagnostic> {
-    let config = config::metrics(&session.home()?.config())?;
+    let config = MetricsConfig::read(&*session.config()?)?;
     let decision = decide(&Facts {
         do_not_track: session.environment.do_not_track.as_deref(),
         ci: session.environment.ci.as_deref(),
-        configured: config.mode,
+        configured: config.mode(),
     });
     Ok((config, decision))
 }

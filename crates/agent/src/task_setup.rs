@@ -299,7 +299,7 @@ impl TaskSetup {
 
     /// How far a task may go.
     pub(crate) fn bounds(&self) -> Bounds {
-        self.config.bounds
+        self.config.bounds()
     }
 
     /// A conversation with this model that has not begun.

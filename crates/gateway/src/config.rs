@@ -6,9 +6,8 @@
 
 mod address;
 mod fetch;
-mod keys;
+mod format;
 mod limit;
-mod mapping;
 mod mcp;
 mod media;
 mod model;
@@ -27,10 +26,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::Uri;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use address::is_loopback;
 pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
-pub use keys::{Known, SECTIONS, Section};
 pub use limit::{Limits, NewKeys};
 pub use mcp::Mcp;
 pub use media::{Bucket, Downloads, Media};
@@ -42,7 +42,7 @@ pub use provider::{
     GGUF, Health, Kind, Local, MAX_HEADERS, MAX_PROVIDERS, Provider, REPEAT_PENALTIES, Responses,
     TEMPERATURES, TOP_PS, Timeouts,
 };
-pub use read::{Reading, read};
+pub use read::{Reading, read, schema};
 pub use research::{Depth, Research};
 pub use route::{Alias, MAX_ALIASES, MAX_TARGETS, Target};
 pub use search::{Index, Search, SearchKind, SearchProvider};
@@ -104,18 +104,22 @@ pub struct Config {
 }
 
 /// What becomes of the upstream's answer when the client has left. It is charged in either case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ClientGone {
     /// The upstream is told to stop.
+    #[default]
     Cancel,
     /// The answer is read to its end.
     Finish,
 }
 
 /// What becomes of images that a request only names by an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum RemoteImages {
     /// The request is refused.
+    #[default]
     Refuse,
     /// The service fetches the image through its guard and sends it inline.
     Inline,

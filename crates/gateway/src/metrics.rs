@@ -307,6 +307,5 @@ impl Metrics {
 
 /// The static name of an operation of the price list.
 fn known(operation: &str) -> &'static str {
-    let words = Operation::ALL.iter().map(|known| known.word());
-    words.into_iter().find(|word| *word == operation).unwrap_or("other")
+    Operation::all().map(Operation::word).find(|word| *word == operation).unwrap_or("other")
 }

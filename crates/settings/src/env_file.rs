@@ -3,10 +3,13 @@
 //! `NAME=value`, with or without `export`. Single quotes keep everything as it is, double quotes
 //! understand `\n`, `\r`, `\t`, `\"`, `\\` and `\$`, and both may go over several lines. Without
 //! quotes a `#` after white space begins a comment. Nothing is substituted in values.
+//!
+//! The crate `dotenvy` is not used: it substitutes `$NAME` in values, and stops at the first bad
+//! line instead of leaving it out with a warning that has its number.
 
 use std::collections::BTreeMap;
 
-use crate::problem::{self, Place, Problem};
+use crate::problem::{self, Position, Problem};
 
 /// The largest file that is read, in bytes.
 pub const MAX_ENV_FILE_BYTES: usize = 1024 * 1024;
@@ -19,26 +22,26 @@ pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
     let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
     if text.len() > MAX_ENV_FILE_BYTES {
         let message = format!("the file is larger than {MAX_ENV_FILE_BYTES} bytes and is not read");
-        return (variables, vec![Problem::error(Place { line: 1, column: 1 }, message)]);
+        return (variables, vec![Problem::error(Position { line: 1, column: 1 }, message)]);
     }
     let mut lines = Lines { rest: text.strip_prefix('\u{feff}').unwrap_or(text), number: 0 };
     while let Some(line) = lines.next() {
-        let place = Place { line: lines.number, column: 1 };
+        let position = Position { line: lines.number, column: 1 };
         let line = line.trim_start();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         match variable(line, &mut lines) {
-            Err(message) => problems.push(Problem::warning(place, message)),
+            Err(message) => problems.push(Problem::warning(position, message)),
             Ok((name, _)) if variables.len() == MAX_VARIABLES && !variables.contains_key(&name) => {
                 let message = format!("there are more than {MAX_VARIABLES} variables");
-                problems.push(Problem::warning(place, message));
+                problems.push(Problem::warning(position, message));
                 break;
             }
             Ok((name, value)) => {
                 if let Some(_earlier) = variables.insert(name.clone(), value) {
                     let message = format!("`{name}` is given again; this value is used");
-                    problems.push(Problem::warning(place, message));
+                    problems.push(Problem::warning(position, message));
                 }
             }
         }

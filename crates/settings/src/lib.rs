@@ -1,26 +1,32 @@
-//! Configuration files: values with their places, variables, secrets, and what is wrong.
+//! Configuration files: a tree with positions, variables, secrets, schemas and problems.
 //!
-//! A file becomes a tree of [`Node`]s. A [`Reader`] takes single values out of it, resolves their
-//! references in a [`Scope`] and collects every [`Problem`]; a [`Section`] knows which keys of a
-//! mapping were read, so that no other one is passed over in silence. What the keys mean is not
-//! known here.
+//! A file becomes a tree of [`Node`]s. The structs that a file is read into declare its keys; their
+//! [`Schema`] is what a [`Reader`] checks the tree against, resolving references in a [`Scope`] and
+//! collecting every [`Problem`]. What the keys mean is not known here.
 
+mod check;
+mod duration;
 pub mod env_file;
+mod field;
+mod likeness;
+mod named;
 mod node;
-pub mod percent;
 mod problem;
 mod reader;
-mod reference;
+mod schema;
+mod scope;
 mod secret;
-mod section;
 mod text;
 
-pub use node::{Key, MAX_CONFIG_BYTES, Node, Value};
-pub use problem::{MAX_PROBLEMS, Place, Problem, Severity, in_order};
-pub use reader::{MAX_SECONDS, Manner, Reader, Seconds, Zero, quoted, switch};
-pub use reference::{Origin, Reference, Scope};
+pub use check::{MAX_SECONDS, text_node};
+pub use duration::{Days, DurationField, Hours, Seconds, SecondsOrZero, WholeSeconds};
+pub use field::{Field, duplicates, given_twice};
+pub use likeness::nearest;
+pub use named::Named;
+pub use node::{Key, MAX_CONFIG_BYTES, Node, Span, Value, not_yaml};
+pub use problem::{MAX_PROBLEMS, Position, Problem, Severity, in_order};
+pub use reader::{Format, Reader, Strictness, quoted, switch};
+pub use schema::{DocumentedKey, DocumentedSection, Schema, limits_table, section};
+pub use scope::{Origin, Reference, Scope};
 pub use secret::{KnownSecret, MAX_SECRETS, Secrets, looks_like_token, looks_secret};
-pub use section::{
-    Field, LEAST_LIKENESS, Section, dotted, duplicates, given_twice, nearest, plainly,
-};
-pub use text::Text;
+pub use text::{Located, Text};

@@ -1,7 +1,9 @@
-//! A tree of what stands in a configuration, with the place of every value.
+//! The tree of a configuration file, with the position of every value.
 //!
-//! Scalars keep how they were written, so that `1.10` stays `1.10` where a string is wanted. The
-//! tree may hold secrets: shown is only what kind of value stands where.
+//! Scalars keep their spelling, so that `1.10` stays `1.10` where a string is wanted. The tree may
+//! hold secrets: its `Debug` shows only the kind of a value.
+
+mod de;
 
 use std::fmt;
 
@@ -10,28 +12,34 @@ use serde_json::Value as Json;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, Spanned};
 
-use crate::problem::{Place, Problem};
+use crate::problem::{Position, Problem};
 
 /// The largest configuration that is read, in bytes.
 pub const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
+/// The beginning of the message of a text that cannot be parsed.
+const NOT_YAML: &str = "the file is not valid YAML: ";
 /// How deep values may be nested. Every level costs some 40 KiB of stack in a debug build.
 const MAX_DEPTH: usize = 16;
 
-/// A value and where it stands.
+/// A value and its position.
+#[derive(Clone)]
 pub struct Node {
-    /// Where it stands.
-    pub place: Place,
-    /// What it is.
+    /// The position of its first character.
+    pub position: Position,
+    /// Its bytes in the text.
+    pub span: Span,
+    /// The value itself.
     pub value: Value,
 }
 
-/// What can stand in a configuration.
+/// A value of a configuration.
+#[derive(Clone)]
 pub enum Value {
-    /// Nothing: `null`, `~`, or no value at all.
+    /// `null`, `~`, or no value at all.
     Null,
-    /// As understood, and as written.
+    /// The value and its spelling.
     Bool(bool, String),
-    /// As understood, and as written.
+    /// The value and its spelling.
     Number(f64, String),
     /// A text, its references unresolved.
     String(String),
@@ -44,16 +52,28 @@ pub enum Value {
 /// A key of a mapping; several may be the same.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// Where it stands.
-    pub place: Place,
-    /// As written.
+    /// The position of its first character.
+    pub position: Position,
+    /// Its bytes in the text.
+    pub span: Span,
+    /// Its spelling.
     pub text: String,
 }
 
-// The tree may hold secrets: only what kind of value stands there is shown.
+/// The bytes of a value in the text, for those who edit it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The bytes of a scalar; without meaning for others.
+    pub length: usize,
+    /// Whether the value is a reference to an anchor elsewhere.
+    pub is_alias: bool,
+}
+
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}:{}", self.kind(), self.place.line, self.place.column)
+        write!(f, "{} at {}:{}", self.kind(), self.position.line, self.position.column)
     }
 }
 
@@ -64,7 +84,7 @@ impl fmt::Debug for Value {
 }
 
 impl Value {
-    /// What kind of value this is, in words.
+    /// The kind of the value, in words.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -78,22 +98,60 @@ impl Value {
     }
 }
 
+impl From<String> for Node {
+    fn from(text: String) -> Self {
+        Value::String(text).into()
+    }
+}
+
+impl From<Value> for Node {
+    fn from(value: Value) -> Self {
+        Self { position: Position::default(), span: Span::default(), value }
+    }
+}
+
+impl<'n> FromIterator<(&'n str, Node)> for Node {
+    fn from_iter<I: IntoIterator<Item = (&'n str, Node)>>(entries: I) -> Self {
+        let entries = entries.into_iter().map(|(name, node)| (Key::from(name), node));
+        Value::Map(entries.collect()).into()
+    }
+}
+
+impl From<&str> for Key {
+    fn from(text: &str) -> Self {
+        Self { position: Position::default(), span: Span::default(), text: text.to_owned() }
+    }
+}
+
 impl Node {
-    /// What kind of value this is, in words.
+    /// The kind of the value, in words.
     pub fn kind(&self) -> &'static str {
         self.value.kind()
     }
 
-    /// Whether nothing stands there.
+    /// Whether there is no value.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
+    }
+
+    /// The entries of a mapping; none of any other value.
+    pub fn entries(&self) -> &[(Key, Self)] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The value under a key of a mapping; of a key that is given twice, the last one.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        self.entries().iter().rev().find(|(key, _)| key.text == name).map(|(_, node)| node)
     }
 
     /// Reads a whole YAML text. The message of a failure never quotes the text.
     pub fn from_yaml(text: &str) -> Result<Self, Problem> {
         if text.len() > MAX_CONFIG_BYTES {
             let message = format!("the file is larger than {MAX_CONFIG_BYTES} bytes");
-            return Err(Problem::error(Place { line: 1, column: 1 }, message));
+            return Err(Problem::error(Position { line: 1, column: 1 }, message));
         }
         let options = serde_saphyr::options! {
             with_snippet: false,
@@ -104,11 +162,11 @@ impl Node {
             budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
         };
         let tree: Spanned<Raw> = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| not_understood(&error))?;
+            .map_err(|error| syntax_problem(&error))?;
         Ok(Self::from_raw(tree, text))
     }
 
-    /// Takes over a JSON value; nothing in it has a place. Nothing deeper than the limit.
+    /// Converts a JSON value, without positions; nothing if it is nested too deeply.
     pub fn from_json(json: &Json) -> Option<Self> {
         Self::from_json_within(json, MAX_DEPTH)
     }
@@ -122,26 +180,21 @@ impl Node {
                 Value::Number(number.as_f64().unwrap_or(f64::NAN), number.to_string())
             }
             Json::String(text) => Value::String(text.clone()),
-            Json::Array(items) => Value::List(
-                items
-                    .iter()
-                    .map(|item| Self::from_json_within(item, depth))
-                    .collect::<Option<_>>()?,
-            ),
-            Json::Object(entries) => Value::Map(
-                entries
-                    .iter()
-                    .map(|(key, value)| {
-                        let key = Key { place: Place::default(), text: key.clone() };
-                        Some((key, Self::from_json_within(value, depth)?))
-                    })
-                    .collect::<Option<_>>()?,
-            ),
+            Json::Array(items) => {
+                let items = items.iter().map(|item| Self::from_json_within(item, depth));
+                Value::List(items.collect::<Option<_>>()?)
+            }
+            Json::Object(entries) => {
+                let entries = entries.iter().map(|(key, value)| {
+                    Some((Key::from(key.as_str()), Self::from_json_within(value, depth)?))
+                });
+                Value::Map(entries.collect::<Option<_>>()?)
+            }
         };
-        Some(Self { place: Place::default(), value })
+        Some(value.into())
     }
 
-    /// The same as JSON; of a key that stands twice the last one counts.
+    /// The value as JSON; of a key that is given twice the last one counts.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
@@ -159,8 +212,8 @@ impl Node {
     }
 
     fn from_raw(raw: Spanned<Raw>, text: &str) -> Self {
-        let place = place(raw.referenced);
-        let written = |plain: String| source(&raw.defined, text).unwrap_or(plain);
+        let (position, span) = (position(raw.referenced), Span::of(&raw));
+        let written = |plain: String| spelling(&raw.defined, text).unwrap_or(plain);
         let value = match raw.value {
             Raw::Null => Value::Null,
             Raw::Bool(value) => Value::Bool(value, written(value.to_string())),
@@ -169,16 +222,14 @@ impl Node {
             Raw::List(items) => {
                 Value::List(items.into_iter().map(|item| Self::from_raw(item, text)).collect())
             }
-            Raw::Map(entries) => Value::Map(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| {
-                        (Key::from_node(&Self::from_raw(key, text)), Self::from_raw(value, text))
-                    })
-                    .collect(),
-            ),
+            Raw::Map(entries) => {
+                let entries = entries.into_iter().map(|(key, value)| {
+                    (Key::from_node(&Self::from_raw(key, text)), Self::from_raw(value, text))
+                });
+                Value::Map(entries.collect())
+            }
         };
-        Self { place, value }
+        Self { position, span, value }
     }
 }
 
@@ -187,20 +238,34 @@ impl Key {
         let text = match &node.value {
             Value::Bool(_, written) | Value::Number(_, written) => written.clone(),
             Value::String(text) => text.clone(),
-            // Kept under a name that no key has, to be reported as unknown.
+            // No key has such a name, so that it is reported as unknown.
             Value::Null | Value::List(_) | Value::Map(_) => format!("({})", node.kind()),
         };
-        Self { place: node.place, text }
+        Self { position: node.position, span: node.span, text }
     }
 }
 
-fn place(location: Location) -> Place {
-    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    Place { line: number(location.line()), column: number(location.column()) }
+impl Span {
+    fn of(raw: &Spanned<Raw>) -> Self {
+        let span = raw.referenced.span();
+        Self {
+            start: span.byte_offset().map_or(usize::MAX, number),
+            length: span.byte_len().map_or(0, number),
+            is_alias: position(raw.referenced) != position(raw.defined),
+        }
+    }
 }
 
-/// How a plain scalar was written; nothing if it was quoted, tagged or cannot be found.
-fn source(location: &Location, text: &str) -> Option<String> {
+fn number(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn position(location: Location) -> Position {
+    Position { line: number(location.line()), column: number(location.column()) }
+}
+
+/// The spelling of a plain scalar; nothing if it was quoted, tagged or cannot be found.
+fn spelling(location: &Location, text: &str) -> Option<String> {
     let span = location.span();
     let start = usize::try_from(span.byte_offset()?).ok()?;
     let end = start.checked_add(usize::try_from(span.byte_len()?).ok()?)?;
@@ -209,9 +274,14 @@ fn source(location: &Location, text: &str) -> Option<String> {
     plain.then(|| written.to_owned())
 }
 
-fn not_understood(error: &Error) -> Problem {
+/// Why a text cannot be parsed, if that is the problem.
+pub fn not_yaml(problem: &Problem) -> Option<&str> {
+    problem.message.strip_prefix(NOT_YAML)
+}
+
+fn syntax_problem(error: &Error) -> Problem {
     let error = error.without_snippet();
-    let place = error.location().map_or(Place { line: 1, column: 1 }, place);
+    let position = error.location().map_or(Position { line: 1, column: 1 }, position);
     let why = match error {
         // The parser's own words, which never quote what it reads.
         Error::ExternalMessage { msg, .. } => msg.as_str(),
@@ -225,7 +295,7 @@ fn not_understood(error: &Error) -> Problem {
         | Error::AliasReplayStackDepthExceeded { .. } => "it is too large or too deeply nested",
         _ => "a value does not have the form that its tag or place asks for",
     };
-    let problem = Problem::error(place, format!("the file is not valid YAML: {why}"));
+    let problem = Problem::error(position, format!("{NOT_YAML}{why}"));
     // Only where a special character may be the reason.
     match error {
         Error::ExternalMessage { .. } | Error::UnknownAnchor { .. } => problem.hint(
@@ -235,7 +305,7 @@ fn not_understood(error: &Error) -> Problem {
     }
 }
 
-/// What the YAML reader hands over, before scalars are looked up in the text.
+/// A value as the YAML reader returns it, before its spelling is looked up in the text.
 enum Raw {
     Null,
     Bool(bool),
@@ -272,12 +342,12 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Bool(value))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "how it was written is kept beside it")]
+    #[expect(clippy::cast_precision_loss, reason = "the spelling is kept beside it")]
     fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
         Ok(Raw::Number(value as f64))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "how it was written is kept beside it")]
+    #[expect(clippy::cast_precision_loss, reason = "the spelling is kept beside it")]
     fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
         Ok(Raw::Number(value as f64))
     }
@@ -288,10 +358,6 @@ impl<'de> Visitor<'de> for RawVisitor {
 
     fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
         Ok(Raw::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Raw, E> {
-        Ok(Raw::String(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
@@ -312,77 +378,4 @@ impl<'de> Visitor<'de> for RawVisitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(node: &Node) -> String {
-        match &node.value {
-            Value::Null => "null".into(),
-            Value::Bool(_, text) | Value::Number(_, text) | Value::String(text) => text.clone(),
-            Value::List(items) => {
-                format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(" "))
-            }
-            Value::Map(entries) => entries
-                .iter()
-                .map(|(key, value)| format!("{}={}", key.text, written(value)))
-                .collect::<Vec<_>>()
-                .join(" "),
-        }
-    }
-
-    #[test]
-    fn scalars_keep_how_they_were_written() {
-        for (yaml, expected) in [
-            ("a: 1.10", "a=1.10"),
-            (
-                "a: [yes, 007, 0o17, 1e3, 12345678901234567890123, ~]",
-                "a=[yes 007 0o17 1e3 12345678901234567890123 null]",
-            ),
-            ("a: \"007\"\n8080: x\ntrue: y", "a=007 8080=x true=y"),
-            ("\u{feff}ä: 'ö'\nb: 1.50 # c", "ä=ö b=1.50"),
-            ("a: &n 1.10\nb: *n", "a=1.10 b=1.10"),
-            ("a: .inf", "a=.inf"),
-            ("", "null"),
-        ] {
-            let node = Node::from_yaml(yaml).unwrap_or_else(|p| panic!("{yaml}: {p}"));
-            assert_eq!(written(&node), expected, "{yaml}");
-        }
-    }
-
-    #[test]
-    fn every_value_and_key_has_its_place() {
-        let node = Node::from_yaml("a: 1\nb:\n  - x\n  -  y\n").unwrap_or_else(|p| panic!("{p}"));
-        let Value::Map(entries) = &node.value else { panic!("{}", node.kind()) };
-        assert_eq!(entries[1].0.place, Place { line: 2, column: 1 });
-        let Value::List(items) = &entries[1].1.value else { panic!() };
-        assert_eq!(items[1].place, Place { line: 4, column: 6 });
-    }
-
-    #[test]
-    fn the_same_key_twice_is_kept_twice() {
-        let node = Node::from_yaml("a: 1\nb: 2\na: 3\n").unwrap_or_else(|p| panic!("{p}"));
-        assert_eq!(written(&node), "a=1 b=2 a=3");
-    }
-
-    #[test]
-    fn broken_text_is_one_problem_with_its_place_and_without_its_words() {
-        for text in ["a: [s3cret", "a: *s3cret", "a: \"s3cret", "\ta: s3cret\n b", "a: 's3cret'x"] {
-            let problem = Node::from_yaml(text).err().unwrap_or_else(|| panic!("{text}"));
-            assert!(problem.line >= 1 && problem.column >= 1, "{problem}");
-            assert!(!problem.to_string().contains("s3cret"), "{problem}");
-        }
-    }
-
-    #[test]
-    fn too_large_and_too_deep_are_refused() {
-        let large = format!("a: {}", "x".repeat(MAX_CONFIG_BYTES));
-        assert!(Node::from_yaml(&large).is_err());
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(Node::from_yaml(&nested(MAX_DEPTH)).is_ok());
-        assert!(Node::from_yaml(&nested(MAX_DEPTH + 1)).is_err());
-        let nested = (0..MAX_DEPTH).fold(Json::Null, |inner, _| Json::Array(vec![inner]));
-        assert!(Node::from_json(&nested).is_none());
-        let Json::Array(mut inner) = nested else { panic!() };
-        assert!(Node::from_json(&inner.remove(0)).is_some());
-    }
-}
+mod tests;

@@ -35,7 +35,7 @@ pub struct Problem {
 
 /// A place in a file; 0:0 where there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1.
@@ -44,11 +44,11 @@ pub struct Place {
 
 impl Problem {
     /// A problem without which nothing goes on.
-    pub fn error(place: Place, message: impl Into<String>) -> Self {
+    pub fn error(position: Position, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
-            line: place.line,
-            column: place.column,
+            line: position.line,
+            column: position.column,
             section: None,
             key: None,
             message: message.into(),
@@ -57,8 +57,8 @@ impl Problem {
     }
 
     /// A problem that is passed over.
-    pub fn warning(place: Place, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(place, message) }
+    pub fn warning(position: Position, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(position, message) }
     }
 
     /// The same problem, with what to do about it.
@@ -113,9 +113,10 @@ pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
         problems.sort_by_key(|problem| (problem.severity, problem.line, problem.column));
         problems.truncate(MAX_PROBLEMS - 1);
         problems.sort_by_key(|problem| (problem.line, problem.column));
-        let last = problems
-            .last()
-            .map_or_else(Place::default, |last| Place { line: last.line, column: last.column });
+        let last = problems.last().map_or_else(Position::default, |last| Position {
+            line: last.line,
+            column: last.column,
+        });
         problems.push(Problem::warning(last, format!("{left_out} more problems are not shown")));
         return problems;
     }
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn problems_stand_in_the_order_of_the_file() {
-        let at = |line| Problem::warning(Place { line, column: 1 }, "x");
+        let at = |line| Problem::warning(Position { line, column: 1 }, "x");
         let lines: Vec<_> = in_order(vec![at(3), at(1), at(2)]).iter().map(|p| p.line).collect();
         assert_eq!(lines, [1, 2, 3]);
     }
@@ -137,9 +138,9 @@ mod tests {
     #[test]
     fn beyond_the_limit_errors_stay_and_the_rest_is_counted() {
         let mut many: Vec<_> = (0..MAX_PROBLEMS + 9)
-            .map(|line| Problem::warning(Place { line, column: 1 }, "x"))
+            .map(|line| Problem::warning(Position { line, column: 1 }, "x"))
             .collect();
-        many.push(Problem::error(Place { line: 9000, column: 1 }, "bad"));
+        many.push(Problem::error(Position { line: 9000, column: 1 }, "bad"));
         let kept = in_order(many);
         assert_eq!(kept.len(), MAX_PROBLEMS);
         assert!(kept.iter().any(|problem| problem.message == "bad"));
@@ -148,13 +149,13 @@ mod tests {
 
     #[test]
     fn a_problem_reads_as_one_line() {
-        let problem = Problem::error(Place { line: 3, column: 9 }, "found a list")
+        let problem = Problem::error(Position { line: 3, column: 9 }, "found a list")
             .of("github", "tools.include[2]")
             .hint("write a name");
         assert_eq!(
             problem.to_string(),
             "3:9: github: tools.include[2]: found a list (write a name)"
         );
-        assert_eq!(Problem::error(Place::default(), "bad").to_string(), "bad");
+        assert_eq!(Problem::error(Position::default(), "bad").to_string(), "bad");
     }
 }

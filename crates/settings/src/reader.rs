@@ -1,67 +1,66 @@
-//! Single values of an entry: strings, switches, numbers and lists, each read in one way.
+//! Collects the problems of a file and reads its scalars, each kind in one way.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::path::Path;
 
-use crate::node::{Node, Value};
-use crate::problem::{Place, Problem};
-use crate::reference::{Origin, Reference, Scope};
+use serde_json::Value as Json;
+
+use crate::field::{Field, dotted, duplicates, given_twice};
+use crate::likeness::{nearest, plainly};
+use crate::node::{Key, Node, Value};
+use crate::problem::{Position, Problem};
+use crate::schema::{Schema, listed, names};
+use crate::scope::{Origin, Reference, Scope};
 use crate::secret::{KnownSecret, Secrets};
-use crate::section::Field;
 use crate::text::Text;
 
-/// The longest time that can be configured: a year.
-pub const MAX_SECONDS: f64 = 31_536_000.0;
 /// How much of a wrong value is quoted, in characters.
 const MAX_QUOTED: usize = 40;
 
-/// Reads values one by one and collects what is wrong with them.
+/// Reads the values of a schema with this `format` instead of the rules for its type.
+pub type Format = (&'static str, fn(&mut Reader<'_>, &Json, &Field<'_>) -> Option<Node>);
+
+/// Reads a file, or an entry of it, and collects everything that is wrong with it.
 pub struct Reader<'a> {
-    /// What references resolve to.
+    /// The values of variables.
     pub scope: &'a Scope,
-    /// Whether what is read takes part; what does not may refer to what is not set.
+    /// Whether the entry is used; one that is not may refer to variables that are not set.
     pub enabled: bool,
-    /// What of the values must never be shown.
+    /// The values that must never be shown.
     pub secrets: Secrets,
+    /// Where relative paths start; they stay relative without one.
+    pub folder: Option<&'a Path>,
+    /// How values of some formats are read.
+    pub formats: &'a [&'a [Format]],
+    /// The schema whose sections are searched for a key that is unknown where it is given.
+    pub schema: Option<&'a Schema>,
+    /// Keys of other programs, without case and punctuation, and what to use instead.
+    pub foreign_keys: &'a [(&'a str, &'a str)],
     section: Option<&'a str>,
-    manner: Manner,
+    strictness: Strictness,
     problems: Vec<Problem>,
+    /// Keys and positions of errors, for saying only the first about a value.
+    refused: BTreeSet<(String, Position)>,
+    /// The positions of the keys that are given: of their owners, and of their values.
+    positions: BTreeMap<String, (Position, Position)>,
 }
 
-/// What becomes of a value that cannot be used.
+/// How a value that cannot be used is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum Strictness {
     /// A warning names what is used instead.
     Lenient,
-    /// It is an error, and so is a key that is not known and a variable that is not set. What
-    /// only follows from an error of the same value is not said.
+    /// It is an error, and so are unknown keys and variables that are not set. Further errors of
+    /// the same value are left out.
     Strict,
-}
-
-/// Which times are allowed, and which one to take otherwise.
-#[derive(Debug, Clone, Copy)]
-pub struct Seconds {
-    /// What is taken where nothing is written.
-    pub default: Duration,
-    /// Whether 0 is allowed.
-    pub zero: Zero,
-}
-
-/// What a time of 0 seconds is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Zero {
-    /// As good as any other.
-    Allowed,
-    /// A mistake.
-    Refused,
 }
 
 impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
             .field("section", &self.section)
-            .field("manner", &self.manner)
+            .field("strictness", &self.strictness)
             .field("problems", &self.problems)
             .finish_non_exhaustive()
     }
@@ -69,88 +68,172 @@ impl fmt::Debug for Reader<'_> {
 
 impl<'a> Reader<'a> {
     /// A reader of one entry of a file, or of all of it.
-    pub fn new(scope: &'a Scope, section: Option<&'a str>, manner: Manner) -> Self {
-        let (secrets, problems) = (Secrets::default(), Vec::new());
-        Self { scope, enabled: true, secrets, section, manner, problems }
+    pub fn new(scope: &'a Scope, section: Option<&'a str>, strictness: Strictness) -> Self {
+        Self {
+            scope,
+            enabled: true,
+            secrets: Secrets::default(),
+            folder: None,
+            formats: &[],
+            schema: None,
+            foreign_keys: &[],
+            section,
+            strictness,
+            problems: Vec::new(),
+            refused: BTreeSet::new(),
+            positions: BTreeMap::new(),
+        }
     }
 
-    /// What was wrong, and what must never be shown.
+    /// The problems, and the values that must never be shown.
     pub fn finish(self) -> (Vec<Problem>, Vec<KnownSecret>) {
         (self.problems, self.secrets.into_known())
     }
 
-    /// Keeps a problem of this key.
+    /// Whether unusable values are errors.
+    pub fn strictness(&self) -> Strictness {
+        self.strictness
+    }
+
+    /// Whether a key is given, with any value.
+    pub fn is_given(&self, key: &str) -> bool {
+        self.positions.contains_key(key)
+    }
+
+    /// The position of the value of a key.
+    pub fn position(&self, key: &str) -> Position {
+        self.positions.get(key).map(|(_, position)| *position).unwrap_or_default()
+    }
+
+    /// The position of the name of an entry.
+    pub fn owner(&self, key: &str) -> Position {
+        self.positions.get(key).map(|(owner, _)| *owner).unwrap_or_default()
+    }
+
+    pub(crate) fn note_position(&mut self, field: &Field<'_>, owner: Position) {
+        self.positions.insert(field.key.clone(), (owner, field.position));
+    }
+
+    /// Keeps a problem of this key; of several errors of one value only the first.
     pub fn report(&mut self, key: &str, problem: Problem) {
-        if self.manner == Manner::Strict && problem.is_error() && self.is_refused(key, &problem) {
-            return;
+        let position = Position { line: problem.line, column: problem.column };
+        let is_known = self.refused.contains(&(key.to_owned(), position));
+        if self.strictness == Strictness::Lenient || !problem.is_error() || !is_known {
+            self.keep(key, problem);
         }
-        self.keep(key, problem);
     }
 
     fn keep(&mut self, key: &str, problem: Problem) {
+        if problem.is_error() {
+            let position = Position { line: problem.line, column: problem.column };
+            self.refused.insert((key.to_owned(), position));
+        }
         self.problems.push(match self.section {
             Some(section) => problem.of(section, key),
             None => problem.at(key),
         });
     }
 
-    /// Whether the last thing that was said is an error of the same value.
-    fn is_refused(&self, key: &str, problem: &Problem) -> bool {
-        self.problems.last().is_some_and(|last| {
-            last.is_error()
-                && last.key.as_deref() == Some(key)
-                && (last.line, last.column) == (problem.line, problem.column)
-        })
-    }
-
     /// Warns of a value.
     pub fn warn(&mut self, field: &Field<'_>, message: impl Into<String>) {
-        self.report(&field.key, Problem::warning(field.place, message));
+        self.report(&field.key, Problem::warning(field.position, message));
     }
 
     /// Refuses a value.
     pub fn refuse(&mut self, field: &Field<'_>, message: impl Into<String>) {
-        self.report(&field.key, Problem::error(field.place, message));
+        self.report(&field.key, Problem::error(field.position, message));
     }
 
-    /// A key that nobody knows.
-    pub(crate) fn report_unknown(&mut self, key: &str, place: Place, hint: Option<String>) {
-        let problem = match self.manner {
-            Manner::Lenient => Problem::warning(place, "is not a known key and is ignored"),
-            Manner::Strict => Problem::error(place, "is not a known key"),
+    /// A value that passed its check, or an error with this message.
+    pub fn accept(
+        &mut self,
+        field: &Field<'_>,
+        value: impl Into<Node>,
+        is_good: bool,
+        message: impl Into<String>,
+    ) -> Option<Node> {
+        if is_good {
+            return Some(value.into());
+        }
+        self.refuse(field, message);
+        None
+    }
+
+    pub(crate) fn report_unknown(&mut self, key: &str, position: Position, hint: Option<String>) {
+        let problem = match self.strictness {
+            Strictness::Lenient => Problem::warning(position, "is not a known key and is ignored"),
+            Strictness::Strict => Problem::error(position, "is not a known key"),
         };
         self.report(key, Problem { hint, ..problem });
     }
 
-    /// A value that cannot be used, and what is used instead.
-    fn replace(&mut self, field: &Field<'_>, message: &str, instead: &str) {
-        match self.manner {
-            Manner::Lenient => self.warn(field, format!("{message}; {instead}")),
-            Manner::Strict => self.refuse(field, message),
+    /// Reports every key that is given twice.
+    pub fn report_duplicates(&mut self, section: &str, entries: &[(Key, Node)]) {
+        for (first, second) in duplicates(entries) {
+            self.report(&dotted(section, &second.text), given_twice(first, second));
         }
     }
 
+    /// Reports a value that cannot be used: as an error, or with what is used instead.
+    pub(crate) fn replace(
+        &mut self,
+        field: &Field<'_>,
+        message: &str,
+        instead: &str,
+        hint: Option<String>,
+    ) {
+        let problem = match self.strictness {
+            Strictness::Lenient => {
+                Problem::warning(field.position, format!("{message}; {instead}"))
+            }
+            Strictness::Strict => Problem::error(field.position, message),
+        };
+        self.report(&field.key, Problem { hint, ..problem });
+    }
+
+    /// A hint for an unknown key: the key that was probably meant.
+    pub(crate) fn suggestion(&self, schema: &Json, section: &str, name: &str) -> Option<String> {
+        let near = nearest(name, names(schema));
+        let did_you_mean = |known: &str| Some(format!("did you mean `{known}`?"));
+        if let Some((_, known)) = near.filter(|(likeness, _)| *likeness >= 1.0) {
+            return did_you_mean(known);
+        }
+        let plain = plainly(name);
+        if let Some((_, hint)) = self.foreign_keys.iter().find(|(foreign, _)| *foreign == plain) {
+            return Some((*hint).to_owned());
+        }
+        if let Some((_, known)) = near {
+            return did_you_mean(known);
+        }
+        let elsewhere = self.schema.and_then(|schema| schema.section_with(name));
+        if let Some(other) = elsewhere.filter(|other| other != section) {
+            return did_you_mean(&dotted(&other.replace('*', "NAME"), name));
+        }
+        let is_strict = self.strictness == Strictness::Strict;
+        is_strict.then(|| format!("known here are {}", listed(schema)))
+    }
+
     /// A scalar as a string, with its references resolved; nothing for null, lists and mappings.
-    pub fn scalar(&mut self, key: &str, place: Place, node: &Node) -> Option<Text> {
+    pub fn scalar(&mut self, key: &str, position: Position, node: &Node) -> Option<Text> {
         match &node.value {
             Value::Bool(_, written) | Value::Number(_, written) => {
                 Some(Text::literal(written.clone()))
             }
             Value::String(written) => {
-                self.warn_of_whitespace(key, place, written);
-                Some(self.resolve(key, place, written))
+                self.warn_of_whitespace(key, position, written);
+                Some(self.resolve(key, position, written))
             }
             Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
 
-    /// Resolves the references of a string, and says which ones lead nowhere.
-    pub fn resolve(&mut self, key: &str, place: Place, written: &str) -> Text {
+    /// Resolves the references of a string and reports those that cannot be resolved.
+    pub fn resolve(&mut self, key: &str, position: Position, written: &str) -> Text {
         let (value, references) = self.scope.resolve(written);
         self.secrets.note_references(&references);
         if self.enabled {
             for reference in &references {
-                if let Some(problem) = self.fault_of_reference(place, reference) {
+                if let Some(problem) = self.fault_of_reference(position, reference) {
                     // Each of them is said, also where there are several in one value.
                     self.keep(key, problem);
                 }
@@ -159,48 +242,51 @@ impl<'a> Reader<'a> {
         Text::resolved(written, value)
     }
 
-    fn fault_of_reference(&self, place: Place, reference: &Reference) -> Option<Problem> {
+    fn fault_of_reference(&self, position: Position, reference: &Reference) -> Option<Problem> {
         // What follows `:-` is meant as a value and may be a secret.
         let name = quoted(reference.name.split(":-").next().unwrap_or_default());
-        let is_lenient = self.manner == Manner::Lenient;
+        let is_lenient = self.strictness == Strictness::Lenient;
         if reference.origin == Origin::Unset {
             let problem = if is_lenient {
                 let message = format!("the variable {name} is not set; its placeholder is kept");
-                Problem::warning(place, message)
+                Problem::warning(position, message)
             } else {
-                Problem::error(place, format!("the variable {name} is not set"))
+                Problem::error(position, format!("the variable {name} is not set"))
             };
             return Some(problem.hint(unset_hint(&reference.name)));
         }
         if reference.value.is_empty() {
             let message = format!("the variable {name} is set but empty");
-            return Some(match self.manner {
-                Manner::Lenient => Problem::warning(place, message),
-                Manner::Strict => Problem::error(place, message),
+            return Some(match self.strictness {
+                Strictness::Lenient => Problem::warning(position, message),
+                Strictness::Strict => Problem::error(position, message),
             });
         }
         (reference.value.trim() != reference.value).then(|| {
             let message =
                 format!("the value of the variable {name} begins or ends with white space");
-            Problem::warning(place, message)
+            Problem::warning(position, message)
         })
     }
 
-    fn warn_of_whitespace(&mut self, key: &str, place: Place, written: &str) {
+    fn warn_of_whitespace(&mut self, key: &str, position: Position, written: &str) {
         if written.trim() != written {
             let message = "the value begins or ends with white space";
-            self.report(key, Problem::warning(place, message).hint("remove it if it is not meant"));
+            self.report(
+                key,
+                Problem::warning(position, message).hint("remove it if it is not meant"),
+            );
         }
     }
 
-    /// A string that is needed to be one: numbers, lists and mappings are refused.
+    /// A string; numbers, lists and mappings are refused.
     pub fn string(&mut self, field: &Field<'_>, wanted: &str) -> Option<Text> {
         if let Value::String(written) = &field.node.value {
             if written.trim().is_empty() {
                 self.refuse(field, format!("must be {wanted}, found an empty string"));
                 return None;
             }
-            let text = self.scalar(&field.key, field.place, field.node)?;
+            let text = self.scalar(&field.key, field.position, field.node)?;
             if self.enabled && text.value().trim().is_empty() {
                 self.refuse(field, format!("must be {wanted}, but its variables are empty"));
                 return None;
@@ -217,7 +303,23 @@ impl<'a> Reader<'a> {
         Some(self.expand(field, text))
     }
 
-    /// Expands `~`, or says why not.
+    /// A scalar of a list of strings.
+    pub fn string_like(&mut self, field: &Field<'_>) -> Option<Text> {
+        let text = self.scalar(&field.key, field.position, field.node);
+        if text.is_none() {
+            self.refuse(field, format!("must be a string, found {}", field.node.kind()));
+        }
+        text
+    }
+
+    /// A path with `~` expanded; relative ones start from the folder of the file.
+    pub fn expanded(&self, path: &str) -> String {
+        let path = path.trim();
+        let path = self.scope.expand_home(path).unwrap_or_else(|| path.to_owned());
+        self.in_folder(&path)
+    }
+
+    /// Expands `~`, or warns that it cannot.
     pub fn expand(&mut self, field: &Field<'_>, text: Text) -> Text {
         if let Some(expanded) = self.scope.expand_home(text.value().trim()) {
             return text.with_value(expanded);
@@ -232,67 +334,12 @@ impl<'a> Reader<'a> {
         if matches!(&field.node.value, Value::String(text) if text.trim().is_empty()) {
             return None;
         }
-        if let Some(text) = self.scalar(&field.key, field.place, field.node) {
+        if let Some(text) = self.scalar(&field.key, field.position, field.node) {
             Some(text).filter(|text| !text.value().trim().is_empty())
         } else {
             self.refuse(&field, format!("must be a string, found {}", field.node.kind()));
             None
         }
-    }
-
-    /// One of a few words, in any case: what it means, or a warning that lists the words.
-    pub fn word<T: Copy>(
-        &mut self,
-        field: &Field<'_>,
-        words: &[(&str, T)],
-        otherwise: (&str, T),
-    ) -> T {
-        self.chosen(field, words, otherwise, |text| text.trim().to_ascii_lowercase())
-    }
-
-    /// The same, spelled exactly as listed: for words that grant something.
-    pub fn exact_word<T: Copy>(
-        &mut self,
-        field: &Field<'_>,
-        words: &[(&str, T)],
-        otherwise: (&str, T),
-    ) -> T {
-        self.chosen(field, words, otherwise, str::to_owned)
-    }
-
-    fn chosen<T: Copy>(
-        &mut self,
-        field: &Field<'_>,
-        words: &[(&str, T)],
-        otherwise: (&str, T),
-        spelling: fn(&str) -> String,
-    ) -> T {
-        let text = self.scalar(&field.key, field.place, field.node);
-        let word = text.as_ref().map(|text| spelling(text.value()));
-        let meaning = words.iter().find(|(known, _)| word.as_deref() == Some(*known));
-        if let Some((_, meaning)) = meaning {
-            return *meaning;
-        }
-        let found = text.map_or_else(|| field.node.kind().to_owned(), |text| quoted(text.shown()));
-        let listed: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let message = format!("found {found}, allowed are {}", listed.join(", "));
-        self.replace(field, &message, otherwise.0);
-        otherwise.1
-    }
-
-    /// A switch: a boolean or a word that means one.
-    pub fn flag(&mut self, field: Option<Field<'_>>, default: bool) -> bool {
-        let Some(field) = field else { return default };
-        if let Some(value) = self.bool_like(&field) {
-            return value;
-        }
-        let found = match &field.node.value {
-            Value::String(written) | Value::Number(_, written) => quoted(written),
-            _ => field.node.kind().to_owned(),
-        };
-        let message = format!("found {found}, allowed are true, 1, yes, on and false, 0, no, off");
-        self.replace(&field, &message, &format!("{default} is used"));
-        default
     }
 
     /// What a boolean or a word for one means; nothing for anything else, without a warning
@@ -301,103 +348,37 @@ impl<'a> Reader<'a> {
         if let Value::Bool(value, _) = field.node.value {
             return Some(value);
         }
-        let text = self.scalar(&field.key, field.place, field.node)?;
+        let text = self.scalar(&field.key, field.position, field.node)?;
         switch(text.value())
     }
 
-    /// A number, also one in a string; a warning names what is wrong and `default` is taken.
-    pub fn number(&mut self, field: &Field<'_>, default: &str) -> Option<f64> {
-        let text = match &field.node.value {
-            Value::Number(value, written) => {
-                return self.finite(field, *value, &quoted(written), default);
+    /// A number of at least 0, also one in a string, and whether it was written with a unit; a
+    /// problem names what is used instead. A number of units of time, of so many seconds each, may
+    /// be written with a unit, such as `15m`.
+    pub(crate) fn number(
+        &mut self,
+        field: &Field<'_>,
+        unit: Option<f64>,
+        instead: &str,
+    ) -> Option<(f64, bool)> {
+        let (value, found) = match &field.node.value {
+            Value::Number(value, written) => (Some((*value, false)), quoted(written)),
+            Value::String(_) => {
+                let text = self.scalar(&field.key, field.position, field.node)?;
+                let value = text.value().trim();
+                let bare = value.parse().ok().map(|number| (number, false));
+                let units = || Some((seconds_of(value)? / unit?, true));
+                (bare.or_else(units), quoted(text.shown()))
             }
-            Value::String(_) => self.scalar(&field.key, field.place, field.node)?,
-            _ => {
-                let kind = field.node.kind();
-                let message = format!("must be a number, found {kind}");
-                self.replace(field, &message, &format!("{default} is used"));
-                return None;
-            }
+            _ => (None, field.node.kind().to_owned()),
         };
-        if let Ok(value) = text.value().trim().parse() {
-            self.finite(field, value, &quoted(text.shown()), default)
-        } else {
-            let message = format!("must be a number, found {}", quoted(text.shown()));
-            self.replace(field, &message, &format!("{default} is used"));
-            None
-        }
-    }
-
-    fn finite(&mut self, field: &Field<'_>, value: f64, found: &str, default: &str) -> Option<f64> {
-        if value.is_finite() && value >= 0.0 {
-            return Some(value);
-        }
-        let message = format!("must be a number of at least 0, found {found}");
-        self.replace(field, &message, &format!("{default} is used"));
+        let wanted = match value {
+            Some((number, _)) if number.is_finite() && number >= 0.0 => return value,
+            Some(_) => "a number of at least 0",
+            None => "a number",
+        };
+        self.replace(field, &format!("must be {wanted}, found {found}"), instead, None);
         None
-    }
-
-    /// A time in seconds.
-    pub fn seconds(&mut self, field: Option<Field<'_>>, rule: &Seconds) -> Duration {
-        let Some(field) = field else { return rule.default };
-        let default = format!("{}", rule.default.as_secs_f64());
-        let Some(seconds) = self.number(&field, &default) else { return rule.default };
-        if seconds == 0.0 && rule.zero == Zero::Refused {
-            self.replace(&field, "must be more than 0 seconds", &format!("{default} is used"));
-            return rule.default;
-        }
-        if seconds > MAX_SECONDS {
-            self.replace(&field, "is more than a year", &format!("{MAX_SECONDS} is used"));
-            return Duration::from_secs_f64(MAX_SECONDS);
-        }
-        Duration::try_from_secs_f64(seconds).unwrap_or(rule.default)
-    }
-
-    /// A whole number between two bounds, both at most 2^53.
-    pub fn whole<N>(&mut self, field: Option<Field<'_>>, bounds: RangeInclusive<N>, default: N) -> N
-    where
-        N: Copy + fmt::Display + Into<u64> + TryFrom<u64>,
-    {
-        let Some(field) = field else { return default };
-        let Some(value) = self.number(&field, &default.to_string()) else { return default };
-        let (least, most): (u64, u64) = ((*bounds.start()).into(), (*bounds.end()).into());
-        #[expect(clippy::cast_possible_truncation, reason = "compared with the number below")]
-        #[expect(clippy::cast_sign_loss, reason = "numbers are at least 0 here")]
-        let whole = value as u64;
-        #[expect(clippy::cast_precision_loss, reason = "what is lost makes them differ")]
-        let is_whole = (whole as f64).total_cmp(&value).is_eq();
-        if is_whole
-            && (least..=most).contains(&whole)
-            && let Ok(whole) = N::try_from(whole)
-        {
-            return whole;
-        }
-        let message = format!("must be a whole number from {least} to {most}");
-        self.replace(&field, &message, &format!("{default} is used"));
-        default
-    }
-
-    /// A string or a list of strings; nothing if it is neither, which is an error.
-    pub fn strings(&mut self, field: &Field<'_>) -> Option<Vec<String>> {
-        let Value::List(items) = &field.node.value else {
-            let text = self.scalar(&field.key, field.place, field.node);
-            if text.is_none() {
-                let kind = field.node.kind();
-                self.refuse(field, format!("must be a string or a list of strings, found {kind}"));
-            }
-            return text.map(|text| vec![text.value().to_owned()]);
-        };
-        let mut strings = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            let key = format!("{}[{index}]", field.key);
-            if let Some(text) = self.scalar(&key, item.place, item) {
-                strings.push(text.value().to_owned());
-            } else {
-                let message = format!("must be a string, found {}", item.kind());
-                self.report(&key, Problem::error(item.place, message));
-            }
-        }
-        Some(strings)
     }
 }
 
@@ -408,6 +389,19 @@ pub fn switch(word: &str) -> Option<bool> {
         "false" | "0" | "no" | "off" => Some(false),
         _ => None,
     }
+}
+
+/// The seconds of a duration with a unit: `90s`, `15m`, `24h` or `30d`.
+fn seconds_of(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    };
+    number.trim_end().parse::<f64>().ok().map(|number| number * seconds)
 }
 
 /// A value as it may stand in a message: short and without control characters.
@@ -426,6 +420,3 @@ fn unset_hint(name: &str) -> String {
         None => "set it in the profile's `.env` or in the environment".to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests;

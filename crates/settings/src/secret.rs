@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::percent;
-use crate::reference::{Origin, Reference};
+use percent_encoding::percent_decode_str;
+
+use crate::scope::{Origin, Reference};
 use crate::text::Text;
 
 /// The most secrets of one entry that are kept: more than its arguments, variables and headers.
@@ -278,7 +279,8 @@ fn percent_decoded(value: &str) -> Option<String> {
     if !value.contains('%') {
         return None;
     }
-    String::from_utf8(percent::decoded(value)).ok().filter(|decoded| decoded != value)
+    let decoded = percent_decode_str(value).decode_utf8().ok()?;
+    (decoded != value).then(|| decoded.into_owned())
 }
 
 #[cfg(test)]

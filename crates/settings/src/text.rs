@@ -1,14 +1,72 @@
-//! A configured string: what was written, what may be shown, and what it resolved to.
+//! A configured string: its spelling, its value, and what of it may be shown.
 
+use std::borrow::Cow;
 use std::fmt;
 
-/// A string of an entry. It shows what was written, placeholders and all, with literal secrets
-/// left out; only [`Text::value`] gives what it resolved to, which may hold secrets.
-#[derive(Clone, PartialEq, Eq)]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use crate::node::Node;
+use crate::problem::Position;
+
+/// A string of an entry. It shows its spelling, placeholders and all, with literal secrets left
+/// out; only [`Text::value`] returns the resolved value, which may hold secrets.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Text {
     written: String,
     resolved: Option<Box<str>>,
     masked: Option<Box<str>>,
+}
+
+/// A string and where it is written.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Located {
+    /// Its key, dotted.
+    pub key: String,
+    line: usize,
+    column: usize,
+    /// The string.
+    pub value: Text,
+}
+
+impl Located {
+    /// Where it is written.
+    pub fn position(&self) -> Position {
+        Position { line: self.line, column: self.column }
+    }
+}
+
+impl JsonSchema for Text {
+    fn schema_name() -> Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "x-text": true})
+    }
+}
+
+impl JsonSchema for Located {
+    fn schema_name() -> Cow<'static, str> {
+        "Located".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "x-text": true, "x-located": true})
+    }
+}
+
+impl From<Text> for Node {
+    fn from(text: Text) -> Self {
+        let Text { written, resolved, masked } = text;
+        let parts = [("resolved", resolved), ("masked", masked)];
+        let parts = parts.into_iter().filter_map(|(name, part)| Some((name, part?.into_string())));
+        [("written", written)]
+            .into_iter()
+            .chain(parts)
+            .map(|(name, text)| (name, text.into()))
+            .collect()
+    }
 }
 
 impl Text {
@@ -37,18 +95,18 @@ impl Text {
         Self { masked, ..Self::resolved(self.written, value) }
     }
 
-    /// What may be shown and logged.
+    /// The form for messages and logs.
     pub fn shown(&self) -> &str {
         self.masked.as_deref().unwrap_or(&self.written)
     }
 
-    /// What stands in the file: placeholders unresolved, but literal secrets in clear. Only for
-    /// comparing and for hashing, never for showing.
+    /// The spelling: placeholders unresolved, but literal secrets in clear. Only for comparing and
+    /// for hashing, never for showing.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// What is used.
+    /// The resolved value.
     pub fn value(&self) -> &str {
         self.resolved.as_deref().unwrap_or(&self.written)
     }

@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// Crates that still have circles; do not add to the list.
-const EXEMPT: &[&str] = &["crates/settings"];
 /// Re-exports that are followed for one name.
 const MAX_REEXPORTS: usize = 8;
 
@@ -19,7 +17,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.texts() {
         if let Some((root, file)) = path.split_once("/src/")
             && let Some(module) = file.strip_suffix(".rs")
-            && !EXEMPT.contains(&root)
             && !module.split('/').any(|part| part == "tests")
         {
             crates.entry(root).or_default().push((path, text));

@@ -16,6 +16,7 @@ mod operator_store;
 mod provider;
 mod reference;
 mod restore;
+mod schema;
 mod serve;
 
 use clap::Subcommand;
@@ -62,6 +63,7 @@ enum Gateway {
     Backup(backup::Args),
     Restore(restore::Args),
     Example(example::Args),
+    Schema(schema::Args),
     Reference(reference::Args),
 }
 
@@ -81,6 +83,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Backup(args) => backup::run(&args, &location, session),
         Gateway::Restore(args) => restore::run(&args, &location, session),
         Gateway::Example(args) => example::run(&args, session),
+        Gateway::Schema(args) => schema::run(&args, session),
         Gateway::Reference(args) => reference::run(&args, session),
     }
 }

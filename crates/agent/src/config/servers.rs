@@ -1,17 +1,20 @@
 //! Edits of `mcp_servers` that keep every comment and every byte they do not mean.
 //!
 //! An edit is made on the text in memory, then read again: it counts only if exactly what was
-//! meant has changed. What cannot be edited in that way is left alone.
+//! meant has changed. What cannot be edited in that way is left alone. The crate `yaml-edit` is not
+//! used: it detaches an entry without the comments above it, and costs 25 s of a release build.
 
-mod block;
-mod flow;
+pub(super) mod block;
+pub(super) mod flow;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
+use settings::{Key, Node, Position, Value};
 
-use super::outline::{Key, Node, Value};
-use super::{not_understood, read, write, yaml};
+use super::document::Document;
+use super::tree::{entry, is_empty, is_flow};
+use super::{read, write, yaml};
 use crate::diagnostic::Diagnostic;
 
 /// The key of all servers.
@@ -31,25 +34,22 @@ impl ServersFile {
     /// Reads the file; a missing one is empty. A broken one is refused, with the place.
     pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
         let text = read(path)?.unwrap_or_default();
-        let root = Node::read(&text).map_err(|error| {
-            not_understood(path, &error).hint("mend it first; nothing was changed")
-        })?;
+        let mend = |diagnostic: Diagnostic| diagnostic.hint("mend it first; nothing was changed");
+        let document = Document::parse(path, text);
+        document.check_duplicates().map_err(mend)?;
+        let Document { text, root, .. } = document;
+        let root = root.map_err(|problem| Diagnostic::configuration(problem.message))?;
         let file = ServersFile { path: path.to_owned(), text, root };
-        let place = match (&file.root.value, file.section()) {
-            (Value::Scalar(Json::Null) | Value::Map(_), None) => return Ok(file),
-            (_, Some((_, node))) if node.is_empty() || matches!(node.value, Value::Map(_)) => {
-                return Ok(file);
+        match file.section() {
+            Some((_, node)) if !node.is_null() && !matches!(node.value, Value::Map(_)) => {
+                let (path, Position { line, column }) = (path.display(), node.position);
+                let message = format!(
+                    "{path}:{line}:{column}: `{SECTION}` must be a mapping from names to servers"
+                );
+                Err(mend(Diagnostic::configuration(message)))
             }
-            (_, Some((_, node))) => node.place,
-            (_, None) => file.root.place,
-        };
-        let message = format!(
-            "{}:{}:{}: `{SECTION}` must be a mapping from names to servers",
-            path.display(),
-            place.line + 1,
-            place.column + 1
-        );
-        Err(Diagnostic::configuration(message).hint("mend it first; nothing was changed"))
+            _ => Ok(file),
+        }
     }
 
     /// The names of the servers, in the order of the file.
@@ -85,7 +85,7 @@ impl ServersFile {
     /// Switches a server; whether it was not so already.
     pub(crate) fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, Diagnostic> {
         let Some((key, node)) = self.server(name) else { return Ok(false) };
-        let now = node.entry(ENABLED).map(|(_, value)| value.to_json()).unwrap_or_default();
+        let now = entry(node, ENABLED).map(|(_, value)| value.to_json()).unwrap_or_default();
         if is_enabled(&now) == enabled {
             return Ok(false);
         }
@@ -104,11 +104,11 @@ impl ServersFile {
     }
 
     fn section(&self) -> Option<(&Key, &Node)> {
-        self.root.entry(SECTION)
+        entry(&self.root, SECTION)
     }
 
     fn server(&self, name: &str) -> Option<(&Key, &Node)> {
-        self.section().and_then(|(_, node)| node.entry(name))
+        self.section().and_then(|(_, node)| entry(node, name))
     }
 
     fn servers_json(&self) -> Map<String, Json> {
@@ -121,19 +121,19 @@ impl ServersFile {
     fn added(&self, name: &str, entry: &Json) -> Option<String> {
         let section = self.section();
         match section {
-            Some((_, node)) if node.place.is_alias => None,
-            None if self.root.is_flow(&self.text) => {
+            Some((_, node)) if node.span.is_alias => None,
+            None if is_flow(&self.root, &self.text) => {
                 let mut servers = Map::new();
                 servers.insert(name.to_owned(), entry.clone());
                 flow::insert(&self.text, &self.root, SECTION, &Json::Object(servers))
             }
-            Some((key, node)) if node.is_empty() && !self.root.is_flow(&self.text) => {
+            Some((key, node)) if is_empty(node) && !is_flow(&self.root, &self.text) => {
                 block::begin(&self.text, &self.root, key, &|indent| {
                     yaml::server(name, entry, indent, block::STEP)
                 })
                 .or_else(|| flow::insert(&self.text, node, name, entry))
             }
-            Some((_, node)) if node.is_flow(&self.text) => {
+            Some((_, node)) if is_flow(node, &self.text) => {
                 flow::insert(&self.text, node, name, entry)
             }
             Some((key, node)) => {
@@ -149,10 +149,10 @@ impl ServersFile {
 
     fn replaced(&self, key: &Key, node: &Node, name: &str, entry: &Json) -> Option<String> {
         let (section_key, section) = self.section()?;
-        if section.place.is_alias {
+        if section.span.is_alias {
             return None;
         }
-        if section.is_flow(&self.text) {
+        if is_flow(section, &self.text) {
             return flow::replace(&self.text, node, entry);
         }
         block::replace(&self.text, &self.root, (section_key, section), key, &|indent, step| {
@@ -162,27 +162,27 @@ impl ServersFile {
 
     fn removed(&self, key: &Key, node: &Node) -> Option<String> {
         let (section_key, section) = self.section()?;
-        if section.place.is_alias || key.place.is_alias {
+        if section.span.is_alias || key.span.is_alias {
             return None;
         }
-        if section.is_flow(&self.text) {
+        if is_flow(section, &self.text) {
             return flow::remove(&self.text, section, key, node);
         }
         block::remove(&self.text, &self.root, (section_key, section), key)
     }
 
     fn switched(&self, key: &Key, node: &Node, enabled: bool) -> Option<String> {
-        if node.place.is_alias {
+        if node.span.is_alias {
             return None;
         }
         // A value that a merge brought in stands before the entry and is not its own.
-        let own = node.entry(ENABLED).filter(|(_, value)| {
-            !value.place.is_alias && value.place.start > key.place.start && value.place.length > 0
+        let own = entry(node, ENABLED).filter(|(_, value)| {
+            !value.span.is_alias && value.span.start > key.span.start && value.span.length > 0
         });
         if let Some((_, value)) = own {
-            return flow::splice(&self.text, value.place, &enabled.to_string());
+            return flow::splice(&self.text, value.span, &enabled.to_string());
         }
-        if node.is_flow(&self.text) {
+        if is_flow(node, &self.text) {
             return flow::insert(&self.text, node, ENABLED, &enabled.into());
         }
         block::first_line_of(&self.text, key, node, &format!("{ENABLED}: {enabled}"))
@@ -200,7 +200,7 @@ impl ServersFile {
             Diagnostic::configuration(message)
         };
         let text = edited.ok_or_else(cannot)?;
-        let root = Node::read(&text).map_err(|_| cannot())?;
+        let root = Node::from_yaml(&text).map_err(|_| cannot())?;
         let mut whole = as_object(self.root.to_json());
         whole.insert(SECTION.to_owned(), Json::Object(meant));
         if without_nothing(as_object(root.to_json())) != without_nothing(whole) {

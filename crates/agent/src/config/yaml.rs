@@ -1,6 +1,6 @@
 //! Values written as readable YAML: block style, quotes only where they are needed.
 
-use mcp_client::config::keys;
+use mcp_client::config::schema;
 use serde_json::{Map, Value as Json};
 
 /// Words that YAML, old or new, takes for something else than a string.
@@ -58,7 +58,7 @@ impl Writer {
 
 /// The keys of an entry in the order of the reference, others after them.
 fn in_order(entries: &Map<String, Json>) -> Vec<(&String, &Json)> {
-    let rank = |name: &str| keys::names("").position(|known| known == name);
+    let rank = |name: &str| schema().names().position(|known| known == name);
     let mut ordered: Vec<_> = entries.iter().collect();
     ordered.sort_by_key(|(name, _)| rank(name).unwrap_or(usize::MAX));
     ordered
@@ -142,15 +142,15 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::outline::Node;
     use super::*;
+    use settings::Node;
 
     fn written(entry: &Json) -> String {
         server("a", entry, 0, 2).join("\n") + "\n"
     }
 
     fn read_back(text: &str) -> Json {
-        Node::read(text).unwrap().entry("a").unwrap().1.to_json()
+        Node::from_yaml(text).unwrap().get("a").unwrap().to_json()
     }
 
     #[test]

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use gateway::config::DEFAULT_LISTEN;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
-use settings::{KnownSecret, Scope};
+use settings::{KnownSecret, Located, Scope, section};
 
-use crate::config;
+use crate::config::document::Document;
 use crate::diagnostic::Diagnostic;
 use crate::home::Home;
-use crate::mcp::scope;
+use crate::reference_scope::scope;
 use crate::session::Session;
 
 /// The variable of the address.
@@ -50,19 +50,30 @@ pub(crate) struct Settings {
     missing_key: String,
 }
 
-/// The parts of the configuration that are about the service.
-#[derive(Debug, Default, Deserialize)]
-struct File {
-    member: Option<MemberFile>,
-    model: Option<Spanned<String>>,
+/// Keys at the outermost level.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub(crate) struct RootFile {
+    /// The model for commands that name none.
+    #[schemars(extend("x-optional" = true))]
+    model: Option<Located>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MemberFile {
-    base_url: Option<Spanned<String>>,
-    mcp_url: Option<Spanned<String>>,
-    api_key: Option<Spanned<String>>,
+/// The member service that commands use.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub(crate) struct MemberFile {
+    /// Address of the service; `AGENT_BASE_URL` in the `.env` or the environment wins.
+    #[schemars(extend("x-optional" = true))]
+    base_url: Option<Located>,
+    /// Address of its tools, `/mcp` beside `base_url` unless given; `AGENT_MCP_URL` wins.
+    #[schemars(extend("x-optional" = true))]
+    mcp_url: Option<Located>,
+    /// The key, best as `${NAME}`; `AGENT_API_KEY` wins.
+    #[schemars(extend("x-optional" = true))]
+    api_key: Option<Located>,
 }
 
 impl Settings {
@@ -70,10 +81,10 @@ impl Settings {
     pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
         let home = session.home()?;
         let scope = scope(session, &home)?;
-        let path = home.config();
-        let file: File = config::part(&path)?;
-        let member = file.member.unwrap_or_default();
-        let looker = SettingLookup { home: &home, scope: &scope };
+        let document = session.config()?;
+        let member: MemberFile = document.section("member", &[])?;
+        let RootFile { model } = document.root_keys()?;
+        let looker = SettingLookup { home: &home, scope: &scope, document: &document };
         let base_url = looker.find(BASE_URL, member.base_url.as_ref(), "member.base_url");
         let base_url = base_url.unwrap_or_else(|| Sourced {
             value: format!("http://{DEFAULT_LISTEN}/v1"),
@@ -90,10 +101,9 @@ impl Settings {
             value: KnownSecret::new(API_KEY, value),
             place,
         });
-        let model = file.model.filter(|model| !model.value.trim().is_empty());
         let model = model.map(|model| Sourced {
-            value: model.value.trim().to_owned(),
-            place: format!("`model` at {}:{}", path.display(), model.referenced.line()),
+            value: model.value.written().trim().to_owned(),
+            place: format!("`model` at {}", document.line(model.position())),
         });
         let missing_key = home.env_file().display().to_string();
         Ok(Self { base_url, mcp_url, key, model, missing_key })
@@ -138,15 +148,11 @@ impl Settings {
 struct SettingLookup<'a> {
     home: &'a Home,
     scope: &'a Scope,
+    document: &'a Document,
 }
 
 impl SettingLookup<'_> {
-    fn find(
-        &self,
-        name: &str,
-        written: Option<&Spanned<String>>,
-        key: &str,
-    ) -> Option<Sourced<String>> {
+    fn find(&self, name: &str, written: Option<&Located>, key: &str) -> Option<Sourced<String>> {
         let of = |from: &BTreeMap<String, String>, place: String| {
             let value = from.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
             value.map(|value| Sourced { value: value.to_owned(), place })
@@ -157,12 +163,8 @@ impl SettingLookup<'_> {
             .or_else(|| of(&self.scope.process, in_environment()))
             .or_else(|| {
                 let written = written?;
-                let place = format!(
-                    "`{key}` at {}:{}",
-                    self.home.config().display(),
-                    written.referenced.line()
-                );
-                let value = self.scope.resolve(&written.value).0;
+                let place = format!("`{key}` at {}", self.document.line(written.position()));
+                let value = self.scope.resolve(written.value.written()).0;
                 let value = value.trim();
                 (!value.is_empty()).then(|| Sourced { value: value.to_owned(), place })
             })

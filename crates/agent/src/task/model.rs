@@ -5,7 +5,8 @@ mod responses;
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -24,7 +25,8 @@ const MAX_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
 const MAX_CALLS: usize = 64;
 
 /// In which form the model is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ApiKind {
     /// `POST /chat/completions`.
     #[default]

@@ -5,6 +5,8 @@
 mod chat;
 // What every command shares: help, errors, exit codes, colour, pipes.
 mod command_line;
+// JSON Schemas of the configuration files.
+mod config_schema;
 // Recording is a person's choice, and everything about it is told.
 mod consent;
 // Everything the program needs, looked at in one go.

@@ -5,18 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
-use settings::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use settings::{Days, Problem, Reader, section};
 
-use super::mapping::{self, Length, Mapping};
+use super::address::Address;
 use super::secret::Secret;
-use super::store::{self, Artifacts};
+use super::store::{Artifacts, Database};
 
 const MIB: u64 = 1024 * 1024;
-const SECONDS_OF_A_DAY: u64 = 86400;
-/// The folder of downloads, unless the configuration says otherwise.
-const DEFAULT_DOWNLOADS: &str = "downloads";
-/// The file of the key that downloads are signed with, unless the configuration says otherwise.
-const DEFAULT_KEY: &str = "downloads.key";
 
 /// What holds for media.
 #[derive(Debug, Clone)]
@@ -46,87 +43,110 @@ pub struct Bucket {
     pub credentials: Option<(Secret, Secret)>,
 }
 
-/// Files that everybody may download.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Either the address alone, or a mapping. `region`, `endpoint` and the keys are for buckets only.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>, extend("x-short" = "url"))]
+pub(super) struct ArtifactsFile {
+    /// `file:PATH` or `s3://BUCKET/PREFIX`.
+    #[schemars(extend("format" = "artifacts"))]
+    url: Option<String>,
+    /// How long runs and their files are kept; at most 3650.
+    #[serde(with = "Days")]
+    #[schemars(range(min = 1, max = 3650))]
+    days: Duration,
+    /// The largest file; at most 1 GiB.
+    #[schemars(range(min = 1024, max = 1024 * MIB))]
+    max_bytes: u64,
+    /// The region of the bucket.
+    #[schemars(extend("x-wanted" = "the region of a bucket"))]
+    region: String,
+    /// Its server, where that is not the one of the region.
+    endpoint: Option<Address>,
+    /// How the server knows us: `${NAME}`. Without it, by the role of the machine.
+    access_key_id: Option<Secret>,
+    /// Its secret: `${NAME}`.
+    secret_access_key: Option<Secret>,
+}
+
+/// A request for media has one price, whatever it asks for within these limits.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub(super) struct MediaFile {
+    /// The most images that one request may ask for; at most 10.
+    #[schemars(range(min = 1, max = 10))]
+    max_images: u32,
+    /// The longest text that one request may have spoken, in characters.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    max_text_chars: u32,
+}
+
+/// Files under `/v1/downloads`, put there by `agent gateway downloads publish`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
 pub struct Downloads {
-    /// Where they are.
+    /// Where the files are.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a folder"))]
     pub folder: PathBuf,
-    /// The key that their manifest is signed with; only publishing needs it.
+    /// The key they are signed with; for publishing only.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
     pub key_file: PathBuf,
 }
 
-/// Reads `artifacts` and `media`. Without a place, files are kept beside the database.
-pub(super) fn media(
-    root: &mut Mapping<'_, '_, '_>,
-    folder: &Path,
-    database: &super::Database,
-) -> Media {
-    let beside = match database {
-        super::Database::Sqlite { path, .. } => path.parent().unwrap_or(folder),
-        super::Database::Postgres { .. } => folder,
-    };
-    let mut media = Media {
-        artifacts: Artifacts::Files { path: beside.join(store::DEFAULT_ARTIFACTS) },
-        bucket: Bucket { region: "us-east-1".to_owned(), endpoint: None, credentials: None },
-        kept: Duration::from_secs(30 * SECONDS_OF_A_DAY),
-        max_bytes: 64 * MIB,
-        max_images: 1,
-        max_text_chars: 4096,
-    };
-    if let Some(field) = root.take("artifacts") {
-        if matches!(field.node.value, Value::Map(_)) {
-            if let Some(map) = Mapping::open(root.reader, "artifacts", &field) {
-                detailed(map, folder, &mut media);
-            }
-        } else if let Some(artifacts) = store::artifacts(root, &field, folder) {
-            media.artifacts = artifacts;
+impl Default for ArtifactsFile {
+    fn default() -> Self {
+        Self {
+            url: None,
+            days: Duration::from_hours(30 * 24),
+            max_bytes: 64 * MIB,
+            region: "us-east-1".to_owned(),
+            endpoint: None,
+            access_key_id: None,
+            secret_access_key: None,
         }
     }
-    if let Some(field) = root.take("media")
-        && let Some(mut map) = Mapping::open(root.reader, "media", &field)
-    {
-        media.max_images = map.whole("max_images", 1..=10, media.max_images);
-        media.max_text_chars = map.whole("max_text_chars", 1..=1_000_000, media.max_text_chars);
-        map.close();
-    }
-    media
 }
 
-fn detailed(mut map: Mapping<'_, '_, '_>, folder: &Path, media: &mut Media) {
-    if let Some(field) = map.take("url")
-        && let Some(artifacts) = store::artifacts(&mut map, &field, folder)
-    {
-        media.artifacts = artifacts;
+impl Default for MediaFile {
+    fn default() -> Self {
+        Self { max_images: 1, max_text_chars: 4096 }
     }
-    let days = map.whole("days", 1..=3650_u64, 30);
-    media.kept = Duration::from_secs(days * SECONDS_OF_A_DAY);
-    media.max_bytes = map.whole("max_bytes", 1024..=1024 * MIB, media.max_bytes);
-    if let Some(region) = map.text("region", "the region of a bucket") {
-        region.value().trim().clone_into(&mut media.bucket.region);
-    }
-    let endpoint = map.take("endpoint");
-    media.bucket.endpoint = endpoint.and_then(|field| mapping::address(map.reader, &field));
-    let id = map.secret("access_key_id", Length::Any);
-    let secret = map.secret("secret_access_key", Length::Any);
-    if id.is_some() != secret.is_some() {
-        let hint = "give both, or none where the role of the machine is enough";
-        map.refuse("has one of `access_key_id` and `secret_access_key`", hint);
-    }
-    media.bucket.credentials = id.zip(secret);
-    map.close();
 }
 
-/// Reads `downloads`; without it there are none.
-pub(super) fn downloads(root: &mut Mapping<'_, '_, '_>, folder: &Path) -> Option<Downloads> {
-    let field = root.take("downloads")?;
-    let mut map = Mapping::open(root.reader, "downloads", &field)?;
-    let kept = map.text("folder", "the path of a folder");
-    let kept = kept.map(|path| store::placed(&map, folder, path.value()));
-    let key = map.text("key_file", "the path of a file");
-    let key = key.map(|path| store::placed(&map, folder, path.value()));
-    map.close();
-    Some(Downloads {
-        folder: kept.unwrap_or_else(|| folder.join(DEFAULT_DOWNLOADS)),
-        key_file: key.unwrap_or_else(|| folder.join(DEFAULT_KEY)),
-    })
+impl Default for Downloads {
+    fn default() -> Self {
+        Self { folder: "downloads".into(), key_file: "downloads.key".into() }
+    }
+}
+
+impl Media {
+    /// Without an address, files are kept beside the database.
+    pub(super) fn new(
+        (artifacts, media): (ArtifactsFile, MediaFile),
+        reader: &mut Reader<'_>,
+        (database, folder): (&Database, &Path),
+    ) -> Self {
+        let (id, secret) = (artifacts.access_key_id, artifacts.secret_access_key);
+        if id.is_some() != secret.is_some() {
+            let message = "has one of `access_key_id` and `secret_access_key`";
+            let problem = Problem::error(reader.position("artifacts"), message);
+            let hint = "give both, or none where the role of the machine is enough";
+            reader.report("artifacts", problem.hint(hint));
+        }
+        let beside = || Artifacts::Files { path: database.folder(folder).join("artifacts") };
+        Self {
+            artifacts: artifacts.url.and_then(|url| Artifacts::parse(&url)).unwrap_or_else(beside),
+            bucket: Bucket {
+                region: artifacts.region,
+                endpoint: artifacts.endpoint.map(|Address(uri)| uri),
+                credentials: id.zip(secret),
+            },
+            kept: artifacts.days,
+            max_bytes: artifacts.max_bytes,
+            max_images: media.max_images,
+            max_text_chars: media.max_text_chars,
+        }
+    }
 }

@@ -1,69 +1,81 @@
 //! The models of a provider: which there are, and what is known of each.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use settings::{Field, Key, Node, Problem, Reader, Value, quoted};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use settings::{Named, section};
 
-use super::mapping::Mapping;
-use super::store;
+use super::price::Micros;
 
 /// The most models that one provider may name.
 pub const MAX_MODELS: usize = 4096;
-/// The longest id of a model, in bytes.
-const MAX_ID: usize = 256;
 /// The longest description of a model, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 2000;
-/// The largest conversation that can be configured, in bytes.
-const MAX_MESSAGE_BYTES: u64 = 1024 * 1024 * 1024;
 /// The largest context that can be configured, in tokens.
 pub(super) const MAX_CONTEXT: u64 = 1_000_000_000;
 
-/// A model as its provider offers it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is known of one model. `models` may also be a list of ids, and a model of which there is
+/// nothing to say may be left without a value.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>, extend("x-order" = [
+    "name", "path", "context_length", "max_n", "max_tokens", "max_message_bytes", "max_images",
+    "capabilities", "price_micros", "description",
+]))]
 pub struct Model {
     /// What follows the name of the provider and a `/` in its full id.
+    #[serde(skip)]
     pub id: String,
-    /// What the upstream calls it.
+    /// What the upstream calls it, if not by its id.
+    #[serde(rename = "name")]
+    #[schemars(extend("default" = null, "x-wanted" = "the name that the upstream knows"))]
     pub upstream_name: String,
-    /// Its file, of a model that is one.
+    /// `local`: its file, from the folder of this file; without it, `NAME.gguf` in `folder`.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
     pub path: Option<PathBuf>,
     /// How many tokens it can look at.
+    #[schemars(range(min = 1, max = MAX_CONTEXT))]
     pub context_length: Option<u64>,
-    /// What it can be used for.
+    /// What it can be used for: `chat`, `responses`, `research`, `image`, `speech`, `web_search`,
+    /// `web_fetch`. A voice of `espeak` is for `speech` alone, and a file of `local` for no media.
+    #[schemars(length(min = 1), extend("x-empty" = "must name at least one capability"))]
     pub capabilities: Vec<Capability>,
-    /// What one request costs, where it differs from the price list.
+    /// What one request costs, if not by the price list.
+    #[schemars(with = "Option<Micros>")]
     pub price_micros: Option<i64>,
-    /// What it is, in words.
+    /// What it is, in at most 2000 characters.
+    #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a text"))]
     pub description: Option<String>,
     /// How much one request may ask of it.
+    #[serde(flatten)]
     pub caps: Caps,
 }
 
 /// How much one request may ask of a model; `None` for no cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Caps {
-    /// How many answers (`n`).
+    /// The most answers (`n`) of one request; more are refused.
+    #[serde(rename = "max_n")]
+    #[schemars(range(min = 1, max = 1000))]
     pub n: Option<u32>,
-    /// How many tokens an answer may have.
+    /// The most tokens of an answer (`max_tokens`, `max_completion_tokens`, `max_output_tokens`);
+    /// more are refused, and a request that names none is sent with this.
+    #[serde(rename = "max_tokens")]
+    #[schemars(range(min = 1, max = MAX_CONTEXT))]
     pub tokens: Option<u64>,
-    /// How long the conversation may be, in bytes of JSON.
+    /// The longest conversation in bytes of JSON, images and earlier responses included.
+    #[serde(rename = "max_message_bytes")]
+    #[schemars(range(min = 1, max = 1024 * 1024 * 1024))]
     pub message_bytes: Option<u64>,
-    /// How many images the conversation may have.
+    /// The most images of one conversation.
+    #[serde(rename = "max_images")]
+    #[schemars(range(min = 0, max = 10_000))]
     pub images: Option<u32>,
 }
 
 impl Caps {
-    /// Reads the caps of a model or alias.
-    pub(super) fn read(map: &mut Mapping<'_, '_, '_>) -> Self {
-        Self {
-            n: map.some_whole("max_n", 1..=1000),
-            tokens: map.some_whole("max_tokens", 1..=MAX_CONTEXT),
-            message_bytes: map.some_whole("max_message_bytes", 1..=MAX_MESSAGE_BYTES),
-            images: map.some_whole("max_images", 0..=10_000),
-        }
-    }
-
     /// These caps, and where there is none, the other's.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -91,7 +103,10 @@ impl Caps {
 }
 
 /// What a model can be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Capability {
     /// Chat completions.
     Chat,
@@ -109,20 +124,24 @@ pub enum Capability {
     WebFetch,
 }
 
-const CAPABILITIES: &[(&str, Capability)] = &[
-    ("chat", Capability::Chat),
-    ("responses", Capability::Responses),
-    ("research", Capability::Research),
-    ("image", Capability::Image),
-    ("speech", Capability::Speech),
-    ("web_search", Capability::WebSearch),
-    ("web_fetch", Capability::WebFetch),
-];
-
 impl Capability {
     /// Its word in the configuration and on the wire.
     pub fn word(self) -> &'static str {
-        CAPABILITIES.iter().find(|(_, known)| *known == self).map_or("chat", |(word, _)| word)
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Research => "research",
+            Self::Image => "image",
+            Self::Speech => "speech",
+            Self::WebSearch => "web_search",
+            Self::WebFetch => "web_fetch",
+        }
+    }
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self::new("")
     }
 }
 
@@ -143,129 +162,54 @@ impl Model {
     }
 }
 
-/// Reads `models` of a provider: a list of ids, or a mapping from ids to what is known of each.
-/// Paths of files start from the folder.
-pub(super) fn models(reader: &mut Reader<'_>, field: &Field<'_>, folder: &Path) -> Vec<Model> {
-    let read = match &field.node.value {
-        Value::Map(_) => {
-            let entries = reader.named_values(field, MAX_MODELS, "models").unwrap_or_default();
-            let read = |(key, node)| detailed(reader, field, (key, node), folder);
-            entries.iter().map(|(key, node)| (key, node)).filter_map(read).collect()
-        }
-        Value::List(items) if items.len() > MAX_MODELS => {
-            reader.refuse(field, format!("must be at most {MAX_MODELS} models"));
-            Vec::new()
-        }
-        Value::List(items) => listed(reader, field, items),
-        _ => {
-            let kind = field.node.kind();
-            let message = format!("must be a list of ids, or a mapping from ids, found {kind}");
-            let problem = Problem::error(field.place, message);
-            reader.report(&field.key, problem.hint("write `models: [ID, ID]`"));
-            Vec::new()
-        }
-    };
-    if matches!(&field.node.value, Value::List(items) if items.is_empty())
-        || matches!(&field.node.value, Value::Map(entries) if entries.is_empty())
-    {
-        let problem = Problem::error(field.place, "names no model");
-        reader.report(&field.key, problem.hint("name some, or use `discover: true` instead"));
-    }
-    read
+/// `models` of a provider: a list of ids, or a mapping from ids.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ModelsFile {
+    Ids(
+        #[schemars(length(min = 1, max = MAX_MODELS))]
+        #[schemars(extend(
+            "uniqueItems" = true,
+            "items" = {"type": "string", "format": "model-id"},
+            "x-size" = format!("must be at most {MAX_MODELS} models"),
+            "x-empty" = NO_MODEL,
+            "x-hint" = NAME_SOME,
+        ))]
+        Vec<String>,
+    ),
+    Details(
+        #[serde(with = "Named::<Option<Model>>")]
+        #[schemars(extend(
+            "propertyNames" = {"type": "string", "format": "model-id"},
+            "minProperties" = 1,
+            "maxProperties" = MAX_MODELS,
+            "x-items" = "models",
+            "x-empty" = NO_MODEL,
+            "x-hint" = NAME_SOME,
+        ))]
+        Vec<(String, Option<Model>)>,
+    ),
 }
 
-fn listed(reader: &mut Reader<'_>, field: &Field<'_>, items: &[Node]) -> Vec<Model> {
-    let mut seen = BTreeSet::new();
-    let mut models = Vec::with_capacity(items.len());
-    for (index, node) in items.iter().enumerate() {
-        let item = field.item(index, node);
-        let Some(text) = reader.scalar(&item.key, item.place, node) else {
-            reader.refuse(&item, format!("must be the id of a model, found {}", node.kind()));
-            continue;
-        };
-        let id = text.value().trim().to_owned();
-        if !is_id(reader, &item, &id) {
-            continue;
+const NO_MODEL: &str = "names no model";
+const NAME_SOME: &str = "name some, or use `discover: true` instead";
+
+impl From<ModelsFile> for Vec<Model> {
+    fn from(file: ModelsFile) -> Self {
+        match file {
+            ModelsFile::Ids(ids) => ids.into_iter().map(Model::new).collect(),
+            ModelsFile::Details(models) => models
+                .into_iter()
+                .map(|(id, model)| {
+                    let mut model = model.unwrap_or_default();
+                    model.capabilities.sort_unstable();
+                    model.capabilities.dedup();
+                    if model.upstream_name.is_empty() {
+                        model.upstream_name.clone_from(&id);
+                    }
+                    Model { id, ..model }
+                })
+                .collect(),
         }
-        if !seen.insert(id.clone()) {
-            let problem =
-                Problem::error(item.place, format!("{} is named twice", quoted(text.shown())));
-            reader.report(&item.key, problem.hint("remove one of them"));
-            continue;
-        }
-        models.push(Model::new(id));
     }
-    models
-}
-
-fn detailed(
-    reader: &mut Reader<'_>,
-    field: &Field<'_>,
-    (key, node): (&Key, &Node),
-    folder: &Path,
-) -> Option<Model> {
-    let item = Field::within(&field.key, key, node);
-    if !is_id(reader, &item, &key.text) {
-        return None;
-    }
-    let mut model = Model::new(&key.text);
-    if node.is_null() {
-        return Some(model);
-    }
-    let mut map = Mapping::open(reader, "providers.*.models.*", &item)?;
-    if let Some(name) = map.text("name", "the name that the upstream knows") {
-        name.value().trim().clone_into(&mut model.upstream_name);
-    }
-    let path = map.text("path", "the path of a file");
-    model.path = path.map(|path| store::placed(&map, folder, path.value()));
-    model.context_length = map.some_whole("context_length", 1..=MAX_CONTEXT);
-    if let Some(field) = map.take("capabilities") {
-        model.capabilities = capabilities(map.reader, &field);
-    }
-    model.price_micros = map.price("price_micros");
-    model.description = description(&mut map);
-    model.caps = Caps::read(&mut map);
-    map.close();
-    Some(model)
-}
-
-/// Reads `description` of a model or alias.
-pub(super) fn description(map: &mut Mapping<'_, '_, '_>) -> Option<String> {
-    let field = map.take("description")?;
-    let text = map.reader.string(&field, "a text")?;
-    if text.value().chars().count() > MAX_DESCRIPTION {
-        map.reader.refuse(&field, format!("must be at most {MAX_DESCRIPTION} characters"));
-    }
-    Some(text.value().trim().to_owned())
-}
-
-fn capabilities(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Capability> {
-    let items = match &field.node.value {
-        Value::List(items) if items.is_empty() => {
-            reader.refuse(field, "must name at least one capability");
-            return Vec::new();
-        }
-        Value::List(items) => items.as_slice(),
-        _ => return vec![reader.word(field, CAPABILITIES, ("", Capability::Chat))],
-    };
-    let mut found = BTreeSet::new();
-    for (index, node) in items.iter().enumerate() {
-        let item = field.item(index, node);
-        found.insert(reader.word(&item, CAPABILITIES, ("", Capability::Chat)));
-    }
-    found.into_iter().collect()
-}
-
-/// Whether a text can be the id of a model: it stands in addresses, price lists and logs.
-fn is_id(reader: &mut Reader<'_>, field: &Field<'_>, id: &str) -> bool {
-    let is_one = (1..=MAX_ID).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"*?\"\\".contains(&byte));
-    if !is_one {
-        let message = format!(
-            "the id of a model must be 1 to {MAX_ID} printable ASCII characters without spaces, \
-             quotes, `*` and `?`"
-        );
-        reader.refuse(field, message);
-    }
-    is_one
 }

@@ -1,8 +1,12 @@
-//! What requests cost, in whole micro-credits.
+//! What requests cost, in whole micro-credits: `prices`.
 
-use settings::{Field, Key, Node, Reader};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use super::mapping::{Mapping, price};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Map;
+use settings::{Named, section};
 
 /// The highest price of one request, in micro-credits: a thousand million credits. Every whole
 /// number up to it is exact in the file.
@@ -41,42 +45,88 @@ pub enum Operation {
     Fetch,
 }
 
-/// Every operation, its word, and whether it costs something unless configured.
-pub(super) const OPERATIONS: &[(Operation, &str, i64)] = &[
-    (Operation::Chat, "chat", DEFAULT_PRICE_MICROS),
-    (Operation::Responses, "responses", DEFAULT_PRICE_MICROS),
-    (Operation::ResponsesRead, "responses_read", 0),
-    (Operation::Models, "models", 0),
-    (Operation::Me, "me", 0),
-    (Operation::Capabilities, "capabilities", 0),
-    (Operation::Research, "research", DEFAULT_PRICE_MICROS),
-    (Operation::ResearchRead, "research_read", 0),
-    (Operation::Media, "media", DEFAULT_PRICE_MICROS),
-    (Operation::MediaRead, "media_read", 0),
-    (Operation::Search, "search", DEFAULT_PRICE_MICROS),
-    (Operation::Fetch, "fetch", DEFAULT_PRICE_MICROS),
+/// Every operation: its word, its default price and its meaning.
+const OPERATIONS: &[(Operation, &str, i64, &str)] = &[
+    (Operation::Chat, "chat", DEFAULT_PRICE_MICROS, "A chat completion."),
+    (Operation::Responses, "responses", DEFAULT_PRICE_MICROS, "A response."),
+    (Operation::ResponsesRead, "responses_read", 0, "Looking at a stored response."),
+    (Operation::Models, "models", 0, "The list of models."),
+    (Operation::Me, "me", 0, "The caller's own record."),
+    (Operation::Capabilities, "capabilities", 0, "The list of capabilities."),
+    (Operation::Research, "research", DEFAULT_PRICE_MICROS, "A research job."),
+    (Operation::ResearchRead, "research_read", 0, "Looking at a research job."),
+    (Operation::Media, "media", DEFAULT_PRICE_MICROS, "Making media."),
+    (Operation::MediaRead, "media_read", 0, "Looking at media that were made."),
+    (Operation::Search, "search", DEFAULT_PRICE_MICROS, "A search."),
+    (Operation::Fetch, "fetch", DEFAULT_PRICE_MICROS, "Reading a page."),
 ];
+
+/// What requests cost.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub(super) struct PricesFile {
+    /// The price of each operation.
+    default_micros: DefaultPrices,
+    /// From full ids, aliases, or globs with `*` and `?`, to micros.
+    #[serde(with = "Named::<i64>")]
+    #[schemars(with = "Named::<Micros>", extend("maxProperties" = MAX_PRICES, "x-items" = "prices"))]
+    models: Vec<(String, i64)>,
+}
+
+/// `prices.default_micros`, by the words of operations.
+#[derive(Debug, Default, Deserialize)]
+struct DefaultPrices(BTreeMap<String, i64>);
+
+impl JsonSchema for DefaultPrices {
+    fn schema_name() -> Cow<'static, str> {
+        "DefaultPrices".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut keys = Map::new();
+        for (_, word, price, meaning) in OPERATIONS {
+            let mut key = Micros::json_schema(generator);
+            key.insert("default".to_owned(), (*price).into());
+            key.insert("description".to_owned(), (*meaning).into());
+            keys.insert((*word).to_owned(), key.into());
+        }
+        let order: Vec<&str> = OPERATIONS.iter().map(|(_, word, ..)| *word).collect();
+        json_schema!({
+            "type": "object",
+            "properties": keys,
+            "x-order": order,
+            "x-about": "What one request of each operation costs where nothing else is said. \
+                        Listing and polling are operations too.",
+        })
+    }
+}
+
+/// The schema of a price.
+pub(super) struct Micros;
+
+impl JsonSchema for Micros {
+    fn schema_name() -> Cow<'static, str> {
+        "Micros".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "integer", "format": "micros", "x-type": "micros",
+            "minimum": 0, "maximum": MAX_PRICE_MICROS,
+        })
+    }
+}
 
 impl Operation {
     /// All of them.
-    pub const ALL: &'static [Self] = &[
-        Self::Chat,
-        Self::Responses,
-        Self::ResponsesRead,
-        Self::Models,
-        Self::Me,
-        Self::Capabilities,
-        Self::Research,
-        Self::ResearchRead,
-        Self::Media,
-        Self::MediaRead,
-        Self::Search,
-        Self::Fetch,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        OPERATIONS.iter().map(|(operation, ..)| *operation)
+    }
 
     /// Its word in the price list.
     pub fn word(self) -> &'static str {
-        OPERATIONS.iter().find(|(known, ..)| *known == self).map_or("chat", |(_, word, _)| word)
+        OPERATIONS.iter().find(|(known, ..)| *known == self).map_or("chat", |(_, word, ..)| word)
     }
 }
 
@@ -90,7 +140,7 @@ pub struct Prices {
 
 impl Default for Prices {
     fn default() -> Self {
-        let defaults = OPERATIONS.iter().map(|(operation, _, price)| (*operation, *price));
+        let defaults = OPERATIONS.iter().map(|(operation, _, price, _)| (*operation, *price));
         Self { defaults: defaults.collect(), models: Vec::new() }
     }
 }
@@ -165,93 +215,20 @@ impl Pattern {
     }
 }
 
-/// A model of the price list and where it stands.
-pub(super) struct Listed<'n> {
-    pub(super) field: Field<'n>,
-    pub(super) pattern: Pattern,
-}
-
-/// Reads `prices`, and gives the models it names, to be checked when all models are known.
-pub(super) fn prices<'n>(root: &mut Mapping<'_, '_, 'n>) -> (Prices, Vec<Listed<'n>>) {
-    let (mut prices, mut listed) = (Prices::default(), Vec::new());
-    let Some(field) = root.take("prices") else { return (prices, listed) };
-    let Some(mut map) = Mapping::open(root.reader, "prices", &field) else {
-        return (prices, listed);
-    };
-    if let Some(field) = map.take("default_micros") {
-        defaults(map.reader, &field, &mut prices);
-    }
-    if let Some(field) = map.take("models") {
-        let entries = map.reader.named_values(&field, MAX_PRICES, "prices").unwrap_or_default();
-        for (key, node) in entries {
-            let (entry, price) = of_model(map.reader, &field, key, node);
-            prices.models.push((entry.pattern.clone(), price));
-            listed.push(entry);
+impl From<PricesFile> for Prices {
+    fn from(file: PricesFile) -> Self {
+        let mut prices = Self::default();
+        for (operation, price) in &mut prices.defaults {
+            *price = file.default_micros.0.get(operation.word()).copied().unwrap_or(*price);
         }
+        let models = file.models.into_iter().map(|(name, price)| (Pattern::new(name), price));
+        prices.models = models.collect();
+        let rank =
+            |pattern: &Pattern| (pattern.is_glob(), std::cmp::Reverse(pattern.as_str().len()));
+        prices.models.sort_by_key(|(pattern, _)| rank(pattern));
+        prices
     }
-    map.close();
-    prices
-        .models
-        .sort_by_key(|(pattern, _)| (pattern.is_glob(), std::cmp::Reverse(pattern.as_str().len())));
-    (prices, listed)
-}
-
-fn defaults(reader: &mut Reader<'_>, field: &Field<'_>, prices: &mut Prices) {
-    let Some(mut map) = Mapping::open(reader, "prices.default_micros", field) else { return };
-    for (operation, price) in &mut prices.defaults {
-        *price = map.price(operation.word()).unwrap_or(*price);
-    }
-    map.close();
-}
-
-fn of_model<'n>(
-    reader: &mut Reader<'_>,
-    field: &Field<'_>,
-    key: &'n Key,
-    node: &'n Node,
-) -> (Listed<'n>, i64) {
-    let field = Field::within(&field.key, key, node);
-    let price = price(reader, &field);
-    (Listed { pattern: Pattern::new(&key.text), field }, price)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_glob_matches_whole_names() {
-        for (pattern, name, expected) in [
-            ("openai/gpt-5", "openai/gpt-5", true),
-            ("openai/gpt-5", "openai/gpt-5-mini", false),
-            ("openai/*", "openai/org/x", true),
-            ("openai/*", "openai/", true),
-            ("openai/*", "openai", false),
-            ("*", "", true),
-            ("*-mini", "openai/gpt-5-mini", true),
-            ("*mini*", "a/mini-mini-x", true),
-            ("*a*b", "xxaxxb", true),
-            ("*a*b", "xxaxxbc", false),
-            ("gpt-?", "gpt-5", true),
-            ("gpt-?", "gpt-", false),
-            ("", "", true),
-            ("", "x", false),
-        ] {
-            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
-        }
-    }
-
-    #[test]
-    fn a_glob_of_many_stars_is_matched_without_delay() {
-        let pattern = Pattern::new("*a".repeat(60) + "b");
-        assert!(!pattern.matches(&"a".repeat(4000)));
-    }
-
-    #[test]
-    fn every_operation_has_a_word_of_its_own() {
-        for (operation, word, _) in OPERATIONS {
-            assert_eq!(operation.word(), *word);
-            assert_eq!(OPERATIONS.iter().filter(|(_, other, _)| other == word).count(), 1);
-        }
-    }
-}
+mod tests;

@@ -2,23 +2,33 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::Uri;
-use settings::{Field, KnownSecret, Manner, Node, Problem, Reader, Scope, Value, in_order};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use settings::{
+    Days, Field, Hours, KnownSecret, Named, Node, Problem, Reader, Schema, Scope, Strictness,
+    Value, WholeSeconds, in_order, section,
+};
 
-use super::mapping::{self, Length, Mapping};
+use super::address::Address;
+use super::fetch::Fetch;
+use super::format::FORMATS;
+use super::limit::Limits;
+use super::mcp::Mcp;
+use super::media::{ArtifactsFile, Downloads, Media, MediaFile};
+use super::observe::{Log, Trace};
+use super::price::{Prices, PricesFile};
+use super::provider::MAX_PROVIDERS;
+use super::provider::file::{ProviderFile, providers};
+use super::research::Research;
+use super::route::{self, AliasFile, MAX_ALIASES};
+use super::search::Search;
+use super::secret::{MIN_SECRET_CHARS, Secret};
+use super::store::{Database, DatabaseFile, KeySecret};
 use super::{ClientGone, Config, DEFAULT_LISTEN, RemoteImages};
-use super::{fetch, limit, mcp, media, observe, price, provider, research, route, search, store};
-
-const CLIENT_GONE: &[(&str, ClientGone)] =
-    &[("cancel", ClientGone::Cancel), ("finish", ClientGone::Finish)];
-
-const REMOTE_IMAGES: &[(&str, RemoteImages)] =
-    &[("refuse", RemoteImages::Refuse), ("inline", RemoteImages::Inline)];
-
-const SECONDS_OF_AN_HOUR: u64 = 3600;
-const SECONDS_OF_A_DAY: u64 = 86400;
 
 /// What a file says.
 #[derive(Debug, Clone)]
@@ -31,6 +41,110 @@ pub struct Reading {
     pub secrets: Vec<KnownSecret>,
 }
 
+/// All keys at the outermost level.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+struct File {
+    /// Where the service listens.
+    #[schemars(with = "Option<String>", extend("default" = DEFAULT_LISTEN))]
+    #[schemars(extend("format" = "listen", "x-type" = "address:port"))]
+    listen: Option<SocketAddr>,
+    /// Serve `/metrics` on this address alone, such as `127.0.0.1:9464`. Without it, `/metrics` is
+    /// a path of the service.
+    #[schemars(with = "Option<String>")]
+    #[schemars(extend("format" = "listen", "x-type" = "address:port"))]
+    metrics_listen: Option<SocketAddr>,
+    /// How clients reach the service, without a path: https, or http on this machine. Without it,
+    /// `http://` and `listen`.
+    #[schemars(extend("format" = "public-url"))]
+    public_url: Option<Address>,
+    /// Where members, keys and money are kept: `sqlite:PATH` or `postgres://…`.
+    #[schemars(extend("default" = "sqlite:gateway.sqlite3"))]
+    database: Option<DatabaseFile>,
+    /// Where files that were made are kept: `file:PATH` or `s3://BUCKET/PREFIX`. Without it, in the
+    /// folder `artifacts` beside the SQLite file, or else beside this file.
+    #[schemars(extend("default" = "file:artifacts"))]
+    artifacts: ArtifactsFile,
+    /// What the admin API asks for, at least 32 characters. Without it there is no admin API.
+    #[schemars(length(min = MIN_SECRET_CHARS))]
+    admin_token: Option<Secret>,
+    /// What the secrets of keys are hashed with, at least 32 characters. Without it, the content of
+    /// `gateway.secret` beside the file, which is made when it is missing. With another one all
+    /// keys are void.
+    #[schemars(length(min = MIN_SECRET_CHARS))]
+    key_secret: Option<Secret>,
+    /// The upstreams, by name.
+    #[serde(with = "Named::<ProviderFile>")]
+    #[schemars(extend("maxProperties" = MAX_PROVIDERS, "x-items" = "providers"))]
+    #[schemars(extend("propertyNames" = {"type": "string", "format": "provider-name"}))]
+    providers: Vec<(String, ProviderFile)>,
+    /// Aliases, by name.
+    #[serde(with = "Named::<AliasFile>")]
+    #[schemars(extend("maxProperties" = MAX_ALIASES, "x-items" = "aliases"))]
+    #[schemars(extend("propertyNames" = {"type": "string", "format": "alias-name"}))]
+    models: Vec<(String, AliasFile)>,
+    /// What requests cost.
+    prices: PricesFile,
+    /// How much of everything.
+    limits: Limits,
+    /// What becomes of `image_url`s that lead elsewhere (`http`, `https`): the request is refused,
+    /// or the service fetches the image through the guard of `fetch` and sends it inline. Upstreams
+    /// never see such an address. `data:` addresses always pass.
+    #[schemars(extend("x-type" = "`refuse` or `inline`"))]
+    remote_images: RemoteImages,
+    /// What becomes of an answer whose client has left after its first byte: `cancel` stops the
+    /// upstream, `finish` reads to the end. It is charged in either case.
+    on_client_gone: ClientGone,
+    /// How long an `Idempotency-Key` and its answer are kept; at most 720.
+    #[serde(with = "Hours", default = "one_day")]
+    #[schemars(range(min = 1, max = 720))]
+    idempotency_hours: Duration,
+    /// How long stored responses are kept; at most 3650.
+    #[serde(with = "Days", default = "thirty_days")]
+    #[schemars(range(min = 1, max = 3650))]
+    responses_days: Duration,
+    /// How long reserved money stays reserved when nobody renews it, as after a crash.
+    #[serde(with = "WholeSeconds", default = "one_minute")]
+    #[schemars(range(min = 1, max = 86400))]
+    hold_lease_seconds: Duration,
+    /// What is logged.
+    log: Log,
+    /// Where traces go.
+    trace: Option<Trace>,
+    /// How research jobs are done.
+    research: Research,
+    /// How pages are read.
+    fetch: Fetch,
+    /// Files that everybody may download; without it there are none.
+    downloads: Option<Downloads>,
+    /// What one request for media may ask for.
+    media: MediaFile,
+    /// How searches are answered.
+    search: Search,
+    /// Who may speak to `/mcp`.
+    mcp: Mcp,
+}
+
+fn one_day() -> Duration {
+    Duration::from_hours(24)
+}
+
+fn thirty_days() -> Duration {
+    Duration::from_hours(30 * 24)
+}
+
+fn one_minute() -> Duration {
+    Duration::from_mins(1)
+}
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<File>);
+
+/// The schema of the file.
+pub fn schema() -> &'static Schema {
+    &SCHEMA
+}
+
 /// Reads the text of `gateway.yaml`. Relative paths start from `folder`, where the file is. All
 /// problems are found at once, and no message quotes a secret.
 pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
@@ -40,93 +154,71 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
             return Reading { config: None, problems: vec![problem], secrets: Vec::new() };
         }
     };
-    let mut reader = Reader::new(scope, None, Manner::Strict);
-    let config = match &root.value {
-        Value::Null => Some(config(&mut reader, &root, &[], folder)),
-        Value::Map(entries) => Some(config(&mut reader, &root, entries, folder)),
+    let mut reader = Reader::new(scope, None, Strictness::Strict);
+    (reader.folder, reader.formats, reader.schema) = (Some(folder), &[FORMATS], Some(schema()));
+    let file = match &root.value {
+        Value::Null => Some(File::read(&mut reader, &[].into_iter().collect())),
+        Value::Map(_) => Some(File::read(&mut reader, &root)),
         _ => {
             let message = format!("the file must be a mapping, found {}", root.kind());
-            reader.report("", Problem::error(root.place, message));
+            reader.report("", Problem::error(root.position, message));
             None
         }
     };
+    let config = file.flatten().map(|file| file.into_config(&mut reader, folder));
     let (problems, secrets) = reader.finish();
     let is_usable = !problems.iter().any(Problem::is_error);
     Reading { config: config.filter(|_| is_usable), problems: in_order(problems), secrets }
 }
 
-fn config(
-    reader: &mut Reader<'_>,
-    root: &Node,
-    entries: &[(settings::Key, Node)],
-    folder: &Path,
-) -> Config {
-    let mut root = Mapping::of(reader, "", "", (root.place, entries));
-    let (listen, public_url) = addresses(&mut root);
-    let (providers, of_results) = provider::providers(&mut root, folder);
-    let written = route::written(&mut root);
-    let (prices, with_price) = price::prices(&mut root);
-    let aliases = route::resolve(root.reader, &written, &providers);
-    route::check_prices(root.reader, &with_price, &providers, &aliases);
-    let database = store::database(&mut root, folder);
-    let metrics_listen = root.take("metrics_listen");
-    let config = Config {
-        metrics_listen: metrics_listen.and_then(|field| self::listen(root.reader, &field)),
-        listen,
-        public_url,
-        search: search::search(&mut root, of_results, (&database, folder)),
-        media: media::media(&mut root, folder, &database),
-        downloads: media::downloads(&mut root, folder),
-        database,
-        admin_token: root.secret("admin_token", Length::Guarded),
-        key_secret: store::key_secret(&mut root, folder),
-        providers,
-        aliases,
-        prices,
-        limits: limit::limits(&mut root),
-        remote_images: root.word("remote_images", REMOTE_IMAGES, RemoteImages::Refuse),
-        on_client_gone: root.word("on_client_gone", CLIENT_GONE, ClientGone::Cancel),
-        idempotency: period(&mut root, "idempotency_hours", (SECONDS_OF_AN_HOUR, 720), 24),
-        responses_kept: period(&mut root, "responses_days", (SECONDS_OF_A_DAY, 3650), 30),
-        hold_lease: period(&mut root, "hold_lease_seconds", (1, 86400), 60),
-        fetch: fetch::fetch(&mut root, folder),
-        research: research::research(&mut root),
-        mcp: mcp::mcp(&mut root),
-        log: observe::log(&mut root),
-        trace: observe::trace(&mut root),
-    };
-    root.close();
-    config
-}
-
-/// A whole number of some unit of at least 1.
-fn period(
-    root: &mut Mapping<'_, '_, '_>,
-    name: &str,
-    (unit_seconds, most): (u64, u64),
-    default: u64,
-) -> Duration {
-    Duration::from_secs(root.whole(name, 1..=most, default) * unit_seconds)
-}
-
-/// Reads `listen` and `public_url`.
-fn addresses(root: &mut Mapping<'_, '_, '_>) -> (SocketAddr, Uri) {
-    let field = root.take("listen");
-    let listen =
-        field.as_ref().and_then(|field| listen(root.reader, field)).unwrap_or_else(default_listen);
-    let public = root.take("public_url");
-    if let (Some(field), None) = (&field, &public)
-        && !listen.ip().is_loopback()
-    {
-        let message = "other machines can connect, but `public_url` does not say how";
-        let problem = Problem::warning(field.place, message);
-        root.reader.report(
-            &field.key,
-            problem.hint("set `public_url` to the https address that clients use"),
-        );
+impl File {
+    fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Self> {
+        reader.read(schema(), &Field::of(root))
     }
-    let public = public.and_then(|field| public_url(root.reader, &field));
-    (listen, public.unwrap_or_else(|| own_url(listen)))
+
+    /// Checks what the keys mean together.
+    fn into_config(self, reader: &mut Reader<'_>, folder: &Path) -> Config {
+        let listen = self.listen.unwrap_or_else(default_listen);
+        if reader.is_given("listen") && !reader.is_given("public_url") && !listen.ip().is_loopback()
+        {
+            let message = "other machines can connect, but `public_url` does not say how";
+            let problem = Problem::warning(reader.position("listen"), message);
+            let hint = "set `public_url` to the https address that clients use";
+            reader.report("listen", problem.hint(hint));
+        }
+        let (providers, of_results) = providers(self.providers, reader, folder);
+        let aliases = route::written(self.models, reader);
+        let aliases = route::resolve(reader, &aliases, &providers);
+        let prices = Prices::from(self.prices);
+        route::check_prices(reader, &prices, &providers, &aliases);
+        let database = Database::new(self.database, reader, folder);
+        let public_url = self.public_url.map(|Address(uri)| uri);
+        Config {
+            listen,
+            metrics_listen: self.metrics_listen,
+            public_url: public_url.unwrap_or_else(|| own_url(listen)),
+            media: Media::new((self.artifacts, self.media), reader, (&database, folder)),
+            downloads: self.downloads,
+            search: self.search.with(of_results, (&database, folder)),
+            database,
+            admin_token: self.admin_token,
+            key_secret: KeySecret::new(self.key_secret, folder),
+            providers,
+            aliases,
+            prices,
+            limits: self.limits,
+            on_client_gone: self.on_client_gone,
+            remote_images: self.remote_images,
+            idempotency: self.idempotency_hours,
+            responses_kept: self.responses_days,
+            hold_lease: self.hold_lease_seconds,
+            fetch: self.fetch,
+            research: self.research,
+            mcp: self.mcp,
+            log: self.log,
+            trace: self.trace,
+        }
+    }
 }
 
 fn default_listen() -> SocketAddr {
@@ -135,38 +227,4 @@ fn default_listen() -> SocketAddr {
 
 fn own_url(listen: SocketAddr) -> Uri {
     format!("http://{listen}").parse().unwrap_or_default()
-}
-
-fn listen(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<SocketAddr> {
-    let wanted = format!("an address and a port, such as `{DEFAULT_LISTEN}`");
-    let text = reader.string(field, &wanted)?;
-    let value = text.value().trim();
-    let read = value.parse().ok();
-    if read.is_none() {
-        let problem = Problem::error(field.place, format!("must be {wanted}"));
-        let hint = match text.shown().trim().rsplit_once(':') {
-            Some(("", port)) => format!("write `0.0.0.0:{port}` for all addresses of the machine"),
-            Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
-            _ => "names of hosts are not looked up here; write `[::1]:8930` for IPv6".to_owned(),
-        };
-        reader.report(&field.key, problem.hint(hint));
-    }
-    read
-}
-
-fn public_url(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
-    let uri = mapping::address(reader, field)?;
-    if uri.path() != "/" {
-        let problem = Problem::error(field.place, "must not have a path");
-        reader.report(&field.key, problem.hint("clients add `/v1` and `/mcp` themselves"));
-        return None;
-    }
-    if super::address::is_open(&uri) {
-        let message =
-            "must be https, except for this machine itself: keys would be readable on the way";
-        let problem = Problem::error(field.place, message);
-        reader.report(&field.key, problem.hint("put a server that speaks TLS before the service"));
-        return None;
-    }
-    Some(uri)
 }

@@ -2,57 +2,83 @@
 
 use std::time::Duration;
 
-use super::mapping::{Length, Mapping};
-use super::secret::Secret;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use settings::{Days, Hours, Seconds, WholeSeconds, section};
 
-const SECONDS_OF_AN_HOUR: u64 = 3600;
-const SECONDS_OF_A_DAY: u64 = 86400;
+use super::price::Micros;
+use super::secret::{MIN_SECRET_CHARS, Secret};
 
-/// How research jobs are done.
-#[derive(Debug, Clone)]
+/// How research jobs are done. A job searches, reads pages and writes a report; every step is
+/// stored, and any process on the same database goes on where another one stopped.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
 pub struct Research {
-    /// The model that works on jobs for which none is asked.
+    /// The model for jobs that ask for none. Without it, the first chat model that can be used.
+    #[schemars(extend("x-wanted" = "the id of a chat model"))]
     pub model: Option<String>,
-    /// How many jobs one process works on at once.
+    /// How many jobs one process works on at once; 0 is none.
+    #[schemars(range(min = 0, max = 1000))]
     pub workers: u32,
-    /// How many jobs of one member may be queued or running at once.
+    /// How many jobs of one member may be queued or running at once; more are refused with 429.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub max_jobs_per_member: u32,
-    /// How long a job is its worker's unless renewed.
+    /// How long a job is its worker's when nobody renews that, as after a crash.
+    #[serde(rename = "lease_seconds", with = "WholeSeconds")]
+    #[schemars(range(min = 1, max = 3600))]
     pub lease: Duration,
-    /// How often a step is begun before its job fails.
+    /// How often a step is begun before its job fails and is refunded; at most 100.
+    #[schemars(range(min = 1, max = 100))]
     pub attempts: u32,
-    /// How long a job may take, queued or running.
+    /// How long a job may wait and run; at most 720.
+    #[serde(rename = "expire_hours", with = "Hours")]
+    #[schemars(range(min = 1, max = 720))]
     pub expire: Duration,
-    /// How long jobs are kept after their end.
+    /// How long jobs are kept after their end; at most 3650.
+    #[serde(rename = "keep_days", with = "Days")]
+    #[schemars(range(min = 1, max = 3650))]
     pub kept: Duration,
-    /// What webhooks are signed with; without it there are none.
+    /// What webhooks are signed with, at least 32 characters; `whsec_` and base64, or any text.
+    /// Without it there are no webhooks.
+    #[schemars(length(min = MIN_SECRET_CHARS))]
     pub webhook_secret: Option<Secret>,
-    /// How long after a webhook that failed it is tried again.
+    /// How long after a webhook that failed it is tried again; four times as long each time.
+    #[serde(with = "Seconds")]
     pub webhook_retry: Duration,
-    /// The presets.
+    /// A few pages.
     pub quick: Depth,
-    /// The presets.
+    /// Some more.
     pub standard: Depth,
-    /// The presets.
+    /// Many pages, in several rounds.
     pub deep: Depth,
 }
 
-/// How much a job of one depth may do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How much a job of one depth may do: `quick`, `standard` or `deep`. When steps, pages, tokens or
+/// time are used up, the report is written from what there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = section::<Self>)]
 pub struct Depth {
-    /// How often it plans.
+    /// How often it plans: 1, 1, 3.
+    #[schemars(range(min = 1, max = 10))]
     pub rounds: u32,
-    /// How many searches each plan has.
+    /// How many searches each plan has: 2, 4, 5.
+    #[schemars(range(min = 1, max = 20))]
     pub queries: u32,
-    /// How many pages are read.
+    /// How many pages are read: 4, 8, 24.
+    #[schemars(range(min = 1, max = 200))]
     pub pages: u32,
-    /// How many steps there are in all.
+    /// How many steps there are in all: 20, 40, 120.
+    #[schemars(range(min = 6, max = 1000))]
     pub steps: u32,
-    /// How many tokens models may count before the report is written.
+    /// How many tokens models may count: 100000, 300000, 1500000.
+    #[schemars(range(min = 1000, max = 1_000_000_000))]
     pub tokens: u64,
-    /// How long it may gather before the report is written.
+    /// How long it may gather: 300, 900, 3600.
+    #[serde(rename = "seconds", with = "Seconds")]
     pub time: Duration,
     /// What such a job costs, if not by the price list.
+    #[schemars(with = "Option<Micros>")]
     pub price_micros: Option<i64>,
 }
 
@@ -93,49 +119,4 @@ impl Default for Research {
             deep: depth((3, 5, 24), 120, 1_500_000, 60),
         }
     }
-}
-
-/// Reads `research`.
-pub(super) fn research(root: &mut Mapping<'_, '_, '_>) -> Research {
-    let default = Research::default();
-    let Some(field) = root.take("research") else { return default };
-    let Some(mut map) = Mapping::open(root.reader, "research", &field) else { return default };
-    let hours = map.whole("expire_hours", 1..=720, default.expire.as_secs() / SECONDS_OF_AN_HOUR);
-    let days = map.whole("keep_days", 1..=3650, default.kept.as_secs() / SECONDS_OF_A_DAY);
-    let research = Research {
-        model: map.text("model", "the id of a chat model").map(|text| text.value().to_owned()),
-        workers: map.whole("workers", 0..=1000, default.workers),
-        max_jobs_per_member: map.whole(
-            "max_jobs_per_member",
-            1..=1_000_000,
-            default.max_jobs_per_member,
-        ),
-        lease: Duration::from_secs(map.whole("lease_seconds", 1..=3600, default.lease.as_secs())),
-        attempts: map.whole("attempts", 1..=100, default.attempts),
-        expire: Duration::from_secs(hours * SECONDS_OF_AN_HOUR),
-        kept: Duration::from_secs(days * SECONDS_OF_A_DAY),
-        webhook_secret: map.secret("webhook_secret", Length::Guarded),
-        webhook_retry: map.seconds("webhook_retry", default.webhook_retry),
-        quick: depth(&mut map, "quick", default.quick),
-        standard: depth(&mut map, "standard", default.standard),
-        deep: depth(&mut map, "deep", default.deep),
-    };
-    map.close();
-    research
-}
-
-fn depth(map: &mut Mapping<'_, '_, '_>, name: &str, default: Depth) -> Depth {
-    let Some(field) = map.take(name) else { return default };
-    let Some(mut map) = Mapping::open(map.reader, "research.*", &field) else { return default };
-    let depth = Depth {
-        rounds: map.whole("rounds", 1..=10, default.rounds),
-        queries: map.whole("queries", 1..=20, default.queries),
-        pages: map.whole("pages", 1..=200, default.pages),
-        steps: map.whole("steps", 6..=1000, default.steps),
-        tokens: map.whole("tokens", 1000..=1_000_000_000, default.tokens),
-        time: map.seconds("seconds", default.time),
-        price_micros: map.price("price_micros"),
-    };
-    map.close();
-    depth
 }

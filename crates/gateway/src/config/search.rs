@@ -4,22 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
-use settings::{Seconds, Zero};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use settings::{SecondsOrZero, section};
 
-use super::mapping::Mapping;
 use super::provider::{Credentials, Health, Provider, Timeouts};
-use super::store;
-use super::{Database, mapping};
+use super::store::Database;
 
 /// The folder of indexes beside the database.
 const INDEX_FOLDER: &str = "search-index";
-/// The largest file that an index reads, unless the configuration says otherwise.
-const DEFAULT_FILE_BYTES: u64 = 16 * 1024 * 1024;
-const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
-/// How often an index looks at its folder, unless the configuration says otherwise.
-const DEFAULT_RESCAN: Duration = Duration::from_mins(1);
-/// How long results are kept, unless the configuration says otherwise.
-const DEFAULT_CACHE: Duration = Duration::from_mins(10);
 /// How long a provider of results may take for all of its answer.
 pub(super) const TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
@@ -29,15 +22,48 @@ pub(super) const TIMEOUTS: Timeouts = Timeouts {
 /// How Brave knows us.
 const BRAVE_TOKEN: &str = "x-subscription-token";
 
-/// Everything about searches.
-#[derive(Debug, Clone)]
+/// How searches are answered. Who is asked stands under `providers`: those of the kinds `searxng`,
+/// `brave`, `tavily` and `index`, in the order of the file; the next where one fails or finds
+/// nothing.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
 pub struct Search {
-    /// Who is asked, in this order.
+    /// The providers of results, in the order in which they are asked.
+    #[serde(skip)]
     pub providers: Vec<SearchProvider>,
-    /// How long results are kept; `None` for not at all.
+    /// How long results are kept for the same question; 0 is not at all.
+    #[serde(rename = "cache_seconds", with = "SecondsOrZero")]
     pub cache: Option<Duration>,
-    /// Whether members see results that others asked for.
+    /// Share cached results between members. This saves searches, but `cached_at` tells a member
+    /// that another one asked the same question.
     pub share_cache: bool,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        let cache = Some(Duration::from_mins(10));
+        Self { providers: Vec::new(), cache, share_cache: false }
+    }
+}
+
+impl Search {
+    /// Adds the providers. An index that was given no folder is kept beside the database.
+    pub(super) fn with(
+        mut self,
+        providers: Vec<SearchProvider>,
+        (database, folder): (&Database, &Path),
+    ) -> Self {
+        self.providers = providers;
+        for provider in &mut self.providers {
+            if let SearchProvider::Index(index) = provider
+                && index.index_folder.as_os_str().is_empty()
+            {
+                index.index_folder = database.folder(folder).join(INDEX_FOLDER).join(&index.name);
+            }
+        }
+        self
+    }
 }
 
 /// One provider of results.
@@ -142,55 +168,4 @@ impl SearchKind {
         }
         (key, headers)
     }
-}
-
-/// Reads what is special about a provider that is an index.
-pub(super) fn index(map: &mut Mapping<'_, '_, '_>, name: &str, folder: &Path) -> Option<Index> {
-    let indexed = map.text("folder", "the path of a folder");
-    let base = map.take("base_url");
-    let base_url = base.and_then(|field| mapping::address(map.reader, &field));
-    let kept = map.text("index_folder", "the path of a folder");
-    // Without one it is found as soon as it is known where the database is.
-    let index_folder = kept.map(|path| store::placed(map, folder, path.value()));
-    let index_folder = index_folder.unwrap_or_default();
-    let rescan = map.seconds("rescan", DEFAULT_RESCAN);
-    let max_file_bytes = map.whole("max_file_bytes", 1..=MAX_FILE_BYTES, DEFAULT_FILE_BYTES);
-    let Some(indexed) = indexed else {
-        map.refuse("has no `folder`", "name the folder of the files to be found");
-        return None;
-    };
-    let indexed = store::placed(map, folder, indexed.value());
-    let name = name.to_owned();
-    Some(Index { name, folder: indexed, base_url, index_folder, rescan, max_file_bytes })
-}
-
-/// Reads `search`. An index that was given no place is kept beside the database, or beside the
-/// configuration where the database is a server.
-pub(super) fn search(
-    root: &mut Mapping<'_, '_, '_>,
-    mut providers: Vec<SearchProvider>,
-    (database, folder): (&Database, &Path),
-) -> Search {
-    let beside = match database {
-        Database::Sqlite { path, .. } => path.parent().unwrap_or(folder),
-        Database::Postgres { .. } => folder,
-    };
-    for provider in &mut providers {
-        if let SearchProvider::Index(index) = provider
-            && index.index_folder.as_os_str().is_empty()
-        {
-            index.index_folder = beside.join(INDEX_FOLDER).join(&index.name);
-        }
-    }
-    let (mut cache, mut share_cache) = (Some(DEFAULT_CACHE), false);
-    if let Some(field) = root.take("search")
-        && let Some(mut map) = Mapping::open(root.reader, "search", &field)
-    {
-        let field = map.take("cache_seconds");
-        let rule = Seconds { default: DEFAULT_CACHE, zero: Zero::Allowed };
-        cache = Some(map.reader.seconds(field, &rule)).filter(|time| !time.is_zero());
-        share_cache = map.flag("share_cache", share_cache);
-        map.close();
-    }
-    Search { providers, cache, share_cache }
 }

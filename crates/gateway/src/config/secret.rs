@@ -2,12 +2,17 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+use settings::{Position, Problem, Reader, Text};
+
 /// The least length of a token or secret that an operator makes up, in characters.
 pub const MIN_SECRET_CHARS: usize = 32;
 
 /// A key, token or password. It has no `Display`, cannot be compared by accident, and its `Debug`
 /// says nothing of it.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, JsonSchema)]
+#[schemars(extend("format" = "secret"))]
 pub struct Secret(Box<str>);
 
 impl Secret {
@@ -25,6 +30,20 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
+    }
+}
+
+/// Warns of a secret that is written in the file itself.
+pub(super) fn warn_of_plain_text(
+    reader: &mut Reader<'_>,
+    (key, position): (&str, Position),
+    text: &Text,
+) {
+    if !text.written().contains("${") {
+        let problem = Problem::warning(position, "a secret stands in the file as plain text");
+        let hint = "write a reference such as `${NAME}` and set it in the profile's `.env` or in \
+                    the environment";
+        reader.report(key, problem.hint(hint));
     }
 }
 

@@ -2,23 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use settings::{Field, Problem, Text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use settings::{Field, Node, Problem, Reader, section};
 
-use super::mapping::{Length, Mapping};
-use super::secret::Secret;
+use super::secret::{Secret, warn_of_plain_text};
 
 /// The SQLite file, unless the configuration says otherwise.
-pub(super) const DEFAULT_DATABASE: &str = "gateway.sqlite3";
-/// The folder of artifacts, unless the configuration says otherwise.
-pub(super) const DEFAULT_ARTIFACTS: &str = "artifacts";
+const DEFAULT_DATABASE: &str = "gateway.sqlite3";
 /// The file of the secret of keys, which the program makes.
-pub(super) const SECRET_FILE: &str = "gateway.secret";
+const SECRET_FILE: &str = "gateway.secret";
 /// How many connections to a server, unless the configuration says otherwise.
-pub(super) const DEFAULT_POOL_SIZE: u32 = 8;
-const MAX_POOL_SIZE: u32 = 1000;
-
-const DURABILITIES: &[(&str, Durability)] =
-    &[("power", Durability::Power), ("process", Durability::Process)];
+const DEFAULT_POOL_SIZE: u32 = 8;
+const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
 
 /// Where members, keys and money are kept.
 #[derive(Debug, Clone)]
@@ -39,8 +36,26 @@ pub enum Database {
     },
 }
 
+/// Either the address alone, or a mapping. SQLite is for one process; several processes share one
+/// PostgreSQL database.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = section::<Self>, extend("x-short" = "url"))]
+pub(super) struct DatabaseFile {
+    /// `sqlite:PATH` or `postgres://…`.
+    #[schemars(extend("format" = "database"))]
+    #[schemars(extend("x-missing" = "`url` must be `sqlite:PATH` or `postgres://…`"))]
+    url: String,
+    /// PostgreSQL: the most connections, 8 if not given.
+    #[schemars(range(min = 1, max = 1000))]
+    pool_size: Option<u32>,
+    /// SQLite: what an acknowledged request survives: `power` (the loss of power, the default) or
+    /// `process` (the end of the process only, which is faster).
+    durability: Option<Durability>,
+}
+
 /// What an acknowledged commit survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// The loss of power.
     Power,
@@ -70,125 +85,118 @@ pub enum Artifacts {
 pub enum KeySecret {
     /// It was configured.
     Given(Secret),
-    /// It stands in this file, which is made when it is missing.
+    /// It is in this file, which is made when it is missing.
     File(PathBuf),
 }
 
-/// Reads `database`.
-pub(super) fn database(root: &mut Mapping<'_, '_, '_>, folder: &Path) -> Database {
-    let otherwise =
-        Database::Sqlite { path: folder.join(DEFAULT_DATABASE), durability: Durability::Power };
-    let Some(field) = root.take("database") else { return otherwise };
-    if !matches!(field.node.value, settings::Value::Map(_)) {
-        let url = root.reader.string(&field, WANTED_DATABASE);
-        let read = url.and_then(|url| location(root, &field, &url, folder));
-        return read.unwrap_or(otherwise);
-    }
-    let Some(mut map) = Mapping::open(root.reader, "database", &field) else { return otherwise };
-    let url = map.take("url");
-    let (pool_size, durability) = (map.take("pool_size"), map.take("durability"));
-    let Some(url) = url else {
-        map.refuse("has no `url`", format!("`url` must be {WANTED_DATABASE}"));
-        map.close();
-        return otherwise;
-    };
-    let read = map.reader.string(&url, WANTED_DATABASE);
-    let mut read = read.and_then(|text| location(&mut map, &url, &text, folder));
-    match &mut read {
-        Some(Database::Sqlite { durability: kept, .. }) => {
-            if let Some(field) = durability {
-                *kept = map.reader.word(&field, DURABILITIES, ("", Durability::Power));
-            }
-            if let Some(field) = pool_size {
-                let problem = Problem::error(field.place, "is for PostgreSQL only");
-                map.reader.report(&field.key, problem.hint("remove it"));
-            }
+impl Database {
+    /// Checks that every key is for the kind of database that there is.
+    pub(super) fn new(file: Option<DatabaseFile>, reader: &mut Reader<'_>, folder: &Path) -> Self {
+        let (power, path) = (Durability::Power, folder.join(DEFAULT_DATABASE));
+        let Some(file) = file else { return Self::Sqlite { path, durability: power } };
+        let is_sqlite = file.url.starts_with("sqlite:");
+        let (key, whose) = if is_sqlite {
+            ("database.pool_size", "PostgreSQL")
+        } else {
+            ("database.durability", "SQLite")
+        };
+        if reader.is_given(key) {
+            let problem = Problem::error(reader.position(key), format!("is for {whose} only"));
+            reader.report(key, problem.hint("remove it"));
         }
-        Some(Database::Postgres { pool_size: kept, .. }) => {
-            *kept = map.reader.whole(pool_size, 1..=MAX_POOL_SIZE, DEFAULT_POOL_SIZE);
-            if let Some(field) = durability {
-                let problem = Problem::error(field.place, "is for SQLite only");
-                map.reader.report(&field.key, problem.hint("remove it"));
+        match file.url.strip_prefix("sqlite:") {
+            Some(path) => {
+                Self::Sqlite { path: path.into(), durability: file.durability.unwrap_or(power) }
             }
+            None => Self::Postgres {
+                url: Secret::new(file.url),
+                pool_size: file.pool_size.unwrap_or(DEFAULT_POOL_SIZE),
+            },
         }
-        None => {}
     }
-    map.close();
-    read.unwrap_or(otherwise)
+
+    /// The folder of files that belong to the database: beside it, or beside the configuration
+    /// where the database is a server.
+    pub(super) fn folder<'a>(&'a self, otherwise: &'a Path) -> &'a Path {
+        match self {
+            Self::Sqlite { path, .. } => path.parent().unwrap_or(otherwise),
+            Self::Postgres { .. } => otherwise,
+        }
+    }
 }
 
-const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
+impl KeySecret {
+    pub(super) fn new(given: Option<Secret>, folder: &Path) -> Self {
+        given.map_or_else(|| Self::File(folder.join(SECRET_FILE)), Self::Given)
+    }
+}
 
-/// What an address of a database means. It is never quoted, since it may hold a password.
-fn location(
-    map: &mut Mapping<'_, '_, '_>,
+/// The address of a database. It is never quoted, since it may hold a password.
+pub(super) fn database_format(
+    reader: &mut Reader<'_>,
+    _: &Json,
     field: &Field<'_>,
-    text: &Text,
-    folder: &Path,
-) -> Option<Database> {
+) -> Option<Node> {
+    let text = reader.string(field, WANTED_DATABASE)?;
     let value = text.value().trim();
     if let Some(path) = value.strip_prefix("sqlite:") {
         if path.is_empty() || path.starts_with(':') || path.starts_with("//") {
-            let problem = Problem::error(field.place, "must name a file after `sqlite:`");
+            let problem = Problem::error(field.position, "must name a file after `sqlite:`");
             let hint = format!("write `sqlite:{DEFAULT_DATABASE}` or an absolute path");
-            map.reader.report(&field.key, problem.hint(hint));
+            reader.report(&field.key, problem.hint(hint));
             return None;
         }
-        let path = placed(map, folder, path);
-        return Some(Database::Sqlite { path, durability: Durability::Power });
+        return Some(format!("sqlite:{}", reader.expanded(path)).into());
     }
     let rest = value.strip_prefix("postgres://").or_else(|| value.strip_prefix("postgresql://"));
     if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
         let user = rest.split(['/', '?']).next().and_then(|server| server.rsplit_once('@'));
-        let has_password = user.is_some_and(|(user, _)| user.contains(':'));
-        if has_password {
-            super::mapping::warn_of_plain_text(map.reader, field, text);
+        if user.is_some_and(|(user, _)| user.contains(':')) {
+            warn_of_plain_text(reader, (&field.key, field.position), &text);
         }
-        map.reader.secrets.embedded(text.clone());
-        return Some(Database::Postgres { url: Secret::new(value), pool_size: DEFAULT_POOL_SIZE });
+        reader.secrets.embedded(text.clone());
+        return Some(value.to_owned().into());
     }
-    let problem = Problem::error(field.place, format!("must be {WANTED_DATABASE}"));
-    map.reader.report(&field.key, problem);
+    reader.refuse(field, format!("must be {WANTED_DATABASE}"));
     None
 }
 
-/// A path, `~` expanded, relative ones from the folder of the file.
-pub(super) fn placed(map: &Mapping<'_, '_, '_>, folder: &Path, path: &str) -> PathBuf {
-    let path = path.trim();
-    folder.join(map.reader.scope.expand_home(path).unwrap_or_else(|| path.to_owned()))
-}
-
-/// Reads the address of a place for files.
-pub(super) fn artifacts(
-    root: &mut Mapping<'_, '_, '_>,
+/// The address of a folder or a bucket.
+pub(super) fn artifacts_format(
+    reader: &mut Reader<'_>,
+    _: &Json,
     field: &Field<'_>,
-    folder: &Path,
-) -> Option<Artifacts> {
+) -> Option<Node> {
     let wanted = "`file:PATH` or `s3://BUCKET/PREFIX`";
-    let text = root.reader.string(field, wanted)?;
+    let text = reader.string(field, wanted)?;
     let value = text.value().trim();
     if let Some(path) = value.strip_prefix("file:").map(|path| path.trim_start_matches("//"))
         && !path.is_empty()
     {
-        return Some(Artifacts::Files { path: placed(root, folder, path) });
+        return Some(format!("file:{}", reader.expanded(path)).into());
     }
-    let bucket = value.strip_prefix("s3://").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
-    if let Some((bucket, prefix)) = bucket.filter(|(bucket, _)| is_bucket(bucket)) {
-        return Some(Artifacts::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() });
+    if matches!(bucket(value), Some((bucket, _)) if is_bucket(bucket)) {
+        return Some(value.to_owned().into());
     }
-    root.reader.refuse(field, format!("must be {wanted}"));
+    reader.refuse(field, format!("must be {wanted}"));
     None
+}
+
+impl Artifacts {
+    /// Reads an address that was checked.
+    pub(super) fn parse(address: &str) -> Option<Self> {
+        if let Some((bucket, prefix)) = bucket(address) {
+            return Some(Self::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() });
+        }
+        address.strip_prefix("file:").map(|path| Self::Files { path: path.into() })
+    }
+}
+
+fn bucket(address: &str) -> Option<(&str, &str)> {
+    address.strip_prefix("s3://").map(|rest| rest.split_once('/').unwrap_or((rest, "")))
 }
 
 fn is_bucket(name: &str) -> bool {
     (3..=63).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-".contains(&b))
-}
-
-/// Reads `key_secret`.
-pub(super) fn key_secret(root: &mut Mapping<'_, '_, '_>, folder: &Path) -> KeySecret {
-    match root.secret("key_secret", Length::Guarded) {
-        Some(secret) => KeySecret::Given(secret),
-        None => KeySecret::File(folder.join(SECRET_FILE)),
-    }
 }

@@ -9,6 +9,7 @@ mod media;
 mod providers;
 mod research;
 mod routes;
+mod schema;
 mod searches;
 mod whole;
 
@@ -45,6 +46,7 @@ fn reading(text: &str) -> Reading {
 fn clean(text: &str) -> Config {
     let reading = reading(text);
     assert_eq!(said(&reading), Vec::<String>::new(), "{text}");
+    assert_eq!(schema::faults(text), Vec::<String>::new(), "{text}");
     reading.config.unwrap_or_else(|| panic!("nothing is wrong with {text}"))
 }
 
@@ -69,6 +71,7 @@ fn refused(text: &str, expected: &[&str]) {
 fn warned(text: &str, expected: &[&str]) -> Config {
     let reading = reading(text);
     assert_eq!(said(&reading), expected, "{text}");
+    assert_eq!(schema::faults(text), Vec::<String>::new(), "{text}");
     reading.config.unwrap_or_else(|| panic!("can be used: {text}"))
 }
 

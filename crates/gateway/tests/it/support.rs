@@ -313,12 +313,15 @@ impl Answer {
     }
 }
 
-/// The configuration that a text says.
+/// The configuration of a text, which the published schema accepts too.
 #[track_caller]
 pub(crate) fn read(text: &str, folder: &Path) -> Config {
     let token = ("ADMIN_TOKEN".to_owned(), ADMIN_TOKEN.to_owned());
     let scope = Scope { secrets: [token].into(), ..Scope::default() };
     let reading = config::read(text, &scope, folder);
+    let file = settings::Node::from_yaml(text).unwrap().to_json();
+    let schema = config::schema().published("gateway.yaml");
+    jsonschema::validate(&schema, &file).unwrap_or_else(|error| panic!("{error}\n{text}"));
     reading.config.unwrap_or_else(|| panic!("{:?}\n{text}", reading.problems))
 }
 

@@ -2,33 +2,61 @@
 //!
 //! One bad entry never takes the others down, and all problems are collected.
 
-mod entry;
-mod for_all;
-mod http;
-mod oauth;
-mod policies;
-mod section;
-mod server;
-mod stdio;
+mod format;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+use std::sync::LazyLock;
+use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value as Json;
 use settings::{
-    Key, KnownSecret, Node, Place, Problem, Scope, Text, Value, duplicates, given_twice, in_order,
+    Field, Key, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, SecondsOrZero,
+    Strictness, Text, Value, duplicates, given_twice, in_order, section, switch,
 };
 
-pub(crate) use self::http::fault_of_address;
-pub use self::oauth::fault_of_client_document;
-use self::server::Reader;
-use super::{MAX_SERVERS, ServerEntry};
+use self::format::FORMATS;
+use super::{
+    Auth, ClientCert, Endpoint, HttpEndpoint, MAX_SERVERS, MIN_KEEPALIVE, OauthOptions,
+    ServerEntry, StdioEndpoint, oauth,
+};
 use crate::tool_name::registered_name;
 
 /// The longest name of a server, in characters.
 const MAX_NAME: usize = 64;
 /// The root key of the servers. Beside it only `mcp` is read; all others belong to other parts.
 const ROOT: &str = "mcp_servers";
+/// The root key for all servers.
+const FOR_ALL: &str = "mcp";
+/// The kinds of servers that some keys are for.
+const STDIO: &str = "stdio";
+const HTTP: &str = "HTTP";
+
+/// Names of other clients for keys that have another name here.
+const FOREIGN_KEYS: &[(&str, &str)] = &[
+    ("type", "use `transport: sse` for the SSE transport; `url` or `command` says the rest"),
+    ("disabled", "use `enabled: false`"),
+    ("httpurl", "use `url`"),
+    ("serverurl", "use `url`"),
+    ("endpoint", "use `url`"),
+    ("environment", "use `env`"),
+    ("envvars", "use `env` with `${NAME}` references"),
+    ("envfile", "put the variables into `env` or into the profile's `.env`"),
+    ("bearertokenenvvar", "use `headers` with `Authorization: Bearer ${NAME}`"),
+    ("httpheaders", "use `headers`"),
+    ("envhttpheaders", "use `headers` with `${NAME}` references"),
+    ("alwaysallow", "there is no such list; see `trust`"),
+    ("autoapprove", "there is no such list; see `trust`"),
+    ("enabledtools", "use `tools.include`"),
+    ("disabledtools", "use `tools.exclude`"),
+    ("includetools", "use `tools.include`"),
+    ("excludetools", "use `tools.exclude`"),
+    ("startuptimeoutsec", "use `connect_timeout`"),
+    ("tooltimeoutsec", "use `timeout`"),
+    ("scopes", "use `scope`, with spaces between the scopes"),
+];
 
 /// What a configuration says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,17 +81,137 @@ pub struct Configured {
     pub secrets: Vec<KnownSecret>,
 }
 
+/// A key of a local server that may be given in another place.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+struct StdioFile {
+    /// Another place for the two keys above.
+    #[schemars(extend("format" = "lifecycle"))]
+    lifecycle: Lifecycle,
+}
+
+/// The two periods may also stand here; the same key in the entry itself wins.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+struct Lifecycle {
+    /// As in the entry itself.
+    #[serde(with = "SecondsOrZero")]
+    idle_timeout_seconds: Option<Duration>,
+    /// As in the entry itself.
+    #[serde(with = "SecondsOrZero")]
+    max_lifetime_seconds: Option<Duration>,
+}
+
+/// Keys of a remote server that are read together with others.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+struct HttpFile {
+    /// Path of the private key, when `client_cert` is a string and the key is elsewhere.
+    #[schemars(extend("format" = "path", "x-wanted" = "the path of a PEM file"))]
+    client_key: Option<Text>,
+    /// `oauth` signs in with OAuth 2.1 and PKCE. Nothing else is allowed.
+    #[schemars(extend("format" = "auth"))]
+    auth: Option<String>,
+    /// Options of the sign-in.
+    oauth: OauthOptions,
+}
+
+/// A root key beside `mcp_servers`, for all servers.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+struct ForAll {
+    /// Address of the client document of servers that name none under `oauth`: https, with a path,
+    /// without fragment, user information and dot segments. Without it, that of the member service
+    /// if it has one, else the one that was built into the program, if any.
+    #[schemars(extend("format" = "client-document", "x-optional" = true))]
+    client_metadata_url: Option<Text>,
+}
+
+static ENTRY: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::with_about(
+        "An entry has either `command`, which starts a local process, or `url`, which is a remote \
+         address. With both, `url` wins and a warning says so; with neither, the server is refused.",
+    )
+    .and::<StdioEndpoint>(Some(STDIO))
+    .and::<StdioFile>(Some(STDIO))
+    .and::<HttpEndpoint>(Some(HTTP))
+    .and::<HttpFile>(Some(HTTP))
+    .and::<ServerEntry>(None)
+});
+static ALL: LazyLock<Schema> = LazyLock::new(Schema::of::<ForAll>);
+
+/// The schema of an entry of `mcp_servers`.
+pub fn schema() -> &'static Schema {
+    &ENTRY
+}
+
+/// The schema of `mcp`.
+pub fn schema_for_all() -> &'static Schema {
+    &ALL
+}
+
 /// Reads `mcp_servers` and `mcp` out of the text of a config file. The text is YAML, of which
-/// JSON is a part. Other root keys are ignored. It never fails as a whole: what is wrong is in
-/// `problems`.
+/// JSON is a part. It never fails as a whole: what is wrong is in `problems`.
 pub fn parse(text: &str, scope: &Scope) -> Parsed {
-    let mut parsed = Parsed::default();
     match Node::from_yaml(text) {
-        Ok(root) => read_root(&root, scope, &mut parsed),
-        Err(problem) => parsed.problems.push(problem),
+        Ok(root) => parse_document(&root, scope),
+        Err(problem) => Parsed { problems: vec![problem], ..Parsed::default() },
+    }
+}
+
+/// Reads `mcp_servers` and `mcp` out of a config file. Other root keys are ignored.
+pub fn parse_document(root: &Node, scope: &Scope) -> Parsed {
+    let mut parsed = Parsed::default();
+    if !root.is_null() && !matches!(root.value, Value::Map(_)) {
+        let message = format!("the file must be a mapping, found {}", root.kind());
+        parsed.problems.push(Problem::error(root.position, message));
+    }
+    for (key, _) in root.entries() {
+        if key.text != ROOT && is_meant(&key.text) {
+            let message = format!("`{}` is not read; did you mean `{ROOT}`?", key.text);
+            parsed.problems.push(Problem::warning(key.position, message));
+        }
+    }
+    if let Some(node) = only(root, FOR_ALL, &mut parsed.problems) {
+        let mut reader = reader(scope, None, &ALL);
+        let field = Field { key: FOR_ALL.to_owned(), ..Field::of(node) };
+        let all: Option<ForAll> = reader.read(&ALL, &field);
+        parsed.client_metadata_url = all.and_then(|all| all.client_metadata_url);
+        parsed.problems.extend(reader.finish().0);
+    }
+    if let Some(node) = only(root, ROOT, &mut parsed.problems) {
+        if let Value::Map(servers) = &node.value {
+            read_servers(servers, scope, &mut parsed);
+        } else {
+            let message = format!("must be a mapping from names to servers, found {}", node.kind());
+            parsed.problems.push(Problem::error(node.position, message).at(ROOT));
+        }
     }
     parsed.problems = in_order(parsed.problems);
     parsed
+}
+
+/// The value of a root key that is given once.
+fn only<'n>(root: &'n Node, name: &str, problems: &mut Vec<Problem>) -> Option<&'n Node> {
+    let mut found = root.entries().iter().filter(|(key, _)| key.text == name);
+    let (first, node) = found.next()?;
+    if let Some((second, _)) = found.next() {
+        problems.push(given_twice(first, second).at(name));
+        return None;
+    }
+    (!node.is_null()).then_some(node)
+}
+
+fn reader<'a>(scope: &'a Scope, server: Option<&'a str>, schema: &'a Schema) -> Reader<'a> {
+    let mut reader = Reader::new(scope, server, Strictness::Lenient);
+    reader.formats = &[FORMATS, oauth::FORMATS];
+    reader.schema = Some(schema);
+    reader.foreign_keys = FOREIGN_KEYS;
+    reader
 }
 
 /// Reads one entry given as JSON: from the command line, pasted documentation, an install link.
@@ -74,9 +222,11 @@ pub fn parse_entry(
     scope: &Scope,
 ) -> Result<(Configured, Vec<Problem>), Vec<Problem>> {
     let Some(node) = Node::from_json(entry) else {
-        return Err(vec![Problem::error(Place::default(), "it is too deeply nested").of(name, "")]);
+        return Err(vec![
+            Problem::error(Position::default(), "it is too deeply nested").of(name, ""),
+        ]);
     };
-    let key = Key { place: Place::default(), text: name.to_owned() };
+    let key = Key::from(name);
     let (configured, problems) = read_server(&key, &node, scope);
     let problems = in_order(problems);
     match configured {
@@ -90,39 +240,6 @@ pub fn parse_entry(
 pub fn valid_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-}
-
-fn read_root(root: &Node, scope: &Scope, parsed: &mut Parsed) {
-    let entries = match &root.value {
-        Value::Null => return,
-        Value::Map(entries) => entries,
-        _ => {
-            let message = format!("the file must be a mapping, found {}", root.kind());
-            parsed.problems.push(Problem::error(root.place, message));
-            return;
-        }
-    };
-    for (key, _) in entries.iter().filter(|(key, _)| key.text != ROOT && is_meant(&key.text)) {
-        let message = format!("`{}` is not read; did you mean `{ROOT}`?", key.text);
-        parsed.problems.push(Problem::warning(key.place, message));
-    }
-    for_all::read(entries, scope, parsed);
-    let mut found = entries.iter().filter(|(key, _)| key.text == ROOT);
-    let Some((first, node)) = found.next() else { return };
-    if let Some((second, _)) = found.next() {
-        parsed.problems.push(Problem { key: Some(ROOT.into()), ..given_twice(first, second) });
-        return;
-    }
-    match &node.value {
-        Value::Null => {}
-        Value::Map(servers) => read_servers(servers, scope, parsed),
-        _ => {
-            let message = format!("must be a mapping from names to servers, found {}", node.kind());
-            parsed
-                .problems
-                .push(Problem { key: Some(ROOT.into()), ..Problem::error(node.place, message) });
-        }
-    }
 }
 
 /// Whether a root key is probably another spelling of ours.
@@ -140,7 +257,7 @@ fn read_servers(servers: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
         if index == MAX_SERVERS {
             let message =
                 format!("there are {} servers, at most {MAX_SERVERS} are read", servers.len());
-            parsed.problems.push(Problem::error(key.place, message));
+            parsed.problems.push(Problem::error(key.position, message));
             break;
         }
         let (configured, problems) = read_server(key, node, scope);
@@ -168,9 +285,9 @@ fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
                     slot.key(),
                     slot.get()
                 );
-                let place = key.map_or_else(Place::default, |(key, _)| key.place);
+                let position = key.map_or_else(Position::default, |(key, _)| key.position);
                 problems.push(
-                    Problem::warning(place, message).of(&entry.name, "").hint(
+                    Problem::warning(position, message).of(&entry.name, "").hint(
                         "rename one of them so that they differ in more than `-`, `.` and `_`",
                     ),
                 );
@@ -181,28 +298,183 @@ fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
 }
 
 fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Vec<Problem>) {
-    let mut reader = Reader::of_server(scope, &key.text);
+    let mut reader = reader(scope, Some(&key.text), &ENTRY);
     if !valid_name(&key.text) {
-        reader.report(
-            "",
-            Problem::warning(
-                key.place,
-                "the name should be 1 to 64 letters, digits, dots, underscores and hyphens",
-            ),
-        );
+        let message = "the name should be 1 to 64 letters, digits, dots, underscores and hyphens";
+        reader.report("", Problem::warning(key.position, message));
     }
     let entry = if let Value::Map(entries) = &node.value {
-        reader.entry(key.place, entries)
+        read_entry(&mut reader, key, node, entries)
     } else {
         let message = format!("a server must be a mapping, found {}", node.kind());
-        reader.report("", Problem::error(node.place, message).hint("give it `url` or `command`"));
+        let problem = Problem::error(node.position, message);
+        reader.report("", problem.hint("give it `url` or `command`"));
         None
     };
     let (problems, secrets) = reader.finish();
     let usable = !problems.iter().any(Problem::is_error);
-    let configured =
-        entry.filter(|_| usable).map(|entry| Configured { entry, line: key.place.line, secrets });
+    let line = key.position.line;
+    let configured = entry.filter(|_| usable).map(|entry| Configured { entry, line, secrets });
     (configured, problems)
+}
+
+/// Reads an entry; nothing if it cannot be reached in any way.
+fn read_entry(
+    reader: &mut Reader<'_>,
+    key: &Key,
+    node: &Node,
+    entries: &[(Key, Node)],
+) -> Option<ServerEntry> {
+    let is_given = |name: &str| node.get(name).is_some_and(|node| !node.is_null());
+    // First of all: it decides whether references must lead somewhere.
+    reader.enabled = node.get("enabled").is_none_or(|node| !is_off(reader.scope, node));
+    let kind = if is_given("url") {
+        Some(HTTP)
+    } else if is_given("command") {
+        Some(STDIO)
+    } else {
+        let problem = Problem::error(key.position, "there is neither a `url` nor a `command`");
+        let hint = "give it `url` for a remote server or `command` for a local one";
+        reader.report("", problem.hint(hint));
+        None
+    };
+    reader.report_duplicates("", entries);
+    let entries: Vec<(Key, Node)> =
+        entries.iter().filter(|(key, node)| is_for(reader, kind, key, node)).cloned().collect();
+    let node = Node { position: node.position, ..Value::Map(entries).into() };
+    let field = Field::of(&node);
+    let checked = reader.known_keys(schema(), &field)?;
+    let mut entry: ServerEntry = reader.take(&checked, &field)?;
+    if entry.keepalive < MIN_KEEPALIVE {
+        let least = MIN_KEEPALIVE.as_secs();
+        let position = reader.position("keepalive_interval");
+        let message = format!("is less than {least} seconds; {least} is used");
+        reader.report("keepalive_interval", Problem::warning(position, message));
+        entry.keepalive = MIN_KEEPALIVE;
+    }
+    if reader.is_given("tools.include") && reader.is_given("tools.exclude") {
+        let message = "has no effect beside `tools.include`, which wins";
+        warn(reader, "tools.exclude", message);
+    }
+    entry.endpoint = match kind? {
+        HTTP => Endpoint::Http(Box::new(http(reader, &checked, &field)?)),
+        _ => Endpoint::Stdio(stdio(reader, &checked, &field)?),
+    };
+    Some(ServerEntry { name: key.text.clone(), ..entry })
+}
+
+/// Whether a value switches something off.
+fn is_off(scope: &Scope, node: &Node) -> bool {
+    match &node.value {
+        Value::Bool(value, _) => !value,
+        Value::Number(_, written) => switch(written) == Some(false),
+        Value::String(written) => switch(&scope.resolve(written).0) == Some(false),
+        _ => false,
+    }
+}
+
+/// Whether a key is for this kind of server. Others are warned of; where the kind is not known,
+/// none of them is blamed.
+fn is_for(reader: &mut Reader<'_>, kind: Option<&str>, key: &Key, node: &Node) -> bool {
+    let kinds = schema().kinds_of(&key.text);
+    let is_other = match kind {
+        Some(kind) => !kinds.is_empty() && !kinds.contains(&kind),
+        None => !kinds.is_empty(),
+    };
+    if !is_other {
+        return true;
+    }
+    let is_command = kind == Some(HTTP) && key.text == "command";
+    // `transport: stdio` says nothing new beside a command.
+    let is_plain = matches!(&node.value, Value::String(word) if word == "stdio");
+    if kind.is_some() && !node.is_null() && !(key.text == "transport" && is_plain) {
+        let whose = if kinds.contains(&STDIO) {
+            "local servers (`command`)"
+        } else {
+            "remote servers (`url`)"
+        };
+        let (position, message) = if is_command {
+            (node.position, "is ignored because there is a `url`, which wins".to_owned())
+        } else {
+            (key.position, format!("applies to {whose} only and is ignored"))
+        };
+        reader.report(&key.text, Problem::warning(position, message));
+    }
+    false
+}
+
+fn warn(reader: &mut Reader<'_>, key: &str, message: &str) {
+    reader.report(key, Problem::warning(reader.position(key), message));
+}
+
+fn refuse(reader: &mut Reader<'_>, key: &str, message: &str) {
+    reader.report(key, Problem::error(reader.position(key), message));
+}
+
+fn stdio(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<StdioEndpoint> {
+    node.get("command")?;
+    let mut endpoint: StdioEndpoint = reader.take(node, field)?;
+    if endpoint.command.value().contains('\0') {
+        refuse(reader, "command", "must not hold a NUL character");
+    }
+    endpoint.args = reader.secrets.args(endpoint.args);
+    let StdioFile { lifecycle } = reader.take(node, field)?;
+    for (name, period, below) in [
+        ("idle_timeout_seconds", &mut endpoint.idle_timeout, lifecycle.idle_timeout_seconds),
+        ("max_lifetime_seconds", &mut endpoint.max_lifetime, lifecycle.max_lifetime_seconds),
+    ] {
+        let inner = format!("lifecycle.{name}");
+        if reader.is_given(name) && reader.is_given(&inner) {
+            warn(reader, &inner, "is ignored because it also stands outside `lifecycle`");
+        } else if reader.is_given(&inner) {
+            *period = below;
+        }
+    }
+    Some(endpoint)
+}
+
+fn http(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<HttpEndpoint> {
+    node.get("url")?;
+    let mut endpoint: HttpEndpoint = reader.take(node, field)?;
+    let HttpFile { client_key, auth, oauth } = reader.take(node, field)?;
+    check_headers(reader, &endpoint.headers);
+    endpoint.client_cert = client_cert(reader, endpoint.client_cert, client_key);
+    if auth.is_some() {
+        oauth.check_flow(reader);
+        endpoint.auth = Auth::OAuth(Box::new(oauth));
+    } else if reader.is_given("oauth") && !reader.is_given("auth") {
+        warn(reader, "oauth", "has no effect without `auth: oauth`");
+    }
+    Some(endpoint)
+}
+
+/// Case does not count in the names of headers.
+fn check_headers(reader: &mut Reader<'_>, headers: &[(String, Text)]) {
+    for (at, (name, _)) in headers.iter().enumerate() {
+        let same = |(other, _): &&(String, Text)| other.eq_ignore_ascii_case(name) && other != name;
+        if let Some((other, _)) = headers[..at].iter().find(same) {
+            let message = format!("is the same header as `{other}`, which is also given");
+            refuse(reader, &format!("headers.{name}"), &message);
+        }
+    }
+}
+
+fn client_cert(
+    reader: &mut Reader<'_>,
+    cert: Option<ClientCert>,
+    key: Option<Text>,
+) -> Option<ClientCert> {
+    let is_given = reader.is_given("client_key");
+    if is_given && !reader.is_given("client_cert") {
+        refuse(reader, "client_key", "is given without `client_cert`");
+    }
+    let cert = cert?;
+    if is_given && cert.key.is_some() {
+        let message = "must not stand beside a list in `client_cert`, which names the key";
+        refuse(reader, "client_key", message);
+        return None;
+    }
+    Some(ClientCert { key: cert.key.or(key), ..cert })
 }
 
 #[cfg(test)]

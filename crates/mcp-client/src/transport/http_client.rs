@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::message::truncated;
 use crate::url::{enters_private_network, resolve_reference, same_origin, without_query};
-use settings::percent;
+use percent_encoding::percent_decode_str;
 
 pub(crate) const MAX_REDIRECTS: usize = 5;
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
@@ -356,7 +356,7 @@ fn parse_address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
     }
     let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let Some((login, place)) = authority.rsplit_once('@') else { return Ok((uri, None)) };
-    let header = format!("Basic {}", base64_of(&percent::decoded(login)));
+    let header = format!("Basic {}", base64_of(&percent_decode_str(login).collect::<Vec<u8>>()));
     let mut header = HeaderValue::from_str(&header).map_err(|error| error.to_string())?;
     header.set_sensitive(true);
     let mut parts = uri.clone().into_parts();

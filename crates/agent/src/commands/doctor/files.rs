@@ -5,10 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::fs::{Access, access, statvfs};
-use serde::de::IgnoredAny;
 
 use super::report::Check;
-use crate::config;
 use crate::destination::free_bytes;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::table::amount;
@@ -50,7 +48,7 @@ pub(super) fn home(session: &Session) -> Result<Vec<Check>, Diagnostic> {
 pub(super) fn configuration(session: &Session) -> Result<Check, Diagnostic> {
     const AREA: &str = "config";
     let path = session.home()?.config();
-    Ok(match config::part::<IgnoredAny>(&path) {
+    Ok(match session.config()?.root() {
         Ok(_) if path.exists() => Check::ok(AREA, path.display().to_string()),
         Ok(_) => Check::ok(AREA, "there is no config.yaml, and none is needed"),
         Err(diagnostic) => Check::of(AREA, diagnostic)

@@ -9,7 +9,7 @@ use crate::session::Session;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let page = mcp_client::config::keys::page();
+    let page = mcp_client::config::page();
     if session.output.is_json() {
         return session.output.json(&serde_json::json!({ "markdown": page }));
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 use usage_metrics::consent::Mode;
 
 use super::{existing_store, folder};
-use crate::config;
+use crate::config::{self, MetricsConfig};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::store_error::store_trouble;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note(diagnostic.message.unwrap_or_default());
     }
     // Without a configuration recording is off already; no file is made to say so.
-    if config::metrics(&path)?.mode.is_some() {
+    if MetricsConfig::read(&*session.config()?)?.mode().is_some() {
         config::set_metrics_mode(&path, Mode::Off)?;
     }
     let purged = args.purge && existed;

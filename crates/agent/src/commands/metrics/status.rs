@@ -36,11 +36,11 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let found = look(&folder, decision, session);
     let resource = resource::detect(&session.environment);
     if session.output.is_json() {
-        let mut status = as_json(&found, &folder, config, decision);
+        let mut status = as_json(&found, &folder, &config, decision);
         status["resource"] = json!(resource);
         return session.output.json(&status);
     }
-    let mut text = as_text(&found, &folder, config, decision);
+    let mut text = as_text(&found, &folder, &config, decision);
     if decision.mode == Mode::Local {
         let Resource { agent_version, architecture, install_method, os_family } = resource;
         text.push_str(&format!(
@@ -89,7 +89,7 @@ fn look(folder: &StoreFolder, decision: Decision, session: &Session) -> StoreSta
 fn as_json(
     found: &StoreState,
     folder: &StoreFolder,
-    config: MetricsConfig,
+    config: &MetricsConfig,
     decision: Decision,
 ) -> Value {
     let trouble = |error: &store::Error| {
@@ -150,7 +150,7 @@ const fn kind_text(kind: ErrorKind) -> &'static str {
 fn as_text(
     found: &StoreState,
     folder: &StoreFolder,
-    config: MetricsConfig,
+    config: &MetricsConfig,
     decision: Decision,
 ) -> String {
     let mut lines = vec![match decision.mode {
@@ -189,7 +189,7 @@ fn causes(folder: &StoreFolder, error: &store::Error) -> String {
     store_trouble(folder, error).causes.join(": ")
 }
 
-fn summary_lines(summary: &Summary, folder: &StoreFolder, config: MetricsConfig) -> Vec<String> {
+fn summary_lines(summary: &Summary, folder: &StoreFolder, config: &MetricsConfig) -> Vec<String> {
     let days = match summary.days {
         Some((first, last)) if first == last => format!("on {first}"),
         Some((first, last)) => format!("from {first} to {last}"),

@@ -1,10 +1,10 @@
 //! Where updates come from, and the key that they must be signed with.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
+use settings::{Located, section};
 use wire::download::{PUBLIC_KEY_BYTES, read_public_key};
 
-use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::member::settings::{Settings, Sourced};
 use crate::output::printable;
@@ -35,35 +35,36 @@ pub(crate) struct Channel {
     config: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct File {
-    update: Option<Section>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Section {
-    url: Option<Spanned<String>>,
-    public_key: Option<Spanned<String>>,
+/// Where updates of the program come from.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub(crate) struct UpdateFile {
+    /// Address of the manifest or of its folder; the member service unless given.
+    #[schemars(extend("x-optional" = true))]
+    url: Option<Located>,
+    /// The key that the manifest must be signed with, as `agent gateway downloads key --show`
+    /// prints it.
+    #[schemars(extend("x-optional" = true))]
+    public_key: Option<Located>,
 }
 
 impl Channel {
     /// The command line first, then the configuration, then what was built in.
     pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self, Diagnostic> {
         let path = session.home()?.config();
-        let file: File = config::part(&path)?;
-        let section = file.update.unwrap_or_default();
+        let document = session.config()?;
+        let section: UpdateFile = document.section("update", &[])?;
         let first = |given: Option<(&str, &str)>,
-                     written: Option<&Spanned<String>>,
+                     written: Option<&Located>,
                      key: &str,
                      built_in: Option<&str>| {
             let set =
                 |value: &str, place: String| Sourced { value: value.trim().to_owned(), place };
             let found = given.map(|(value, option)| set(value, option.to_owned()));
             let found = found.or_else(|| {
-                let line = written?.referenced.line();
-                let place = format!("`update.{key}` at {}:{line}", path.display());
-                Some(set(&written?.value, place))
+                let place = format!("`update.{key}` at {}", document.line(written?.position()));
+                Some(set(written?.value.written(), place))
             });
             let found = found.or_else(|| Some(set(built_in?, "built into the program".to_owned())));
             found.filter(|found| !found.value.is_empty())

@@ -1,9 +1,19 @@
 //! Edits by lines: mappings told by their indentation.
 
-use super::super::outline::{Key, Node};
+use settings::{Key, Node};
 
 /// How much deeper a level is, where the file does not show it.
 pub(super) const STEP: usize = 2;
+
+/// The line of a key, from 0.
+fn line_of(key: &Key) -> usize {
+    key.position.line.saturating_sub(1)
+}
+
+/// The column of a key, from 0.
+fn column_of(key: &Key) -> usize {
+    key.position.column.saturating_sub(1)
+}
 
 /// The lines of a text, with their ends.
 struct Page<'t> {
@@ -31,10 +41,10 @@ pub(super) fn section(
 ) -> String {
     let page = Page::new(text);
     let first = root.entries().first();
-    let indent = first.map_or(0, |(key, _)| key.place.column);
+    let indent = first.map_or(0, |(key, _)| column_of(key));
     let mut added = vec![format!("{}{name}:", " ".repeat(indent))];
     added.extend(server(indent + STEP));
-    let from = first.map_or(0, |(key, _)| key.place.line);
+    let from = first.map_or(0, |(key, _)| line_of(key));
     let at = if first.is_some() { page.document_end(from) } else { page.lines.len() };
     page.with(at..at, &added)
 }
@@ -57,9 +67,9 @@ pub(super) fn begin(
     }
     let gap = if comment.is_empty() { "" } else { " " };
     let mut lines = vec![format!("{head}{gap}{comment}")];
-    let indent = root.entries().first().map_or(0, |(key, _)| key.place.column);
+    let indent = root.entries().first().map_or(0, |(key, _)| column_of(key));
     lines.extend(server(indent + STEP));
-    Some(page.with(key.place.line..key.place.line + 1, &lines))
+    Some(page.with(line_of(key)..line_of(key) + 1, &lines))
 }
 
 /// Adds a server after the last one.
@@ -91,7 +101,7 @@ pub(super) fn replace(
 ) -> Option<String> {
     let page = Page::new(text);
     let section = Section::of(&page, root, section)?;
-    let index = section.keys.iter().position(|line| *line == key.place.line)?;
+    let index = section.keys.iter().position(|line| *line == line_of(key))?;
     let range = section.keys[index]..section.end_of(&page, index);
     Some(page.with(range, &server(section.indent, section.step)))
 }
@@ -101,7 +111,7 @@ pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key)
     let page = Page::new(text);
     let (section_key, section_node) = section;
     let section = Section::of(&page, root, section)?;
-    let index = section.keys.iter().position(|line| *line == key.place.line)?;
+    let index = section.keys.iter().position(|line| *line == line_of(key))?;
     let mut from = section.comments_of(&page, index);
     let mut to = section.end_of(&page, index);
     let is_last = index + 1 == section.keys.len();
@@ -127,21 +137,26 @@ pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key)
 }
 
 /// Adds a line as the first of an entry.
-pub(super) fn first_line_of(text: &str, key: &Key, node: &Node, line: &str) -> Option<String> {
+pub(in crate::config) fn first_line_of(
+    text: &str,
+    key: &Key,
+    node: &Node,
+    line: &str,
+) -> Option<String> {
     let page = Page::new(text);
     let (first, _) = node.entries().first()?;
-    if first.place.line <= key.place.line || first.place.column <= key.place.column {
+    if line_of(first) <= line_of(key) || column_of(first) <= column_of(key) {
         return None;
     }
-    let at = key.place.line + 1;
-    Some(page.with(at..at, &[format!("{}{line}", " ".repeat(first.place.column))]))
+    let at = line_of(key) + 1;
+    Some(page.with(at..at, &[format!("{}{line}", " ".repeat(column_of(first)))]))
 }
 
 /// The line of a key up to its colon, and what follows.
 fn cut_after_colon<'t>(page: &Page<'t>, key: &Key) -> Option<(&'t str, &'t str)> {
-    let line = page.lines.get(key.place.line)?;
-    let start: usize = page.lines[..key.place.line].iter().map(|line| line.len()).sum();
-    let after = key.place.start.checked_add(key.place.length)?.checked_sub(start)?;
+    let line = page.lines.get(line_of(key))?;
+    let start: usize = page.lines[..line_of(key)].iter().map(|line| line.len()).sum();
+    let after = key.span.start.checked_add(key.span.length)?.checked_sub(start)?;
     let colon = after + line.get(after..)?.find(':')? + 1;
     let line = line.trim_end_matches(['\r', '\n']);
     Some(line.split_at(colon))
@@ -187,21 +202,21 @@ impl<'t> Page<'t> {
 
 impl Section {
     fn of(page: &Page<'_>, root: &Node, (key, node): (&Key, &Node)) -> Option<Self> {
-        let header = key.place.line;
-        let later = root.entries().iter().map(|(key, _)| key.place.line);
+        let header = line_of(key);
+        let later = root.entries().iter().map(|(key, _)| line_of(key));
         let until = later.filter(|line| *line > header).min();
         let until = until.unwrap_or_else(|| page.document_end(header));
         // Entries that a merge brings in stand elsewhere.
         let mut own =
-            node.entries().iter().filter(|(key, _)| (header + 1..until).contains(&key.place.line));
+            node.entries().iter().filter(|(key, _)| (header + 1..until).contains(&line_of(key)));
         let (first, first_node) = own.next()?;
-        let indent = first.place.column;
-        let mut keys = vec![first.place.line];
-        keys.extend(own.map(|(key, _)| key.place.line));
-        let inner = first_node.entries().first().map(|(key, _)| key.place);
+        let indent = column_of(first);
+        let mut keys = vec![line_of(first)];
+        keys.extend(own.map(|(key, _)| line_of(key)));
+        let inner = first_node.entries().first().map(|(key, _)| key);
         let step = inner
-            .filter(|inner| inner.line > first.place.line)
-            .and_then(|inner| inner.column.checked_sub(indent))
+            .filter(|inner| line_of(inner) > line_of(first))
+            .and_then(|inner| column_of(inner).checked_sub(indent))
             .filter(|step| *step > 0);
         Some(Section { header, until, keys, indent, step: step.unwrap_or(STEP) })
     }

@@ -2,20 +2,27 @@
 
 use serde_json::Value as Json;
 
-use super::super::outline::{Key, Node, Place, Value};
+use settings::{Key, Node, Span, Value};
+
+use super::super::tree::is_flow;
 
 /// Adds an entry as the first of a mapping in braces.
-pub(super) fn insert(text: &str, map: &Node, name: &str, value: &Json) -> Option<String> {
-    if !map.is_flow(text) {
+pub(in crate::config) fn insert(
+    text: &str,
+    map: &Node,
+    name: &str,
+    value: &Json,
+) -> Option<String> {
+    if !is_flow(map, text) {
         return None;
     }
-    let at = map.place.start + 1;
+    let at = map.span.start + 1;
     let name = Json::from(name);
     let Some((first, _)) = map.entries().first() else {
         return Some(format!("{}{name}: {value}{}", &text[..at], text.get(at..)?));
     };
     // Where every entry has a line of its own, the new one gets one too.
-    let gap = text.get(at..first.place.start)?;
+    let gap = text.get(at..first.span.start)?;
     let added = match gap.rfind('\n') {
         Some(line) if gap.trim().is_empty() => {
             let indent = &gap[line + 1..];
@@ -29,46 +36,46 @@ pub(super) fn insert(text: &str, map: &Node, name: &str, value: &Json) -> Option
 /// Puts another value in the place of one.
 pub(super) fn replace(text: &str, node: &Node, value: &Json) -> Option<String> {
     let end = end_of(text, node)?;
-    let line = text.get(..node.place.start)?.rfind('\n').map_or(0, |at| at + 1);
+    let line = text.get(..node.span.start)?.rfind('\n').map_or(0, |at| at + 1);
     let indent: String = text[line..].chars().take_while(|c| *c == ' ').collect();
-    let is_tall = text.get(node.place.start..end)?.contains('\n');
+    let is_tall = text.get(node.span.start..end)?.contains('\n');
     let value = if is_tall { pretty(value, &indent)? } else { value.to_string() };
-    Some(format!("{}{value}{}", &text[..node.place.start], &text[end..]))
+    Some(format!("{}{value}{}", &text[..node.span.start], &text[end..]))
 }
 
 /// Removes an entry, and the comma that parted it from the others.
 pub(super) fn remove(text: &str, map: &Node, key: &Key, node: &Node) -> Option<String> {
     let entries = map.entries();
-    let at = entries.iter().position(|(other, _)| other.place.start == key.place.start)?;
+    let at = entries.iter().position(|(other, _)| other.span.start == key.span.start)?;
     let end = end_of(text, node)?;
     let rest = text.get(end..)?;
     let after = rest.trim_start();
     let (from, to) = if let Some(after) = after.strip_prefix(',') {
-        (key.place.start, text.len() - after.trim_start().len())
+        (key.span.start, text.len() - after.trim_start().len())
     } else if let Some((_, before)) = at.checked_sub(1).and_then(|at| entries.get(at)) {
         (end_of(text, before)?, end)
     } else {
-        (key.place.start, end)
+        (key.span.start, end)
     };
     Some(format!("{}{}", text.get(..from)?, text.get(to..)?))
 }
 
 /// Puts a word in the place of a scalar.
-pub(super) fn splice(text: &str, place: Place, word: &str) -> Option<String> {
-    let end = place.start.checked_add(place.length)?;
-    Some(format!("{}{word}{}", text.get(..place.start)?, text.get(end..)?))
+pub(in crate::config) fn splice(text: &str, span: Span, word: &str) -> Option<String> {
+    let end = span.start.checked_add(span.length)?;
+    Some(format!("{}{word}{}", text.get(..span.start)?, text.get(end..)?))
 }
 
 /// The first byte after a value. What is skipped is white space, comments and commas.
 fn end_of(text: &str, node: &Node) -> Option<usize> {
     let (last, close) = match &node.value {
-        Value::Scalar(_) => return node.place.start.checked_add(node.place.length),
         Value::List(items) => (items.last(), ']'),
         Value::Map(entries) => (entries.last().map(|(_, value)| value), '}'),
+        _ => return node.span.start.checked_add(node.span.length),
     };
     let mut at = match last {
         Some(last) => end_of(text, last)?,
-        None => node.place.start.checked_add(1)?,
+        None => node.span.start.checked_add(1)?,
     };
     loop {
         let rest = text.get(at..)?;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn file(text: &str) -> ServersFile {
-    let root = Node::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let root = Node::from_yaml(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     ServersFile { path: "config.yaml".into(), text: text.to_owned(), root }
 }
 

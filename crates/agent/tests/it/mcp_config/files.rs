@@ -83,7 +83,8 @@ fn a_broken_file_is_not_edited() {
       hint: mend it first; nothing was changed
     error: [home]/config.yaml:1:14: `mcp_servers` must be a mapping from names to servers
       hint: mend it first; nothing was changed
-    error: [home]/config.yaml:1:1: `mcp_servers` must be a mapping from names to servers
+    error: cannot understand [home]/config.yaml:1:1
+      cause: the file must be a mapping, found a list
       hint: mend it first; nothing was changed
     error: cannot understand [home]/config.yaml:3:1
       cause: there is more than one document

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use settings::{Problem, Reader, nearest, quoted};
 
-use super::super::price::Listed;
+use super::super::price::Prices;
 use super::super::provider::Provider;
 use super::{Alias, MAX_TARGETS, Named, Order, Target, Written};
 
@@ -16,7 +16,7 @@ const MAX_NAMED: usize = 8;
 /// Leads every alias to models that exist.
 pub(in crate::config) fn resolve(
     reader: &mut Reader<'_>,
-    written: &[Written<'_>],
+    written: &[Written],
     providers: &[Provider],
 ) -> Vec<Alias> {
     for one in written {
@@ -39,11 +39,7 @@ pub(in crate::config) fn resolve(
 }
 
 /// An alias must not hide the models of a provider.
-fn refuse_names_of_providers(
-    reader: &mut Reader<'_>,
-    written: &Written<'_>,
-    providers: &[Provider],
-) {
+fn refuse_names_of_providers(reader: &mut Reader<'_>, written: &Written, providers: &[Provider]) {
     let name = &written.alias.name;
     let before = name.split_once('/').map(|(before, _)| before);
     if let Some(provider) = providers.iter().find(|one| before == Some(one.name.as_str())) {
@@ -51,14 +47,14 @@ fn refuse_names_of_providers(
             "begins with the name of the provider `{}` and would hide its model",
             provider.name
         );
-        let problem = Problem::error(written.place, message);
+        let problem = Problem::error(written.position, message);
         reader.report(&format!("models.{name}"), problem.hint("choose another name"));
     }
 }
 
-struct Resolver<'r, 's, 'w, 'n> {
+struct Resolver<'r, 's, 'w> {
     reader: &'r mut Reader<'s>,
-    index: BTreeMap<&'w str, &'w Written<'n>>,
+    index: BTreeMap<&'w str, &'w Written>,
     providers: &'w [Provider],
     /// Nothing where there was an error, which is told only once.
     done: BTreeMap<&'w str, Option<Vec<Vec<Target>>>>,
@@ -68,8 +64,8 @@ struct Resolver<'r, 's, 'w, 'n> {
     path: Vec<&'w str>,
 }
 
-impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
-    fn groups(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
+impl<'w> Resolver<'_, '_, 'w> {
+    fn groups(&mut self, written: &'w Written) -> Option<Vec<Vec<Target>>> {
         let name = written.alias.name.as_str();
         if let Some(done) = self.done.get(name) {
             return done.clone();
@@ -85,7 +81,7 @@ impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
         let is_too_long = count > MAX_TARGETS;
         if is_too_long {
             let message = format!("leads to {count} models, at most {MAX_TARGETS} are allowed");
-            let problem = Problem::error(written.place, message);
+            let problem = Problem::error(written.position, message);
             self.reader.report(&format!("models.{name}"), problem);
         }
         let groups = groups.filter(|_| !is_too_long);
@@ -96,7 +92,7 @@ impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
         groups
     }
 
-    fn in_order(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
+    fn in_order(&mut self, written: &'w Written) -> Option<Vec<Vec<Target>>> {
         let mut groups: Vec<Vec<Target>> = Vec::new();
         let mut seen = BTreeSet::new();
         let mut is_whole = true;
@@ -114,7 +110,7 @@ impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
         is_whole.then_some(groups)
     }
 
-    fn by_weight(&mut self, written: &'w Written<'n>) -> Option<Vec<Vec<Target>>> {
+    fn by_weight(&mut self, written: &'w Written) -> Option<Vec<Vec<Target>>> {
         let mut group = Vec::new();
         let mut is_whole = true;
         for named in &written.targets {
@@ -127,9 +123,9 @@ impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
                 }
                 Some(_) => {
                     let message = format!("{} leads to several models", named.shown);
-                    let problem = Problem::error(named.field.place, message);
+                    let problem = Problem::error(named.position, message);
                     let hint = "a target with a weight must be one model";
-                    self.reader.report(&named.field.key, problem.hint(hint));
+                    self.reader.report(&named.key, problem.hint(hint));
                     is_whole = false;
                 }
                 None => is_whole = false,
@@ -139,21 +135,21 @@ impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
     }
 
     /// What a name leads to: an alias first, else a model of a provider.
-    fn one(&mut self, named: &'w Named<'n>) -> Option<Vec<Vec<Target>>> {
-        let Named { field, name, shown, .. } = named;
+    fn one(&mut self, named: &'w Named) -> Option<Vec<Vec<Target>>> {
+        let Named { key, position, name, shown, .. } = named;
         if let Some(at) = self.path.iter().position(|above| above == name) {
             let mut way = self.path[at..].to_vec();
             way.push(self.path[at]);
             let message = format!("the aliases lead round in a circle: {}", way.join(" → "));
-            let problem = Problem::error(field.place, message);
-            self.reader.report(&field.key, problem.hint("let one of them name a model"));
+            let problem = Problem::error(*position, message);
+            self.reader.report(key, problem.hint("let one of them name a model"));
             return None;
         }
         if let Some(written) = self.index.get(name.as_str()) {
             let below = self.depths.get(name.as_str()).copied().unwrap_or(1);
             if self.path.len() + below > MAX_DEPTH {
                 let message = format!("more than {MAX_DEPTH} aliases stand one behind the other");
-                self.reader.report(&field.key, Problem::error(field.place, message));
+                self.reader.report(key, Problem::error(*position, message));
                 return None;
             }
             return self.groups(written);
@@ -164,8 +160,8 @@ impl<'w, 'n> Resolver<'_, '_, 'w, 'n> {
                 let aliases = self.index.keys().copied();
                 let aliases = aliases.filter(|alias| !self.path.contains(alias));
                 let hint = suggestion(self.providers, aliases, name);
-                let problem = Problem::error(field.place, format!("{shown} {missing}")).hint(hint);
-                self.reader.report(&field.key, problem);
+                let problem = Problem::error(*position, format!("{shown} {missing}")).hint(hint);
+                self.reader.report(key, problem);
                 None
             }
         }
@@ -226,13 +222,15 @@ fn shortly<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
 /// Reports prices of models that do not exist: nobody would ever pay them.
 pub(in crate::config) fn check_prices(
     reader: &mut Reader<'_>,
-    listed: &[Listed<'_>],
+    prices: &Prices,
     providers: &[Provider],
     aliases: &[Alias],
 ) {
     let discovers = providers.iter().any(|provider| provider.discover);
-    for Listed { field, pattern } in listed {
+    for (pattern, _) in prices.models() {
         let name = pattern.as_str();
+        let key = format!("prices.models.{name}");
+        let position = reader.position(&key);
         if aliases.iter().any(|alias| alias.name == name) {
             continue;
         }
@@ -240,18 +238,16 @@ pub(in crate::config) fn check_prices(
             if let Err(missing) = find(providers, name) {
                 let hint = suggestion(providers, aliases.iter().map(|one| one.name.as_str()), name);
                 let message = format!("{} {missing}", quoted(name));
-                reader.report(&field.key, Problem::error(field.place, message).hint(hint));
+                reader.report(&key, Problem::error(position, message).hint(hint));
             }
             continue;
         }
         let matches = providers.iter().any(|provider| {
-            provider
-                .models
-                .iter()
-                .any(|model| pattern.matches(&format!("{}/{}", provider.name, model.id)))
+            let mut models = provider.models.iter();
+            models.any(|model| pattern.matches(&format!("{}/{}", provider.name, model.id)))
         });
         if !matches && !discovers {
-            reader.report(&field.key, Problem::warning(field.place, "matches no model"));
+            reader.report(&key, Problem::warning(position, "matches no model"));
         }
     }
 }

@@ -72,3 +72,39 @@ fn what_is_wrong_is_told() {
         &["error 1:24: fetch.allow_private: has more than 256 entries"],
     );
 }
+
+fn written(text: &str) -> Option<String> {
+    Private::parse(text).map(|private| {
+        let place = match private.place {
+            PrivatePlace::Host(name) => name,
+            PrivatePlace::Net(address, bits) => format!("{address}/{bits}"),
+        };
+        format!("{place} {:?}", private.port)
+    })
+}
+
+#[test]
+fn hosts_and_networks_are_told_apart() {
+    for (text, expected) in [
+        ("wiki.internal", "wiki.internal None"),
+        ("Wiki.Internal.:8080", "wiki.internal Some(8080)"),
+        ("localhost", "localhost None"),
+        ("10.1.2.3", "10.1.2.3/32 None"),
+        ("10.1.2.3:81", "10.1.2.3/32 Some(81)"),
+        ("10.1.2.0/24", "10.1.2.0/24 None"),
+        ("10.1.2.0/24:8080", "10.1.2.0/24 Some(8080)"),
+        ("fd00::1", "fd00::1/128 None"),
+        ("[fd00::1]:8080", "fd00::1/128 Some(8080)"),
+        ("fd00::/8", "fd00::/8 None"),
+        ("::ffff:10.0.0.1", "10.0.0.1/32 None"),
+    ] {
+        assert_eq!(written(text).as_deref(), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_is_neither_is_refused() {
+    for text in ["", "a b", "10.0.0.0/33", "fd00::/129", "http://a", "a:0", "a:70000", "1.2.3"] {
+        assert_eq!(written(text), None, "{text}");
+    }
+}

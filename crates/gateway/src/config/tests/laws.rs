@@ -31,11 +31,12 @@ const VALUES: &[&str] = &[
 
 /// Lines of one mapping, of keys of a section of the table.
 fn lines(section: &'static str) -> impl Strategy<Value = String> {
-    let known = SECTIONS.iter().find(|known| known.name == section).unwrap();
-    let names = known.keys.iter().map(|key| key.name).chain(["other"]);
+    let sections = schema().sections();
+    let known = sections.iter().find(|known| known.name == section).unwrap();
+    let names = known.keys.iter().map(|key| key.name.clone()).chain(["other".to_owned()]);
     // The ids of models are told to every member, wherever they come from.
-    let names: Vec<&'static str> =
-        names.filter(|name| section != "providers.*" || *name != "models").collect();
+    let names: Vec<String> =
+        names.filter(|name| section != "providers.*" || name != "models").collect();
     let pair = (prop::sample::select(names), prop::sample::select(VALUES));
     prop::collection::vec(pair, 0..6).prop_map(|pairs| {
         let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}: {value}")).collect();

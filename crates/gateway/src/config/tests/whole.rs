@@ -1,5 +1,7 @@
 //! A file as a whole: everything that is wrong at once, the example, the table.
 
+use settings::{DocumentedKey, DocumentedSection};
+
 use super::*;
 
 #[test]
@@ -151,7 +153,7 @@ fn the_greatest_numbers_are_allowed_and_the_next_ones_are_not() {
 }
 
 /// The file with one key of the table set; the value is JSON, or a plain word.
-fn with_key(section: &Section, key: &Known, value: &str) -> String {
+fn with_key(section: &DocumentedSection, key: &DocumentedKey, value: &str) -> String {
     let value = match serde_json::from_str::<serde_json::Value>(value) {
         Ok(value) => value.to_string(),
         Err(_) => serde_json::Value::from(value).to_string(),
@@ -159,7 +161,7 @@ fn with_key(section: &Section, key: &Known, value: &str) -> String {
     let pair = format!("\"{}\": {value}", key.name);
     let base = "\"kind\": \"openai\", \"base_url\": \"https://a.b\"";
     let model = |inner: &str| format!("providers: {{p: {{{base}, models: {{m: {inner}}}}}}}");
-    match section.name {
+    match section.name.as_str() {
         "" => pair,
         "providers.*" if key.meaning.starts_with("`index`: ") => {
             let folder = if key.name == "folder" { "" } else { "folder: f, " };
@@ -186,9 +188,9 @@ fn with_key(section: &Section, key: &Known, value: &str) -> String {
 
 #[test]
 fn every_default_of_the_table_is_the_default() {
-    for section in SECTIONS {
+    for section in &schema().sections() {
         for key in section.keys.iter().filter(|key| !key.default.is_empty()) {
-            let with = clean(&with_key(section, key, key.default));
+            let with = clean(&with_key(section, key, &key.default));
             let text = with_key(section, key, "null");
             let without = clean(&text);
             assert_eq!(format!("{with:?}"), format!("{without:?}"), "{text}");
@@ -198,10 +200,10 @@ fn every_default_of_the_table_is_the_default() {
 
 #[test]
 fn every_key_of_the_table_is_read() {
-    for section in SECTIONS {
-        for key in section.keys {
+    for section in &schema().sections() {
+        for key in &section.keys {
             // Nothing is a date in a mapping in a list: whoever reads the key says so.
-            let text = match section.name {
+            let text = match section.name.as_str() {
                 "database" => format!("database: {{url: \"sqlite:x\", {}: [{{}}]}}", key.name),
                 "models.*" => format!("models: {{a: {{{}: [[]]}}}}", key.name),
                 "models.*.targets.*" => {

@@ -1,4 +1,7 @@
 //! JSON as people write it into settings: with comments and trailing commas.
+//!
+//! A crate such as `jsonc-parser` is not used: it would be another parser with its own errors for
+//! one pass that blanks out what `serde_json` does not know.
 
 use serde_json::Value as Json;
 

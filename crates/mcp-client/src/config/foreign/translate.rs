@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::super::keys;
+use super::super::schema;
 use super::Found;
 
 /// The smallest number that cannot be a timeout in seconds, in a text of unknown origin.
@@ -65,7 +65,7 @@ impl Translation {
             "oauth" | "auth" if is_foreign_oauth(value) => self.oauth(value),
             _ if self.source == Source::Codex && self.codex(key, value) => {}
             // Elsewhere the same name may mean something else.
-            _ if self.source == Source::Pasted && keys::find("", key).is_some() => {
+            _ if self.source == Source::Pasted && schema().names().any(|known| known == key) => {
                 self.set(key, value);
             }
             _ => self.left_out(key),

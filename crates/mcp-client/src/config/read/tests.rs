@@ -4,12 +4,26 @@ mod laws;
 mod remote;
 mod whole;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use jsonschema::Validator;
+use settings::{DocumentedKey, DocumentedSection};
+
 use super::super::{
-    Endpoint, MAX_SECONDS, Protocol, SamplingPolicy, StdioEndpoint, Text, Trust, keys,
+    Endpoint, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SECONDS, Protocol, SamplingPolicy,
+    StdioEndpoint, Text, Trust,
 };
 use super::*;
+
+/// The kind of server that a key is for; those of a section are for the kind of its key.
+pub(in crate::config) fn kind_of(
+    section: &DocumentedSection,
+    key: &DocumentedKey,
+) -> Option<&'static str> {
+    let name = if section.name.is_empty() { &key.name } else { &section.name };
+    schema().kinds_of(name).first().map(|kind| if *kind == STDIO { STDIO } else { HTTP })
+}
 
 /// What references of these tests resolve to.
 pub(in crate::config) fn scope() -> Scope {
@@ -34,6 +48,32 @@ pub(in crate::config) fn scope() -> Scope {
     }
 }
 
+static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
+    let schema = schema().clone().named().published("mcp_servers");
+    jsonschema::validator_for(&schema).expect("a valid schema")
+});
+
+/// The paths of all errors that the published schema has for the servers of a file.
+fn faults(text: &str) -> Vec<String> {
+    let root = Node::from_yaml(text).expect("YAML");
+    let servers = root.get(ROOT).map(Node::to_json).unwrap_or_default();
+    VALIDATOR.iter_errors(&servers).map(|error| error.instance_path().to_string()).collect()
+}
+
+#[test]
+fn reader_and_schema_reject_the_same_mistakes() {
+    for (text, path) in [
+        (local("args: {a: b}"), "/s/args"),
+        (local("env: [A]"), "/s/env"),
+        (remote("tools: 5"), "/s/tools"),
+        (remote("oauth: {redirect_port: [1]}\nauth: oauth"), "/s/oauth/redirect_port"),
+        ("mcp_servers: {s: run}".to_owned(), "/s"),
+    ] {
+        assert_eq!(faults(&text), [path], "{text}");
+        assert_ne!(parse(&text, &scope()).problems, [], "{text}");
+    }
+}
+
 /// The lines of one entry called `s`, under a command.
 fn local(lines: &str) -> String {
     entry(&format!("command: run\n{lines}"))
@@ -54,6 +94,7 @@ fn entry(lines: &str) -> String {
 fn clean(text: &str) -> ServerEntry {
     let parsed = parse(text, &scope());
     assert_eq!(parsed.problems, [], "{text}");
+    assert_eq!(faults(text), Vec::<String>::new(), "{text}");
     parsed.servers.into_iter().next().expect("an entry").entry
 }
 
@@ -91,15 +132,15 @@ fn an_entry_with_only_a_command_has_every_default() {
 
 #[test]
 fn every_key_of_the_table_is_read() {
-    for section in keys::SECTIONS {
-        for key in section.keys {
-            let line = match section.name {
+    for section in &schema().sections() {
+        for key in &section.keys {
+            let line = match section.name.as_str() {
                 "" => format!("{}: {{a: {{b: [c]}}}}", key.name),
                 name => format!("{name}: {{{}: {{a: {{b: [c]}}}}}}", key.name),
             };
-            let text = match key.applies {
-                _ if ["url", "command"].contains(&key.name) => entry(&line),
-                keys::Applies::Http => remote(&format!("auth: oauth\n{line}")),
+            let text = match kind_of(section, key) {
+                _ if ["url", "command"].contains(&key.name.as_str()) => entry(&line),
+                Some(HTTP) => remote(&format!("auth: oauth\n{line}")),
                 _ => local(&line),
             };
             let text = if key.name == "auth" { remote(&line) } else { text };
@@ -108,7 +149,7 @@ fn every_key_of_the_table_is_read() {
             assert!(!parsed.problems.is_empty(), "{text}");
             let unknown = |problem: &Problem| {
                 problem.message.contains("not a known key")
-                    && problem.key.as_deref().is_some_and(|found| found.ends_with(key.name))
+                    && problem.key.as_deref().is_some_and(|found| found.ends_with(&key.name))
             };
             assert!(!parsed.problems.iter().any(unknown), "{text}\n{:#?}", parsed.problems);
         }

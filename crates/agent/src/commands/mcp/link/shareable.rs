@@ -2,7 +2,7 @@
 //! named.
 
 use mcp_client::config::{
-    Configured, Endpoint, KnownSecret, Scope, Text, keys, looks_like_token, parse_entry,
+    Configured, Endpoint, KnownSecret, Scope, Text, looks_like_token, parse_entry, schema,
 };
 use serde_json::{Map, Value as Json};
 
@@ -63,7 +63,7 @@ impl Shareable {
 fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
     let mut leave_out = |section: &str, values: &mut Map<String, Json>| {
         values.retain(|key, _| {
-            let is_known = keys::names(section).any(|known| known == key);
+            let is_known = schema().has_key(section, key);
             if !is_known {
                 let gap = if section.is_empty() { "" } else { "." };
                 notes.push(format!("{section}{gap}{key}: the key is not known and is left out"));

@@ -32,8 +32,9 @@ fn yaml_like() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-fn all_names() -> Vec<&'static str> {
-    keys::SECTIONS.iter().flat_map(|section| section.keys).map(|key| key.name).collect()
+fn all_names() -> Vec<String> {
+    let sections = schema().sections();
+    sections.into_iter().flat_map(|section| section.keys).map(|key| key.name).collect()
 }
 
 fn scalar() -> impl Strategy<Value = Json> {
@@ -77,7 +78,7 @@ fn value() -> impl Strategy<Value = Json> {
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
-        4 => prop::sample::select(all_names()).prop_map(str::to_owned),
+        4 => prop::sample::select(all_names()),
         1 => "[A-Za-z-]{1,8}",
     ]
 }

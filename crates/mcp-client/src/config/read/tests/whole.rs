@@ -1,7 +1,6 @@
 //! Whole files, whole entries, and what stands between the keys.
 
 use super::*;
-use crate::config::{MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS};
 
 #[test]
 fn other_root_keys_are_not_ours() {

@@ -1,0 +1,131 @@
+//! `config.yaml` as one document, from which every part of the program reads its section.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use settings::{
+    Field, Format, Key, Node, Position, Problem, Reader, Schema, Scope, Strictness, Value,
+    in_order, not_yaml,
+};
+
+use crate::diagnostic::Diagnostic;
+
+/// A parsed file; a missing one is empty.
+pub(crate) struct Document {
+    path: PathBuf,
+    pub(crate) text: String,
+    pub(crate) root: Result<Node, Problem>,
+}
+
+// The text may hold secrets.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Document {
+    pub(crate) fn parse(path: &Path, text: String) -> Self {
+        let root = Node::from_yaml(&text);
+        Self { path: path.to_owned(), text, root }
+    }
+
+    /// The tree of a file that can be read.
+    pub(crate) fn root(&self) -> Result<&Node, Diagnostic> {
+        let root = self.root.as_ref().map_err(|problem| {
+            self.not_understood(problem, not_yaml(problem).unwrap_or(&problem.message))
+        })?;
+        if root.is_null() || matches!(root.value, Value::Map(_)) {
+            return Ok(root);
+        }
+        let message = format!("the file must be a mapping, found {}", root.kind());
+        Err(self.not_understood(&Problem::error(root.position, ""), &message))
+    }
+
+    /// Reads the value of a root key; the default if there is none. References to variables are
+    /// kept as they are written.
+    pub(crate) fn section<T>(&self, name: &str, formats: &[Format]) -> Result<T, Diagnostic>
+    where
+        T: DeserializeOwned + JsonSchema + Default,
+    {
+        match self.root()?.get(name).filter(|node| !node.is_null()) {
+            Some(node) => self.read(name, node, formats),
+            None => Ok(T::default()),
+        }
+    }
+
+    /// Reads keys of the root itself; all others belong to other parts.
+    pub(crate) fn root_keys<T>(&self) -> Result<T, Diagnostic>
+    where
+        T: DeserializeOwned + JsonSchema + Default,
+    {
+        let schema = Schema::of::<T>();
+        let known = self.root()?.entries().iter().filter(|(key, _)| schema.has_key("", &key.text));
+        self.read("", &Value::Map(known.cloned().collect()).into(), &[])
+    }
+
+    fn read<T>(&self, name: &str, node: &Node, formats: &[Format]) -> Result<T, Diagnostic>
+    where
+        T: DeserializeOwned + JsonSchema + Default,
+    {
+        let (schema, scope) = (Schema::of::<T>(), Scope::default());
+        let formats = [formats];
+        let mut reader = Reader::new(&scope, None, Strictness::Strict);
+        (reader.enabled, reader.formats, reader.schema) = (false, &formats, Some(&schema));
+        let value = reader.read(&schema, &Field { key: name.to_owned(), ..Field::of(node) });
+        let mut errors = in_order(reader.finish().0).into_iter().filter(Problem::is_error);
+        let Some(first) = errors.next() else { return Ok(value.unwrap_or_default()) };
+        let mut diagnostic = self.refused(&first);
+        diagnostic
+            .causes
+            .extend(errors.map(|error| format!("also {}:{error}", self.path.display())));
+        Err(diagnostic)
+    }
+
+    /// The line of a position, for messages.
+    pub(crate) fn line(&self, position: Position) -> String {
+        format!("{}:{}", self.path.display(), position.line)
+    }
+
+    /// The first key that is given twice, anywhere.
+    pub(super) fn check_duplicates(&self) -> Result<(), Diagnostic> {
+        let Some(key) = duplicate(self.root()?) else { return Ok(()) };
+        let why = format!("`{}` stands twice", crate::output::printable(&key.text));
+        Err(self.not_understood(&Problem::error(key.position, ""), &why))
+    }
+
+    fn not_understood(&self, problem: &Problem, why: &str) -> Diagnostic {
+        let (path, Problem { line, column, .. }) = (self.path.display(), problem);
+        let mut diagnostic =
+            Diagnostic::configuration(format!("cannot understand {path}:{line}:{column}"));
+        diagnostic.causes.push(why.to_owned());
+        diagnostic
+    }
+
+    fn refused(&self, problem: &Problem) -> Diagnostic {
+        let key = problem.key.as_deref().unwrap_or_default();
+        let diagnostic = if problem.message == "is not a known key" {
+            let field = key.rsplit('.').next().unwrap_or_default();
+            self.not_understood(problem, &format!("unknown field `{field}`"))
+        } else {
+            let (path, line, message) = (self.path.display(), problem.line, &problem.message);
+            let subject = if message.starts_with('`') { "" } else { &format!("`{key}` ") };
+            Diagnostic::configuration(format!("{path}:{line}: {subject}{message}"))
+        };
+        match &problem.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+fn duplicate(node: &Node) -> Option<&Key> {
+    if let Value::List(items) = &node.value {
+        return items.iter().find_map(duplicate);
+    }
+    let entries = node.entries();
+    let twice = settings::duplicates(entries).first().map(|(_, second)| *second);
+    twice.or_else(|| entries.iter().find_map(|(_, node)| duplicate(node)))
+}

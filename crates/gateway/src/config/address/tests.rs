@@ -1,0 +1,50 @@
+//! Addresses that can be used, and the faults of others.
+
+use super::*;
+
+#[test]
+fn usable_addresses_lose_only_their_last_slash() {
+    for (written, expected) in [
+        ("https://api.example.com/v1", "https://api.example.com/v1"),
+        ("https://api.example.com/v1/", "https://api.example.com/v1"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+        ("HTTP://127.0.0.1:11434", "http://127.0.0.1:11434/"),
+    ] {
+        assert_eq!(parse(written).map(|uri| uri.to_string()), Ok(expected.into()), "{written}");
+    }
+}
+
+#[test]
+fn each_fault_has_its_name() {
+    for (written, fault) in [
+        ("", Fault::Scheme),
+        ("api.example.com/v1", Fault::Scheme),
+        ("ftp://a.b", Fault::Scheme),
+        ("https://", Fault::Host),
+        ("https:///v1", Fault::Host),
+        ("https://a b/v1", Fault::Form),
+        ("https://a.b:port/v1", Fault::Form),
+        ("https://a.b:99999/v1", Fault::Form),
+        ("https://me:s3cret@a.b/v1", Fault::Credentials),
+        ("https://a.b/v1?key=s3cret", Fault::Query),
+        ("https://a.b/v1#x", Fault::Query),
+    ] {
+        assert_eq!(parse(written).map(|uri| uri.to_string()), Err(fault), "{written}");
+    }
+}
+
+#[test]
+fn loopback_is_this_machine_and_open_is_readable_on_the_way() {
+    for (written, loopback, open) in [
+        ("http://127.0.0.1:1", true, false),
+        ("http://127.9.9.9", true, false),
+        ("http://[::1]:1", true, false),
+        ("http://LocalHost", true, false),
+        ("http://localhost.example.com", false, true),
+        ("http://10.0.0.1", false, true),
+        ("https://10.0.0.1", false, false),
+    ] {
+        let uri: Uri = written.parse().unwrap();
+        assert_eq!((is_loopback(&uri), is_open(&uri)), (loopback, open), "{written}");
+    }
+}

@@ -1,0 +1,265 @@
+//! How values of `gateway.yaml` that have a form of their own are read.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::Uri;
+use http::uri::Authority;
+use ipnet::IpNet;
+use serde_json::Value as Json;
+use settings::{Field, Format, Node, Problem, Reader, Value, text_node};
+
+use super::address;
+use super::fetch::Private;
+use super::secret::warn_of_plain_text;
+use super::{DEFAULT_LISTEN, store};
+
+/// The longest name of ours.
+const MAX_AGENT: usize = 256;
+/// The longest id of a model, in bytes.
+const MAX_ID: usize = 256;
+
+pub(super) const FORMATS: &[Format] = &[
+    ("address", |reader, _, field| address(reader, field).map(|uri| node(&uri))),
+    ("alias-name", alias_name),
+    ("artifacts", store::artifacts_format),
+    ("database", store::database_format),
+    ("header", header),
+    ("health-path", health_path),
+    ("host", host),
+    ("listen", listen),
+    ("micros", micros),
+    ("model-id", model_id),
+    ("network", |reader, _, field| {
+        let wanted = "an address or a network such as `10.0.0.0/8`";
+        entry(reader, field, wanted, |text| network(text).map(|network| network.to_string()))
+    }),
+    ("origin", origin),
+    ("port", port),
+    ("private", private),
+    ("provider-name", provider_name),
+    ("public-url", public_url),
+    ("secret", secret),
+    ("user-agent", user_agent),
+];
+
+fn node(uri: &Uri) -> Node {
+    uri.to_string().into()
+}
+
+/// An http or https address, without a `/` at its end.
+fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
+    let text = reader.string(field, "an http or https address")?;
+    let uri = address::parse(text.value().trim());
+    uri.map_err(|fault| refuse(reader, field, fault.to_string(), fault.hint())).ok()
+}
+
+fn refuse(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    message: impl Into<String>,
+    hint: impl Into<String>,
+) {
+    reader.report(&field.key, Problem::error(field.position, message).hint(hint));
+}
+
+fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let uri = address(reader, field)?;
+    if uri.path() != "/" {
+        let hint = "clients add `/v1` and `/mcp` themselves";
+        refuse(reader, field, "must not have a path", hint);
+        return None;
+    }
+    if address::is_open(&uri) {
+        let message =
+            "must be https, except for this machine itself: keys would be readable on the way";
+        refuse(reader, field, message, "put a server that speaks TLS before the service");
+        return None;
+    }
+    Some(node(&uri))
+}
+
+fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let wanted = format!("an address and a port, such as `{DEFAULT_LISTEN}`");
+    let text = reader.string(field, &wanted)?;
+    if let Ok(address) = text.value().trim().parse::<SocketAddr>() {
+        return Some(address.to_string().into());
+    }
+    let hint = match text.shown().trim().rsplit_once(':') {
+        Some(("", port)) => format!("write `0.0.0.0:{port}` for all addresses of the machine"),
+        Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
+        _ => "names of hosts are not looked up here; write `[::1]:8930` for IPv6".to_owned(),
+    };
+    refuse(reader, field, format!("must be {wanted}"), hint);
+    None
+}
+
+/// A secret; one that is written in the file itself is warned of.
+fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string(field, "a string, best a reference such as `${NAME}`")?;
+    let value = text.value().trim().to_owned();
+    if let Some(least) = schema["minLength"].as_u64()
+        && (value.chars().count() as u64) < least
+    {
+        let message = format!("must be at least {least} characters long");
+        refuse(reader, field, message, "make one with `openssl rand -hex 32`");
+        return None;
+    }
+    if !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        reader.refuse(field, "may only hold printable ASCII characters");
+        return None;
+    }
+    warn_of_plain_text(reader, (&field.key, field.position), &text);
+    reader.secrets.whole(&field.key, text);
+    Some(value.into())
+}
+
+/// The value of a header; its name decides whether it is a secret.
+fn header(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    let Some(text) = reader.scalar(&field.key, field.position, field.node) else {
+        reader.refuse(field, format!("must be a string, found {}", field.node.kind()));
+        return None;
+    };
+    let name = field.key.rsplit_once(".headers.").map_or(field.key.as_str(), |(_, name)| name);
+    let text = reader.secrets.named(name, text);
+    Some(text_node(schema, text))
+}
+
+/// A price in whole micro-credits.
+fn micros(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    // The spelling decides, so that a fraction or a sign is told as what it is.
+    if let Value::Number(value, written) = &field.node.value
+        && (*value < 0.0 || value.fract() != 0.0)
+    {
+        let message =
+            format!("must be a whole number of micro-credits, at least 0, found `{written}`");
+        refuse(reader, field, message, "1 credit is 1000000 micro-credits");
+        return None;
+    }
+    reader.by_type(schema, field)
+}
+
+/// An entry of a list whose problems are those of the list. The text may be the value of a
+/// variable, so that it is not quoted.
+fn entry(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    wanted: &str,
+    read: impl Fn(&str) -> Option<String>,
+) -> Option<Node> {
+    let text = reader.string_like(field)?;
+    let value = read(text.value().trim());
+    if value.is_none() {
+        let number = field.entry.max(1);
+        reader.refuse(field, format!("entry {number} is not {wanted}"));
+    }
+    value.map(Node::from)
+}
+
+/// One address, or all that begin with the same bits.
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    let address = text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
+    address.or_else(|| text.parse().ok())
+}
+
+fn host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    entry(reader, field, "a name such as `ai.example.com`", |text| {
+        let authority: Authority = text.parse().ok()?;
+        (authority.host() == text && !text.is_empty()).then(|| text.to_ascii_lowercase())
+    })
+}
+
+fn origin(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let wanted = "a site such as `https://app.example.com`, without a path";
+    entry(reader, field, wanted, |text| {
+        let uri: Uri = text.parse().ok()?;
+        let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+        (format!("{scheme}://{authority}") == text).then(|| text.to_owned())
+    })
+}
+
+fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string_like(field)?;
+    let port = text.value().trim().parse::<u16>().ok().filter(|port| *port > 0);
+    if port.is_none() {
+        reader.refuse(field, "must be a list of ports, each from 1 to 65535");
+    }
+    port.map(|port| Value::Number(port.into(), port.to_string()).into())
+}
+
+fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string_like(field)?;
+    let value = text.value().trim();
+    if Private::parse(value).is_some() {
+        return Some(value.to_owned().into());
+    }
+    let shown: String = text.shown().chars().take(100).collect();
+    let hint = "write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`";
+    refuse(reader, field, format!("`{shown}` is neither a host nor a network"), hint);
+    None
+}
+
+fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string(field, "how we introduce ourselves")?;
+    let value = text.value().trim();
+    let token = value.split(['/', ' ']).next().unwrap_or_default();
+    let is_token = !token.is_empty()
+        && token.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
+    let is_line = value.len() <= MAX_AGENT
+        && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    if is_token && is_line {
+        return Some(value.to_owned().into());
+    }
+    let message = format!(
+        "must be at most {MAX_AGENT} printable ASCII characters and begin with a word of letters, \
+         `-` and `_`, which robots.txt can name"
+    );
+    refuse(reader, field, message, "such as `example-reader/1.0`");
+    None
+}
+
+fn health_path(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string(field, "a path such as `/models`")?;
+    let path = text.value().trim();
+    let is_path = path.starts_with('/') && path.parse::<Uri>().is_ok();
+    let message = "must be a path that begins with `/`, such as `/models`";
+    reader.accept(field, path.to_owned(), is_path, message)
+}
+
+/// A name: what comes before the first `/` of an id.
+fn provider_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    name(reader, field, "a provider", (64, "._-", ", dots, underscores and hyphens"))
+}
+
+fn alias_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    name(reader, field, "an alias", (128, "._-/:", " and characters of `._-/:`"))
+}
+
+fn name(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    what: &str,
+    (most, punctuation, words): (usize, &str, &str),
+) -> Option<Node> {
+    let Value::String(name) = &field.node.value else { return None };
+    let is_name = (1..=most).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || punctuation.contains(c));
+    let message = format!("the name of {what} must be 1 to {most} letters, digits{words}");
+    reader.accept(field, field.node.clone(), is_name, message)
+}
+
+/// The id of a model is part of addresses, price lists and logs.
+fn model_id(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let Some(text) = reader.scalar(&field.key, field.position, field.node) else {
+        let kind = field.node.kind();
+        reader.refuse(field, format!("must be the id of a model, found {kind}"));
+        return None;
+    };
+    let id = text.value().trim();
+    let is_id = (1..=MAX_ID).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"*?\"\\".contains(&byte));
+    let message = format!(
+        "the id of a model must be 1 to {MAX_ID} printable ASCII characters without spaces, \
+         quotes, `*` and `?`"
+    );
+    reader.accept(field, id.to_owned(), is_id, message)
+}

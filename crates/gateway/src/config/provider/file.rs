@@ -1,0 +1,554 @@
+//! `providers` as it is written: one mapping for all kinds of providers, and what each kind makes of
+//! it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri, header};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use settings::{Named, Problem, Reader, Seconds, Text, looks_secret, section};
+
+use super::super::address::{self, Address};
+use super::super::model::{Capability, Model, ModelsFile};
+use super::super::search::{self, Index, SearchKind, SearchProvider};
+use super::super::secret::{Secret, warn_of_plain_text};
+use super::{
+    Credentials, GGUF, Health, Kind, Local, MAX_HEADERS, MAX_WEIGHT, Provider, Responses, Timeouts,
+};
+
+/// How many answers of one file may be computed at once.
+const MAX_COMPUTED: u32 = 256;
+/// How many times the program runs at once, unless the configuration says otherwise.
+const PROGRAMS: u32 = 4;
+
+// Kinds that a key is for.
+const WITH_MODELS: [&str; 4] = ["openai", "anthropic", "espeak", "local"];
+const WITH_ADDRESS: [&str; 6] = ["openai", "anthropic", "searxng", "brave", "tavily", "index"];
+const REMOTE: [&str; 5] = ["openai", "anthropic", "searxng", "brave", "tavily"];
+const CALLED: [&str; 7] = ["openai", "anthropic", "espeak", "local", "searxng", "brave", "tavily"];
+const CHATTING: [&str; 2] = ["openai", "anthropic"];
+const LOCAL: [&str; 1] = ["local"];
+const INDEX: [&str; 1] = ["index"];
+
+const KINDS: &str = "allowed are `openai`, `anthropic`, `espeak`, `local`, `searxng`, `brave`, \
+                     `tavily`, `index`";
+
+/// Headers that the service itself decides about.
+const RESERVED: &[HeaderName] = &[
+    header::HOST,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::UPGRADE,
+    header::EXPECT,
+    header::ACCEPT_ENCODING,
+];
+/// Ends of addresses that are added to the base, not part of it.
+const ADDED: &[&str] = &["/chat/completions", "/responses", "/messages", "/models"];
+
+/// One upstream. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, and the full
+/// ids of its models begin with it. It needs a `kind`; if it has models, `models` or `discover` or
+/// both.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>, extend("x-tag" = "kind", "x-items" = "providers"))]
+pub(in crate::config) struct ProviderFile {
+    /// What it speaks: `openai` (also compatible servers) or `anthropic` for models; `espeak` for
+    /// speech by the program espeak-ng on this machine, whose models are voices; `local` for models
+    /// that this process computes itself, each a GGUF file; `searxng`, `brave`, `tavily` or `index`
+    /// (an index of files) for results of searches.
+    #[schemars(extend("x-missing" = KINDS))]
+    #[schemars(extend("x-hint" = "`openai` is for every server that speaks the OpenAI API"))]
+    kind: Option<ProviderKind>,
+    /// What `/chat/completions`, `/messages`, `/models` or `/search` is appended to. Without it
+    /// `https://api.openai.com/v1`, `https://api.anthropic.com/v1`,
+    /// `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; `searxng` needs one.
+    /// `index`: what the paths of files are appended to; without it `public_url` and the name of
+    /// the provider.
+    #[schemars(extend("x-kinds" = WITH_ADDRESS))]
+    base_url: Option<Address>,
+    /// Only for `espeak`: the program, `espeak-ng` if not given, found as a shell finds it.
+    #[schemars(extend("x-kinds" = ["espeak"], "x-type" = "path", "x-wanted" = "a program"))]
+    program: Option<String>,
+    /// How it knows us: `${NAME}`.
+    #[schemars(extend("x-kinds" = REMOTE))]
+    api_key: Option<Secret>,
+    /// Sent with every request to it.
+    #[serde(with = "Named::<Text>")]
+    #[schemars(extend(
+        "additionalProperties" = {"type": "string", "format": "header", "x-text": true},
+        "maxProperties" = MAX_HEADERS,
+        "x-items" = "headers",
+        "x-kinds" = REMOTE,
+        "default" = {},
+    ))]
+    headers: Vec<(String, Text)>,
+    /// Its models: ids, or a mapping from ids.
+    #[schemars(extend("x-kinds" = WITH_MODELS, "x-type" = "list or mapping"))]
+    #[schemars(extend("x-wanted" = "a list of ids, or a mapping from ids"))]
+    #[schemars(extend("x-hint" = "write `models: [ID, ID]`"))]
+    models: Option<ModelsFile>,
+    /// Whether it is asked for its models; those of `models` are kept. `local`: every file
+    /// `*.gguf` of its `folder`.
+    #[schemars(extend("x-kinds" = WITH_MODELS))]
+    discover: bool,
+    /// How long it may take.
+    #[schemars(extend("x-kinds" = CALLED))]
+    timeout: Option<TimeoutFile>,
+    /// The most requests to it at once; without it, any number. `local`: how many answers of one
+    /// model are computed at once; without it, as many as the machine has cores.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_COMPUTED}))]
+    max_concurrency: Option<u32>,
+    /// Its share where a target has no weight of its own.
+    #[schemars(range(min = 1, max = MAX_WEIGHT), extend("x-kinds" = WITH_MODELS))]
+    weight: u32,
+    /// How `/v1/responses` is brought to it: `native` passes it through, `bridged` makes chat
+    /// completions of it, `auto` finds out.
+    #[schemars(extend("x-kinds" = CHATTING))]
+    responses: Responses,
+    /// Whether streams are asked for their usage.
+    #[schemars(extend("x-kinds" = CHATTING))]
+    stream_usage: bool,
+    /// How it is looked after.
+    #[schemars(extend("x-kinds" = CALLED, "default" = true))]
+    health: Option<HealthFile>,
+    /// PEM file of the authorities that its certificate is judged by, instead of the system's.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
+    #[schemars(extend("x-kinds" = REMOTE))]
+    tls_ca_file: Option<PathBuf>,
+    /// `index`: the folder of the files to be found; needed. `local`: the folder of its files;
+    /// without it `models` beside this file.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "a folder"))]
+    #[schemars(extend("x-kinds" = ["local", "index"]))]
+    folder: Option<PathBuf>,
+    /// `index`: where the index is kept; without it `search-index/NAME` beside the database.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a folder"))]
+    #[schemars(extend("x-kinds" = INDEX))]
+    index_folder: Option<PathBuf>,
+    /// `index`: how often the folder is looked at for changes.
+    #[serde(with = "Seconds")]
+    #[schemars(extend("x-kinds" = INDEX))]
+    rescan: Duration,
+    /// `index`: the largest file that is read; at most 1 GiB.
+    #[schemars(range(min = 1, max = 1024 * 1024 * 1024), extend("x-kinds" = INDEX))]
+    max_file_bytes: u64,
+    /// `local`: the most tokens of a conversation with its answer; never more than the model was
+    /// made for. Each conversation that is answered takes memory for so many at most.
+    #[schemars(range(min = 128, max = 1_048_576), extend("x-kinds" = LOCAL))]
+    window: u32,
+    /// `local`: how many requests for one model wait while others are computed; who comes then
+    /// gets 429.
+    #[schemars(range(min = 0, max = 10_000), extend("x-kinds" = LOCAL))]
+    max_waiting: u32,
+    /// `local`: the memory of a model is let go after so long without a request.
+    #[serde(with = "Seconds")]
+    #[schemars(extend("x-kinds" = LOCAL))]
+    idle: Duration,
+    /// `local`: the first message of conversations that have no system message; without it, what
+    /// the model itself has there.
+    #[schemars(extend("x-kinds" = LOCAL, "x-wanted" = "a text", "x-verbatim" = true))]
+    system: Option<String>,
+    /// `local`: how freely answers are drawn where a request does not say, from 0 (always the
+    /// likeliest token) to 2.
+    #[schemars(range(min = 0, max = 2), extend("x-kinds" = LOCAL))]
+    temperature: f64,
+    /// `local`: the share of likely tokens that are drawn from where a request does not say, from
+    /// 0.01 to 1.
+    #[schemars(range(min = 0.01, max = 1), extend("x-kinds" = LOCAL))]
+    top_p: f64,
+    /// `local`: how much less likely tokens become that came lately where a request does not say,
+    /// from 0.5 to 2; 1 for not at all.
+    #[schemars(range(min = 0.5, max = 2), extend("x-kinds" = LOCAL))]
+    repeat_penalty: f64,
+}
+
+/// Every kind of provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ProviderKind {
+    OpenAi,
+    Anthropic,
+    Espeak,
+    Local,
+    Searxng,
+    Brave,
+    Tavily,
+    Index,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum TimeoutFile {
+    One(#[serde(with = "Seconds")] Duration),
+    Each(Timeouts),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum HealthFile {
+    Switch(bool),
+    Each(Health),
+}
+
+impl Default for ProviderFile {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            base_url: None,
+            program: None,
+            api_key: None,
+            headers: Vec::new(),
+            models: None,
+            discover: false,
+            timeout: None,
+            max_concurrency: None,
+            weight: 1,
+            responses: Responses::Auto,
+            stream_usage: true,
+            health: None,
+            tls_ca_file: None,
+            folder: None,
+            index_folder: None,
+            rescan: Duration::from_mins(1),
+            max_file_bytes: 16 * 1024 * 1024,
+            window: 2048,
+            max_waiting: 8,
+            idle: Duration::from_mins(10),
+            system: None,
+            temperature: 0.2,
+            top_p: 0.95,
+            repeat_penalty: 1.1,
+        }
+    }
+}
+
+/// Sorts providers into those of models and those of results.
+pub(in crate::config) fn providers(
+    files: Vec<(String, ProviderFile)>,
+    reader: &mut Reader<'_>,
+    folder: &Path,
+) -> (Vec<Provider>, Vec<SearchProvider>) {
+    let (mut of_models, mut of_results) = (Vec::new(), Vec::new());
+    for (name, file) in files {
+        let path = format!("providers.{name}");
+        let kind = file.kind;
+        let mut entry = Entry { name, path, reader, folder };
+        if kind == Some(ProviderKind::Local) && !cfg!(feature = "local-model") {
+            let hint = "build the program with its feature `local-model`, or remove the provider";
+            entry.refuse_key("kind", "`local` is not in this build", Some(hint));
+        }
+        match kind {
+            // Its models are known all the same, so that no alias is blamed for them.
+            None | Some(ProviderKind::OpenAi) => of_models.push(entry.remote(file, Kind::OpenAi)),
+            Some(ProviderKind::Anthropic) => of_models.push(entry.remote(file, Kind::Anthropic)),
+            Some(ProviderKind::Espeak) => of_models.push(entry.espeak(file)),
+            Some(ProviderKind::Local) => of_models.push(entry.local(file)),
+            Some(ProviderKind::Searxng) => of_results.push(entry.search(file, SearchKind::Searxng)),
+            Some(ProviderKind::Brave) => of_results.push(entry.search(file, SearchKind::Brave)),
+            Some(ProviderKind::Tavily) => of_results.push(entry.search(file, SearchKind::Tavily)),
+            Some(ProviderKind::Index) => of_results.extend(entry.index(file)),
+        }
+    }
+    (of_models, of_results)
+}
+
+/// An entry of `providers` that is being read.
+struct Entry<'e, 'r> {
+    name: String,
+    path: String,
+    reader: &'e mut Reader<'r>,
+    folder: &'e Path,
+}
+
+impl Entry<'_, '_> {
+    fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+
+    fn is_given(&self, name: &str) -> bool {
+        self.reader.is_given(&self.key(name))
+    }
+
+    /// An error of the entry as a whole.
+    fn refuse(&mut self, message: impl Into<String>, hint: &str) {
+        let problem = Problem::error(self.reader.owner(&self.path), message);
+        self.reader.report(&self.path, problem.hint(hint));
+    }
+
+    fn refuse_key(&mut self, name: &str, message: impl Into<String>, hint: Option<&str>) {
+        let key = self.key(name);
+        let problem = Problem::error(self.reader.position(&key), message);
+        self.reader.report(&key, Problem { hint: hint.map(str::to_owned), ..problem });
+    }
+
+    /// A provider with what all kinds have.
+    fn provider(&self, file: ProviderFile, kind: Kind) -> Provider {
+        Provider {
+            name: self.name.clone(),
+            kind,
+            base_url: kind.default_base(),
+            program: None,
+            local: None,
+            api_key: None,
+            headers: Vec::new(),
+            discover: file.discover,
+            timeouts: self.timeouts(file.timeout.as_ref(), Timeouts::default()),
+            max_concurrency: file.max_concurrency,
+            weight: file.weight,
+            responses: Responses::Bridged,
+            stream_usage: file.stream_usage,
+            health: self.health(file.health, Health::default()),
+            tls_ca_file: file.tls_ca_file,
+            models: file.models.map(Into::into).unwrap_or_default(),
+        }
+    }
+
+    /// An upstream that has models.
+    fn remote(&mut self, mut file: ProviderFile, kind: Kind) -> Provider {
+        self.needs_models(&file, "name its `models`, or write `discover: true`");
+        let (api_key, headers) = self.credentials(&mut file, true);
+        let base_url = self.base_url(file.base_url.take(), api_key.is_some());
+        let responses = file.responses;
+        let provider = self.provider(file, kind);
+        let media = |model: &&Model| {
+            let makes = |one: &Capability| matches!(one, Capability::Image | Capability::Speech);
+            model.capabilities.iter().any(makes)
+        };
+        if kind == Kind::Anthropic
+            && let Some(model) = provider.models.iter().find(media)
+        {
+            let message = format!("the model `{}` cannot make media", model.id);
+            self.refuse(message, "only providers of the kinds `openai` and `espeak` do");
+        }
+        self.has_no_files(&provider);
+        let base_url = base_url.unwrap_or_else(|| kind.default_base());
+        Provider { base_url, api_key, headers, responses, ..provider }
+    }
+
+    /// A provider that is a program on this machine: espeak-ng, whose models are voices.
+    fn espeak(&mut self, mut file: ProviderFile) -> Provider {
+        let hint = "name voices as its `models`, such as `[en, de]`, or write `discover: true`";
+        self.needs_models(&file, hint);
+        // A name is searched for where programs are; a path starts from the folder of the file.
+        let program = match file.program.take() {
+            Some(path) if path.contains('/') => self.reader.expanded(&path).into(),
+            Some(name) => name.into(),
+            None => PathBuf::from("espeak-ng"),
+        };
+        let mut provider = self.provider(file, Kind::Espeak);
+        let plain = Model::new("").capabilities;
+        for voice in &mut provider.models {
+            if voice.capabilities != plain && voice.capabilities != [Capability::Speech] {
+                let message = format!("the voice `{}` can be used for `speech` only", voice.id);
+                self.refuse_key("models", message, None);
+            }
+            voice.capabilities = vec![Capability::Speech];
+        }
+        self.has_no_files(&provider);
+        let max_concurrency = Some(provider.max_concurrency.unwrap_or(PROGRAMS));
+        Provider { program: Some(program), max_concurrency, stream_usage: false, ..provider }
+    }
+
+    /// A provider whose models are files that this process computes itself.
+    fn local(&mut self, mut file: ProviderFile) -> Provider {
+        let hint = "name files of its `folder` as its `models`, or write `discover: true`";
+        self.needs_models(&file, hint);
+        let folder = file.folder.take().unwrap_or_else(|| self.folder.join("models"));
+        #[expect(clippy::cast_possible_truncation, reason = "no more digits are needed")]
+        let share = |value: f64| value as f32;
+        let local = Local {
+            window: file.window,
+            at_once: file.max_concurrency.take().unwrap_or_else(cores),
+            waiting: file.max_waiting,
+            idle: file.idle,
+            system: file.system.take(),
+            temperature: share(file.temperature),
+            top_p: share(file.top_p),
+            repeat_penalty: share(file.repeat_penalty),
+            folder,
+        };
+        let mut provider = self.provider(file, Kind::Local);
+        self.place_files(&mut provider.models, &local.folder);
+        Provider { local: Some(local), ..provider }
+    }
+
+    /// Gives every model the path of its file. What it is called inside is its id, which no two
+    /// share.
+    fn place_files(&mut self, models: &mut [Model], folder: &Path) {
+        const ABLE: [Capability; 3] =
+            [Capability::Chat, Capability::Responses, Capability::Research];
+        for model in models {
+            if model.path.is_some() && model.upstream_name != model.id {
+                let message = format!("the model `{}` has a `path` and a `name`", model.id);
+                self.refuse_key("models", message, None);
+            }
+            if let Some(other) = model.capabilities.iter().find(|one| !ABLE.contains(one)) {
+                let (id, word) = (&model.id, other.word());
+                let message = format!("the model `{id}` cannot be used for `{word}`");
+                self.refuse_key("models", message, None);
+            }
+            let named = || folder.join(format!("{}.{GGUF}", model.upstream_name));
+            model.path = Some(model.path.take().unwrap_or_else(named));
+            model.upstream_name.clone_from(&model.id);
+        }
+    }
+
+    /// A service of results.
+    fn search(&mut self, mut file: ProviderFile, kind: SearchKind) -> SearchProvider {
+        let default = kind.default_base();
+        if default.is_none() && !self.is_given("base_url") {
+            self.refuse("has no `base_url`", "write the address of the server");
+        }
+        // Where there is no default, the server may let everybody in.
+        let credentials = self.credentials(&mut file, default.is_some());
+        let base_url = self.base_url(file.base_url.take(), credentials.0.is_some());
+        let (api_key, headers) = kind.place_key(credentials);
+        let timeouts = self.timeouts(file.timeout.as_ref(), search::TIMEOUTS);
+        let health = self.health(file.health.take(), kind.health());
+        let upstream = Provider {
+            base_url: base_url.or(default).unwrap_or_default(),
+            api_key,
+            headers,
+            timeouts,
+            health,
+            responses: Responses::Auto,
+            stream_usage: false,
+            ..self.provider(file, Kind::OpenAi)
+        };
+        SearchProvider::Remote { kind, upstream: Box::new(upstream) }
+    }
+
+    fn index(&mut self, file: ProviderFile) -> Option<SearchProvider> {
+        if !self.is_given("folder") {
+            self.refuse("has no `folder`", "name the folder of the files to be found");
+        }
+        Some(SearchProvider::Index(Index {
+            name: self.name.clone(),
+            folder: file.folder?,
+            base_url: file.base_url.map(|Address(uri)| uri),
+            // Without one it is found as soon as it is known where the database is.
+            index_folder: file.index_folder.unwrap_or_default(),
+            rescan: file.rescan,
+            max_file_bytes: file.max_file_bytes,
+        }))
+    }
+
+    fn needs_models(&mut self, file: &ProviderFile, hint: &str) {
+        if !self.is_given("models") && !file.discover {
+            self.refuse("has neither `models` nor `discover`", hint);
+        }
+    }
+
+    fn has_no_files(&mut self, provider: &Provider) {
+        if let Some(model) = provider.models.iter().find(|model| model.path.is_some()) {
+            let message = format!("the model `{}` has a `path`", model.id);
+            self.refuse(message, "only models of providers of the kind `local` are files");
+        }
+    }
+
+    /// How the upstream knows us. The default addresses let nobody in without a key.
+    fn credentials(&mut self, file: &mut ProviderFile, needs_key: bool) -> Credentials {
+        let is_given = self.is_given("api_key");
+        let headers = self.headers(std::mem::take(&mut file.headers), is_given);
+        if needs_key && !self.is_given("base_url") && !is_given && headers.is_empty() {
+            let hint = "the default address needs a key; write `api_key: ${NAME}`";
+            self.refuse("has neither `base_url` nor `api_key`", hint);
+        }
+        (file.api_key.take(), headers)
+    }
+
+    fn base_url(&mut self, address: Option<Address>, has_key: bool) -> Option<Uri> {
+        let Address(uri) = address?;
+        if let Some(added) = ADDED.iter().find(|added| uri.path().ends_with(*added)) {
+            let message = format!("must not end with `{added}`, which is added to it");
+            self.refuse_key("base_url", message, Some("end it with the version, as in `…/v1`"));
+        }
+        if has_key && address::is_open(&uri) {
+            let key = self.key("base_url");
+            let message = "`api_key` is sent unencrypted, since the address is not https";
+            self.reader.report(&key, Problem::warning(self.reader.position(&key), message));
+        }
+        Some(uri)
+    }
+
+    fn headers(
+        &mut self,
+        written: Vec<(String, Text)>,
+        has_key: bool,
+    ) -> Vec<(HeaderName, HeaderValue)> {
+        let mut headers: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(written.len());
+        for (text, value) in written {
+            let fault = match HeaderName::from_bytes(text.as_bytes()) {
+                Err(_) => "this name cannot be the name of a header",
+                Ok(name) if RESERVED.contains(&name) => {
+                    "is set by the service itself and cannot be given"
+                }
+                Ok(name) if has_key && is_credential(&name) => {
+                    "is given beside `api_key`, which sets it"
+                }
+                Ok(name) if headers.iter().any(|(other, _)| *other == name) => {
+                    "is given twice; case does not count"
+                }
+                Ok(name) => match HeaderValue::from_str(value.value().trim()) {
+                    Ok(mut sent) => {
+                        if looks_secret(&text) {
+                            let key = self.key(&format!("headers.{text}"));
+                            let place = (key.as_str(), self.reader.position(&key));
+                            warn_of_plain_text(self.reader, place, &value);
+                        }
+                        sent.set_sensitive(true);
+                        headers.push((name, sent));
+                        continue;
+                    }
+                    Err(_) => "the value holds a character that a header cannot carry",
+                },
+            };
+            let hint = fault.contains("`api_key`").then_some("remove one of them");
+            self.refuse_key(&format!("headers.{text}"), fault, hint);
+        }
+        headers
+    }
+
+    /// One number is for the first byte and for silence; connecting never takes longer than that.
+    fn timeouts(&self, file: Option<&TimeoutFile>, default: Timeouts) -> Timeouts {
+        match file {
+            None => default,
+            Some(&TimeoutFile::One(time)) => {
+                Timeouts { connect: default.connect.min(time), first_byte: time, idle: time }
+            }
+            Some(TimeoutFile::Each(each)) => {
+                let or = |name: &str, given: Duration, default: Duration| {
+                    if self.is_given(&format!("timeout.{name}")) { given } else { default }
+                };
+                Timeouts {
+                    connect: or("connect", each.connect, default.connect),
+                    first_byte: or("first_byte", each.first_byte, default.first_byte),
+                    idle: or("idle", each.idle, default.idle),
+                }
+            }
+        }
+    }
+
+    fn health(&self, file: Option<HealthFile>, default: Health) -> Option<Health> {
+        match file {
+            None | Some(HealthFile::Switch(true)) => Some(default),
+            Some(HealthFile::Switch(false)) => None,
+            Some(HealthFile::Each(health)) if self.is_given("health.path") => Some(health),
+            Some(HealthFile::Each(health)) => Some(Health { path: default.path, ..health }),
+        }
+    }
+}
+
+fn is_credential(name: &HeaderName) -> bool {
+    *name == header::AUTHORIZATION || name.as_str() == "x-api-key"
+}
+
+/// As many as the machine computes at the same time.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cores).unwrap_or(1).clamp(1, MAX_COMPUTED)
+}

@@ -1,0 +1,208 @@
+//! The options of a sign-in: `oauth`.
+
+use std::time::Duration;
+
+use ::http::{HeaderValue, Uri};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value as Json;
+use settings::{Field, Format, Node, Problem, Reader, Seconds, Text, section};
+
+use super::address::{fault_of_address, fault_of_client_document};
+use crate::url::{LOOPBACK_HOSTS, is_secure};
+
+const AUTH_METHODS: &[&str] =
+    &["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
+
+/// Options of `auth: oauth`. All of them may be left out; an empty string is as good as none.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub struct OauthOptions {
+    /// Address of your own client document: https, with a path, without fragment, user information
+    /// and dot segments.
+    #[schemars(extend("format" = "client-document", "x-optional" = true))]
+    pub client_metadata_url: Option<Text>,
+    /// `false` registers a client instead of naming the document.
+    #[schemars(extend("default" = true))]
+    pub cimd: Option<bool>,
+    /// User-Agent of requests to the token endpoint, and of no others.
+    #[schemars(extend("format" = "header-text", "x-optional" = true))]
+    pub user_agent: Option<Text>,
+    /// A client that was registered beforehand.
+    #[schemars(extend("x-optional" = true))]
+    pub client_id: Option<Text>,
+    /// Its secret.
+    #[schemars(extend("format" = "secret", "x-optional" = true))]
+    pub client_secret: Option<Text>,
+    /// The name to register under.
+    #[schemars(extend("x-optional" = true))]
+    pub client_name: Option<Text>,
+    /// How the client authenticates at the token endpoint: `none`, `client_secret_basic`,
+    /// `client_secret_post` or `private_key_jwt`.
+    #[schemars(extend("format" = "auth-method", "x-optional" = true))]
+    pub token_endpoint_auth_method: Option<Text>,
+    /// The whole redirect address, such as that of a proxy.
+    #[schemars(extend("format" = "redirect-uri", "x-optional" = true))]
+    pub redirect_uri: Option<Text>,
+    /// Port of the loopback redirect; 0 picks one.
+    #[serde(deserialize_with = "port")]
+    #[schemars(with = "u16", range(min = 0, max = u16::MAX), extend("default" = 0))]
+    pub redirect_port: Option<u16>,
+    /// Host written in the loopback redirect: `127.0.0.1`, `localhost` or `[::1]`.
+    #[schemars(extend("format" = "redirect-host", "x-optional" = true, "default" = "127.0.0.1"))]
+    pub redirect_host: Option<Text>,
+    /// The scopes to ask for, separated by spaces.
+    #[schemars(extend("x-optional" = true))]
+    pub scope: Option<Text>,
+    /// Seconds a login waits for the browser.
+    #[serde(with = "Seconds")]
+    #[schemars(extend("default" = 300))]
+    pub timeout: Option<Duration>,
+    /// `browser`: a person signs in. Without a person: `client_credentials`, with the client's own
+    /// secret or key; `workload`, with a statement that the surroundings give the program;
+    /// `enterprise`, with an identity token that an identity provider exchanges.
+    #[schemars(extend("x-otherwise" = ["browser", "a person signs in in a browser"]))]
+    pub flow: Flow,
+    /// PEM file of the key a client proves itself with.
+    #[schemars(extend("format" = "path", "x-optional" = true))]
+    pub private_key: Option<Text>,
+    /// File with the statement about the program, or the identity token; read anew each time.
+    #[schemars(extend("format" = "path", "x-optional" = true))]
+    pub assertion_file: Option<Text>,
+    /// The same as a text, best from a variable.
+    #[schemars(extend("format" = "secret", "x-optional" = true))]
+    pub assertion: Option<Text>,
+    /// Where the identity provider exchanges tokens.
+    #[schemars(extend("format" = "safe-address", "x-optional" = true))]
+    pub idp_token_endpoint: Option<Text>,
+    /// The client there.
+    #[schemars(extend("x-optional" = true))]
+    pub idp_client_id: Option<Text>,
+    /// Its secret.
+    #[schemars(extend("format" = "secret", "x-optional" = true))]
+    pub idp_client_secret: Option<Text>,
+}
+
+/// Who signs in, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Flow {
+    /// A person, in a browser.
+    #[default]
+    Browser,
+    /// The program itself, with its own secret or key.
+    ClientCredentials,
+    /// The program, with a statement of its surroundings about it (RFC 7523).
+    Workload,
+    /// A person that an identity provider vouches for.
+    Enterprise,
+}
+
+fn port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    Ok(Some(u16::deserialize(deserializer)?).filter(|port| *port != 0))
+}
+
+/// How options that have a form of their own are read.
+pub(super) const FORMATS: &[Format] = &[
+    ("auth-method", auth_method),
+    ("client-document", client_document),
+    ("header-text", header_text),
+    ("redirect-host", redirect_host),
+    ("redirect-uri", redirect_uri),
+    ("safe-address", safe_address),
+    ("secret", secret),
+];
+
+impl OauthOptions {
+    /// A sign-in without a person fails for what is missing; better now than then.
+    pub(super) fn check_flow(&self, reader: &mut Reader<'_>) {
+        let assertion = self.assertion.is_some() || self.assertion_file.is_some();
+        let proof = self.client_secret.is_some() || self.private_key.is_some();
+        let client_id = ("client_id", self.client_id.is_some());
+        let needed = match self.flow {
+            Flow::Browser => vec![],
+            Flow::ClientCredentials => vec![client_id, ("client_secret` or `private_key", proof)],
+            Flow::Workload => vec![("assertion_file", assertion)],
+            Flow::Enterprise => vec![
+                client_id,
+                ("idp_token_endpoint", self.idp_token_endpoint.is_some()),
+                ("assertion_file", assertion),
+            ],
+        };
+        for (key, _) in needed.iter().filter(|(_, is_there)| !is_there) {
+            let message = format!("this `flow` also needs `{key}`");
+            reader.report("oauth", Problem::error(reader.position("oauth"), message));
+        }
+    }
+}
+
+fn text(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
+    reader.optional(Some(field.clone()))
+}
+
+/// A text that is never shown; its key is.
+fn secret(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    Some(reader.secrets.whole(&field.key, text).into())
+}
+
+/// A word nobody knows would only fail later.
+fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    if AUTH_METHODS.contains(&text.value().trim()) {
+        return Some(text.into());
+    }
+    let listed: Vec<_> = AUTH_METHODS.iter().map(|word| format!("`{word}`")).collect();
+    reader.warn(field, format!("allowed are {}; it is ignored", listed.join(", ")));
+    None
+}
+
+/// Where the browser comes back to: this machine, or an encrypted way to it.
+fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    let value = text.value().trim();
+    let is_safe = value.parse().is_ok_and(|uri: Uri| is_secure(&uri));
+    let is_good = fault_of_address(value).is_none() && !value.contains('#') && is_safe;
+    let message =
+        "must be an https address, or an http address of this machine, without a fragment";
+    reader.accept(field, text, is_good, message)
+}
+
+/// The code comes back in clear, so it must not leave this machine.
+fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    let host = text.value().trim();
+    let is_local = LOOPBACK_HOSTS.iter().any(|known| host.eq_ignore_ascii_case(known));
+    let listed: Vec<_> = LOOPBACK_HOSTS.iter().map(|host| format!("`{host}`")).collect();
+    let message = format!(
+        "must be a name of this machine: {}; for a browser that comes back through a proxy, write \
+         its whole address, with https, as `redirect_uri`",
+        listed.join(", ")
+    );
+    reader.accept(field, text, is_local, message)
+}
+
+/// An address that secrets are sent to.
+fn safe_address(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    let is_safe = text.value().trim().parse().is_ok_and(|uri: Uri| is_secure(&uri));
+    reader.accept(field, text, is_safe, "must be an https address, or one of this machine")
+}
+
+fn header_text(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    if HeaderValue::from_str(text.value()).is_ok() {
+        return Some(text.into());
+    }
+    reader.warn(field, "holds a character that a header cannot carry and is ignored");
+    None
+}
+
+fn client_document(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = text(reader, field)?;
+    let text = reader.secrets.embedded(text);
+    let Some(why) = fault_of_client_document(text.value()) else { return Some(text.into()) };
+    reader.refuse(field, format!("cannot be the address of a client document: {why}"));
+    None
+}

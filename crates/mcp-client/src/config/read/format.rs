@@ -1,0 +1,298 @@
+//! How values of an entry that have a form of their own are read.
+
+use ::http::{HeaderName, HeaderValue};
+use serde_json::Value as Json;
+use settings::{Field, Format, Node, Problem, Reader, Text, Value, switch};
+
+use super::super::MAX_LAUNCH_ITEMS;
+use super::super::address::fault_of_address;
+
+const PEM: &str = "the path of a PEM file";
+
+pub(super) const FORMATS: &[Format] = &[
+    ("args", args),
+    ("auth", auth),
+    ("client-cert", client_cert),
+    ("filter", filter),
+    ("header", header),
+    ("header-name", header_name),
+    ("lifecycle", lifecycle),
+    ("switchable", switchable),
+    ("tools", tools),
+    ("url", url),
+    ("variable", variable),
+    ("variable-name", variable_name),
+    ("verify", verify),
+];
+
+fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.string(field, "an http or https address")?;
+    let value = text.value().trim().to_owned();
+    let text = reader.secrets.embedded(text.with_value(value));
+    let has_reference = text.value().contains("${");
+    // What is not used may wait for its variables.
+    if !reader.enabled && has_reference {
+        return Some(text.into());
+    }
+    let Some(why) = fault_of_address(text.value()) else { return Some(text.into()) };
+    let message = format!("must be an http or https address with a host: {why}");
+    let hint = has_reference.then(|| "a variable in it is not set".to_owned());
+    reader.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
+    None
+}
+
+fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    if let Value::String(name) = &field.node.value
+        && HeaderName::from_bytes(name.as_bytes()).is_err()
+    {
+        reader.refuse(field, "this name cannot be the name of a header");
+    }
+    None
+}
+
+fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = named(reader, field)?;
+    if HeaderValue::from_str(text.value()).is_err() {
+        let message =
+            "the value holds a character that a header cannot carry, such as a line break";
+        reader.refuse(field, message);
+        return None;
+    }
+    Some(hidden(reader, field, text))
+}
+
+fn variable_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    if let Value::String(name) = &field.node.value
+        && (name.is_empty() || name.contains(['=', '\0']))
+    {
+        reader.refuse(field, "a name of a variable must not be empty or hold `=`");
+    }
+    None
+}
+
+fn variable(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = named(reader, field)?;
+    let text = without_nul(reader, field, text)?;
+    Some(hidden(reader, field, text))
+}
+
+/// The value under a name that the operator chose.
+fn named(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
+    if field.node.is_null() {
+        let problem = Problem::warning(field.owner, "has no value and is left out");
+        reader.report(&field.key, problem.hint("write \"\" for an empty value"));
+        return None;
+    }
+    reader.string_like(field)
+}
+
+/// The name decides whether the value is a secret.
+fn hidden(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Node {
+    let name = field.key.split_once('.').map_or(field.key.as_str(), |(_, name)| name);
+    reader.secrets.named(name, text).into()
+}
+
+/// A text that can be handed to a process.
+fn without_nul(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Option<Text> {
+    let is_good = !text.value().contains('\0');
+    if !is_good {
+        reader.refuse(field, "must not hold a NUL character");
+    }
+    is_good.then_some(text)
+}
+
+fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let args = match &field.node.value {
+        Value::List(items) if items.len() > MAX_LAUNCH_ITEMS => {
+            reader.refuse(field, format!("must be at most {MAX_LAUNCH_ITEMS} arguments"));
+            return None;
+        }
+        Value::List(items) => {
+            let mut args = Vec::with_capacity(items.len());
+            for (index, item) in items.iter().enumerate() {
+                let field = field.item(index, item);
+                let text = reader.string_like(&field);
+                args.extend(text.and_then(|text| without_nul(reader, &field, text)));
+            }
+            args
+        }
+        Value::String(line) => args_of_line(reader, field, line),
+        _ => {
+            let text = reader.scalar(&field.key, field.position, field.node);
+            if text.is_none() {
+                let kind = field.node.kind();
+                reader.refuse(field, format!("must be a list of strings, found {kind}"));
+            }
+            vec![text?]
+        }
+    };
+    Some(Value::List(args.into_iter().map(Node::from).collect()).into())
+}
+
+/// Arguments in one string: a JSON list, or words as a shell would split them. Split before
+/// resolving, so that the value of a variable never becomes several arguments.
+fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<Text> {
+    let words = if line.trim_start().starts_with('[') {
+        let Ok(words) = serde_json::from_str::<Vec<Json>>(line) else {
+            reader.refuse(field, "a string that begins with `[` must be a JSON list of strings");
+            return Vec::new();
+        };
+        let word = |word| match word {
+            Json::String(word) => Some(word),
+            Json::Number(number) => Some(number.to_string()),
+            Json::Bool(value) => Some(value.to_string()),
+            _ => None,
+        };
+        let words: Option<Vec<String>> = words.into_iter().map(word).collect();
+        words.ok_or("the JSON list must hold only strings")
+    } else {
+        shell_words::split(line).map_err(|_| "a quote is not closed")
+    };
+    match words {
+        Ok(words) if words.len() > MAX_LAUNCH_ITEMS => {
+            reader.refuse(field, format!("must be at most {MAX_LAUNCH_ITEMS} arguments"));
+            Vec::new()
+        }
+        Ok(words) => words
+            .iter()
+            .filter_map(|word| {
+                let text = reader.resolve(&field.key, field.position, word);
+                without_nul(reader, field, text)
+            })
+            .collect(),
+        Err(why) => {
+            let problem = Problem::error(field.position, format!("cannot be split: {why}"));
+            reader.report(&field.key, problem.hint("write a list with one argument each"));
+            Vec::new()
+        }
+    }
+}
+
+fn lifecycle(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    if matches!(field.node.value, Value::Map(_)) {
+        return reader.by_type(schema, field);
+    }
+    let kind = field.node.kind();
+    reader.warn(field, format!("must be a mapping, found {kind}; it is ignored"));
+    None
+}
+
+fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let wanted = "true, false or the path of a PEM file";
+    let (meant, path) = match &field.node.value {
+        Value::Bool(..) | Value::Number(..) => (reader.bool_like(field), None),
+        // Words for a switch count here too, also those that a variable holds.
+        _ => {
+            let path = reader.path(field, wanted)?;
+            (switch(path.value()), Some(path))
+        }
+    };
+    match (meant, path) {
+        (Some(true), _) => Some("system".to_owned().into()),
+        (Some(false), _) => Some("off".to_owned().into()),
+        (None, Some(path)) => Some([("bundle", path.into())].into_iter().collect()),
+        (None, None) => {
+            reader.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
+            None
+        }
+    }
+}
+
+/// A certificate alone, or a list with its key and perhaps the password of that.
+fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let Value::List(items) = &field.node.value else {
+        let wanted = "the path of a PEM file or a list of two or three strings";
+        let cert = reader.path(field, wanted)?;
+        return Some([("cert", cert.into())].into_iter().collect());
+    };
+    let (cert, key, password) = match items.as_slice() {
+        [cert, key] => (cert, key, None),
+        [cert, key, password] => (cert, key, Some(password)),
+        _ => {
+            let found = items.len();
+            let message = format!(
+                "must be [certificate, key] or [certificate, key, password], found a list of \
+                 {found}"
+            );
+            reader.refuse(field, message);
+            return None;
+        }
+    };
+    let cert = reader.path(&field.item(0, cert), PEM);
+    let key = reader.path(&field.item(1, key), PEM);
+    let password = match password {
+        Some(node) => Some(self::password(reader, &field.item(2, node))?),
+        None => None,
+    };
+    let parts = [("cert", Some(cert?)), ("key", Some(key?)), ("password", password)];
+    Some(parts.into_iter().filter_map(|(name, text)| Some((name, text?.into()))).collect())
+}
+
+fn password(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
+    let Value::String(_) = &field.node.value else {
+        let kind = field.node.kind();
+        reader.refuse(field, format!("the password must be a string, found {kind}"));
+        return None;
+    };
+    let text = reader.scalar(&field.key, field.position, field.node)?;
+    Some(reader.secrets.whole("password of client_cert", text))
+}
+
+fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+    let text = reader.scalar(&field.key, field.position, field.node);
+    if text.is_some_and(|text| text.value().trim().eq_ignore_ascii_case("oauth")) {
+        return Some("oauth".to_owned().into());
+    }
+    // The value may well be a token: it is not quoted.
+    let found = match field.node.kind() {
+        "a string" => "another text",
+        other => other,
+    };
+    let problem = Problem::error(field.position, format!("must be `oauth`, found {found}"));
+    let hint = "leave it out to sign in with `headers` or a certificate";
+    reader.report(&field.key, problem.hint(hint));
+    None
+}
+
+/// The `tools` mapping; a bare string or list is its `include`.
+fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    let include = match &field.node.value {
+        Value::Map(_) => return reader.by_type(schema, field),
+        Value::String(names) => {
+            let names = reader.resolve(&field.key, field.position, names);
+            let names = names.value().split(|c: char| c == ',' || c.is_whitespace());
+            let names = names.filter(|name| !name.is_empty()).map(|name| name.to_owned().into());
+            Value::List(names.collect()).into()
+        }
+        Value::List(_) => reader.by_type(&schema["properties"]["include"], field)?,
+        _ => {
+            let kind = field.node.kind();
+            reader.refuse(field, format!("must be a mapping, a string or a list, found {kind}"));
+            return None;
+        }
+    };
+    Some([("include", include)].into_iter().collect())
+}
+
+/// Names and globs. What is not understood refuses the server: a filter must not fail open.
+fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    if matches!(&field.node.value, Value::String(name) if name.contains(',')) {
+        reader.warn(field, "a string is one name or glob; write a list for several");
+    }
+    reader.by_type(schema, field)
+}
+
+/// A mapping that may be given as a bare switch, which is its `enabled`. Anything else refuses the
+/// server: what was meant to be off must not stay on.
+fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    if matches!(field.node.value, Value::Map(_)) {
+        return reader.by_type(schema, field);
+    }
+    let Some(value) = reader.bool_like(field) else {
+        let kind = field.node.kind();
+        reader.refuse(field, format!("must be a mapping or a switch, found {kind}"));
+        return None;
+    };
+    let enabled = Value::Bool(value, value.to_string()).into();
+    Some([("enabled", enabled)].into_iter().collect())
+}

@@ -1,0 +1,490 @@
+//! Checks a file against its schema and reads it into structs.
+//!
+//! One walk over the tree does all of it: it reports every problem at its position, resolves
+//! references to variables, takes numbers and switches out of strings, and leaves out what cannot be
+//! used. What remains fits the structs, so that their derived `Deserialize` cannot fail.
+//!
+//! The crate `jsonschema` is not used for this. It would have to run on values that are resolved
+//! already, its errors would have to be worded and positioned anew, and values that a lenient
+//! reader replaces by their defaults would still be in the tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::field::{Field, dotted};
+use crate::likeness::nearest;
+use crate::node::{Key, Node, Value};
+use crate::problem::{Position, Problem};
+use crate::reader::{Reader, Strictness, quoted};
+use crate::schema::{Schema, listed, names};
+use crate::text::Text;
+
+/// The longest time that can be configured: a year.
+pub const MAX_SECONDS: f64 = 31_536_000.0;
+
+impl Reader<'_> {
+    /// Reads a value into a struct of its schema; nothing if a part that is needed is missing.
+    pub fn read<T: DeserializeOwned>(&mut self, schema: &Schema, field: &Field<'_>) -> Option<T> {
+        let node = self.value(&schema.0, field)?;
+        self.take(&node, field)
+    }
+
+    /// Reads a struct from a value that was checked.
+    pub fn take<T: DeserializeOwned>(&mut self, node: &Node, field: &Field<'_>) -> Option<T> {
+        let read = T::deserialize(node);
+        if let Err(error) = &read {
+            self.refuse(field, format!("cannot be read: {error}"));
+        }
+        read.ok()
+    }
+
+    /// Checks a value. Returns it in the form that `serde` reads, or nothing if it cannot be used.
+    pub fn value(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let format = schema["format"].as_str();
+        let mut formats = self.formats.iter().copied().flatten();
+        let format = format.and_then(|name| formats.find(|(known, _)| *known == name));
+        let node = match format {
+            Some((_, read)) => read(self, schema, field)?,
+            None => self.by_type(schema, field)?,
+        };
+        if schema["x-located"] != true {
+            return Some(node);
+        }
+        let Position { line, column } = field.position;
+        let number = |n: usize| Node::from(Value::Number(0.0, n.to_string()));
+        let key = Node::from(field.key.clone());
+        let parts = [("key", key), ("line", number(line)), ("column", number(column))];
+        Some(parts.into_iter().chain([("value", node)]).collect())
+    }
+
+    /// Checks a value by the type that its schema has.
+    pub fn by_type(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        if let Some(alternatives) = schema["anyOf"].as_array() {
+            return self.alternative(schema, alternatives, field);
+        }
+        match schema["type"].as_str().unwrap_or_default() {
+            "object" => self.mapping(schema, field),
+            "array" => self.list(schema, field),
+            "string" if schema.get("enum").is_some() => self.one_of(schema, field),
+            "string" => self.text(schema, field),
+            "boolean" => self.switch(schema, field),
+            "integer" => self.integer(schema, field),
+            "number" => self.decimal(schema, field),
+            _ => Some(field.node.clone()),
+        }
+    }
+
+    /// The alternative that has the shape of the value.
+    fn alternative(&mut self, schema: &Json, all: &[Json], field: &Field<'_>) -> Option<Node> {
+        let has_shape = |one: &&Json| match (&field.node.value, one["type"].as_str()) {
+            (Value::Map(_), kind) => kind == Some("object"),
+            (Value::List(_), kind) => kind == Some("array"),
+            (Value::Bool(..), kind) => kind == Some("boolean"),
+            (_, kind) => !matches!(kind, Some("object" | "array" | "boolean")),
+        };
+        if let Some(one) = all.iter().find(has_shape) {
+            return self.value(one, field);
+        }
+        match schema["x-wanted"].as_str() {
+            Some(wanted) => {
+                let message = format!("must be {wanted}, found {}", field.node.kind());
+                self.refuse_with_hint(schema, field, message);
+                None
+            }
+            None => self.value(all.last()?, field),
+        }
+    }
+
+    /// Reports an error, with the hint of the schema.
+    pub fn refuse_with_hint(&mut self, schema: &Json, field: &Field<'_>, message: String) {
+        let hint = schema["x-hint"].as_str().map(str::to_owned);
+        self.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
+    }
+
+    /// A mapping of known keys, or from names to values.
+    pub fn mapping(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let has_keys = schema.get("properties").is_some();
+        if let Value::Map(entries) = &field.node.value {
+            self.report_duplicates(&field.key, entries);
+            return if has_keys {
+                self.section(schema, field, entries)
+            } else {
+                self.named(schema, field, entries)
+            };
+        }
+        if let Some(short) = schema["x-short"].as_str() {
+            let value = self.value(&schema["properties"][short], field)?;
+            return Some([(short, value)].into_iter().collect());
+        }
+        let kind = field.node.kind();
+        if !has_keys {
+            self.refuse(field, format!("must be a mapping from names to values, found {kind}"));
+            return None;
+        }
+        let problem = Problem::error(field.position, format!("must be a mapping, found {kind}"));
+        let problem = match self.strictness() {
+            Strictness::Strict => problem.hint(format!("its keys are {}", listed(schema))),
+            Strictness::Lenient => problem,
+        };
+        self.report(&field.key, problem);
+        None
+    }
+
+    /// The known keys of a mapping of a schema.
+    pub fn known_keys(&mut self, schema: &Schema, field: &Field<'_>) -> Option<Node> {
+        self.section(&schema.0, field, field.node.entries())
+    }
+
+    /// The known keys of a mapping; all others are reported.
+    fn section(
+        &mut self,
+        schema: &Json,
+        field: &Field<'_>,
+        entries: &[(Key, Node)],
+    ) -> Option<Node> {
+        let mut read: Vec<(Key, Node)> = Vec::with_capacity(entries.len());
+        let tag = schema["x-tag"].as_str();
+        let mut kind: Option<String> = None;
+        let mut unknown = Vec::new();
+        // The tag first: it decides about the others.
+        let (first, rest): (Vec<_>, Vec<_>) =
+            last_of_each(entries).partition(|(key, _)| Some(key.text.as_str()) == tag);
+        for (key, node) in first.into_iter().chain(rest) {
+            let item = Field::within(&field.key, key, node);
+            let Some(property) = schema["properties"].get(&key.text) else {
+                unknown.push(key);
+                continue;
+            };
+            if node.is_null() {
+                continue;
+            }
+            self.note_position(&item, item.position);
+            if let Some(kind) = &kind
+                && is_for_others(property, kind)
+            {
+                let message = format!("is not for {} of the kind `{kind}`", words_of(schema));
+                let problem = Problem::error(item.position, message);
+                self.report(&item.key, problem.hint("remove it"));
+                continue;
+            }
+            let adapted = kind.as_deref().and_then(|kind| with_maximum(property, kind));
+            if let Some(value) = self.value(adapted.as_ref().unwrap_or(property), &item) {
+                if tag == Some(key.text.as_str())
+                    && let Value::String(word) = &value.value
+                {
+                    kind = Some(word.clone());
+                }
+                read.push((key.clone(), value));
+            }
+        }
+        for key in unknown {
+            let hint = self.suggestion(schema, &field.key, &key.text);
+            self.report_unknown(&dotted(&field.key, &key.text), key.position, hint);
+        }
+        self.report_missing(schema, field);
+        self.add_defaults(schema, &mut read);
+        let has = |name: &Json| read.iter().any(|(key, _)| *name == key.text.as_str());
+        let is_whole = schema["required"].as_array().is_none_or(|names| names.iter().all(has));
+        is_whole.then(|| Value::Map(read).into())
+    }
+
+    fn report_missing(&mut self, schema: &Json, field: &Field<'_>) {
+        for name in names(schema) {
+            if let Some(hint) = schema["properties"][name]["x-missing"].as_str()
+                && field.node.get(name).is_none_or(Node::is_null)
+            {
+                let problem = Problem::error(field.owner, format!("has no `{name}`"));
+                self.report(&field.key, problem.hint(hint));
+            }
+        }
+    }
+
+    /// Defaults that are paths start from the folder of the file, as those that are written do. A
+    /// mapping whose own default has values takes those that are not given from there.
+    fn add_defaults(&self, schema: &Json, read: &mut Vec<(Key, Node)>) {
+        for name in names(schema) {
+            let property = &schema["properties"][name];
+            let inherited = schema["default"].get(name).filter(|value| !value.is_null());
+            let path = property["default"].as_str().filter(|_| property["format"] == "path");
+            let value = match (inherited, path) {
+                (Some(value), _) => Node::from_json(value),
+                (None, Some(path)) => Some(self.in_folder(path).into()),
+                (None, None) => None,
+            };
+            if let Some(value) = value
+                && !read.iter().any(|(key, _)| key.text == name)
+            {
+                read.push((Key::from(name), value));
+            }
+        }
+    }
+
+    /// A mapping from names to values.
+    fn named(&mut self, schema: &Json, field: &Field<'_>, entries: &[(Key, Node)]) -> Option<Node> {
+        let most = schema["maxProperties"].as_u64().map_or(usize::MAX, to_usize);
+        let least = schema["minProperties"].as_u64().map_or(0, to_usize);
+        if entries.len() < least {
+            self.refuse_with_hint(schema, field, words(schema, "x-empty"));
+            return None;
+        }
+        if entries.len() > most {
+            let items = schema["x-items"].as_str().unwrap_or("entries");
+            self.refuse(field, format!("must be at most {most} {items}"));
+            return None;
+        }
+        let values = &schema["additionalProperties"];
+        let mut read = Vec::with_capacity(entries.len());
+        for (key, node) in entries {
+            let item = Field { owner: key.position, ..Field::within(&field.key, key, node) };
+            self.note_position(&item, key.position);
+            if let Some(names) = schema.get("propertyNames") {
+                let name = Node { position: key.position, ..Node::from(key.text.clone()) };
+                let name = Field { key: item.key.clone(), ..Field::of(&name) };
+                self.value(names, &name);
+            }
+            let value = if node.is_null() && values["x-nullable"] == true {
+                Some(node.clone())
+            } else {
+                self.value(values, &item)
+            };
+            read.extend(value.map(|value| (key.clone(), value)));
+        }
+        Some(Value::Map(read).into())
+    }
+
+    /// A list, or one item without brackets.
+    fn list(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let items = match &field.node.value {
+            Value::List(items) => items.as_slice(),
+            Value::Map(_) | Value::Null => {
+                let kind = field.node.kind();
+                self.refuse(field, format!("must be a string or a list of strings, found {kind}"));
+                return None;
+            }
+            _ => {
+                let item = self.value(&schema["items"], field)?;
+                return Some(Value::List(vec![item]).into());
+            }
+        };
+        let most = schema["maxItems"].as_u64().map_or(usize::MAX, to_usize);
+        let least = schema["minItems"].as_u64().map_or(0, to_usize);
+        if items.len() < least {
+            self.refuse_with_hint(schema, field, words(schema, "x-empty"));
+            return None;
+        }
+        if items.len() > most {
+            let message = schema["x-size"].as_str().map(str::to_owned);
+            self.refuse(field, message.unwrap_or_else(|| format!("has more than {most} entries")));
+            return None;
+        }
+        let mut read: Vec<Node> = Vec::with_capacity(items.len());
+        let mut seen = BTreeSet::new();
+        for (index, node) in items.iter().enumerate() {
+            let item = match schema["x-whole"].as_bool() {
+                Some(true) => Field { node, entry: index + 1, ..field.clone() },
+                _ => field.item(index, node),
+            };
+            self.note_position(&item, item.position);
+            let Some(value) = self.value(&schema["items"], &item) else { continue };
+            if schema["uniqueItems"] == true && !seen.insert(value.to_json().to_string()) {
+                let message = format!("{} is named twice", quoted(written(node)));
+                let problem = Problem::error(item.position, message);
+                self.report(&item.key, problem.hint("remove one of them"));
+                continue;
+            }
+            read.push(value);
+        }
+        Some(Value::List(read).into())
+    }
+
+    /// One of a few words.
+    fn one_of(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let text = self.scalar(&field.key, field.position, field.node);
+        let word = text.as_ref().map(|text| match schema["x-exact"].as_bool() {
+            Some(true) => text.value().to_owned(),
+            _ => text.value().trim().to_ascii_lowercase(),
+        });
+        let words = schema["enum"].as_array().into_iter().flatten().filter_map(Json::as_str);
+        let aliases = schema["x-words"].as_array().into_iter().flatten();
+        let aliases = aliases.filter_map(|pair| Some((pair[0].as_str()?, pair[1].as_str()?)));
+        let all: Vec<(&str, &str)> = words.map(|word| (word, word)).chain(aliases).collect();
+        if let Some((_, meaning)) = all.iter().find(|(known, _)| word.as_deref() == Some(known)) {
+            return Some((*meaning).to_owned().into());
+        }
+        let found = text.map_or_else(|| field.node.kind().to_owned(), |text| quoted(text.shown()));
+        let listed: Vec<_> = all.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let message = format!("found {found}, allowed are {}", listed.join(", "));
+        let near = nearest(&word.unwrap_or_default(), all.iter().map(|(w, _)| *w));
+        let near = near.map(|(_, known)| format!("did you mean `{known}`?"));
+        let hint = schema["x-hint"].as_str().map(|hint| near.unwrap_or_else(|| hint.to_owned()));
+        let otherwise = &schema["x-otherwise"];
+        let instead = otherwise[1].as_str().map_or_else(|| instead(schema), str::to_owned);
+        self.replace(field, &message, &instead, hint);
+        otherwise[0].as_str().map(|word| word.to_owned().into())
+    }
+
+    /// A string. Its `format` may be `path`.
+    fn text(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let wanted = schema["x-wanted"].as_str().unwrap_or("a string");
+        let text = if schema["x-optional"] == true {
+            self.optional(Some(field.clone()))?
+        } else if schema["x-scalar"] == true {
+            self.string_like(field)?
+        } else {
+            self.string(field, wanted)?
+        };
+        let length = text.value().chars().count();
+        if let Some(most) = schema["maxLength"].as_u64()
+            && length > to_usize(most)
+        {
+            self.refuse_with_hint(schema, field, format!("must be at most {most} characters"));
+        }
+        let text = if schema["format"] == "path" {
+            let text = self.expand(field, text);
+            let path = self.in_folder(text.value());
+            text.with_value(path)
+        } else {
+            text
+        };
+        if schema["x-text"] != true && schema["x-verbatim"] != true && schema["x-scalar"] != true {
+            return Some(text.value().trim().to_owned().into());
+        }
+        Some(text_node(schema, text))
+    }
+
+    /// A path; relative ones start from the folder of the file.
+    pub fn in_folder(&self, path: &str) -> String {
+        match self.folder {
+            Some(folder) => folder.join(path.trim()).to_string_lossy().into_owned(),
+            None => path.to_owned(),
+        }
+    }
+
+    fn switch(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        if let Some(value) = self.bool_like(field) {
+            return Some(Value::Bool(value, String::new()).into());
+        }
+        let found = match &field.node.value {
+            Value::String(written) | Value::Number(_, written) => quoted(written),
+            _ => field.node.kind().to_owned(),
+        };
+        let message = format!("found {found}, allowed are true, 1, yes, on and false, 0, no, off");
+        self.replace(field, &message, &instead(schema), None);
+        None
+    }
+
+    /// A whole number between two bounds, both at most 2^53. A duration with a unit is whole if its
+    /// seconds are.
+    pub fn integer(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let unit = schema["x-unit"].as_f64();
+        let (value, has_unit) = self.number(field, unit, &instead(schema))?;
+        let least = schema["minimum"].as_u64().unwrap_or(0);
+        let most = schema["maximum"].as_u64().unwrap_or(u64::from(u32::MAX));
+        #[expect(clippy::cast_possible_truncation, reason = "compared with the number below")]
+        #[expect(clippy::cast_sign_loss, reason = "numbers are at least 0 here")]
+        let whole = value as u64;
+        #[expect(clippy::cast_precision_loss, reason = "what is lost makes them differ")]
+        let is_whole = (whole as f64).total_cmp(&value).is_eq();
+        if is_whole && (least..=most).contains(&whole) {
+            return Some(Value::Number(value, whole.to_string()).into());
+        }
+        let seconds = value * unit.unwrap_or_default();
+        let is_exact = has_unit && (seconds - seconds.round()).abs() < 1e-6;
+        if is_exact && (least..most).contains(&whole) {
+            return Some(Value::Number(value, value.to_string()).into());
+        }
+        let message = format!("must be a whole number from {least} to {most}");
+        self.replace(field, &message, &instead(schema), None);
+        None
+    }
+
+    /// A number of at least 0; a time in seconds if its `format` is `seconds`.
+    fn decimal(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+        let (value, _) = self.number(field, schema["x-unit"].as_f64(), &instead(schema))?;
+        let number = |value: f64| Some(Value::Number(value, value.to_string()).into());
+        if schema["format"] == "seconds" {
+            if value == 0.0 && schema.get("exclusiveMinimum").is_some() {
+                let message = "must be more than 0 seconds";
+                self.replace(field, message, &instead(schema), None);
+                return None;
+            }
+            if value > MAX_SECONDS {
+                let message = "is more than a year";
+                self.replace(field, message, &format!("{MAX_SECONDS} is used"), None);
+                return number(MAX_SECONDS);
+            }
+            return number(value);
+        }
+        let (least, most) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+        let (least, most) = (least.unwrap_or(0.0), most.unwrap_or(f64::MAX));
+        if (least..=most).contains(&value) {
+            return number(value);
+        }
+        let wanted = schema["x-wanted"].as_str().map(str::to_owned);
+        let wanted = wanted.unwrap_or_else(|| format!("a number from {least} to {most}"));
+        let hint = schema["x-hint"].as_str().map(str::to_owned);
+        self.replace(field, &format!("must be {wanted}"), &instead(schema), hint);
+        None
+    }
+}
+
+/// A text as the structs read it: its value alone, or a [`Text`].
+pub fn text_node(schema: &Json, text: Text) -> Node {
+    if schema["x-text"] == true { text.into() } else { text.value().to_owned().into() }
+}
+
+fn words(schema: &Json, keyword: &str) -> String {
+    schema[keyword].as_str().unwrap_or_default().to_owned()
+}
+
+/// What is used instead of a wrong value.
+fn instead(schema: &Json) -> String {
+    match &schema["default"] {
+        Json::Null => "it is ignored".to_owned(),
+        Json::String(word) => format!("`{word}` is used"),
+        default => format!("{default} is used"),
+    }
+}
+
+/// Of keys that are given twice the last one counts.
+fn last_of_each(entries: &[(Key, Node)]) -> impl Iterator<Item = &(Key, Node)> {
+    let last: BTreeMap<&str, usize> =
+        entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_str(), index)).collect();
+    let entries = entries.iter().enumerate();
+    entries
+        .filter(move |(at, (key, _))| last.get(key.text.as_str()) == Some(at))
+        .map(|(_, one)| one)
+}
+
+fn is_for_others(property: &Json, kind: &str) -> bool {
+    property["x-kinds"].as_array().is_some_and(|kinds| !kinds.iter().any(|one| one == kind))
+}
+
+/// What mappings with a tag are called.
+fn words_of(schema: &Json) -> &str {
+    schema["x-items"].as_str().unwrap_or("mappings")
+}
+
+/// The schema with the upper bound that it has for this kind.
+fn with_maximum(property: &Json, kind: &str) -> Option<Json> {
+    let most = property["x-maximum"].get(kind)?;
+    let mut adapted = property.clone();
+    adapted["maximum"] = most.clone();
+    Some(adapted)
+}
+
+fn written(node: &Node) -> &str {
+    match &node.value {
+        Value::Bool(_, text) | Value::Number(_, text) | Value::String(text) => text,
+        Value::Null | Value::List(_) | Value::Map(_) => "",
+    }
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! A value together with the name and the position that its problems are reported by.
+
+use std::collections::BTreeMap;
+
+use crate::node::{Key, Node};
+use crate::problem::{Position, Problem};
+
+/// One value of a file.
+#[derive(Debug, Clone)]
+pub struct Field<'n> {
+    /// Its key, dotted, with the names of the sections above.
+    pub key: String,
+    /// Its position; that of its key if there is no value.
+    pub position: Position,
+    /// Where problems of a mapping as a whole are reported: at its name, if it has one.
+    pub owner: Position,
+    /// The number of an item in its list, from 1, where its problems are those of the list.
+    pub entry: usize,
+    /// The value.
+    pub node: &'n Node,
+}
+
+impl<'n> Field<'n> {
+    /// A value without a key, such as the whole file.
+    pub fn of(node: &'n Node) -> Self {
+        let position = node.position;
+        Self { key: String::new(), position, owner: position, entry: 0, node }
+    }
+
+    /// The value under a key of the mapping `section`.
+    pub fn within(section: &str, key: &Key, node: &'n Node) -> Self {
+        let has_own = node.position != Position::default() && !node.is_null();
+        let position = if has_own { node.position } else { key.position };
+        Self { key: dotted(section, &key.text), position, owner: position, entry: 0, node }
+    }
+
+    /// An item of a list.
+    #[must_use]
+    pub fn item(&self, index: usize, node: &'n Node) -> Self {
+        Self { key: format!("{}[{index}]", self.key), ..Field::of(node) }
+    }
+}
+
+/// Pairs of keys that are given twice in one mapping: the first, and each later one.
+pub fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
+    let mut seen: BTreeMap<&str, &Key> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for (key, _) in entries {
+        match seen.get(key.text.as_str()) {
+            Some(first) => pairs.push((*first, key)),
+            None => {
+                seen.insert(&key.text, key);
+            }
+        }
+    }
+    pairs
+}
+
+/// The problem of a key that is given twice.
+pub fn given_twice(first: &Key, second: &Key) -> Problem {
+    let (name, one, other) = (&second.text, first.position.line, second.position.line);
+    let message = format!("`{name}` is given twice, in line {one} and in line {other}");
+    Problem::error(second.position, message).hint("remove one of them")
+}
+
+/// The name of a key with its section before it.
+pub(crate) fn dotted(section: &str, name: &str) -> String {
+    if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
+}

@@ -1,0 +1,220 @@
+//! The schema of a configuration file, derived from the structs that it is read into.
+//!
+//! A key is declared once, as a field: its type, its default (`Default` and `#[serde(default)]`),
+//! its bounds (`#[schemars(range(..))]`, `length`) and its documentation (the comment above it).
+//! `schemars` makes a JSON Schema of that; [`crate::Reader`] checks files against it, [`DocumentedSection`]
+//! lists it for the reference page, and [`Schema::published`] is what editors use.
+//!
+//! Some keywords of our own refine the schema. They begin with `x-` and are not published:
+//!
+//! | keyword | on | meaning |
+//! |---|---|---|
+//! | `x-order` | mappings | the keys in the order of their declaration |
+//! | `x-about` | mappings | the documentation of the struct |
+//! | `x-short` | mappings | the key that a value without braces is taken for |
+//! | `x-tag` | mappings | the key whose value decides which other keys are allowed |
+//! | `x-kinds` | keys | the values of that key with which this one is allowed |
+//! | `x-maximum` | numbers | other upper bounds, by the value of that key |
+//! | `x-unit` | numbers | a duration: the seconds of the unit that a bare number counts in |
+//! | `x-missing` | keys | the key is needed; the hint if it is missing |
+//! | `x-wanted` | all | what the value must be, in the words of an error |
+//! | `x-hint` | all | the hint of that error |
+//! | `x-items` | named values | what they are, in the plural |
+//! | `x-size`, `x-empty` | lists | the errors of a list that is too long, too short |
+//! | `x-whole` | lists | errors of items are reported for the list |
+//! | `x-words` | words | other spellings and the words that they stand for |
+//! | `x-exact` | words | case counts |
+//! | `x-otherwise` | words | the word that a wrong one is taken for, and how a warning says so |
+//! | `x-scalar` | strings | numbers and booleans are taken as they are written |
+//! | `x-optional` | strings | numbers are taken as they are written, an empty string as no value |
+//! | `x-verbatim` | strings | white space around the value is kept |
+//! | `x-text` | strings | the spelling is kept beside the value, for [`crate::Text`] |
+//! | `x-accepts` | all | the schema of further values that are understood |
+//! | `x-type` | all | the type in the words of the reference page |
+
+mod published;
+mod section;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema as Generated};
+use serde::de::value::Error;
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::{Map, Value as Json, json};
+
+pub use section::{DocumentedKey, DocumentedSection, limits_table};
+
+/// The schema of a file or of a mapping in it.
+#[derive(Debug, Clone)]
+pub struct Schema(pub(crate) Json);
+
+impl Schema {
+    /// The schema of a struct.
+    pub fn of<T: JsonSchema>() -> Self {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.inline_subschemas = true;
+        let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        simplify(&mut schema);
+        Self(schema)
+    }
+
+    /// A mapping without keys, to which those of structs are added.
+    pub fn with_about(about: &str) -> Self {
+        Self(json!({"type": "object", "properties": {}, "x-order": [], "x-about": about}))
+    }
+
+    /// Adds the keys of another struct that is read from the same mapping. `kind` limits them to
+    /// mappings of this kind.
+    #[must_use]
+    pub fn and<T: JsonSchema>(mut self, kind: Option<&str>) -> Self {
+        let Self(mut other) = Self::of::<T>();
+        let properties = other["properties"].as_object_mut().map(std::mem::take);
+        for (name, mut property) in properties.unwrap_or_default() {
+            if let Some(kind) = kind {
+                property["x-kinds"] = vec![kind].into();
+            }
+            self.0["properties"][&name] = property;
+        }
+        let more = other["x-order"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        if let Json::Array(names) = &mut self.0["x-order"] {
+            names.extend(more);
+        }
+        self
+    }
+
+    /// The kinds of mappings that a key is for; none for all.
+    pub fn kinds_of(&self, name: &str) -> Vec<&str> {
+        let kinds = self.0["properties"][name]["x-kinds"].as_array().into_iter().flatten();
+        kinds.filter_map(Json::as_str).collect()
+    }
+
+    /// Adds a key; the documentation of its struct is that of the key.
+    #[must_use]
+    pub fn with_key(mut self, name: &str, Self(mut schema): Self) -> Self {
+        schema["description"] = schema["x-about"].clone();
+        self.0["properties"][name] = schema;
+        if let Json::Array(names) = &mut self.0["x-order"] {
+            names.push(name.into());
+        }
+        self
+    }
+
+    /// A mapping from names to values of this schema.
+    #[must_use]
+    pub fn named(self) -> Self {
+        Self(json!({"type": "object", "additionalProperties": self.0}))
+    }
+
+    /// The same mapping, with keys that others know.
+    #[must_use]
+    pub fn with_other_keys(mut self) -> Self {
+        self.0["additionalProperties"] = true.into();
+        self
+    }
+
+    /// Whether a mapping has this key; the outermost one has no name.
+    pub fn has_key(&self, mapping: &str, name: &str) -> bool {
+        let schema = if mapping.is_empty() { &self.0 } else { &self.0["properties"][mapping] };
+        schema["properties"].get(name).is_some()
+    }
+
+    /// The names of the keys, in the order of their declaration.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        names(&self.0)
+    }
+}
+
+/// The names of the keys of a mapping, in the order of their declaration.
+pub(crate) fn names(schema: &Json) -> impl Iterator<Item = &str> {
+    schema["x-order"].as_array().into_iter().flatten().filter_map(Json::as_str)
+}
+
+/// The keys of a mapping, in words.
+pub(crate) fn listed(schema: &Json) -> String {
+    names(schema).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// A transform for `#[schemars(transform = section::<Self>)]` on every struct of a file: JSON
+/// objects have no order, and the documentation of a field replaces that of its struct.
+pub fn section<'de, T: Deserialize<'de>>(schema: &mut Generated) {
+    let mut fields: &[&str] = &[];
+    // Fails always: only the names are wanted.
+    let _ = T::deserialize(FieldNames(&mut fields));
+    let known =
+        |name: &&&str| schema.get("properties").is_some_and(|keys| keys.get(name).is_some());
+    let order: Vec<&str> = fields.iter().filter(known).copied().collect();
+    let about = schema.get("description").cloned().unwrap_or_default();
+    if schema.get("x-order").is_none() {
+        schema.insert("x-order".to_owned(), order.into());
+    }
+    schema.insert("x-about".to_owned(), about);
+}
+
+/// A source without values that learns the names of the fields of a struct.
+struct FieldNames<'f>(&'f mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Error> {
+        *self.0 = fields;
+        Err(Error::custom("there is no value"))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("there is no value"))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// Brings the forms that `schemars` has for the same thing to one: null is never written out, since
+/// a key without a value counts as left out, and words are an `enum`.
+fn simplify(schema: &mut Json) {
+    let Json::Object(keywords) = schema else { return };
+    for key in ["properties", "$defs"] {
+        let inner = keywords.get_mut(key).and_then(Json::as_object_mut);
+        inner.into_iter().flat_map(Map::values_mut).for_each(simplify);
+    }
+    for key in ["items", "additionalProperties"] {
+        keywords.get_mut(key).into_iter().for_each(simplify);
+    }
+    if let Some(words) = keywords.get("oneOf").and_then(Json::as_array) {
+        let words: Option<Vec<Json>> =
+            words.iter().map(|word| word.get("const").cloned()).collect();
+        if let Some(words) = words {
+            keywords.remove("oneOf");
+            keywords.insert("type".to_owned(), "string".into());
+            keywords.insert("enum".to_owned(), words.into());
+        }
+    }
+    if let Some(Json::Array(types)) = keywords.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        let only = types.pop().unwrap_or_default();
+        keywords.insert("type".to_owned(), only);
+        keywords.insert("x-nullable".to_owned(), true.into());
+    }
+    if let Some(Json::Array(words)) = keywords.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
+    if let Some(Json::Array(alternatives)) = keywords.get_mut("anyOf") {
+        alternatives.retain(|one| one["type"] != "null");
+        alternatives.iter_mut().for_each(simplify);
+        if let [Json::Object(only)] = alternatives.as_mut_slice() {
+            let only = std::mem::take(only);
+            keywords.remove("anyOf");
+            keywords.insert("x-nullable".to_owned(), true.into());
+            for (key, value) in only {
+                keywords.entry(key).or_insert(value);
+            }
+        }
+    }
+}
