@@ -103,7 +103,7 @@ function stepFor(length) {
   return Math.ceil(length / MAX_BARS / 7) * 7;
 }
 
-/** What a bar stands for: `per day`, `per 7 days`. */
+/** The period of a bar: `per day`, `per 7 days`. */
 export function stepWords(list) {
   const length = list[0].last - list[0].first + 1;
   return length === 1 ? "per day" : `per ${length} days`;

@@ -39,7 +39,7 @@ export function packages(data, route) {
         el("div", {},
           el("h2", { id: "view-title", tabindex: "-1" }, "Packages"),
           el("p", { class: "muted" }, "A package holds the counts of one day. It is a file in ",
-            el("code", {}, data.outbox), " and stays there. What is not packaged yet stands on top."))),
+            el("code", {}, data.outbox), " and stays there. Counts that are not packaged yet are on top."))),
       broken > 0 ? el("p", { class: "note" },
         `${words.counted(broken, "package", "packages")} cannot be read; the counts in it are missing from every total.`) : null,
       rows.length === 0

@@ -46,7 +46,7 @@ const fn milliseconds(bar: f64) -> Goal {
     Goal { bar, aim: None, unit: "ms", better: Better::Lower }
 }
 
-/// A service with a member, and a model that says what it is told.
+/// A service with a member, and a model that repeats its prompt.
 struct World {
     bench: TestHome,
     upstream: Upstream,
@@ -270,7 +270,7 @@ impl World {
         row(&name, &format!("{mib:.1} MiB"), "", &Spread::new([mib]), Some(goal));
     }
 
-    /// Asks the service over a connection of its own.
+    /// Asks the service over a separate connection.
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         stream.set_nodelay(true).expect("a connection");

@@ -1,4 +1,4 @@
-//! What can be typed: the options that every command has, and how they become a session.
+//! The command line: global options, and the session they make.
 
 use std::ffi::OsString;
 
@@ -31,7 +31,6 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// Options of every command.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
 struct Global {
@@ -48,7 +47,7 @@ struct Global {
     /// Print without colour; the variable `NO_COLOR` does the same
     #[arg(long, global = true, help_heading = "Global options")]
     no_color: bool,
-    /// Use a named profile with a configuration of its own
+    /// Use a named profile with its own configuration
     #[arg(
         long,
         global = true,
@@ -60,7 +59,7 @@ struct Global {
     profile: Option<String>,
 }
 
-/// Reads the command line; what clap has to say goes out here, in our format.
+/// Parses the command line; prints help, version and usage errors.
 pub(crate) fn parse() -> Result<(Command, Session), Exit> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let cli = match <Cli as Parser>::try_parse_from(&arguments) {
@@ -101,7 +100,7 @@ fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
 }
 
-/// What clap says, on one line, and the command whose help explains it.
+/// The error of clap on one line, and the command whose help explains it.
 fn in_a_line(text: &str) -> (String, String) {
     let is_end =
         |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");

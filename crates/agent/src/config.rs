@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use settings::{Field, Format, Node, Problem, Reader, Value, section};
+use task_loop::untrusted::printable;
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
@@ -22,7 +23,6 @@ use self::document::Document;
 use self::servers::{block, flow};
 use self::tree::{entry, is_flow};
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
@@ -227,12 +227,12 @@ pub(crate) fn reason(error: &serde_saphyr::Error) -> String {
     let error = error.without_snippet();
     match error {
         serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("`{}` stands twice", printable(key))
+            format!("duplicate key `{}`", printable(key))
         }
         serde_saphyr::Error::MultipleDocuments { .. } => {
             "there is more than one document".to_owned()
         }
-        // The first line says what; the place is told already.
+        // The first line names the error; the position is shown already.
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();

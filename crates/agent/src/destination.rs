@@ -1,15 +1,13 @@
-//! What every file meets that is put somewhere: what stands there already, and how much room there is.
+//! Checks on a destination path: existing file and free space.
 
 use std::io;
 
 use rustix::fs::StatVfs;
 
-/// What happens to something of the same name that is there already.
+/// What happens to an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnConflict {
-    /// It stays, and that is an error.
     Keep,
-    /// It is replaced.
     Replace,
 }
 

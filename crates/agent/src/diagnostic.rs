@@ -1,4 +1,4 @@
-//! What went wrong, for the person who typed the command: what, why, and what to do next.
+//! Errors as they are shown: what failed, why, and what to do next.
 
 use std::error::Error as StdError;
 use std::io;
@@ -9,27 +9,20 @@ use serde_json::{Value, json};
 /// How the program ends. The numbers are part of its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
     Done = 0,
-    /// The work failed.
     Failed = 1,
     /// The command line makes no sense.
     Usage = 2,
     /// The configuration makes no sense.
     Configuration = 3,
-    /// Somebody must sign in first.
+    /// A sign-in is required.
     SignIn = 4,
     /// A peer failed: a server, a service.
     Peer = 5,
-    /// Our bug.
     Bug = 70,
-    /// The terminal is gone.
     HungUp = 129,
-    /// Somebody pressed Ctrl-C.
     Interrupted = 130,
-    /// Somebody pressed Ctrl-\.
     Quit = 131,
-    /// Somebody ended the program.
     Terminated = 143,
 }
 
@@ -54,16 +47,13 @@ impl Exit {
     }
 }
 
-/// An error as it is shown.
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
-    /// How the program ends.
     pub(crate) exit: Exit,
     /// What went wrong; nothing if the output has said it already.
     pub(crate) message: Option<String>,
     /// Why, outermost first.
     pub(crate) causes: Vec<String>,
-    /// What to do next.
     pub(crate) hints: Vec<String>,
 }
 
@@ -73,7 +63,6 @@ impl Diagnostic {
         Diagnostic { exit, message, causes: Vec::new(), hints: Vec::new() }
     }
 
-    /// The work failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Failed, message)
     }
@@ -88,17 +77,15 @@ impl Diagnostic {
         Diagnostic::new(Exit::Configuration, message)
     }
 
-    /// A peer failed.
     pub(crate) fn peer(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Peer, message)
     }
 
-    /// Somebody must sign in first.
+    /// A sign-in is required.
     pub(crate) fn sign_in(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::SignIn, message)
     }
 
-    /// A signal asked for the end.
     pub(crate) fn interrupted(exit: Exit) -> Self {
         Diagnostic::new(exit, "interrupted")
     }
@@ -108,7 +95,7 @@ impl Diagnostic {
         Diagnostic { exit: Exit::Failed, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
-    /// Standard output was closed by its reader, who has all that was wanted.
+    /// The reader closed standard output.
     pub(crate) fn broken_pipe() -> Self {
         Diagnostic { exit: Exit::Done, message: None, causes: Vec::new(), hints: Vec::new() }
     }
@@ -128,19 +115,17 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// In one line, for whoever has no room for more.
+    /// Message and causes on one line.
     pub(crate) fn line(&self) -> String {
         let message = self.message.iter().cloned();
         message.chain(self.causes.iter().cloned()).collect::<Vec<_>>().join(": ")
     }
 
-    /// The diagnostic for machines.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "error": {

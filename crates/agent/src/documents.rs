@@ -15,28 +15,21 @@ const ENDINGS: [&str; 3] = ["json", "ndjson", "jsonl"];
 /// The first bytes of gzip data.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Where documents come from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// Standard input.
     Stdin,
-    /// A file.
     File(PathBuf),
 }
 
-/// How a source is cut into documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentSplit {
     /// As the file's ending says; standard input is one document.
     ByName,
-    /// One document per line.
     Lines,
 }
 
-/// One document of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Document<'a> {
-    /// Its bytes.
     pub(crate) bytes: &'a [u8],
     /// The line of the source it begins on, from 1.
     pub(crate) first_line: usize,
@@ -55,7 +48,6 @@ pub(crate) struct Oversized {
 pub(crate) type SplitDocument<'a> = Result<Document<'a>, Oversized>;
 
 impl Source {
-    /// The name a person knows it by.
     pub(crate) fn name(&self) -> String {
         match self {
             Source::Stdin => "-".to_owned(),
@@ -63,7 +55,6 @@ impl Source {
         }
     }
 
-    /// Whether every line is a document.
     pub(crate) fn is_lines(&self, cut: DocumentSplit) -> bool {
         match (self, cut) {
             (_, DocumentSplit::Lines) => true,
@@ -91,15 +82,12 @@ impl Source {
     }
 }
 
-/// How a source is read.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// Whether every line is a document.
     lines: bool,
     max_bytes: u64,
 }
 
-/// Unpacks gzip, known by its magic.
 fn unpack(
     mut from: impl BufRead,
     bounds: Bounds,
@@ -152,7 +140,7 @@ fn read_documents(
     Ok(())
 }
 
-/// Reads with `read`, but no more than the limit, the end of a line, and one byte to tell by.
+/// Reads with `read`, at most the limit, a line end and one byte more to detect excess.
 fn read_bounded<R: BufRead>(
     from: &mut R,
     max_bytes: u64,

@@ -1,7 +1,7 @@
 //! Files whose size and digest are known beforehand: fetched from a service, verified, put into
 //! their place.
 //!
-//! What comes is written to a `.part` file beside the place, which a later try goes on with; the
+//! What comes is written to a `.part` file beside the place, which a later try resumes; the
 //! place itself only ever sees a file that is whole and right. Nothing here writes to the terminal.
 
 mod attempts;
@@ -25,27 +25,21 @@ use self::transfer::{Failure, Origin, Transfer};
 use crate::destination::OnConflict;
 use crate::member::Member;
 
-/// A file that is wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct DownloadRequest {
     /// Where it is. The key goes along only if that is at the service itself.
     pub(crate) target: Uri,
-    /// How many bytes it has.
     pub(crate) bytes: u64,
-    /// Their digest.
     pub(crate) sha256: Digest,
 }
 
-/// Where the file is put.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Destination<'a> {
     pub(crate) path: &'a Path,
     pub(crate) existing: OnConflict,
-    /// Who may do what with it.
     pub(crate) mode: u32,
 }
 
-/// What happens meanwhile.
 #[derive(Debug)]
 pub(crate) enum Progress<'a> {
     /// So many bytes are there.
@@ -54,16 +48,12 @@ pub(crate) enum Progress<'a> {
     Again { reason: &'a str, pause: Duration },
 }
 
-/// How it ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DownloadOutcome {
-    /// It was fetched.
     Fetched,
-    /// The very file was there.
     AlreadyThere,
 }
 
-/// How long and how often is tried.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// How long nothing may come.
@@ -74,11 +64,9 @@ pub(crate) struct Limits {
     pub(crate) least_bytes: u64,
     /// Tries in a row that get no further.
     pub(crate) fruitless: u32,
-    /// Tries in all.
     pub(crate) tries: u32,
     /// The pause before the second try; each further one is twice as long.
     pub(crate) pause: Duration,
-    /// The longest pause.
     pub(crate) longest_pause: Duration,
 }
 
@@ -96,7 +84,7 @@ impl Default for Limits {
     }
 }
 
-/// Fetches a file and puts it into its place. Whatever fails, the place stays as it was.
+/// Downloads a file to its destination. A failure leaves the destination unchanged.
 pub(crate) async fn fetch(
     member: &Member,
     wanted: &DownloadRequest,
@@ -108,7 +96,7 @@ pub(crate) async fn fetch(
         return Ok(DownloadOutcome::AlreadyThere);
     }
     let mut part = Part::open(place.path, wanted.bytes)?;
-    // Whoever held the part before us may have finished.
+    // The process that held the part before us may have finished.
     if is_there(wanted, place)? {
         part.discard();
         return Ok(DownloadOutcome::AlreadyThere);
@@ -170,7 +158,7 @@ async fn fill(
     }
 }
 
-/// Whether the very file stands in the place. Another one is an error if it is to stay.
+/// Whether the destination has this file. A different file that must be kept is an error.
 fn is_there(wanted: &DownloadRequest, place: &Destination<'_>) -> Result<bool, Error> {
     let found = match fs::symlink_metadata(place.path) {
         Ok(found) => found,

@@ -29,7 +29,7 @@ pub(crate) fn moment(text: &str) -> String {
     let is_whole = OffsetDateTime::parse(text, &Rfc3339).is_ok();
     match text.get(..19).filter(|_| is_whole) {
         Some(text) => text.replace('T', " "),
-        None => crate::output::printable(text),
+        None => task_loop::untrusted::printable(text),
     }
 }
 

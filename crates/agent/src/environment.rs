@@ -6,13 +6,9 @@ use std::path::PathBuf;
 /// Passed explicitly, so that no other code reads the process environment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
-    /// `AGENT_HOME`: where everything is kept.
     pub(crate) agent_home: Option<PathBuf>,
-    /// `HOME`.
     pub(crate) home: Option<PathBuf>,
-    /// `DO_NOT_TRACK`.
     pub(crate) do_not_track: Option<String>,
-    /// `CI`.
     pub(crate) ci: Option<String>,
     /// `AGENT_INSTALL_METHOD`: how a packager says the program was installed.
     pub(crate) install_method: Option<String>,

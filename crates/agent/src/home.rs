@@ -1,11 +1,10 @@
-//! Where everything is kept: `AGENT_HOME`, else `~/.agent`; a profile has the same shape inside.
+//! The folder of a profile: `AGENT_HOME`, else `~/.agent`; profiles are below it.
 
 use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
 use crate::environment::Environment;
 
-/// Longest profile name, in bytes.
 const MAX_PROFILE_BYTES: usize = 64;
 
 /// The folder of one profile. Nothing is made until a command needs it.
@@ -15,7 +14,6 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Finds the home of a profile.
     pub(crate) fn find(
         environment: &Environment,
         profile: Option<&str>,
@@ -39,27 +37,23 @@ impl Home {
         Ok(Home { root })
     }
 
-    /// The configuration.
     pub(crate) fn config(&self) -> PathBuf {
         self.root.join("config.yaml")
     }
 
-    /// The profile's secrets.
     pub(crate) fn env_file(&self) -> PathBuf {
         self.root.join(".env")
     }
 
-    /// What was granted where somebody signed in.
+    /// Tokens of sign-ins.
     pub(crate) fn mcp_tokens(&self) -> PathBuf {
         self.root.join("mcp-tokens")
     }
 
-    /// What the servers write to standard error.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")
     }
 
-    /// What can be found out again.
     pub(crate) fn cache(&self) -> PathBuf {
         self.root.join("cache")
     }
@@ -69,17 +63,14 @@ impl Home {
         self.root.join("approvals.json")
     }
 
-    /// Conversations, and what was typed in them.
     pub(crate) fn chat(&self) -> PathBuf {
         self.root.join("chat")
     }
 
-    /// The skills, and what is kept of their use.
     pub(crate) fn skills(&self) -> PathBuf {
         self.root.join("skills")
     }
 
-    /// The files of models.
     #[cfg(feature = "local-model")]
     pub(crate) fn models(&self) -> PathBuf {
         self.root.join("models")
@@ -90,7 +81,6 @@ impl Home {
         self.root.join("gateway")
     }
 
-    /// The metrics.
     pub(crate) fn metrics(&self) -> PathBuf {
         self.root.join("metrics")
     }

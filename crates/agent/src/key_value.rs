@@ -1,9 +1,9 @@
 //! `KEY=VALUE` as it is typed: a value that is JSON is taken as such, any other as a text.
 
 use serde_json::{Map, Value};
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 
 /// All of them; `noun` is what one is called.
 pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>, Diagnostic> {

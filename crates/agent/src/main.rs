@@ -3,6 +3,7 @@
 //! This file only starts: [`cli`] says what can be typed, [`commands`] does it, [`diagnostic`] tells
 //! what went wrong, and [`output`] is the only other place that writes to the terminal.
 
+mod approval_file;
 mod cli;
 mod commands;
 mod config;
@@ -12,6 +13,8 @@ mod documents;
 mod download;
 mod duration;
 mod environment;
+mod file_name;
+mod finding;
 mod home;
 mod key_value;
 mod log;
@@ -27,13 +30,14 @@ mod reference_scope;
 mod resource;
 mod runtime;
 mod session;
+mod signals;
 mod skills;
 mod store_error;
-mod task;
+mod table;
+mod task_error;
 mod task_printer;
 mod task_setup;
 mod terminal_person;
-mod untrusted;
 mod view;
 mod wrap;
 

@@ -17,7 +17,6 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 /// A longer block is taken for two, in bytes.
 const MAX_BLOCK_BYTES: usize = 256 * 1024;
 
-/// Makes lines for a terminal of Markdown.
 #[derive(Debug)]
 pub(crate) struct Renderer {
     page: PageLayout,
@@ -26,29 +25,22 @@ pub(crate) struct Renderer {
     /// The lines of the block that has not ended.
     lines: String,
     block: Block,
-    /// Whether the block may end here.
     is_after_blank: bool,
     /// The block of code whose lines go out as they come.
     fence: Option<Fence>,
-    /// A block of code within a list.
     inner_fence: Option<Fence>,
 }
 
-/// What the lines are that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
-    /// There are none.
     None,
-    /// Something that ends with a blank line.
     Plain,
-    /// A list, which goes on behind blank lines.
+    /// A list, which continues after blank lines.
     List,
-    /// Code by indentation, which does so too.
     Indented,
 }
 
 impl Renderer {
-    /// For a terminal of so many columns.
     pub(crate) fn new(width: usize) -> Self {
         Self {
             page: PageLayout::new(width),
@@ -193,7 +185,6 @@ impl Renderer {
     }
 }
 
-/// The whole of a text.
 pub(crate) fn rendered(text: &str, width: usize) -> String {
     let mut renderer = Renderer::new(width);
     let begin = renderer.push(text);

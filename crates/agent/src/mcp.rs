@@ -5,9 +5,6 @@ pub(crate) mod approval;
 pub(crate) mod browser;
 pub(crate) mod client_document;
 pub(crate) mod reporter;
-pub(crate) mod sanitizer;
-pub(crate) mod signals;
-pub(crate) mod table;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,33 +23,29 @@ use mcp_client::redact::Redactor;
 use mcp_client::supervisor::{ServerState, ServerStatus};
 use mcp_client::tool_name::registered_name;
 use serde_json::{Value, json};
+use task_loop::untrusted::{escaped, printable};
+use task_loop::{Sanitizer, nearest};
 
 use self::advice::operand;
 use self::browser::TerminalSignIn;
 use self::reporter::{MessageSink, Reporter};
-use self::sanitizer::Sanitizer;
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::output::{ERROR, WARNING, printable};
+use crate::output::{ERROR, WARNING};
 pub(crate) use crate::reference_scope::scope;
 use crate::runtime;
 use crate::session::Session;
-use crate::untrusted::escaped;
+use crate::signals::Signals;
 
-/// How alike a name must be to be suggested, from 0 to 1.
-const ALIKE: f64 = 0.5;
 /// How long a server may take beyond its own time before a command stops waiting for it.
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
 /// How long a sign-in waits for a person, unless the entry says otherwise.
 const SIGN_IN: Duration = Duration::from_mins(5);
 
-/// What the configuration says about servers.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    /// The file it was read from.
     pub(crate) path: PathBuf,
     /// The servers, and everything that is wrong with them.
     pub(crate) parsed: Parsed,
-    /// What references resolve to.
     pub(crate) scope: Scope,
 }
 
@@ -74,12 +67,11 @@ impl Servers {
         self.parsed.servers.iter().map(|configured| &configured.entry)
     }
 
-    /// The entries that take part.
     pub(crate) fn enabled(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries().filter(|entry| entry.enabled)
     }
 
-    /// The server of a name. One that has errors is none, and its problems are told.
+    /// The server of a name. If its entry has errors, these are the error.
     pub(crate) fn find(&self, name: &str) -> Result<&Configured, Diagnostic> {
         if let Some(found) = self.parsed.servers.iter().find(|found| found.entry.name == name) {
             return Ok(found);
@@ -130,7 +122,6 @@ impl Servers {
         names.filter(move |other| *other != name && registered_name(other, "") == prefix)
     }
 
-    /// What knows every secret of the configuration.
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new(self.secrets())
     }
@@ -170,12 +161,10 @@ impl Servers {
         }
     }
 
-    /// Whether some of it cannot be used.
     pub(crate) fn has_errors(&self) -> bool {
         self.parsed.problems.iter().any(Problem::is_error)
     }
 
-    /// What is wrong, for programs.
     pub(crate) fn problems_json(&self) -> Value {
         let problems = self.parsed.problems.iter().map(|problem| {
             json!({
@@ -198,22 +187,6 @@ pub(crate) fn problem_line(path: &std::path::Path, problem: &Problem) -> String 
     escaped(&format!("{}{gap}{problem}", path.display()))
 }
 
-/// The name that was probably meant.
-pub(crate) fn nearest<'a>(
-    wrong: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let likeness = |name: &str| {
-        strsim::normalized_damerau_levenshtein(&wrong.to_lowercase(), &name.to_lowercase())
-    };
-    known
-        .into_iter()
-        .map(|name| (likeness(name), name))
-        .filter(|(likeness, _)| *likeness > ALIKE)
-        .max_by(|one, other| one.0.total_cmp(&other.0))
-        .map(|(_, name)| name)
-}
-
 /// `stdio`, `http` or `sse`.
 pub(crate) fn transport(entry: &ServerEntry) -> &'static str {
     match &entry.endpoint {
@@ -223,21 +196,17 @@ pub(crate) fn transport(entry: &ServerEntry) -> &'static str {
     }
 }
 
-/// The servers of a command, with everything that is told about them.
+/// The servers of a command, and how they are reported.
 #[derive(Debug)]
 pub(crate) struct McpServers {
-    /// What was configured.
     pub(crate) servers: Servers,
-    /// Makes their words fit to be shown.
     pub(crate) shown: Sanitizer,
-    /// Tells what happens.
     pub(crate) reporter: Arc<Reporter>,
-    /// What the client is handed.
     pub(crate) host: Host,
 }
 
 impl McpServers {
-    /// The configured servers; nothing is connected yet, and nobody is there to approve calls.
+    /// The configured servers, not connected; calls that need approval are denied.
     pub(crate) fn load(session: &Session, place: MessageSink) -> Result<Self, Diagnostic> {
         let servers = Servers::load(session)?;
         let redactor = Arc::new(servers.redactor());
@@ -255,7 +224,6 @@ impl McpServers {
         self.servers = servers;
     }
 
-    /// Lets somebody approve calls.
     pub(crate) fn approved_by(&mut self, approver: Arc<dyn Approver>) {
         self.host.approver = approver;
     }
@@ -287,7 +255,6 @@ impl McpServers {
         done
     }
 
-    /// An error of a server, as it is shown.
     pub(crate) fn trouble(&self, entry: &ServerEntry, error: &mcp_client::Error) -> Diagnostic {
         let (summary, tail) = told(&self.shown, error);
         let message = format!("server `{}`: {summary}", entry.name);
@@ -303,7 +270,6 @@ impl McpServers {
         diagnostic
     }
 
-    /// What to do about an error of a server.
     pub(crate) fn advice(&self, error: &mcp_client::Error, entry: &ServerEntry) -> Vec<String> {
         let granted = self.standing(entry).and_then(|standing| standing.granted);
         let scope = granted.and_then(|granted| granted.requested.or(granted.scope));
@@ -317,8 +283,8 @@ impl McpServers {
         Account::of(entry, &Arc::new(host)).ok().flatten()
     }
 
-    /// What is kept of the sign-in of a server that has one. What signs in by itself can always do
-    /// so again.
+    /// The stored sign-in of a server that has one. Flows without a person can always
+    /// sign in again.
     pub(crate) fn standing(&self, entry: &ServerEntry) -> Option<SignInStatus> {
         let mut standing = self.account(entry)?.status();
         if let Some(granted) = &mut standing.granted {
@@ -388,7 +354,6 @@ pub(crate) fn is_alone(entry: &ServerEntry) -> bool {
     oauth(entry).is_some_and(|options| options.flow != Flow::Browser)
 }
 
-/// How long a sign-in of this server may take.
 fn sign_in_timeout(entry: &ServerEntry) -> Option<Duration> {
     oauth(entry).map(|options| options.timeout.unwrap_or(SIGN_IN))
 }
@@ -398,7 +363,7 @@ pub(crate) fn already_told(exit: Exit) -> Diagnostic {
     Diagnostic { exit, ..Diagnostic::already_told() }
 }
 
-/// An error in one line, and beside it what its process said, line by line.
+/// An error in one line, and the output of the server's process.
 pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec<String>) {
     use mcp_client::Error;
     let (summary, stderr, noise) = match error {
@@ -460,7 +425,7 @@ pub(crate) fn block_on<T>(
 ) -> Result<T, Diagnostic> {
     let runtime = runtime::started()?;
     let done = runtime.block_on(async {
-        let mut signals = signals::Signals::listen();
+        let mut signals = Signals::listen();
         let client = client();
         let done = tokio::select! {
             done = work(&client) => done,
@@ -480,15 +445,6 @@ pub(crate) fn block_on<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_name_is_suggested_unless_none_is_near() {
-        let known = ["github", "files", "docs"];
-        assert_eq!(nearest("gihtub", known), Some("github"));
-        assert_eq!(nearest("dcos", known), Some("docs"));
-        assert_eq!(nearest("Files", known), Some("files"));
-        assert_eq!(nearest("zzz", known), None);
-    }
 
     #[test]
     fn the_words_of_a_process_stand_beside_the_error() {

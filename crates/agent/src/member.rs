@@ -1,313 +1,40 @@
-//! The member service, as commands and tasks ask it: one address, one key, plain answers and
-//! streams of events.
+//! The member service of the profile: its settings, its client, and its errors for a person.
 
-mod document;
-pub(crate) mod error;
-pub(crate) mod events;
+mod error;
 pub(crate) mod retry;
 pub(crate) mod settings;
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
-use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Method, Response, Uri};
-use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
-use ledger::Micros;
-use mcp_client::config::Text;
-use mcp_client::transport::http_client::HttpClient;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use task_loop::member::{MemberClient, MemberError};
 
-use self::error::MemberError;
-use self::events::Events;
 use self::settings::Settings;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The largest answer that is read whole.
-const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
-/// The largest refusal that is read.
-const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
-/// How long an answer that is made at once may take to begin.
-const SOON: Duration = Duration::from_secs(30);
-/// How long an answer that somebody has to make may take to begin.
-const LATER: Duration = Duration::from_mins(15);
-/// How long a connection may say nothing in the middle of an answer.
-pub(crate) const MAX_SILENCE: Duration = Duration::from_mins(5);
-
-/// What an answer that was charged cost.
-pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
-/// What a request costs that has not ended yet.
-pub(crate) static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
-/// What makes a request that is sent again the same one.
-static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// What somebody can ask the operator about.
-static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
-
-/// The member service.
 #[derive(Debug)]
 pub(crate) struct Member {
-    http: HttpClient,
+    pub(crate) client: Arc<MemberClient>,
     pub(crate) settings: Settings,
 }
 
-/// One request.
-#[derive(Debug, Clone)]
-pub(crate) struct MemberRequest {
-    method: Method,
-    path: String,
-    body: Bytes,
-    headers: HeaderMap,
-    within: Duration,
-    most_bytes: usize,
-    /// Whether it can be sent again without being done, and paid for, twice.
-    may_repeat: bool,
-}
-
-impl MemberRequest {
-    /// Asks for what is there.
-    pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
-    }
-
-    /// Asks what would come, and for nothing of it.
-    pub(crate) fn head(path: impl Into<String>) -> Self {
-        Self::new(Method::HEAD, path.into(), Bytes::new(), SOON)
-    }
-
-    /// Has something done.
-    pub(crate) fn post(path: impl Into<String>, body: &impl Serialize) -> Self {
-        // What we ask with are our own plain structures.
-        let body = serde_json::to_vec(body).unwrap_or_default();
-        let mut ask = Self::new(Method::POST, path.into(), body.into(), LATER);
-        ask.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        ask
-    }
-
-    fn new(method: Method, path: String, body: Bytes, within: Duration) -> Self {
-        let (headers, most_bytes) = (HeaderMap::new(), MAX_ANSWER_BYTES);
-        Self { method, path, body, headers, within, most_bytes, may_repeat: false }
-    }
-
-    /// It is done, and paid for, once for this key, however often it is sent.
-    pub(crate) fn once(self, key: &str) -> Self {
-        self.with(IDEMPOTENCY_KEY.clone(), key).repeatable()
-    }
-
-    /// Done twice it is as if it were done once.
-    pub(crate) fn repeatable(mut self) -> Self {
-        self.may_repeat = true;
-        self
-    }
-
-    /// With one more header. A value that no header can hold is left out.
-    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers.insert(name, value);
-        }
-        self
-    }
-
-    /// The answer may take so long to begin.
-    pub(crate) fn within(mut self, within: Duration) -> Self {
-        self.within = within;
-        self
-    }
-
-    /// An answer that is longer is not read.
-    pub(crate) fn at_most(mut self, bytes: usize) -> Self {
-        self.most_bytes = bytes;
-        self
-    }
-}
-
-/// An answer that was read whole.
-#[derive(Debug)]
-pub(crate) struct MemberResponse {
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-impl MemberResponse {
-    /// What it says.
-    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, MemberError> {
-        serde_json::from_slice(&self.body).map_err(|error| MemberError::nonsense(&error))
-    }
-
-    /// What it cost, if the service says so.
-    pub(crate) fn charge_micros(&self) -> Option<i64> {
-        number(&self.headers, &CHARGE)
-    }
-
-    /// What is set aside for a request that has not ended.
-    pub(crate) fn price_micros(&self) -> Option<i64> {
-        number(&self.headers, &PRICE)
-    }
-
-    /// What it cost, for a person.
-    pub(crate) fn cost(&self) -> Option<String> {
-        self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
-    }
-
-    /// The document as it came, set with lines and indentation.
-    pub(crate) fn document(&self) -> Result<String, MemberError> {
-        document::set(&self.body).map_err(|error| MemberError::nonsense(&error))
-    }
-
-    /// The receipt, if there is one.
-    pub(crate) fn receipt(&self) -> Option<&str> {
-        self.headers.get(&RECEIPT).and_then(|value| value.to_str().ok())
-    }
-}
-
 impl Member {
-    /// The service of the profile, as a command for it needs it: with a key.
+    /// The service of the profile; an error if no key is configured.
     pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
         let settings = Settings::load(session)?;
         settings.key()?;
         Self::of(settings, session)
     }
 
-    /// The service that these settings name.
     pub(crate) fn of(settings: Settings, session: &Session) -> Result<Self, Diagnostic> {
-        let mut headers = Vec::new();
-        if let Some(key) = &settings.key {
-            let bearer = format!("Bearer {}", key.value.value());
-            headers.push(("authorization".to_owned(), Text::literal(bearer)));
-        }
-        let agent = concat!("agent/", env!("CARGO_PKG_VERSION"));
-        headers.push(("user-agent".to_owned(), Text::literal(agent)));
+        let key = settings.key.as_ref().map(|key| key.value.value());
         let base = &settings.base_url.value;
-        let http = HttpClient::to_service(base, headers, &session.environment.all)
+        let client = MemberClient::new(base, key, &session.environment.all)
             .map_err(|error| settings.base_url.wrong(&error.to_string()))?;
-        Ok(Self { http, settings })
+        Ok(Self { client: Arc::new(client), settings })
     }
 
-    /// Asks, and reads the answer whole.
-    pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
-        let target = self.address(&ask.path)?;
-        self.ask_at(&target, ask).await
-    }
-
-    /// The same for an address beside the base address.
-    pub(crate) async fn ask_at(
-        &self,
-        target: &Uri,
-        ask: MemberRequest,
-    ) -> Result<MemberResponse, MemberError> {
-        let most_bytes = ask.most_bytes;
-        let response = self.send_to(target, ask).await?;
-        let (parts, body) = response.into_parts();
-        let body = read(body, most_bytes).await?;
-        Ok(MemberResponse { headers: parts.headers, body })
-    }
-
-    /// Asks for what is there, and understands it.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, MemberError> {
-        self.ask(MemberRequest::get(path)).await?.json()
-    }
-
-    /// Asks, and gives the events of the answer as they come.
-    pub(crate) async fn events(&self, mut ask: MemberRequest) -> Result<Events, MemberError> {
-        ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let response = self.send(ask).await?;
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let kind = kind.unwrap_or_default().to_owned();
-        if !kind.starts_with("text/event-stream") {
-            let what = format!("an answer of type `{kind}` where events should come");
-            return Err(MemberError::Nonsense { what });
-        }
-        Ok(Events::new(response))
-    }
-
-    /// Asks, and gives a good answer whose body is still to be read.
-    pub(crate) async fn send(&self, ask: MemberRequest) -> Result<Response<Incoming>, MemberError> {
-        let target = self.address(&ask.path)?;
-        self.send_to(&target, ask).await
-    }
-
-    /// The same for an address that the service named. The key goes to the service alone.
-    pub(crate) async fn send_to(
-        &self,
-        target: &Uri,
-        ask: MemberRequest,
-    ) -> Result<Response<Incoming>, MemberError> {
-        let MemberRequest { method, body, headers, within, .. } = ask;
-        let answer = self.http.send_once(&method, target, &headers, body);
-        let response = match tokio::time::timeout(within, answer).await {
-            Ok(response) => response.map_err(|error| MemberError::of_connection(&error))?,
-            Err(_) => return Err(MemberError::Late { after: within }),
-        };
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let (parts, body) = response.into_parts();
-        // A refusal whose body breaks off is still a refusal.
-        let body = read(body, MAX_REFUSAL_BYTES).await.unwrap_or_default();
-        Err(MemberError::refused(status, &parts.headers, &body))
-    }
-
-    /// What stands beside the base address, such as `/readyz`.
-    pub(crate) fn beside(&self, path: &str) -> Result<Uri, MemberError> {
-        let base = self.http.url().path().trim_end_matches('/');
-        self.at(format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base)))
-    }
-
-    /// An address of the service.
-    pub(crate) fn address(&self, path: &str) -> Result<Uri, MemberError> {
-        let base = self.http.url().path().trim_end_matches('/');
-        self.at(format!("{base}{path}"))
-    }
-
-    fn at(&self, path: String) -> Result<Uri, MemberError> {
-        let mut parts = self.http.url().clone().into_parts();
-        let path = PathAndQuery::try_from(path);
-        parts.path_and_query = path.ok();
-        Uri::from_parts(parts).map_err(|_| MemberError::Nonsense { what: "no address".to_owned() })
-    }
-
-    /// What went wrong, for a person.
-    pub(crate) fn diagnostic(&self, trouble: &MemberError) -> Diagnostic {
-        trouble.diagnostic(&self.settings)
-    }
-}
-
-/// Reads a body whole, as long as it goes on.
-async fn read(body: Incoming, most: usize) -> Result<Bytes, MemberError> {
-    let whole = Limited::new(body, most).collect();
-    match tokio::time::timeout(MAX_SILENCE, whole).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) => Err(MemberError::Broken { reason: error.to_string() }),
-        Err(_) => Err(MemberError::Late { after: MAX_SILENCE }),
-    }
-}
-
-/// The whole number in a header.
-pub(crate) fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
-    headers.get(name)?.to_str().ok()?.trim().parse().ok()
-}
-
-/// An amount as a person reads it: in credits, without places that say nothing.
-pub(crate) fn credits(micros: i64) -> String {
-    let text = Micros::new(micros).to_string();
-    let short = text.trim_end_matches('0');
-    short.strip_suffix('.').unwrap_or(short).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_no_more_places_than_they_need() {
-        for (micros, text) in
-            [(0, "0"), (1000, "0.001"), (10_000_000, "10"), (-1_500_000, "-1.5"), (100, "0.0001")]
-        {
-            assert_eq!(credits(micros), text);
-        }
+    pub(crate) fn diagnostic(&self, error: &MemberError) -> Diagnostic {
+        error::diagnostic(error, &self.settings)
     }
 }

@@ -26,7 +26,6 @@ pub(crate) fn decision(session: &Session) -> Result<(MetricsConfig, Decision), D
     Ok((config, decision))
 }
 
-/// What counts for this command.
 pub(crate) fn recorder(session: &Session) -> Result<Recorder, Diagnostic> {
     let (config, decision) = decision(session)?;
     if decision.mode != Mode::Local {
@@ -39,7 +38,7 @@ pub(crate) fn recorder(session: &Session) -> Result<Recorder, Diagnostic> {
     Ok(Recorder::start(settings))
 }
 
-/// Stores what was counted. Nobody waits long for it, and nothing fails because of it.
+/// Stores the counts, within a short timeout. Failures are ignored.
 pub(crate) fn close(recorder: &Recorder) {
     let _ = recorder.close(CLOSE);
 }

@@ -7,42 +7,33 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style as Ansi};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use task_loop::untrusted::escaped_lines;
 
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::untrusted::{escaped, escaped_lines};
 
-/// Marks of severity; nothing is told by colour alone.
+/// Marks of severity. Every mark also has a word.
 pub(crate) const ERROR: Ansi = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Ansi = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GOOD: Ansi = AnsiColor::Green.on_default().bold();
 pub(crate) const DIM: Ansi = Ansi::new().dimmed();
 
-/// For whom the output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// A person.
     Human,
-    /// A program.
     Json,
 }
 
-/// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Volume {
-    /// Data and errors.
     Quiet,
-    /// Notes too.
     Normal,
-    /// Details too.
     Verbose,
 }
 
-/// Whether colour is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Color {
     /// On terminals, unless the environment asks not to.
     Auto,
-    /// Never.
     Never,
 }
 
@@ -53,7 +44,6 @@ const MIN_COLUMNS: usize = 20;
 /// Longer lines are hard to read.
 const MAX_COLUMNS: usize = 100;
 
-/// Where a command writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     style: Style,
@@ -69,7 +59,6 @@ impl Output {
         Output { style, volume }
     }
 
-    /// Whether a program reads the output.
     pub(crate) fn is_json(&self) -> bool {
         self.style == Style::Json
     }
@@ -85,15 +74,11 @@ impl Output {
         if !io::stdout().is_terminal() {
             return None;
         }
-        #[cfg(unix)]
         let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
-        #[cfg(not(unix))]
-        let columns = 0_u16;
         let columns = if columns == 0 { USUAL_COLUMNS } else { usize::from(columns) };
         Some(columns.clamp(MIN_COLUMNS, MAX_COLUMNS))
     }
 
-    /// Writes data for a person, colours included.
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn text(&self, text: impl Display) -> Result<(), Diagnostic> {
         let mut out = anstream::stdout().lock();
@@ -101,7 +86,6 @@ impl Output {
         Ok(out.flush()?)
     }
 
-    /// Writes data byte for byte.
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
         let mut out = io::stdout().lock();
@@ -109,34 +93,32 @@ impl Output {
         Ok(out.flush()?)
     }
 
-    /// Writes one JSON document.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let mut bytes = serde_json::to_vec_pretty(value).map_err(io::Error::from)?;
         bytes.push(b'\n');
         self.bytes(&bytes)
     }
 
-    /// Writes one JSON document on a line of its own.
+    /// Writes one JSON document on one line.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
         bytes.push(b'\n');
         self.bytes(&bytes)
     }
 
-    /// Says something beside the data.
     pub(crate) fn note(&self, text: impl Display) {
         if self.volume >= Volume::Normal {
             aside(&text);
         }
     }
 
-    /// Says beside the data what somebody must know to go on, however quiet it is to be.
+    /// Prints to stderr even with `--quiet`.
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn need(&self, text: impl Display) {
         aside(&text);
     }
 
-    /// Says beside the data what may hurt; a program gets an object on a line of its own.
+    /// Prints a warning to stderr; with `--json`, as an object on one line.
     pub(crate) fn warn(&self, text: impl Display) {
         match self.style {
             Style::Human => self.note(format!("{WARNING}warning:{WARNING:#} {text}")),
@@ -180,7 +162,7 @@ impl Output {
         spinner
     }
 
-    /// Tells how a command ended and turns it into the end of the program.
+    /// Prints the error of a command and returns the exit code.
     pub(crate) fn finish(&self, result: Result<(), Diagnostic>) -> Exit {
         let Err(diagnostic) = result else {
             return Exit::Done;
@@ -189,7 +171,7 @@ impl Output {
         diagnostic.exit
     }
 
-    /// Tells what went wrong, where the program goes on.
+    /// Prints an error without ending the program.
     pub(crate) fn tell(&self, diagnostic: &Diagnostic) {
         if diagnostic.message.is_some() {
             match self.style {
@@ -200,7 +182,7 @@ impl Output {
     }
 }
 
-/// A line on standard error. Where nobody reads it any more, nobody misses it.
+/// Prints a line to standard error. Failures are ignored.
 pub(crate) fn aside(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
@@ -226,16 +208,5 @@ fn print_diagnostic(diagnostic: &Diagnostic) {
     }
     for hint in &diagnostic.hints {
         aside(format!("  {GOOD}hint:{GOOD:#} {}", escaped_lines(hint)));
-    }
-}
-
-/// Longest name or pointer that is shown to a person, in characters.
-const MAX_SHOWN_CHARS: usize = 200;
-
-/// The beginning of an untrusted text on one line, with unsafe characters escaped.
-pub(crate) fn printable(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((end, _)) => escaped(&text[..end]) + "…",
-        None => escaped(text),
     }
 }

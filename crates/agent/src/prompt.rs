@@ -7,17 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 
-/// The longest answer that is read, in bytes.
 const MAX_ANSWER_BYTES: u64 = 4096;
 
-/// A person who can be asked.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     _private: (),
 }
 
 impl Prompt {
-    /// The person at the terminal; nobody if there is no terminal or a program reads the output.
+    /// The person at the terminal, unless a program reads the output.
     pub(crate) fn find(output: &Output) -> Option<Self> {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
         (is_there && !output.is_json()).then_some(Prompt { _private: () })
@@ -43,7 +41,7 @@ impl Prompt {
     }
 }
 
-/// Asks for a line without holding up anything else; nothing if the input has ended. Whoever drops
+/// Asks for a line without holding up anything else; nothing if the input has ended. Dropping
 /// this leaves what is typed later to others.
 pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
     let answer = line_meanwhile(question, TypedAhead::Forgotten, MAX_ANSWER_BYTES).await;
@@ -55,7 +53,6 @@ pub(crate) async fn ask_meanwhile(question: String) -> Option<String> {
 pub(crate) enum TypedAhead {
     /// It is no answer.
     Forgotten,
-    /// It may be one.
     Taken,
 }
 
@@ -87,7 +84,7 @@ pub(crate) async fn line_meanwhile(
     answer
 }
 
-/// Says that nobody waits for an answer any more.
+/// Marks the question as abandoned on drop.
 #[derive(Debug, Default)]
 struct AbandonGuard {
     flag: Arc<AtomicBool>,
@@ -98,14 +95,13 @@ impl Drop for AbandonGuard {
     fn drop(&mut self) {
         self.flag.store(true, Ordering::Release);
         if !self.is_answered {
-            // The question stays without an answer; what comes next has a line of its own.
+            // The question stays without an answer; the next output starts on a new line.
             crate::output::aside("");
         }
     }
 }
 
-/// Waits until a line can be read, or nobody wants it any more.
-#[cfg(unix)]
+/// Waits until a line can be read or the question is abandoned.
 fn wait_for_line(is_given_up: &AtomicBool) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = io::stdin();
@@ -123,16 +119,8 @@ fn wait_for_line(is_given_up: &AtomicBool) -> bool {
     }
 }
 
-#[cfg(not(unix))]
-fn wait_for_line(_: &AtomicBool) -> bool {
-    true
-}
-
 /// Throws away what was typed before the question: it cannot be an answer to it.
 pub(crate) fn forget_typed() {
-    #[cfg(unix)]
-    {
-        // Where there is no terminal there is nothing to throw away.
-        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    }
+    // Where there is no terminal there is nothing to throw away.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

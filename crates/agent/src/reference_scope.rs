@@ -9,7 +9,6 @@ use crate::diagnostic::Diagnostic;
 use crate::home::Home;
 use crate::session::Session;
 
-/// The profile's secrets, then the environment.
 pub(crate) fn scope(session: &Session, home: &Home) -> Result<Scope, Diagnostic> {
     let secrets = match config::read_lossy(&home.env_file())? {
         Some(text) => env_file::parse(&text).0,

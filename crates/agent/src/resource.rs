@@ -10,7 +10,6 @@ use crate::environment::Environment;
 /// Files that container engines put into every container.
 const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
-/// Looks at the machine and the executable.
 pub(crate) fn detect(environment: &Environment) -> Resource {
     let executable = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
     let facts = InstallFacts {

@@ -3,7 +3,7 @@
 use tokio::runtime::Runtime;
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::signals::Signals;
+use crate::signals::Signals;
 
 /// What runs the work of one command, on its own thread.
 pub(crate) fn started() -> Result<Runtime, Diagnostic> {

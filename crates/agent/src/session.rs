@@ -1,4 +1,4 @@
-//! What a command is handed: its output, the way to its home, the environment and the clock.
+//! What a command works with: output, profile, environment and clock.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,23 +11,17 @@ use crate::environment::Environment;
 use crate::home::Home;
 use crate::output::Output;
 
-/// What a command works with.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
-    /// Where it writes.
     pub(crate) output: Output,
-    /// The profile that was asked for.
     profile: Option<String>,
-    /// What the environment says.
     pub(crate) environment: Environment,
-    /// What tells the time.
     pub(crate) clock: Arc<dyn Clock>,
     /// `config.yaml` as it was last read.
     config: Arc<Mutex<Option<Arc<Document>>>>,
 }
 
 impl Session {
-    /// A session on the system's clock.
     pub(crate) fn new(output: Output, environment: Environment, profile: Option<String>) -> Self {
         let config = Arc::default();
         Session { output, profile, environment, clock: Arc::new(SystemClock), config }
@@ -38,7 +32,7 @@ impl Session {
         self.profile.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// Where the files of the profile are. Only who needs a home has to have one.
+    /// The folder of the profile. An error only for commands that need it.
     pub(crate) fn home(&self) -> Result<Home, Diagnostic> {
         Home::find(&self.environment, self.profile.as_deref())
     }

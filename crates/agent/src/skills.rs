@@ -21,10 +21,8 @@ pub(crate) mod tool;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use task_loop::untrusted::escaped;
 
-use crate::untrusted::escaped;
-
-/// What every skill has.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 /// What is wrong with a file of a skill, and in which line.

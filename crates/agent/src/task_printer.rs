@@ -3,39 +3,35 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
+use task_loop::conversation::Call;
+use task_loop::event::{Event, Listener};
+use task_loop::member::credits;
+use task_loop::toolbox::{CallOutcome, CallStatus};
+use task_loop::{Sanitizer, TaskUsage};
+
 use crate::diagnostic::Diagnostic;
 use crate::markdown::Renderer;
 use crate::mcp::reporter::Reporter;
-use crate::mcp::sanitizer::Sanitizer;
-use crate::mcp::table::counted;
-use crate::member::credits;
 use crate::output::{DIM, ERROR, GOOD, Output, USUAL_COLUMNS, WARNING};
-use crate::task::TaskUsage;
-use crate::task::conversation::Call;
-use crate::task::event::{Event, Listener};
-use crate::task::toolbox::{CallOutcome, CallStatus};
+use crate::table::counted;
 
 /// How much of the arguments of a call is shown where no terminal says how wide it is.
 const MAX_ARGUMENT_CHARS: usize = 120;
 /// How much of them is shown at least, however narrow the terminal is.
 const MIN_ARGUMENT_CHARS: usize = 16;
 
-/// Where the words of the model go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerTiming {
-    /// To standard output as they come.
     AsTheyCome,
-    /// Nowhere: whoever asked takes the answer at the end.
+    /// Nowhere: the caller prints the answer at the end.
     AtTheEnd,
 }
 
-/// Tells what happens.
 #[derive(Debug)]
 pub(crate) struct TaskPrinter {
     output: Output,
     shown: Sanitizer,
     words: AnswerTiming,
-    /// Says what is waited for.
     reporter: Arc<Reporter>,
     /// Makes the words of one answer fit for a terminal, as they come.
     renderer: Option<Renderer>,
@@ -91,7 +87,7 @@ impl TaskPrinter {
         }
     }
 
-    /// Beside the words, on a line of its own.
+    /// On stderr, on a new line.
     fn note(&mut self, text: &str) {
         self.quiet();
         self.end_line();
@@ -117,7 +113,6 @@ impl TaskPrinter {
         self.reporter.done_waiting();
     }
 
-    /// Says which calls run.
     fn wait_for_calls(&mut self) {
         let line = match &*self.running {
             [] => return self.quiet(),
@@ -213,7 +208,6 @@ impl Listener for TaskPrinter {
     }
 }
 
-/// What a task used, in a line.
 pub(crate) fn used(spent: &TaskUsage) -> String {
     format!(
         "{}, {}, {} tokens in, {} out, {} credits",
@@ -225,7 +219,6 @@ pub(crate) fn used(spent: &TaskUsage) -> String {
     )
 }
 
-/// At most so many characters of a text.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -235,7 +228,6 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     short
 }
 
-/// A time as a person reads it.
 pub(crate) fn duration(time: std::time::Duration) -> String {
     match time.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
@@ -244,7 +236,6 @@ pub(crate) fn duration(time: std::time::Duration) -> String {
     }
 }
 
-/// A size as a person reads it.
 pub(crate) fn size(bytes: usize) -> String {
     let kilobytes = bytes / 1000;
     match bytes {

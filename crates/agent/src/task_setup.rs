@@ -12,32 +12,35 @@ use std::time::Duration;
 use mcp_client::Client;
 use mcp_client::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry, Text, Verify};
 use mcp_client::supervisor::ServerState;
+use task_loop::approval_gate::{ApprovalGate, PreApprovals};
+use task_loop::conversation::Conversation;
+use task_loop::limits::Bounds;
+use task_loop::metrics::TaskMetrics;
+use task_loop::model::{ApiKind, Model};
+use task_loop::nearest;
+use task_loop::person::{NoPerson, Person};
+use task_loop::server_requests::{SamplingModel, ServerRequests};
+use task_loop::toolbox::Toolbox;
+use task_loop::untrusted::printable;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 pub(crate) use self::config::{TaskConfig, micros};
 pub(crate) use self::interrupts::{Interrupts, StopSignal};
+use crate::approval_file::ApprovalFile;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, Servers, nearest};
+use crate::mcp::{McpServers, Servers};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
-use crate::output::printable;
 use crate::runtime;
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
 use crate::skills::log::SkillLog;
 use crate::skills::tool::LoadSkill;
-use crate::task::approval_gate::{ApprovalGate, PreApprovals};
-use crate::task::conversation::Conversation;
-use crate::task::limits::Bounds;
-use crate::task::metrics::TaskMetrics;
-use crate::task::model::{ApiKind, Model};
-use crate::task::person::{NoPerson, Person};
-use crate::task::server_requests::{SamplingModel, ServerRequests};
-use crate::task::toolbox::Toolbox;
+use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
 
 /// The name of the member service among the servers.
@@ -56,14 +59,13 @@ pub(crate) struct TaskRequest {
     pub(crate) servers: Vec<String>,
     pub(crate) no_tools: bool,
     pub(crate) beforehand: PreApprovals,
-    /// Nobody is asked anything.
     pub(crate) is_alone: bool,
 }
 
 /// Everything but the model, which is found while the servers start.
 #[derive(Debug)]
 pub(crate) struct TaskSetup {
-    pub(crate) member: Arc<Member>,
+    pub(crate) member: Member,
     pub(crate) fleet: McpServers,
     pub(crate) config: TaskConfig,
     pub(crate) recorder: Recorder,
@@ -100,7 +102,7 @@ impl TaskSetup {
             let secret = (key.value.label.clone(), key.value.value().to_owned());
             fleet.host.redactor.add_secrets([secret]);
         }
-        let member = Arc::new(Member::of(settings, session)?);
+        let member = Member::of(settings, session)?;
         let recorder = metrics_recorder::recorder(session)?;
         fleet.with_browser(session);
         let at_terminal =
@@ -109,7 +111,7 @@ impl TaskSetup {
         let served = ServerRequests::new(at_terminal.clone(), approved, SamplingModel::OfTask);
         fleet.host.requests = Arc::new(served.clone());
         let person = at_terminal.unwrap_or_else(|| Arc::new(NoPerson));
-        let skills = Skills::load(&wanted, (&fleet, &recorder), session)?;
+        let skills = Skills::load(&wanted, &fleet, &recorder, session)?;
         Ok(Self { member, fleet, config, recorder, person, served, wanted, skills })
     }
 
@@ -186,7 +188,7 @@ impl TaskSetup {
         entry
     }
 
-    /// Waits until there is something to work with, or somebody has enough of waiting.
+    /// Waits for the servers and the model, or for a stop signal.
     pub(crate) async fn ready(
         &self,
         client: &Client,
@@ -209,7 +211,8 @@ impl TaskSetup {
         counting: &TaskMetrics,
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
-        let model = Model::find(Arc::clone(&self.member), Some(id), form).await?;
+        let found = Model::find(Arc::clone(&self.member.client), Some(id), form).await;
+        let model = found.map_err(|error| model_diagnostic(&error, Some(id), &self.member))?;
         self.note_tools(&model);
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
@@ -222,20 +225,22 @@ impl TaskSetup {
         counting: &TaskMetrics,
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
-        let model = Model::find(Arc::clone(&self.member), self.wanted.model.as_deref(), form);
+        let asked = self.wanted.model.as_deref();
+        let configured = self.member.settings.model.as_ref().map(|model| model.value.as_str());
+        let model = Model::find(Arc::clone(&self.member.client), asked.or(configured), form);
         let (model, ()) = tokio::join!(model, client.wait_until_settled(SERVERS_WAIT));
         self.missing(client)?;
-        let model = model?;
+        let model = model.map_err(|error| model_diagnostic(&error, asked, &self.member))?;
         self.note_tools(&model);
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
     }
 
-    /// Says that a model goes on without the tools that there would be.
+    /// Notes that a model cannot use the tools.
     fn note_tools(&self, model: &Model) {
         if !model.takes_tools && !self.wanted.no_tools {
             let id = printable(&model.id);
-            self.fleet.reporter.say(format!("{id} cannot use tools; it goes on without them"));
+            self.fleet.reporter.say(format!("{id} cannot use tools; it runs without them"));
         }
     }
 
@@ -270,9 +275,9 @@ impl TaskSetup {
         model: &Model,
         session: &Session,
     ) -> Result<Toolbox, Diagnostic> {
-        let path = session.home()?.approvals();
+        let store = Box::new(ApprovalFile(session.home()?.approvals()));
         let gate =
-            ApprovalGate::new(path, Arc::clone(&self.person), self.wanted.beforehand.clone());
+            ApprovalGate::new(store, Arc::clone(&self.person), self.wanted.beforehand.clone());
         if !model.takes_tools {
             return Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone()).closed());
         }
@@ -297,12 +302,10 @@ impl TaskSetup {
         TaskMetrics { recorder: self.recorder.clone(), entrypoint, surface }
     }
 
-    /// How far a task may go.
     pub(crate) fn bounds(&self) -> Bounds {
         self.config.bounds()
     }
 
-    /// A conversation with this model that has not begun.
     pub(crate) fn conversation(&self, model: &Model, session: &Session) -> Conversation {
         let skills = model.takes_tools.then_some(&self.skills.catalogue);
         Conversation::new(opening::text(&self.config, skills, session))
@@ -313,11 +316,12 @@ impl Skills {
     /// Those of the profile and the project; none where there are no tools.
     fn load(
         wanted: &TaskRequest,
-        (fleet, recorder): (&McpServers, &Recorder),
+        fleet: &McpServers,
+        recorder: &Recorder,
         session: &Session,
     ) -> Result<Self, Diagnostic> {
         let places = SkillFolders::find(session)?;
-        let diary = SkillLog::new(&places, recorder.clone(), session.clock.clone());
+        let log = SkillLog::new(&places, recorder.clone(), session.clock.clone());
         let mut catalogue = Catalogue::default();
         if !wanted.no_tools {
             catalogue = places.catalogue();
@@ -325,14 +329,14 @@ impl Skills {
             if let Some(project) = places.project().filter(|it| it.is_dir()) {
                 session.output.detail(format!("skills of the project: {}", project.display()));
             }
-            if let Err(diagnostic) = diary.notice(&catalogue.skills) {
+            if let Err(diagnostic) = log.notice(&catalogue.skills) {
                 // A task can be done without it.
                 let line = printable(&diagnostic.line());
                 session.output.warn(format!("the use of skills is not recorded: {line}"));
             }
         }
         let reporter = Arc::clone(&fleet.reporter);
-        Ok(Self { catalogue, tool: Arc::new(LoadSkill { places, diary, reporter }) })
+        Ok(Self { catalogue, tool: Arc::new(LoadSkill { places, log, reporter }) })
     }
 }
 

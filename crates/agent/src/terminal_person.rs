@@ -6,36 +6,33 @@ mod form;
 use std::sync::Arc;
 
 use mcp_client::host::BoxFuture;
+use task_loop::Sanitizer;
+use task_loop::person::{
+    ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
+    SamplingRequest,
+};
 use tokio::sync::Mutex;
 
 use self::difference::difference;
 use crate::mcp::McpServers;
 use crate::mcp::approval::{self, ApprovalDialog, DECISIVE_ROWS, UNTRUSTED};
 use crate::mcp::reporter::Reporter;
-use crate::mcp::sanitizer::Sanitizer;
 use crate::output::{Output, WARNING};
 use crate::prompt::{Prompt, ask_meanwhile};
-use crate::task::person::{
-    ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
-    SamplingRequest,
-};
 
 /// Why a call of a tool that changed is asked about.
 const CHANGED: &str = "the tool is not what it was when it was used last";
 /// How often a question is put again when the answer is none.
 const MAX_ASKED: u32 = 3;
 
-/// Somebody at the terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct TerminalPerson {
     shown: Sanitizer,
     reporter: Arc<Reporter>,
-    /// One question at a time.
     one: Arc<Mutex<()>>,
 }
 
 impl TerminalPerson {
-    /// The person at the terminal; nobody if there is none.
     pub(crate) fn find(output: &Output, fleet: &McpServers) -> Option<Arc<dyn Person>> {
         Prompt::find(output)?;
         let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));

@@ -1,5 +1,5 @@
-//! The page of `agent metrics view`: served on loopback, to whoever has its address, until it is
-//! interrupted.
+//! The page of `agent metrics view`: served on loopback, to clients that know its address, until it
+//! is interrupted.
 //!
 //! This file owns the socket, the secret address, the browser that is opened and the signals that
 //! end it all. [`server`] answers requests, [`data`] makes their data from the store, [`assets`]
@@ -25,16 +25,13 @@ use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Whether a browser is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BrowserLaunch {
-    /// Open it.
     Browser,
-    /// Only print the address.
     Print,
 }
 
-/// Serves the page until the program is interrupted or told to end.
+/// Serves the page until a signal stops the program.
 pub(crate) fn run(
     folder: StoreFolder,
     port: u16,
@@ -61,7 +58,7 @@ async fn show(
         .await
         .map_err(|error| cannot_listen(port, &error))?;
     let port = listener.local_addr().map_err(|error| cannot_listen(port, &error))?.port();
-    // Whoever is told the address may stop us at once: listen for signals before it is printed.
+    // Listen for signals before the address is printed: a script may stop us at once.
     let stop = stop_signal()
         .map_err(|error| Diagnostic::failed("cannot listen for Ctrl-C").because(&error))?;
     let site = Site {
@@ -100,8 +97,7 @@ fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// Becomes ready when somebody wants us to end.
-#[cfg(unix)]
+/// Completes on SIGINT or SIGTERM.
 fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -114,40 +110,16 @@ fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
-/// Becomes ready when somebody wants us to end.
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "on Unix the signals can be refused")]
-fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    Ok(async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    })
-}
-
-/// Opens the browser if that is wanted. Whatever goes wrong is only told: the address is printed.
+/// Opens the browser if that is wanted. Failures are only noted: the address is printed.
 async fn open(address: &str, opening: BrowserLaunch, output: &Output) {
     if opening == BrowserLaunch::Print {
         return;
     }
-    let mut command = opener(address);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" });
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Some openers return at once and some stay for as long as the browser does.
     let opened = tokio::task::spawn_blocking(move || command.status()).await;
     if !matches!(opened, Ok(Ok(status)) if status.success()) {
         output.note("No browser could be opened; open the address yourself.");
     }
-}
-
-fn opener(address: &str) -> Command {
-    let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
-    } else if cfg!(windows) {
-        ("cmd", &["/C", "start", ""])
-    } else {
-        ("xdg-open", &[])
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(address);
-    command
 }

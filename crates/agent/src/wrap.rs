@@ -16,11 +16,9 @@ impl Span {
     }
 }
 
-/// A line with its styles written out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StyledLine {
     pub(crate) text: String,
-    /// How many columns it takes.
     pub(crate) width: usize,
 }
 
@@ -54,7 +52,6 @@ pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<StyledLine> {
     setter.finish()
 }
 
-/// Sets words into lines.
 struct LineWrapper {
     width: usize,
     word: Vec<(Style, char)>,

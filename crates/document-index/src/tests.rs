@@ -64,7 +64,10 @@ impl World {
     /// The file that is searched.
     fn database(&self) -> PathBuf {
         let names = self.names();
-        let name = names.iter().find(|name| name.ends_with(".db")).unwrap();
+        let name = names
+            .iter()
+            .find(|name| Path::new(name).extension().is_some_and(|end| end == "db"))
+            .unwrap();
         self.root.path().join("index").join(name)
     }
 

@@ -57,7 +57,7 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
 pub struct Config {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// The address on which `/metrics` is served alone, if it has one of its own.
+    /// The separate address of `/metrics`, if any.
     pub metrics_listen: Option<SocketAddr>,
     /// How clients reach the service, without a path: https, or http on this machine.
     pub public_url: Uri,
@@ -107,7 +107,7 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientGone {
-    /// The upstream is told to stop.
+    /// The call to the upstream is cancelled.
     #[default]
     Cancel,
     /// The answer is read to its end.

@@ -81,7 +81,7 @@ impl Endpoints {
         };
         let max_body_bytes = service.config.limits.max_body_bytes;
         let finished = service.lifecycle.finished.clone();
-        let tools = Arc::new(mcp::Endpoint::new(calls, max_body_bytes, finished));
+        let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));
         let router = plain
             .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
             .fallback(not_found)

@@ -100,7 +100,7 @@ async fn accept(
         let (edge, connections) = (edge.clone(), connections.clone());
         // The drain does not wait for connections that were opened during it.
         let is_stopping = edge.service.lifecycle.is_stopping();
-        let tracked = (!is_stopping).then(|| tracker.token());
+        let drain_token = (!is_stopping).then(|| tracker.token());
         // The worker allocates the memory of the connection.
         worker.handle.spawn(async move {
             let stream = match TcpStream::from_std(stream) {
@@ -109,7 +109,7 @@ async fn accept(
             };
             let connection = Connection::new(edge, peer);
             let (phase, number) = (connection.phase.clone(), permit.number());
-            let task = tokio::spawn(connection.serve(stream, (count, permit, tracked)));
+            let task = tokio::spawn(connection.serve(stream, (count, permit, drain_token)));
             connections.started(number, phase, task.abort_handle());
         });
     }

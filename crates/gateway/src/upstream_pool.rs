@@ -70,10 +70,12 @@ trait Duplex: Read + Write + Send + Sync + Unpin {}
 
 impl<T: Read + Write + Send + Sync + Unpin> Duplex for T {}
 
+type HttpConnection = Connection<Stream, Full<Bytes>>;
+
 struct PooledConnection {
     sender: SendRequest<Full<Bytes>>,
     /// `None` once it has ended: a request that was not sent is returned when it is dropped.
-    connection: Option<Pin<Box<Connection<Stream, Full<Bytes>>>>>,
+    connection: Option<Pin<Box<HttpConnection>>>,
 }
 
 /// Why a connection returned no response.

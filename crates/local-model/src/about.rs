@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::file::GgufFile;
 use crate::template::Template;
-use crate::{Problem, tokens};
+use crate::{Problem, tokenizer};
 
 /// What a file says of itself, read from its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl About {
     /// architecture with a tokenizer and a chat template known here.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let file = GgufFile::open(path)?;
-        tokens::check(&file)?;
+        tokenizer::check(&file)?;
         Template::read(&file)?;
         let text = |key: &str| {
             let text = file.text(key).map(crate::file::printable);

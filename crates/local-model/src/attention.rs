@@ -1,20 +1,19 @@
-//! How tokens look back at those before them.
+//! Attention, with rotary position embedding.
 
 use crate::Problem;
-use crate::crew::Crew;
 use crate::file::{GgufFile, Shape};
 use crate::floats::{dot, exp};
-use crate::kept::KeptLayer;
+use crate::kv_cache::KvCacheLayer;
+use crate::thread_pool::ThreadPool;
 
-/// How far each pair of numbers is turned from one place to the next.
+/// The angle by which each pair of numbers is rotated from one position to the next (`RoPE`).
 #[derive(Debug)]
-pub(crate) struct Turns(Vec<f32>);
+pub(crate) struct RopeFrequencies(Vec<f32>);
 
-/// The tensor by which some models turn less.
+/// The tensor of factors by which some models rotate less.
 const SLOWER: &str = "rope_freqs.weight";
 
-impl Turns {
-    /// As a file says.
+impl RopeFrequencies {
     pub(crate) fn new(file: &GgufFile) -> Result<Self, Problem> {
         let shape = &file.shape;
         #[expect(clippy::cast_precision_loss, reason = "at most 2^20")]
@@ -42,7 +41,12 @@ pub(crate) struct Attention<'a> {
 
 impl<'a> Attention<'a> {
     /// For `count` tokens after `before` others.
-    pub(crate) fn new(shape: &'a Shape, turns: &Turns, before: usize, count: usize) -> Self {
+    pub(crate) fn new(
+        shape: &'a Shape,
+        turns: &RopeFrequencies,
+        before: usize,
+        count: usize,
+    ) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "places are below 2^24")]
         let turned = |place: usize| turns.0.iter().map(move |turn| place as f32 * turn);
         let angles = (before..before + count).flat_map(turned);
@@ -54,9 +58,9 @@ impl<'a> Attention<'a> {
     pub(crate) fn compute(
         &self,
         asked: &mut [f32],
-        kept: &mut KeptLayer,
+        kept: &mut KvCacheLayer,
         out: &mut [f32],
-        crew: &Crew,
+        pool: &ThreadPool,
     ) {
         let shape = self.shape;
         let (all, shared, head) = (shape.heads * shape.head, shape.shared(), shape.head);
@@ -72,15 +76,15 @@ impl<'a> Attention<'a> {
             values.for_each(|(value, values)| values.extend_from_slice(value));
         }
         // The heads that share keys and values lie side by side.
-        let group = shape.heads / shape.shared_heads * head;
+        let group = shape.heads / shape.kv_heads * head;
         let (asked, kept) = (&*asked, &*kept);
-        crew.share(out, group, |part, out| {
-            let (token, shared) = (part / shape.shared_heads, part % shape.shared_heads);
+        pool.share(out, group, |part, out| {
+            let (token, shared) = (part / shape.kv_heads, part % shape.kv_heads);
             let queries = &asked[token * row + shared * group..][..group];
             let seen = (self.before + token + 1) * head;
             let (keys, values) = (&kept.keys[shared][..seen], &kept.values[shared][..seen]);
             let mut weights = vec![0.0; self.before + token + 1];
-            crew.processor.run(
+            pool.processor.run(
                 #[inline(always)]
                 || {
                     let pairs = queries.chunks_exact(head).zip(out.chunks_exact_mut(head));
@@ -90,7 +94,7 @@ impl<'a> Attention<'a> {
         });
     }
 
-    /// Turns the pairs of one head of one token by its place.
+    /// Rotates the pairs of one head of one token by its position.
     fn turn(&self, index: usize, head: &mut [f32]) {
         let pairs = self.shape.turned / 2;
         let turns = &self.turns[index * pairs..][..pairs];

@@ -6,8 +6,8 @@
 mod products;
 
 use self::products::{Products, Work};
-use crate::crew::Crew;
 use crate::processor::Processor;
+use crate::thread_pool::ThreadPool;
 
 /// How many numbers share a scale.
 pub(crate) const BLOCK: usize = 32;
@@ -28,7 +28,6 @@ pub(crate) struct Rows {
     scales: Vec<f32>,
 }
 
-/// One row.
 #[derive(Debug, Clone, Copy)]
 struct Row<'a> {
     quants: &'a [Quants],
@@ -51,12 +50,10 @@ impl Rows {
         }
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.scales.len() / self.width.max(1)
     }
 
-    /// How much memory they take.
     pub(crate) fn bytes(&self) -> usize {
         self.quants.len() * (size_of::<Quants>() + size_of::<f32>())
     }
@@ -68,7 +65,6 @@ impl Rows {
         self.extend(numbers, processor);
     }
 
-    /// Appends whole rows.
     pub(crate) fn extend(&mut self, numbers: &[f32], processor: Processor) {
         processor.run(
             #[inline(always)]
@@ -82,7 +78,6 @@ impl Rows {
         );
     }
 
-    /// One of them.
     #[inline(always)]
     fn row(&self, index: usize) -> Row<'_> {
         let begin = index * self.width;
@@ -90,7 +85,7 @@ impl Rows {
         Row { quants, scales: &self.scales[begin..begin + self.width] }
     }
 
-    /// One of them as it was before, nearly.
+    /// One row, dequantised.
     pub(crate) fn write(&self, index: usize, out: &mut [f32]) {
         let row = self.row(index);
         let blocks = out.as_chunks_mut::<BLOCK>().0;
@@ -102,13 +97,13 @@ impl Rows {
     }
 
     /// The products of all inputs with all of these rows: for each input, one number a row.
-    pub(crate) fn multiply(&self, inputs: &Rows, out: &mut [f32], crew: &Crew) {
+    pub(crate) fn multiply(&self, inputs: &Rows, out: &mut [f32], pool: &ThreadPool) {
         let rows = self.len();
-        let threads = crew.threads();
-        let processor = crew.processor;
+        let threads = pool.threads();
+        let processor = pool.processor;
         if inputs.len() == 1 {
             let share = rows.div_ceil(threads * 4).max(LEAST_ROWS).next_multiple_of(4);
-            crew.share(out, share, |index, out| {
+            pool.share(out, share, |index, out| {
                 let first = index * share;
                 let work = Work::One(inputs.row(0));
                 Products { weights: self, first_row: first, out, work }.compute(processor);
@@ -116,7 +111,7 @@ impl Rows {
         } else {
             let inputs_each = inputs.len().div_ceil(threads).next_multiple_of(4);
             let inputs_each = inputs_each.min(INPUTS_AT_ONCE);
-            crew.share(out, inputs_each * rows, |index, out| {
+            pool.share(out, inputs_each * rows, |index, out| {
                 let first = index * inputs_each;
                 let work = Work::Many(inputs, first..first + out.len() / rows);
                 Products { weights: self, first_row: 0, out, work }.compute(processor);
@@ -141,65 +136,4 @@ fn quantised(numbers: &[f32; BLOCK]) -> (Quants, f32) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    fn numbers(count: usize, seed: u64) -> Vec<f32> {
-        let mut random = fastrand::Rng::with_seed(seed);
-        (0..count).map(|_| random.f32() * 2.0 - 1.0).collect()
-    }
-
-    fn rows(columns: usize, numbers: &[f32]) -> Rows {
-        let mut rows = Rows::new(columns);
-        rows.extend(numbers, Processor::detect());
-        rows
-    }
-
-    #[test]
-    fn blocks_give_back_what_they_were_made_of_to_a_half_of_a_step() {
-        let before = numbers(96, 1);
-        let rows = rows(96, &before);
-        let mut after = vec![0.0; 96];
-        rows.write(0, &mut after);
-        for (before, after) in before.iter().zip(&after) {
-            assert!((before - after).abs() <= 0.51 / 127.0, "{before} {after}");
-        }
-    }
-
-    #[test]
-    fn a_block_of_zeros_stays_one() {
-        let rows = rows(32, &[0.0; 32]);
-        let mut after = vec![1.0; 32];
-        rows.write(0, &mut after);
-        assert_eq!(after, [0.0; 32]);
-    }
-
-    #[test]
-    fn products_are_those_of_the_numbers_whatever_the_shape_and_the_processor() {
-        for (count, columns, inputs) in [(1, 32, 1), (7, 64, 1), (70, 96, 3), (33, 576, 9)] {
-            let (left, right) = (numbers(count * columns, 2), numbers(inputs * columns, 3));
-            let (weights, asked) = (rows(columns, &left), rows(columns, &right));
-            let exact = |row: usize, input: usize| -> f32 {
-                let left = &left[row * columns..][..columns];
-                left.iter().zip(&right[input * columns..]).map(|(left, right)| left * right).sum()
-            };
-            for processor in [Processor::detect(), Processor::Plain] {
-                for threads in [1, 2] {
-                    let mut crew = Crew::open(threads, Arc::default()).unwrap();
-                    crew.processor = processor;
-                    let mut out = vec![0.0; count * inputs];
-                    crew.work(|| weights.multiply(&asked, &mut out, &crew));
-                    for input in 0..inputs {
-                        for row in 0..count {
-                            let (got, wanted) = (out[input * count + row], exact(row, input));
-                            let near = (got - wanted).abs() < 0.5;
-                            assert!(near, "{row} {input}: {got} {wanted}");
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -5,28 +5,27 @@ use std::collections::{BinaryHeap, HashMap};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::words::Splitter;
+use crate::pre_tokenizer::PreTokenizer;
 
 /// The vocabulary of a model, and how its tokens are put together.
 #[derive(Debug)]
 pub(crate) struct Bpe {
-    splitter: Splitter,
+    splitter: PreTokenizer,
     /// The token of each byte alone. A byte that has none is left out.
     bytes: [Option<u32>; 256],
     /// The rank of a pair, and the token that it becomes.
     merges: HashMap<(u32, u32), (u32, u32)>,
-    /// Tokens whose whole name stands for them in a text.
+    /// Tokens that are written by name in a text.
     special: AhoCorasick,
     special_ids: Vec<u32>,
 }
 
-/// What a file says of its tokens.
 #[derive(Debug)]
 pub(crate) struct Vocabulary<'a> {
     pub(crate) tokens: &'a [String],
     /// Pairs of tokens with a space between them, the first learned first.
     pub(crate) merges: &'a [String],
-    /// Tokens that stand in a text by their name.
+    /// Tokens that are written by name in a text.
     pub(crate) special: Vec<u32>,
 }
 
@@ -41,7 +40,7 @@ struct Link {
 }
 
 impl Bpe {
-    pub(crate) fn new(vocabulary: &Vocabulary<'_>, splitter: Splitter) -> Result<Self, String> {
+    pub(crate) fn new(vocabulary: &Vocabulary<'_>, splitter: PreTokenizer) -> Result<Self, String> {
         let mut ids = HashMap::new();
         for (id, token) in (0..).zip(vocabulary.tokens) {
             ids.insert(token.as_str(), id);
@@ -72,7 +71,6 @@ impl Bpe {
         Ok(Self { splitter, bytes, merges, special, special_ids })
     }
 
-    /// The tokens of a text.
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -138,7 +136,7 @@ impl Bpe {
     }
 }
 
-/// Which letter of a token's text stands for each byte: bytes that can be printed stand for
+/// Which letter of a token's text represents each byte: printable bytes represent
 /// themselves, the others for letters from 256 on.
 pub(crate) fn bytes_of_letters() -> impl Iterator<Item = (char, u8)> {
     let mut next = 256;

@@ -20,7 +20,6 @@ const MAX_WIDTH: usize = 1 << 20;
 /// The one architecture that is computed here.
 const ARCHITECTURE: &str = "llama";
 
-/// A file with its header read.
 #[derive(Debug)]
 pub(crate) struct GgufFile {
     pub(crate) path: PathBuf,
@@ -29,18 +28,16 @@ pub(crate) struct GgufFile {
     pub(crate) shape: Shape,
 }
 
-/// What is computed with the weights.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
     pub(crate) layers: usize,
-    /// Numbers that stand for one token between layers.
+    /// Width of the residual stream: numbers a token has between layers.
     pub(crate) width: usize,
     /// Numbers within the feed-forward part of a layer.
     pub(crate) inner: usize,
     pub(crate) heads: usize,
     /// Heads of keys and values; several heads share one.
-    pub(crate) shared_heads: usize,
-    /// Numbers of one head.
+    pub(crate) kv_heads: usize,
     pub(crate) head: usize,
     /// Numbers of a head that are turned by their place.
     pub(crate) turned: usize,
@@ -50,7 +47,6 @@ pub(crate) struct Shape {
     pub(crate) vocabulary: usize,
 }
 
-/// Where the numbers of one tensor are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) rows: usize,
@@ -60,7 +56,7 @@ pub(crate) struct Place {
 }
 
 impl GgufFile {
-    /// Reads the header and checks that all it promises is there and can be computed.
+    /// Reads the header and checks that the file is complete and supported.
     pub(crate) fn open(path: &Path) -> Result<Self, Problem> {
         let wrong = |what: String| Problem::new(format!("{}: {what}", path.display()));
         let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
@@ -81,7 +77,6 @@ impl GgufFile {
         Ok(file)
     }
 
-    /// A text of the header.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.header.text(key)
     }
@@ -117,11 +112,10 @@ impl GgufFile {
         let bytes = place.bytes().and_then(|bytes| begin?.checked_add(bytes));
         match bytes {
             Some(end) if end <= self.bytes => Ok(place),
-            _ => Err(wrong("goes on after the end of the file; it was cut off".to_owned())),
+            _ => Err(wrong("extends past the end of the file; it was cut off".to_owned())),
         }
     }
 
-    /// Whether it has a tensor.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.header.tensors.contains_key(name)
     }
@@ -129,13 +123,13 @@ impl GgufFile {
     /// Hands over the numbers of a tensor, some rows at a time.
     pub(crate) fn read(&self, name: &str, mut take: impl FnMut(&[f32])) -> Result<(), Problem> {
         /// Numbers that are read at a time.
-        const AT_ONCE: usize = 1 << 18;
+        const MAX_BATCH_TOKENS: usize = 1 << 18;
         let place = self.place(name)?;
         let broken = |error: std::io::Error| self.wrong(format!("the tensor `{name}`: {error}"));
         let mut file = File::open(&self.path).map_err(broken)?;
         file.seek(SeekFrom::Start(self.header.data_offset + place.offset)).map_err(broken)?;
         let row_bytes = place.row_bytes();
-        let rows_at_once = (AT_ONCE / place.columns).max(1);
+        let rows_at_once = (MAX_BATCH_TOKENS / place.columns).max(1);
         let mut data = vec![0; row_bytes * rows_at_once.min(place.rows)];
         let mut numbers = Vec::new();
         let mut left = place.rows;
@@ -183,7 +177,6 @@ impl GgufFile {
     }
 }
 
-/// The rows and columns of a tensor.
 type Size = fn(&Shape) -> (usize, usize);
 
 /// The tensors of a layer, with their rows and columns.
@@ -200,7 +193,6 @@ const PARTS: &[(&str, Size)] = &[
 ];
 
 impl Place {
-    /// How many numbers it has.
     pub(crate) fn numbers(&self) -> u64 {
         (self.rows as u64).saturating_mul(self.columns as u64)
     }
@@ -217,7 +209,7 @@ impl Place {
 impl Shape {
     /// Numbers of the keys, or values, of one token in one layer.
     pub(crate) fn shared(&self) -> usize {
-        self.shared_heads * self.head
+        self.kv_heads * self.head
     }
 
     fn of(header: &Header) -> Result<Self, String> {
@@ -233,7 +225,7 @@ impl Shape {
         }
         let width = header.whole("llama.embedding_length", MAX_WIDTH)?;
         let heads = header.whole("llama.attention.head_count", MAX_HEADS)?;
-        let shared_heads = header.optional("llama.attention.head_count_kv")?.unwrap_or(heads);
+        let kv_heads = header.optional("llama.attention.head_count_kv")?.unwrap_or(heads);
         let head = header.optional("llama.attention.key_length")?.unwrap_or(width / heads);
         let turned = header.optional("llama.rope.dimension_count")?.unwrap_or(head);
         let shape = Self {
@@ -241,7 +233,7 @@ impl Shape {
             width,
             inner: header.whole("llama.feed_forward_length", MAX_WIDTH)?,
             heads,
-            shared_heads,
+            kv_heads,
             head,
             turned,
             turn_base: header.number("llama.rope.freq_base").unwrap_or(10_000.0),
@@ -252,8 +244,8 @@ impl Shape {
                 _ => return Err("has no tokens; it may be only a part of a model".to_owned()),
             },
         };
-        let fits = (1..=heads).contains(&shared_heads)
-            && heads.is_multiple_of(shared_heads)
+        let fits = (1..=heads).contains(&kv_heads)
+            && heads.is_multiple_of(kv_heads)
             && (1..=MAX_WIDTH).contains(&head)
             && heads * head <= MAX_WIDTH
             && [width, shape.inner, heads * head].iter().all(|size| size.is_multiple_of(BLOCK))
@@ -308,12 +300,12 @@ impl Header {
     }
 }
 
-/// A word of somebody else's making, as much of it as a message takes.
+/// A word of the file, shortened and escaped for a message.
 pub(crate) fn printable(word: &str) -> String {
     cut(word, 40)
 }
 
-/// Words of somebody else's making: one line of a message.
+/// Text of the file on one line, for a message.
 pub(crate) fn printable_line(words: &str) -> String {
     cut(words, 200)
 }

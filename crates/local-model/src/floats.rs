@@ -1,7 +1,7 @@
 //! The work between products, written so that the compiler puts it into wide instructions.
 
-use crate::crew::Crew;
 use crate::processor::Processor;
+use crate::thread_pool::ThreadPool;
 
 /// Numbers that are summed side by side.
 const LANES: usize = 8;
@@ -30,7 +30,6 @@ pub(crate) fn normalise(
     );
 }
 
-/// Adds numbers to others.
 pub(crate) fn add(to: &mut [f32], numbers: &[f32], processor: Processor) {
     processor.run(
         #[inline(always)]
@@ -43,10 +42,10 @@ pub(crate) fn add(to: &mut [f32], numbers: &[f32], processor: Processor) {
 }
 
 /// Of rows that hold gates and then what they let through: what comes through.
-pub(crate) fn gate(rows: &[f32], inner: usize, out: &mut [f32], crew: &Crew) {
-    crew.share(out, inner, |index, out| {
+pub(crate) fn gate(rows: &[f32], inner: usize, out: &mut [f32], pool: &ThreadPool) {
+    pool.share(out, inner, |index, out| {
         let row = &rows[2 * inner * index..][..2 * inner];
-        crew.processor.run(
+        pool.processor.run(
             #[inline(always)]
             || {
                 let (gates, values) = row.split_at(inner);

@@ -13,7 +13,6 @@ const MAX_DIMENSIONS: u32 = 4;
 /// How deep arrays may be within arrays. No file of today nests them at all.
 const MAX_DEPTH: u32 = 4;
 
-/// A header.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(crate) values: HashMap<String, Value>,
@@ -22,7 +21,6 @@ pub(crate) struct Header {
     pub(crate) data_offset: u64,
 }
 
-/// The value of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Integer(i128),

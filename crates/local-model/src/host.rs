@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::crew::Crew;
 use crate::file::GgufFile;
 use crate::model::{Model, Out};
+use crate::thread_pool::ThreadPool;
 use crate::{Defaults, Piece, Problem, Refusal, Request};
 
 /// How a file is used.
@@ -58,7 +58,7 @@ pub struct Host {
 pub struct Memory {
     /// The weights; 0 unless they are loaded.
     pub weights_bytes: u64,
-    /// What is kept of conversations.
+    /// The KV caches of conversations.
     pub conversations_bytes: u64,
 }
 
@@ -112,7 +112,7 @@ impl Host {
         let model = self.shared.loaded().model.clone();
         model.map_or_else(Memory::default, |model| Memory {
             weights_bytes: model.bytes() as u64,
-            conversations_bytes: model.kept_bytes() as u64,
+            conversations_bytes: model.cache_bytes() as u64,
         })
     }
 
@@ -120,14 +120,14 @@ impl Host {
     pub async fn generate(&self, request: Request) -> Result<Generation, Refusal> {
         let permit = self.shared.turn().await?;
         let (begin, has_begun) = oneshot::channel();
-        // Room for a whole answer: one text a token, the rest of the text and the end. A client that
-        // reads slowly does not occupy a computing slot.
+        // Room for a whole answer: one text a token, the rest of the text and the end. A client
+        // that reads slowly does not occupy a computing slot.
         let (out, pieces) = mpsc::channel(self.shared.settings.window as usize + 2);
         let shared = self.shared.clone();
         let runtime = tokio::runtime::Handle::current();
         tokio::task::spawn_blocking(move || {
-            match Crew::open(shared.settings.threads, shared.busy.clone()) {
-                Ok(crew) => crew.work(|| shared.answer(request, &crew, begin, &out)),
+            match ThreadPool::open(shared.settings.threads, shared.busy.clone()) {
+                Ok(pool) => pool.work(|| shared.answer(request, &pool, begin, &out)),
                 Err(problem) => drop(begin.send(Err(problem.into()))),
             }
             shared.watch(&runtime);
@@ -156,11 +156,11 @@ impl Shared {
         if let Ok(permit) = self.turns.clone().try_acquire_owned() {
             return Ok(permit);
         }
-        let _place = Place::take(&self.waiting, self.settings.waiting).ok_or(Refusal::Busy)?;
+        let _place = QueueSlot::take(&self.waiting, self.settings.waiting).ok_or(Refusal::Busy)?;
         self.turns.clone().acquire_owned().await.map_err(|_| Refusal::Busy)
     }
 
-    /// The model, loaded if it is not. Whoever comes meanwhile waits for it.
+    /// The model, loaded if it is not. Other requests wait meanwhile.
     fn model(&self) -> Result<Arc<Model>, Problem> {
         let _once = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = self.loaded().model.clone() {
@@ -177,7 +177,7 @@ impl Shared {
     fn answer(
         &self,
         request: Request,
-        crew: &Crew,
+        pool: &ThreadPool,
         begin: oneshot::Sender<Result<(u32, u32), Refusal>>,
         out: &Out,
     ) {
@@ -191,11 +191,11 @@ impl Shared {
         };
         let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
         if begin.send(Ok((count(prompt.len()), count(prompt.cached())))).is_ok() {
-            model.answer(prompt, crew, out);
+            model.answer(prompt, pool, out);
         }
     }
 
-    /// Lets the memory go when nobody has asked for a while.
+    /// Starts the timer that frees the memory of an idle model.
     fn watch(self: &Arc<Self>, runtime: &tokio::runtime::Handle) {
         let mut loaded = self.loaded();
         loaded.last_use = Instant::now();
@@ -223,10 +223,9 @@ async fn let_go(shared: Weak<Shared>, idle: Duration) {
     }
 }
 
-/// A place among those who wait.
-struct Place<'a>(&'a AtomicUsize);
+struct QueueSlot<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueueSlot<'a> {
     fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
         let one_more = |count| (count < most).then_some(count + 1);
         waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
@@ -234,7 +233,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -16,22 +16,22 @@ mod about;
 mod attention;
 mod blocks;
 mod bpe;
-mod crew;
-mod draw;
 mod file;
 mod floats;
 mod gguf;
 mod host;
-mod kept;
+mod kv_cache;
 mod llama;
 mod model;
+mod pre_tokenizer;
 mod processor;
 mod quantisation;
 mod request;
+mod sampler;
 mod template;
 mod text;
-mod tokens;
-mod words;
+mod thread_pool;
+mod tokenizer;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub use about::About;
 pub use host::{Generation, Host, Memory, Settings};
 pub use request::{Defaults, End, Message, Piece, Refusal, Request, Sampling};
 
-/// A file cannot be used, or a generation broke off; for the person who runs it.
+/// Why a file cannot be used or a generation failed, for the operator.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {

@@ -1,20 +1,19 @@
-//! The Llama architecture: from tokens to how likely each token is to come next.
+//! The Llama architecture: from tokens to the logits of the next token.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::Problem;
-use crate::attention::{Attention, Turns};
+use crate::attention::{Attention, RopeFrequencies};
 use crate::blocks::Rows;
-use crate::crew::Crew;
 use crate::file::{GgufFile, Shape};
 use crate::floats::{add, gate, normalise};
-use crate::kept::Kept;
+use crate::kv_cache::KvCache;
 use crate::processor::Processor;
+use crate::thread_pool::ThreadPool;
 
 /// How many tokens of a prompt are computed together at most.
-pub(crate) const AT_ONCE: usize = 64;
+pub(crate) const MAX_BATCH_TOKENS: usize = 64;
 
-/// A model whose weights are in memory.
 #[derive(Debug)]
 pub(crate) struct Llama {
     pub(crate) shape: Shape,
@@ -23,7 +22,7 @@ pub(crate) struct Llama {
     layers: Vec<Layer>,
     last_norm: Vec<f32>,
     last: Option<Rows>,
-    turns: Turns,
+    turns: RopeFrequencies,
 }
 
 #[derive(Debug)]
@@ -38,9 +37,8 @@ struct Layer {
     closed: Rows,
 }
 
-/// Memory for what one computation needs.
 #[derive(Debug)]
-pub(crate) struct Between {
+pub(crate) struct Activations {
     /// What goes from layer to layer: one row a token.
     stream: Vec<f32>,
     /// What is added to it.
@@ -52,8 +50,8 @@ pub(crate) struct Between {
     stream_input: Rows,
     attended_input: Rows,
     inner_input: Rows,
-    /// How likely each token is to come next, before it is made a probability.
-    pub(crate) likely: Vec<f32>,
+    /// One number for each token: how likely it comes next, before softmax.
+    pub(crate) logits: Vec<f32>,
 }
 
 impl Llama {
@@ -69,12 +67,11 @@ impl Llama {
             layers: layers?,
             last_norm: numbers(file, "output_norm.weight")?,
             last,
-            turns: Turns::new(file)?,
+            turns: RopeFrequencies::new(file)?,
             shape,
         })
     }
 
-    /// How much memory the weights take.
     pub(crate) fn bytes(&self) -> usize {
         let layers = self.layers.iter().flat_map(|layer| {
             [&layer.asked, &layer.attended, &layer.opened, &layer.closed].map(Rows::bytes)
@@ -84,55 +81,55 @@ impl Llama {
     }
 
     /// A conversation of which nothing is computed.
-    pub(crate) fn nothing(&self) -> Kept {
-        Kept::new(self.shape.layers, self.shape.shared_heads, self.shape.head)
+    pub(crate) fn nothing(&self) -> KvCache {
+        KvCache::new(self.shape.layers, self.shape.kv_heads, self.shape.head)
     }
 
-    /// Computes tokens that follow those kept: at least one and at most [`AT_ONCE`]. Afterwards
-    /// `between.likely` says how likely each token is to follow the last of them.
+    /// Computes tokens that follow the cached ones: at least one and at most [`MAX_BATCH_TOKENS`].
+    /// Afterwards `activations.logits` belongs to the last of them.
     pub(crate) fn follow(
         &self,
         tokens: &[u32],
-        kept: &mut Kept,
-        between: &mut Between,
-        crew: &Crew,
+        kept: &mut KvCache,
+        activations: &mut Activations,
+        pool: &ThreadPool,
     ) {
-        let (shape, processor) = (&self.shape, crew.processor);
-        between.fit(shape, tokens.len());
-        for (token, row) in tokens.iter().zip(between.stream.chunks_exact_mut(shape.width)) {
+        let (shape, processor) = (&self.shape, pool.processor);
+        activations.fit(shape, tokens.len());
+        for (token, row) in tokens.iter().zip(activations.stream.chunks_exact_mut(shape.width)) {
             self.tokens.write(*token as usize, row);
         }
         let attention = Attention::new(shape, &self.turns, kept.len(), tokens.len());
         for (layer, kept) in self.layers.iter().zip(kept.layers()) {
-            let Between { stream, change, asked, attended, opened, inner, .. } = between;
+            let Activations { stream, change, asked, attended, opened, inner, .. } = activations;
             normalise(stream, &layer.first_norm, shape.epsilon, change, processor);
-            between.stream_input.set(change, processor);
-            layer.asked.multiply(&between.stream_input, asked, crew);
-            attention.compute(asked, kept, attended, crew);
-            between.attended_input.set(attended, processor);
-            layer.attended.multiply(&between.attended_input, change, crew);
+            activations.stream_input.set(change, processor);
+            layer.asked.multiply(&activations.stream_input, asked, pool);
+            attention.compute(asked, kept, attended, pool);
+            activations.attended_input.set(attended, processor);
+            layer.attended.multiply(&activations.attended_input, change, pool);
             add(stream, change, processor);
 
             normalise(stream, &layer.second_norm, shape.epsilon, change, processor);
-            between.stream_input.set(change, processor);
-            layer.opened.multiply(&between.stream_input, opened, crew);
-            gate(opened, shape.inner, inner, crew);
-            between.inner_input.set(inner, processor);
-            layer.closed.multiply(&between.inner_input, change, crew);
+            activations.stream_input.set(change, processor);
+            layer.opened.multiply(&activations.stream_input, opened, pool);
+            gate(opened, shape.inner, inner, pool);
+            activations.inner_input.set(inner, processor);
+            layer.closed.multiply(&activations.inner_input, change, pool);
             add(stream, change, processor);
         }
         kept.extend(tokens);
-        self.compare(between, crew);
+        self.compare(activations, pool);
     }
 
     /// Compares what came out for the last token with every token.
-    fn compare(&self, between: &mut Between, crew: &Crew) {
-        let Between { stream, change, stream_input, likely, .. } = between;
+    fn compare(&self, activations: &mut Activations, pool: &ThreadPool) {
+        let Activations { stream, change, stream_input, logits, .. } = activations;
         let last = &stream[stream.len() - self.shape.width..];
         let change = &mut change[..self.shape.width];
-        normalise(last, &self.last_norm, self.shape.epsilon, change, crew.processor);
-        stream_input.set(change, crew.processor);
-        self.last.as_ref().unwrap_or(&self.tokens).multiply(stream_input, likely, crew);
+        normalise(last, &self.last_norm, self.shape.epsilon, change, pool.processor);
+        stream_input.set(change, pool.processor);
+        self.last.as_ref().unwrap_or(&self.tokens).multiply(stream_input, logits, pool);
     }
 }
 
@@ -150,8 +147,7 @@ impl Layer {
     }
 }
 
-impl Between {
-    /// For a model of this shape.
+impl Activations {
     pub(crate) fn new(shape: &Shape) -> Self {
         Self {
             stream: Vec::new(),
@@ -163,11 +159,10 @@ impl Between {
             stream_input: Rows::new(shape.width),
             attended_input: Rows::new(shape.heads * shape.head),
             inner_input: Rows::new(shape.inner),
-            likely: vec![0.0; shape.vocabulary],
+            logits: vec![0.0; shape.vocabulary],
         }
     }
 
-    /// Makes room for so many tokens.
     fn fit(&mut self, shape: &Shape, count: usize) {
         let all = shape.heads * shape.head;
         self.stream.resize(count * shape.width, 0.0);

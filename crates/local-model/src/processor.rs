@@ -1,6 +1,5 @@
 //! What this processor can do: chosen once, then carried to where the work is.
 
-/// Which instructions are used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Processor {
     /// AVX2 and FMA.
@@ -11,7 +10,6 @@ pub(crate) enum Processor {
 }
 
 impl Processor {
-    /// The best that this machine has.
     pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {

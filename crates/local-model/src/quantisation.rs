@@ -1,6 +1,5 @@
 //! The forms in which a file stores numbers, as GGML defines them.
 
-/// How numbers are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     F32,
@@ -41,7 +40,6 @@ impl Form {
         })
     }
 
-    /// How many numbers a block has.
     pub(crate) const fn block_numbers(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::BF16 => 1,
@@ -50,7 +48,6 @@ impl Form {
         }
     }
 
-    /// How many bytes a block has.
     pub(crate) const fn block_bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -68,7 +65,6 @@ impl Form {
         }
     }
 
-    /// Appends the numbers of whole blocks.
     pub(crate) fn decode(self, data: &[u8], out: &mut Vec<f32>) {
         let decode = match self {
             Self::F32 => {

@@ -57,7 +57,6 @@ pub struct Defaults {
 }
 
 impl Default for Defaults {
-    /// What makes a small model usable.
     fn default() -> Self {
         Self { system: None, temperature: 0.2, top_p: 0.95, repeat_penalty: 1.1 }
     }

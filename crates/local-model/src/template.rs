@@ -3,7 +3,7 @@
 use minijinja::{Environment, Error, ErrorKind, context};
 
 use crate::file::{GgufFile, printable_line};
-use crate::tokens::Tokens;
+use crate::tokenizer::Tokenizer;
 use crate::{Message, Problem, Refusal};
 
 /// The longest template that is read.
@@ -13,12 +13,10 @@ const MAX_STEPS: u64 = 1_000_000;
 
 const NAME: &str = "chat";
 
-/// The chat template of a file.
 #[derive(Debug)]
 pub(crate) struct Template(Environment<'static>);
 
 impl Template {
-    /// The template of a file.
     pub(crate) fn read(file: &GgufFile) -> Result<Self, Problem> {
         let Some(source) = file.text("tokenizer.chat_template") else {
             return Err(file.wrong("has no chat template; it was not made for conversations"));
@@ -42,7 +40,7 @@ impl Template {
     }
 
     /// The text of a conversation, up to where the answer begins.
-    pub(crate) fn text(&self, messages: &[Message], tokens: &Tokens) -> Result<String, Refusal> {
+    pub(crate) fn text(&self, messages: &[Message], tokens: &Tokenizer) -> Result<String, Refusal> {
         let messages: Vec<Message> = messages
             .iter()
             .map(|message| Message {

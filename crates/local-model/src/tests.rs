@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use crate::{Defaults, Generation, Message, Piece, Request, Sampling, Settings};
 
-/// The weights.
 fn weights() -> PathBuf {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/peers/models/smollm2-135m.gguf");
     let path = PathBuf::from(path);
@@ -27,7 +26,6 @@ fn asked(words: &str) -> Request {
     Request { messages: vec![message], sampling: likeliest(24), owner: "ada".to_owned() }
 }
 
-/// Always the likeliest token.
 fn likeliest(max_tokens: u32) -> Sampling {
     Sampling {
         temperature: Some(0.0),

@@ -1,6 +1,5 @@
 //! The text of an answer as it grows: whole characters, and nothing of a stop sequence.
 
-/// Bytes of tokens that become text.
 #[derive(Debug)]
 pub(crate) struct Text {
     stops: Vec<String>,
@@ -10,10 +9,9 @@ pub(crate) struct Text {
     held: String,
 }
 
-/// What came of a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Grown {
-    /// The answer goes on; this much of it is certain.
+    /// The answer continues; this much of it is certain.
     On(String),
     /// A stop sequence came after this.
     Stopped(String),

@@ -442,7 +442,7 @@ impl Endpoint {
 }
 
 impl StdioEndpoint {
-    /// A process with no arguments and no variables of its own.
+    /// A process without arguments and variables.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
             command: Text::literal(command),

@@ -17,7 +17,7 @@ pub const MAX_ENV_FILE_BYTES: usize = 1024 * 1024;
 pub const MAX_VARIABLES: usize = 4096;
 
 /// Reads the text of a `.env` file. A line that is not understood is left out with a warning that
-/// never shows what stands in it; a name that is given again takes the later value.
+/// never shows its content; a name that is given again takes the later value.
 pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
     let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
     if text.len() > MAX_ENV_FILE_BYTES {

@@ -43,7 +43,7 @@ pub struct Position {
 }
 
 impl Problem {
-    /// A problem without which nothing goes on.
+    /// A problem that prevents the start.
     pub fn error(position: Position, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,

@@ -129,7 +129,7 @@ impl Secrets {
         }
     }
 
-    /// A value that stands under a name: hidden if the name says so.
+    /// A value with a name: hidden if the name says so.
     pub fn named(&mut self, name: &str, text: Text) -> Text {
         if !looks_secret(name) {
             return self.embedded(text);
@@ -227,7 +227,7 @@ fn after_scheme(value: &str) -> &str {
         .unwrap_or(value)
 }
 
-/// Label and value of each secret that stands inside a string.
+/// Label and value of each secret inside a string.
 fn embedded_secrets(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     if looks_like_token(text) {

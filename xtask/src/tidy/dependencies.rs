@@ -84,7 +84,7 @@ impl Policy {
         self.allows_any(&mut words) && words.next().is_none()
     }
 
-    fn allows_any<'a>(&self, words: &mut Words<'a>) -> bool {
+    fn allows_any(&self, words: &mut Words<'_>) -> bool {
         let mut is_allowed = self.allows_all(words);
         while words.next_if_eq(&"OR").is_some() {
             is_allowed |= self.allows_all(words);
@@ -92,7 +92,7 @@ impl Policy {
         is_allowed
     }
 
-    fn allows_all<'a>(&self, words: &mut Words<'a>) -> bool {
+    fn allows_all(&self, words: &mut Words<'_>) -> bool {
         let mut is_allowed = self.allows_one(words);
         while words.next_if_eq(&"AND").is_some() {
             is_allowed &= self.allows_one(words);
@@ -100,7 +100,7 @@ impl Policy {
         is_allowed
     }
 
-    fn allows_one<'a>(&self, words: &mut Words<'a>) -> bool {
+    fn allows_one(&self, words: &mut Words<'_>) -> bool {
         let Some(word) = words.next() else { return false };
         if word == "(" {
             return self.allows_any(words) && words.next() == Some(")");

@@ -4,7 +4,6 @@
 mod archive;
 mod editor;
 mod input;
-mod record;
 mod reload;
 mod repl;
 mod save;
@@ -58,18 +57,18 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         None => None,
     };
-    let bench = TaskSetup::load(args.manner.wanted(), MessageSink::Notes, session)?;
-    bench.open(async |bench, client, interrupts| {
-        let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Tui);
-        let ready = interrupts.guard(async |stop| bench.ready(client, &counting, &stop).await);
+    let setup = TaskSetup::load(args.manner.wanted(), MessageSink::Notes, session)?;
+    setup.open(async |setup, client, interrupts| {
+        let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Tui);
+        let ready = interrupts.guard(async |stop| setup.ready(client, &counting, &stop).await);
         let model = ready.await??;
-        let bounds = args.manner.bounds(bench.bounds());
-        let found = session::ChatSetup { bench, client: client.clone(), counting, bounds, model };
-        let mut talk = ChatSession::begin(found, archive, session)?;
+        let bounds = args.manner.bounds(setup.bounds());
+        let found = session::ChatSetup { setup, client: client.clone(), counting, bounds, model };
+        let mut chat = ChatSession::begin(found, archive, session)?;
         if let Some(kept) = kept {
-            talk.resume(kept, args.manner.names_a_model()).await;
+            chat.resume(kept, args.manner.names_a_model()).await;
         }
         let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
-        talk.converse(&mut Input::open(piece, session)?, interrupts).await
+        chat.converse(&mut Input::open(piece, session)?, interrupts).await
     })
 }

@@ -10,8 +10,8 @@ mod standing;
 
 use std::thread;
 
-use self::report::{Check, Report};
 use crate::diagnostic::Diagnostic;
+use crate::finding::{Finding, Findings, Severity};
 use crate::session::Session;
 
 /// Look whether everything works, and say what to fix
@@ -28,35 +28,33 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// Whether others are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connectivity {
     Offline,
     Online,
 }
 
-/// Looks, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let reach = if args.offline { Connectivity::Offline } else { Connectivity::Online };
-    let mut report = Report::default();
-    report.extend(files::home(session)?);
+    let mut findings = Findings::default();
+    findings.extend(files::home(session)?);
     let configuration = files::configuration(session)?;
-    let is_readable = configuration.is_fine();
-    report.add(configuration);
-    report.extend(if is_readable { everything(reach, session)? } else { Vec::new() });
+    let is_readable = configuration.severity != Severity::Error;
+    findings.add(configuration);
+    findings.extend(if is_readable { everything(reach, session)? } else { Vec::new() });
     #[cfg(feature = "local-model")]
-    report.extend(models::look(session)?);
-    report.extend(files::disk(session)?);
+    findings.extend(models::look(session)?);
+    findings.extend(files::disk(session)?);
     if session.output.is_json() {
-        session.output.json(&report.json())?;
+        session.output.json(&report::json(&findings))?;
     } else {
-        session.output.text(report.text())?;
+        session.output.text(report::text(&findings))?;
     }
-    if report.is_healthy() { Ok(()) } else { Err(Diagnostic::already_told()) }
+    if report::is_healthy(&findings) { Ok(()) } else { Err(Diagnostic::already_told()) }
 }
 
 /// What needs a configuration that can be read, all at the same time.
-fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+fn everything(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     thread::scope(|scope| {
         let service = scope.spawn(|| service::look(reach, session));
         let servers = scope.spawn(|| servers::look(reach, session));

@@ -14,7 +14,6 @@ use crate::session::Session;
 
 /// How often it is looked whether it has ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest wait that can be asked for, in seconds.
 const MAX_WAIT_SECONDS: u64 = 86_400;
 
 /// Stop the member service that `agent up` of this profile started
@@ -32,7 +31,6 @@ pub(crate) struct Args {
     wait: u64,
 }
 
-/// Asks it to stop, waits, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let Some(held) = RunningService::find(session)? else {
         if session.output.is_json() {
@@ -97,7 +95,6 @@ fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnosti
     }
 }
 
-/// Whether the signal was sent.
 #[cfg(target_os = "linux")]
 fn send(pid: Pid, held: &RunningService) -> rustix::io::Result<bool> {
     use rustix::io::Errno;
@@ -118,7 +115,6 @@ fn send(pid: Pid, held: &RunningService) -> rustix::io::Result<bool> {
     }
 }
 
-/// Whether a process has the file open.
 #[cfg(target_os = "linux")]
 fn has_open(pid: Pid, held: &RunningService) -> bool {
     use std::os::unix::fs::MetadataExt;

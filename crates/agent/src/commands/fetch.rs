@@ -2,17 +2,16 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
+use task_loop::untrusted::{escaped_lines, printable};
 use wire::web::{Page, PageFormat, PageRequest};
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::{moment, since};
 use crate::markdown;
-use crate::mcp::table::grouped;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::untrusted::escaped_lines;
+use crate::table::grouped;
 
 /// What the content can become.
 const FORMATS: [&str; 3] = ["markdown", "text", "html"];
@@ -81,7 +80,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Says what page it is.
 fn tell(page: &Page, session: &Session) {
     let output = &session.output;
     if let Some(title) = &page.title {

@@ -67,7 +67,6 @@ enum Gateway {
     Reference(reference::Args),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     let Args { location, command } = args;
     match command {

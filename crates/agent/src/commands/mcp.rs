@@ -69,7 +69,6 @@ pub(crate) enum Mcp {
     Guard(guard::Args),
 }
 
-/// Does it.
 pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Mcp::List(args) => list::run(&args, session),

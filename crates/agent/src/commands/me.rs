@@ -1,15 +1,15 @@
 //! `agent me`: the account and the key, as the service sees them.
 
+use task_loop::member::credits;
+use task_loop::untrusted::printable;
 use wire::account::{Me, PeriodView};
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::moment;
-use crate::mcp::table::{counted, fields};
-use crate::member::credits;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::{counted, fields};
 
 /// Show your account: balance, key, and what was used
 #[derive(Debug, clap::Args)]

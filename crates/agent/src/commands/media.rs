@@ -31,7 +31,6 @@ enum Command {
     Download(download::Args),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::List(args) => list::run(&args, session),
@@ -40,7 +39,6 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     }
 }
 
-/// Whether a capability is about media.
 fn is_media(capability: &str) -> bool {
     matches!(capability, "image" | "speech")
 }

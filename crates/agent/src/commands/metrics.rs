@@ -59,7 +59,6 @@ pub(crate) enum Metrics {
     ResetId(reset_id::Args),
 }
 
-/// Does it.
 pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Metrics::Status(args) => status::run(&args, session),
@@ -78,18 +77,17 @@ pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic>
     }
 }
 
-/// The folder of this installation's metrics.
 fn folder(session: &Session) -> Result<StoreFolder, Diagnostic> {
     Ok(StoreFolder::new(session.home()?.metrics()))
 }
 
-/// The store that is there; nothing if nothing was ever recorded.
+/// The store, if anything was ever recorded.
 fn existing_store(session: &Session) -> Result<Option<Store>, Diagnostic> {
     let folder = folder(session)?;
     Store::existing(&folder, Uuid::new_v4).map_err(|error| store_trouble(&folder, &error))
 }
 
-/// The store that is there, or an error that says how to get one.
+/// The store, or an error with a hint.
 fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
     existing_store(session)?.ok_or_else(|| {
         Diagnostic::failed("nothing was ever recorded here")

@@ -40,7 +40,6 @@ pub(crate) enum Model {
     Remove(remove::Args),
 }
 
-/// Does it.
 pub(crate) fn run(command: Model, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Model::List(args) => list::run(&args, session),
@@ -50,7 +49,6 @@ pub(crate) fn run(command: Model, session: &Session) -> Result<(), Diagnostic> {
     }
 }
 
-/// A model for programs.
 fn document(
     name: &Name,
     shelf: &ModelDir,
@@ -75,7 +73,6 @@ fn document(
     })
 }
 
-/// A count as people say it.
 fn short(count: u64) -> String {
     let with = |unit: u64, letter: char| {
         let tenths = (count * 10 + unit / 2) / unit;

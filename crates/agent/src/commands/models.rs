@@ -1,19 +1,19 @@
 //! `agent models`: what there is to ask, what it costs, and whether it can be used now.
 
+use task_loop::member::credits;
+use task_loop::untrusted::{escaped_lines, printable};
 use wire::capability::{Capability, CapabilityList, CapableModel};
 use wire::model::{Model, ModelList};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, grouped};
-use crate::member::credits;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::{DIM, Output, WARNING, printable};
+use crate::output::{DIM, Output, WARNING};
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::untrusted::escaped_lines;
+use crate::table::{Alignment, Table, grouped};
 use crate::wrap;
 
-/// What stands before a description.
+/// Indentation of a description.
 const INDENT: &str = "    ";
 
 /// List models: what they are for, what a request costs, and whether they can be used now
@@ -65,7 +65,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.text(text(&rows, &session.output))
 }
 
-/// The capability of this name.
 fn named<'a>(able: &'a CapabilityList, name: &str) -> Result<&'a Capability, Diagnostic> {
     able.data.iter().find(|capability| capability.id == name).ok_or_else(|| {
         let known: Vec<String> = able.data.iter().map(|it| printable(&it.id)).collect();
@@ -74,7 +73,6 @@ fn named<'a>(able: &'a CapabilityList, name: &str) -> Result<&'a Capability, Dia
     })
 }
 
-/// A model as it is shown.
 struct Row {
     id: String,
     uses: String,
@@ -147,7 +145,7 @@ fn text(rows: &[Row], output: &Output) -> String {
     table.with_below(rows.iter().map(|row| below(row, output)))
 }
 
-/// What stands below a model: why it cannot be used, and what it is.
+/// The lines below a model: why it cannot be used, and its description.
 fn below(row: &Row, output: &Output) -> String {
     let mut text = String::new();
     if let Some(why) = &row.trouble {

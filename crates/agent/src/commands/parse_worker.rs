@@ -21,7 +21,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
         .map_err(|error| Diagnostic::failed("the parser stopped").because(&error))
 }
 
-/// This program as a worker of the service.
 pub(crate) fn program() -> WorkerProgram {
     // On Linux this stays the running program although an update replaces its file.
     let own = Path::new("/proc/self/exe");

@@ -8,10 +8,10 @@ mod start;
 mod watch;
 
 use clap::Subcommand;
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 use crate::member::retry::RetryOptions;
-use crate::output::printable;
 use crate::session::Session;
 
 /// Have a question researched: start jobs, follow them, read their reports
@@ -49,7 +49,6 @@ struct JobArgs {
     waiting: RetryOptions,
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::Start(args) => start::run(&args, session),
@@ -60,7 +59,6 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     }
 }
 
-/// The path of a job, if that can be one's id.
 fn path(id: &str) -> Result<String, Diagnostic> {
     let is_id = !id.is_empty()
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));

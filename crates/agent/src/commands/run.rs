@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::Client;
+use task_loop::TaskContext;
+use task_loop::approval_gate::PreApprovals;
+use task_loop::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
+use task_loop::model::ApiKind;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
-use crate::task::approval_gate::PreApprovals;
-use crate::task::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
-use crate::task::model::ApiKind;
-use crate::task::{self, TaskContext};
+use crate::task_error::end_diagnostic;
 use crate::task_printer::TaskPrinter;
 use crate::task_setup::{Interrupts, TaskRequest, TaskSetup, micros};
 
@@ -107,7 +108,6 @@ impl TaskOptions {
         }
     }
 
-    /// Whether a model was asked for.
     pub(crate) fn names_a_model(&self) -> bool {
         self.model.is_some()
     }
@@ -128,53 +128,56 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     };
     let words = if tasks.is_none() { words(&args.words)? } else { String::new() };
     let wanted = TaskRequest { is_alone: tasks.is_some(), ..args.manner.wanted() };
-    let bench = TaskSetup::load(wanted, MessageSink::Notes, session)?;
-    bench.open(async |bench, client, interrupts| match &tasks {
-        Some(tasks) => batch::run(tasks, args, (&bench, client), interrupts, session).await,
-        None => one(&words, args, (&bench, client), interrupts, session).await,
+    let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
+    setup.open(async |setup, client, interrupts| {
+        let shared = SharedTaskSetup { setup: &setup, client };
+        match &tasks {
+            Some(tasks) => batch::run(tasks, args, shared, interrupts, session).await,
+            None => one(&words, args, shared, interrupts, session).await,
+        }
     })
 }
 
 async fn one(
     words: &str,
     args: &Args,
-    (bench, client): SharedTaskSetup<'_>,
+    SharedTaskSetup { setup, client }: SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let ran = interrupts.guard(async |stop| {
-        let counting = bench.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
-        let model = bench.ready(client, &counting, &stop).await?;
-        let (shown, reporter) = (bench.fleet.shown.clone(), Arc::clone(&bench.fleet.reporter));
-        let toolbox = bench.toolbox(client, &model, session)?;
-        let means = TaskContext {
+        let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
+        let model = setup.ready(client, &counting, &stop).await?;
+        let (shown, reporter) = (setup.fleet.shown.clone(), Arc::clone(&setup.fleet.reporter));
+        let toolbox = setup.toolbox(client, &model, session)?;
+        let context = TaskContext {
             model: &model,
             toolbox: &toolbox,
-            bounds: args.manner.bounds(bench.bounds()),
+            bounds: args.manner.bounds(setup.bounds()),
             counting,
             stop: stop.now,
             is_ending: stop.is_ending,
         };
-        let mut narrator = TaskPrinter::new(session.output.clone(), shown, reporter);
-        let mut conversation = bench.conversation(&model, session);
-        let done = task::run(words, &mut conversation, &means, &mut narrator).await;
-        Ok::<_, Diagnostic>((done, narrator))
+        let mut printer = TaskPrinter::new(session.output.clone(), shown, reporter);
+        let mut conversation = setup.conversation(&model, session);
+        let done = task_loop::run(words, &mut conversation, &context, &mut printer).await;
+        Ok::<_, Diagnostic>((done, printer))
     });
-    let (done, narrator) = ran.await??;
-    if !narrator.has_told() && !session.output.is_json() && !done.answer.is_empty() {
-        let mut answer = bench.fleet.shown.whole(&done.answer);
+    let (done, printer) = ran.await??;
+    if !printer.has_told() && !session.output.is_json() && !done.answer.is_empty() {
+        let mut answer = setup.fleet.shown.whole(&done.answer);
         if !answer.ends_with('\n') {
             answer.push('\n');
         }
         session.output.bytes(answer.as_bytes())?;
     }
-    if let Some(trouble) = narrator.trouble {
+    if let Some(trouble) = printer.trouble {
         return Err(trouble);
     }
-    done.end.diagnostic(&bench.member.settings).map_or(Ok(()), Err)
+    end_diagnostic(&done.end, &setup.member).map_or(Ok(()), Err)
 }
 
-/// The task as it was typed and piped.
+/// The task from the arguments and standard input.
 fn words(typed: &[String]) -> Result<String, Diagnostic> {
     let typed = typed.join(" ");
     let is_piped = !io::stdin().is_terminal();
@@ -212,5 +215,9 @@ fn credits(text: &str) -> Result<i64, String> {
     credits.ok_or_else(|| "it must be an amount of credits, such as `0.5`".to_owned())
 }
 
-/// What tasks of one client share.
-type SharedTaskSetup<'a> = (&'a TaskSetup, &'a Client);
+/// Shared by the tasks of one command.
+#[derive(Debug, Clone, Copy)]
+struct SharedTaskSetup<'a> {
+    setup: &'a TaskSetup,
+    client: &'a Client,
+}

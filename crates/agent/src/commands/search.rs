@@ -3,16 +3,16 @@
 use anstyle::Style;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
+use task_loop::untrusted::{escaped_lines, printable};
 use wire::search::{Domains, Recency, SearchAnswer, SearchRequest, SearchResult};
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::{moment, since};
-use crate::mcp::table::counted;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::{DIM, printable};
+use crate::output::DIM;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::untrusted::escaped_lines;
+use crate::table::counted;
 use crate::wrap;
 
 /// How old results may be.
@@ -79,7 +79,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The results, a paragraph each.
 fn text(results: &[SearchResult], columns: Option<usize>) -> String {
     let margin = results.len().to_string().len() + 2;
     let indent = " ".repeat(margin);

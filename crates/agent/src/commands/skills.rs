@@ -11,10 +11,11 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 use crate::metrics_recorder;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 use crate::skills::catalogue::{Skill, unknown};
 use crate::skills::folders::SkillFolders;
@@ -47,7 +48,6 @@ pub(crate) enum Skills {
     Path(path::Args),
 }
 
-/// Does it.
 pub(crate) fn run(command: Skills, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Skills::List(args) => list::run(&args, session),
@@ -59,8 +59,7 @@ pub(crate) fn run(command: Skills, session: &Session) -> Result<(), Diagnostic> 
     }
 }
 
-/// Does something that is kept and counted.
-fn with_diary<T>(
+fn with_log<T>(
     places: &SkillFolders,
     session: &Session,
     work: impl FnOnce(&SkillLog) -> Result<T, Diagnostic>,
@@ -71,16 +70,17 @@ fn with_diary<T>(
     done
 }
 
-/// Moves a skill, and says so with this word.
+/// Moves a skill; `key` and `done` name the move in JSON and in text.
 fn moved(
     name: &str,
-    (key, done): (&str, &str),
+    key: &str,
+    done: &str,
     session: &Session,
     work: impl FnOnce(&SkillFolders, &Name, &SkillLog) -> Result<PathBuf, Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let name = Name::typed(name)?;
     let places = SkillFolders::find(session)?;
-    let to = with_diary(&places, session, |diary| work(&places, &name, diary))?;
+    let to = with_log(&places, session, |log| work(&places, &name, log))?;
     if session.output.is_json() {
         return session.output.json(&json!({key: name.as_str(), "path": to}));
     }
@@ -89,7 +89,6 @@ fn moved(
     Ok(())
 }
 
-/// The skill that was named.
 fn named(name: &str, places: &SkillFolders) -> Result<Skill, Diagnostic> {
     let name = Name::typed(name)?;
     match places.open(&name) {

@@ -27,8 +27,8 @@ use super::gateway::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::log;
-use crate::mcp::signals::Signals;
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// Start the member service on this machine
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,6 @@ pub(crate) struct Args {
     server: Vec<Server>,
 }
 
-/// Makes what is missing, serves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let claim = ServiceLock::take(session)?;
     let runtime = runtime()?;
@@ -104,7 +103,7 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)
     Ok((ready, StartSummary { address, path, is_new, local, models, base, documents }))
 }
 
-/// Listens elsewhere; the address for clients follows unless it is one of its own.
+/// Listens elsewhere; the address for clients follows unless it is set separately.
 fn move_to(config: &mut Config, listen: SocketAddr) {
     let own = |address: SocketAddr| format!("http://{address}").parse::<Uri>().unwrap_or_default();
     if config.public_url == own(config.listen) {

@@ -9,6 +9,7 @@ mod version;
 use std::path::PathBuf;
 
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use self::channel::{Channel, ChannelArgs};
 use self::offer::{Offer, State};
@@ -17,7 +18,7 @@ use self::version::Version;
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::download::{Destination, Limits, Progress, fetch};
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -48,7 +49,6 @@ pub(crate) struct Args {
     rollback: bool,
 }
 
-/// Looks, fetches, switches, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.rollback {
         return roll_back(session);
@@ -76,7 +76,6 @@ fn own(session: &Session) -> Result<Program, Diagnostic> {
     Ok(program)
 }
 
-/// Says what there is.
 fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
     let (current, published) = (Version::of_this(), printable(&offer.manifest.version));
     if session.output.is_json() {

@@ -92,7 +92,7 @@ impl Document {
     /// The first key that is given twice, anywhere.
     pub(super) fn check_duplicates(&self) -> Result<(), Diagnostic> {
         let Some(key) = duplicate(self.root()?) else { return Ok(()) };
-        let why = format!("`{}` stands twice", crate::output::printable(&key.text));
+        let why = format!("duplicate key `{}`", task_loop::untrusted::printable(&key.text));
         Err(self.not_understood(&Problem::error(key.position, ""), &why))
     }
 

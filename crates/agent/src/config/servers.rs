@@ -58,7 +58,7 @@ impl ServersFile {
         entries.iter().map(|(key, _)| key.text.as_str())
     }
 
-    /// What stands under a name.
+    /// The value of a key.
     pub(crate) fn entry(&self, name: &str) -> Option<Json> {
         self.server(name).map(|(_, node)| node.to_json())
     }
@@ -175,7 +175,7 @@ impl ServersFile {
         if node.span.is_alias {
             return None;
         }
-        // A value that a merge brought in stands before the entry and is not its own.
+        // A value from a merge key precedes the entry and does not belong to it.
         let own = entry(node, ENABLED).filter(|(_, value)| {
             !value.span.is_alias && value.span.start > key.span.start && value.span.length > 0
         });

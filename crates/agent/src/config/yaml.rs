@@ -8,7 +8,7 @@ const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y"
 /// What else may stand in a string without quotes, beside letters, digits and single spaces.
 const PLAIN: &str = "_./@:+=,%-${}~()";
 
-/// One server under its name, as lines without their ends. `indent` stands before the name, `step`
+/// One server under its name, as lines without their ends. `indent` precedes the name, `step`
 /// more before each level below.
 pub(super) fn server(name: &str, entry: &Json, indent: usize, step: usize) -> Vec<String> {
     let mut writer = Writer { lines: Vec::new(), step };

@@ -5,14 +5,12 @@ use std::time::Duration;
 use super::part::Part;
 use super::{Error, Limits};
 
-/// The tries of one file.
 #[derive(Debug)]
 pub(super) struct Attempts<'a> {
     limits: &'a Limits,
     made: u32,
     /// Those in a row that got no further.
     fruitless: u32,
-    /// The furthest that any got.
     furthest: u64,
 }
 

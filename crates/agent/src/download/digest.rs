@@ -28,7 +28,6 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// Of what was hashed so far.
     pub(crate) fn of(context: &Context) -> Self {
         let digest = context.clone().finish();
         let mut bytes = [0; 32];
@@ -67,7 +66,6 @@ pub(super) fn hash(from: &mut impl Read) -> io::Result<(u64, Context)> {
     }
 }
 
-/// The digest of a file.
 pub(crate) fn of_file(path: &Path) -> io::Result<Digest> {
     Ok(Digest::of(&hash(&mut File::open(path)?)?.1))
 }

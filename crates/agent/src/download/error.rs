@@ -3,38 +3,32 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use task_loop::member::MemberError;
+use task_loop::untrusted::printable;
+
 use super::digest::Digest;
 use crate::destination::is_full;
 use crate::diagnostic::Diagnostic;
 use crate::member::Member;
-use crate::member::error::MemberError;
-use crate::output::printable;
 
-/// What went wrong.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Error {
-    /// Another file stands in the place.
     #[error("{} is there already, and is another file", path.display())]
     Exists { path: PathBuf },
-    /// The place is a folder.
     #[error("{} is a folder", path.display())]
     Folder { path: PathBuf },
-    /// Another process writes the part.
     #[error("another process is downloading to {}", path.display())]
     Busy { path: PathBuf },
-    /// What stands beside the place is no part of ours.
+    /// The file beside the destination is not one of our part files.
     #[error("{} is no file that can be written to", path.display())]
     Foreign { path: PathBuf },
-    /// The disk has no room.
     #[error("there is no room for {}", path.display())]
     NoRoom { path: PathBuf, needed_bytes: u64 },
-    /// A file cannot be used.
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
     /// The service says that the file is of another size.
     #[error("the file should have {expected} bytes, and the service says it has {stated}")]
     WrongSize { expected: u64, stated: u64 },
-    /// More comes than there should be.
     #[error("the file should have {expected} bytes, and more came")]
     TooLong { expected: u64 },
     /// The bytes are not those that were promised.
@@ -43,7 +37,6 @@ pub(crate) enum Error {
     /// A web page came instead.
     #[error("a web page came where a file should be")]
     Page,
-    /// The service sends elsewhere.
     #[error("the service answers {status}, and redirects are not followed")]
     Redirected { status: u16 },
     /// The service says no.
@@ -52,13 +45,11 @@ pub(crate) enum Error {
     /// What came is no answer to what was asked.
     #[error("the service sent {what}")]
     Nonsense { what: String },
-    /// It was tried often enough.
     #[error("{got} of {expected} bytes came: {reason}")]
     GaveUp { reason: String, got: u64, expected: u64, part: PathBuf },
 }
 
 impl Error {
-    /// What a file system says.
     pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
         let path = path.to_owned();
         if is_full(error) {
@@ -75,7 +66,6 @@ impl Error {
         )
     }
 
-    /// For a person who wanted the file that is called so.
     pub(crate) fn diagnostic(&self, name: &str, member: &Member) -> Diagnostic {
         if let Self::Refused { trouble } = self {
             return member.diagnostic(trouble);
@@ -98,7 +88,7 @@ impl Error {
                 of.hint(format!("look at it, and remove it: {}", path.display()))
             }
             Self::NoRoom { needed_bytes: 0, .. } => {
-                of.hint("make room; the same command then goes on with what came")
+                of.hint("make room; the same command then resumes the download")
             }
             Self::NoRoom { needed_bytes, .. } => {
                 of.hint(format!("make room for {needed_bytes} bytes"))
@@ -108,7 +98,7 @@ impl Error {
             }
             Self::Page => of.hint("something between you and the service may want a sign-in"),
             Self::GaveUp { got, part, .. } if *got > 0 => {
-                of.hint(format!("the same command goes on with {}", part.display()))
+                of.hint(format!("the same command resumes {}", part.display()))
             }
             _ => of,
         }

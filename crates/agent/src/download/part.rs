@@ -18,7 +18,7 @@ const MAX_OPENED: usize = 8;
 /// For its owner alone, as long as it is not whole.
 const MODE: u32 = 0o600;
 
-/// A file that is not whole yet. Nobody else writes it as long as this lives.
+/// An incomplete file, locked while this lives.
 pub(super) struct Part {
     /// The system lets go of the lock with the file, also when the process is killed.
     file: File,
@@ -59,12 +59,11 @@ impl Part {
         self.length
     }
 
-    /// The digest of what is in it.
     pub(super) fn digest(&self) -> Digest {
         Digest::of(&self.hashed)
     }
 
-    /// Looks whether the rest would find room, where the system tells.
+    /// Checks free space, where the system reports it.
     pub(super) fn check_room(&self, bytes: u64) -> Result<(), Error> {
         let Ok(disk) = fstatvfs(&self.file) else { return Ok(()) };
         let needed_bytes = bytes - self.length.min(bytes);
@@ -74,7 +73,6 @@ impl Part {
         Ok(())
     }
 
-    /// Adds what came.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let written = self.file.write_all(bytes);
         written.map_err(|error| Error::of_file(&self.path, &error))?;
@@ -83,7 +81,6 @@ impl Part {
         Ok(())
     }
 
-    /// Begins anew.
     pub(super) fn clear(&mut self) -> Result<(), Error> {
         let cleared = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
         cleared.map_err(|error| Error::of_file(&self.path, &error))?;
@@ -97,7 +94,6 @@ impl Part {
         Error::GaveUp { reason: reason.to_owned(), got, expected, part }
     }
 
-    /// Removes it.
     pub(super) fn discard(self) {
         // What stays would be looked at and cleared by the next try.
         let _ = fs::remove_file(&self.path);
@@ -122,7 +118,6 @@ impl Part {
     }
 }
 
-/// Where the part of a place is.
 fn path_of(target: &Path) -> Result<PathBuf, Error> {
     let name = target.file_name().ok_or_else(|| Error::Folder { path: target.to_owned() })?;
     let mut name = name.to_owned();
@@ -130,7 +125,6 @@ fn path_of(target: &Path) -> Result<PathBuf, Error> {
     Ok(target.with_file_name(name))
 }
 
-/// The part, opened by us alone.
 fn locked(path: &Path) -> Result<File, Error> {
     let failed = |error: &io::Error| Error::of_file(path, error);
     for _ in 0..MAX_OPENED {

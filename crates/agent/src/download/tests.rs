@@ -24,10 +24,8 @@ struct Ground {
     limits: Limits,
 }
 
-/// What came of it.
 struct Ended {
     result: Result<DownloadOutcome, Error>,
-    /// Why it was tried again, each time.
     again: Vec<String>,
 }
 
@@ -72,7 +70,6 @@ impl Ground {
         self.folder.path().join("file.bin.part")
     }
 
-    /// Everything in the folder.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> =
@@ -81,7 +78,6 @@ impl Ground {
         names
     }
 
-    /// Fetches what should be these bytes.
     fn fetch(&self, server: &FileServer, bytes: &[u8]) -> Ended {
         self.fetch_to(server, bytes, OnConflict::Keep)
     }
@@ -113,7 +109,6 @@ impl Ground {
     }
 }
 
-/// Bytes that are different everywhere.
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|place| u8::try_from((place * 7 + place / 251) % 256).unwrap()).collect()
 }

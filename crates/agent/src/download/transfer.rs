@@ -9,21 +9,24 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use task_loop::member::{MemberError, MemberRequest};
+use task_loop::untrusted::printable;
 
 use super::part::Part;
 use super::{DownloadRequest, Error, Limits, Progress};
-use crate::member::error::MemberError;
-use crate::member::{Member, MemberRequest};
-use crate::output::printable;
+use crate::member::Member;
 
 /// Why a try did not come to the end.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The next one may get further, after a pause if the service wants one.
-    Again { reason: String, after: Option<Duration> },
-    /// What is there is of another file.
-    StartOver { reason: String },
-    /// No try will do.
+    Again {
+        reason: String,
+        after: Option<Duration>,
+    },
+    StartOver {
+        reason: String,
+    },
     Final(Error),
 }
 
@@ -42,7 +45,6 @@ pub(super) struct Origin {
     pub(super) is_one: bool,
 }
 
-/// One try.
 pub(super) struct Transfer<'a> {
     pub(super) member: &'a Member,
     pub(super) wanted: &'a DownloadRequest,
@@ -62,7 +64,7 @@ impl Transfer<'_> {
                 ask = ask.with(IF_RANGE, tag);
             }
         }
-        let sent = self.member.send_to(&self.wanted.target, ask).await;
+        let sent = self.member.client.send_to(&self.wanted.target, ask).await;
         let response = sent.map_err(|trouble| judged(trouble, offset))?;
         let stretch = self.stretch(&response, offset, origin.tag.as_ref())?;
         if stretch.start == 0 && offset > 0 {
@@ -180,7 +182,7 @@ fn judged(trouble: MemberError, offset: u64) -> Failure {
     }
 }
 
-/// The tag of a file, if it is one that stands for every byte.
+/// The `ETag` of a file, if it is strong.
 fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\"")).cloned()
 }

@@ -6,14 +6,12 @@ pub(super) fn indentation(line: &str) -> usize {
     blank.map(|letter| if letter == '\t' { 4 } else { 1 }).sum()
 }
 
-/// Whether a line is a heading with `#`.
 pub(super) fn is_heading(line: &str) -> bool {
     let rest = line.trim_start().trim_start_matches('#');
     let level = line.trim_start().len() - rest.len();
     (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// Whether a line begins an item of a list.
 pub(super) fn is_item(line: &str) -> bool {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -44,7 +42,6 @@ pub(super) fn is_definition(line: &str) -> bool {
     })
 }
 
-/// What a block of code stands between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: char,

@@ -2,22 +2,20 @@
 
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use task_loop::untrusted::escaped_lines;
 
 use super::table::Table;
 use crate::output::DIM;
-use crate::untrusted::escaped_lines;
 use crate::wrap::{self, Span, columns};
 
-/// What code looks like.
 const CODE: Style = AnsiColor::Cyan.on_default();
-/// What stands before a line of code.
+/// Indentation of code.
 const CODE_INDENT: &str = "    ";
 /// Blocks within so many others are indented no further.
 const MAX_DEPTH: usize = 8;
 /// However deep a block is, its lines have this many columns.
 const MIN_COLUMNS: usize = 16;
 
-/// Lines that grow block by block.
 #[derive(Debug)]
 pub(super) struct PageLayout {
     width: usize,
@@ -30,7 +28,6 @@ pub(super) struct PageLayout {
     is_literal: bool,
     /// The number of the next item of each list.
     lists: Vec<Option<u64>>,
-    /// The text of the block so far.
     spans: Vec<Span>,
     styles: Vec<Style>,
     /// Where links lead, and where their text begins.
@@ -39,15 +36,12 @@ pub(super) struct PageLayout {
     table: Option<Table>,
 }
 
-/// Something that blocks stand in.
 #[derive(Debug)]
 struct Container {
     /// Before the first line.
     first: Option<String>,
-    /// Before all others.
     rest: String,
     columns: usize,
-    /// Whether blocks in it stand close together.
     is_tight: bool,
     /// Whether nothing is in it yet.
     is_fresh: bool,
@@ -77,12 +71,11 @@ impl PageLayout {
         }
     }
 
-    /// What is there since the last time.
+    /// The text since the last call.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 
-    /// Adds whole blocks.
     pub(super) fn blocks(&mut self, text: &str) {
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -99,7 +92,6 @@ impl PageLayout {
         self.end_text();
     }
 
-    /// Adds a line as it is.
     pub(super) fn literal(&mut self, line: &str) {
         // Several of them belong together.
         if !self.is_literal {
@@ -238,7 +230,7 @@ impl PageLayout {
         }
     }
 
-    /// Behind the text of a link stands where it leads, unless the text says so.
+    /// A link is followed by its address, unless its text is the address.
     fn end_link(&mut self) {
         let Some((target, begin)) = self.links.pop() else { return };
         let said: String = self.spans.iter().skip(begin).map(|span| span.text.as_str()).collect();
@@ -289,13 +281,12 @@ impl PageLayout {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    /// The columns that are left for text.
     fn columns(&self) -> usize {
         let taken: usize = self.containers.iter().map(|container| container.columns).sum();
         self.width.saturating_sub(taken).max(MIN_COLUMNS)
     }
 
-    /// A blank line before a block, where something stands above it.
+    /// A blank line before a block that follows another.
     fn part(&mut self) {
         let is_close = self.containers.last().is_none_or(|last| last.is_fresh || last.is_tight);
         if is_close || self.is_apart {

@@ -7,7 +7,7 @@ use crate::wrap::{Span, StyledLine, columns, lines};
 
 /// No column is made narrower than this.
 const MIN_COLUMNS: usize = 4;
-/// What stands between two columns.
+/// The gap between two columns.
 const BETWEEN: usize = 3;
 
 /// A table whose cells come one by one.
@@ -63,7 +63,7 @@ impl Table {
         out
     }
 
-    /// As wide as the cells; too wide, and the widest give way first.
+    /// As wide as the cells; the widest columns shrink first.
     fn widths(&self, width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.sides.len())
             .map(|column| {

@@ -2,18 +2,16 @@
 
 use super::*;
 
-/// Without styles.
 fn bare(text: &str, width: usize) -> String {
     anstream::adapter::strip_str(&rendered(text, width)).to_string()
 }
 
-/// A bit of everything.
 const ALL: &str = "\
 # A report on *tides*
 
 The moon pulls the sea, **twice** a day, says [NOAA](https://noaa.example/tides) and
 also <https://example.com/>. Use `tide --now`.\\
-A line of its own.
+A separate line.
 
 Setext
 ------
@@ -35,7 +33,7 @@ Setext
    ```
 5. five
 
-> quoted text that goes on
+> quoted text that runs on
 > > and within
 >
 > again
@@ -57,7 +55,7 @@ unclosed ``` inside
 
     indented code
 
-    goes on
+    runs on
 
 ---
 

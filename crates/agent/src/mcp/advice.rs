@@ -18,7 +18,7 @@ const INSTALLED_BY: &[(&[&str], &str)] = &[
     (&["deno"], "install Deno"),
 ];
 
-/// What to do next about an error of the server of this entry, where nobody is signed in.
+/// What to do about an error of a server without a sign-in.
 pub(crate) fn advice(error: &Error, entry: &ServerEntry) -> Vec<String> {
     advice_with(error, entry, None)
 }
@@ -83,10 +83,7 @@ pub(crate) fn advice_with(
         Error::ConnectTimeout { method, .. } | Error::CallTimeout { method, .. }
             if method == "ping" =>
         {
-            vec![
-                "it answered before: it hangs, or is busy; a ping has a limit of its own"
-                    .to_owned(),
-            ]
+            vec!["it answered before: it hangs, or is busy; a ping has a separate limit".to_owned()]
         }
         Error::ConnectTimeout { after, .. } => slow(entry, *after),
         Error::CallTimeout { idle, .. } => slow(entry, *idle),
@@ -120,7 +117,6 @@ fn check_url(name: &str) -> String {
     format!("check `url` of {name}: MCP paths often end in /mcp or /sse")
 }
 
-/// Which limit was reached, by its length.
 fn slow(entry: &ServerEntry, limit: Duration) -> Vec<String> {
     let (name, seconds) = (&entry.name, limit.as_secs_f32());
     vec![if limit == entry.connect_timeout {
@@ -174,7 +170,6 @@ pub(crate) fn command_line(entry: &ServerEntry) -> String {
     }
 }
 
-/// What tries a server.
 pub(crate) fn test(name: &str) -> String {
     format!("agent mcp test {}", operand(name))
 }
@@ -233,7 +228,7 @@ mod tests {
         assert!(of("tools/call", 300).contains("`timeout` of files (now 300 s)"));
         assert!(of("tools/call", 7).contains("give --timeout more than 7 seconds"));
         assert!(of("tools/list", 60).contains("`connect_timeout` of files (now 60 s)"));
-        assert!(of("ping", 60).contains("limit of its own"));
+        assert!(of("ping", 60).contains("a separate limit"));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
+use task_loop::Sanitizer;
+use task_loop::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
+use task_loop::untrusted::{excerpt, without_blanks};
 
-use super::sanitizer::Sanitizer;
 use crate::output::WARNING;
-use crate::task::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
-use crate::untrusted::{excerpt, without_blanks};
 
 /// Asks a person. Without one nothing is approved.
 #[derive(Debug)]
@@ -36,7 +36,6 @@ pub(crate) const UNTRUSTED: &str =
 /// screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApprovalDialog {
-    /// The text above the question.
     pub(crate) text: String,
     /// All of it, if the text is cut.
     pub(crate) whole: Option<String>,

@@ -1,9 +1,9 @@
 //! A person at a terminal, brought to the page of an authorization server and back.
 //!
-//! The address always stands on standard error. Where there is a browser it is opened, where there
-//! is none the way back is explained; either way the address the browser was sent to can be pasted.
+//! The address is always printed to standard error. Where there is a browser it is opened, where
+//! there is none the way back is explained; either way the address the browser was sent to can be
+//! pasted.
 
-#[cfg(unix)]
 mod line;
 mod opener;
 
@@ -12,35 +12,29 @@ use std::sync::Arc;
 
 use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use self::opener::{Attempt, Opener, is_remote};
 use super::client_document::Source;
 use super::reporter::Reporter;
-use crate::output::{DIM, GOOD, Output, WARNING, printable};
+use crate::output::{DIM, GOOD, Output, WARNING};
 use crate::session::Session;
 
 /// Words that end a sign-in.
 const GIVE_UP: &[&str] = &["skip", "cancel", "s", "n", "no", "q", "quit"];
 /// How often an empty line is taken for an accident.
 const MAX_EMPTY_LINES: u32 = 1;
-/// What stands before what is pasted.
 const PROMPT: &str = "> ";
 
-/// Whether a browser may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BrowserLaunch {
-    /// Where there is one.
     Allowed,
-    /// Somebody asked not to.
     Never,
 }
 
-/// Who brings the person to the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PageDelivery {
-    /// A program that was started.
     Opens,
-    /// The person.
     IsPrinted,
 }
 
@@ -56,20 +50,17 @@ struct SignInPrompt {
     output: Output,
     reporter: Arc<Reporter>,
     opener: Opener,
-    /// How this machine is reached from elsewhere.
     here: SshHost,
     can_paste: bool,
     /// One sign-in at a time has the terminal.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// How this machine is reached over SSH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SshHost {
     user: String,
     host: String,
     port: Option<String>,
-    /// It is being reached so now.
     remote: bool,
 }
 
@@ -80,8 +71,8 @@ impl TerminalSignIn {
         is_there.then(|| Self::new(session, reporter, BrowserLaunch::Allowed))
     }
 
-    /// For a command whose purpose is the sign-in: it goes on without a terminal too, for whoever
-    /// reads the address from standard error.
+    /// For a command whose purpose is the sign-in: it works without a terminal too, for a caller
+    /// that reads the address from standard error.
     pub(crate) fn new(session: &Session, reporter: &Arc<Reporter>, opening: BrowserLaunch) -> Self {
         let environment = &session.environment.all;
         // A program that reads JSON decides itself where to open the page.
@@ -160,7 +151,6 @@ impl SignInPrompt {
     }
 
     /// What the person brings back. It may never come.
-    #[cfg(unix)]
     async fn answer(&self) -> SignInReply {
         use self::line::LineInput;
         if !self.can_paste {
@@ -186,21 +176,10 @@ impl SignInPrompt {
             }
         }
     }
-
-    #[cfg(not(unix))]
-    async fn answer(&self) -> SignInReply {
-        std::future::pending().await
-    }
 }
 
-#[cfg(unix)]
 fn is_person_there() -> bool {
     line::is_possible()
-}
-
-#[cfg(not(unix))]
-fn is_person_there() -> bool {
-    false
 }
 
 /// The address as it can be clicked and copied: whole, and without anything a terminal obeys.
@@ -233,7 +212,7 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
         PageDelivery::Opens => "Your browser opens this page; if it does not, open it yourself:\n",
         PageDelivery::IsPrinted => "Open this page in a browser:\n",
     });
-    // On a line of its own, so that it can be selected whole.
+    // On a separate line, so that it can be selected whole.
     text.push_str(&format!("\n{address}\n\n"));
     if (page == PageDelivery::IsPrinted || desk.here.remote) && is_loopback(redirect_uri) {
         text.push_str(&format!(
@@ -298,15 +277,8 @@ impl SshHost {
     }
 }
 
-/// The name of this machine.
-#[cfg(unix)]
 fn machine() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(not(unix))]
-fn machine() -> String {
-    String::new()
 }
 
 #[cfg(test)]

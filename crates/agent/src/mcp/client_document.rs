@@ -6,22 +6,22 @@ use std::time::Duration;
 use mcp_client::config::{OauthOptions, Parsed, fault_of_client_document};
 use mcp_client::oauth::identification::{DocumentExclusion, LoginFacts};
 use serde::Deserialize;
+use task_loop::member::MemberRequest;
 
+use crate::member::Member;
 use crate::member::settings::Settings;
-use crate::member::{Member, MemberRequest};
 use crate::session::Session;
 
-/// What whoever distributes the program built in.
+/// Set at build time by distributors.
 const BUILT_IN: Option<&str> = option_env!("AGENT_CLIENT_METADATA_URL");
 /// Where a member service has its document, beside its API. It has one only if it is reached by
 /// https.
 const AT_SERVICE: &str = "/oauth/client-metadata.json";
 /// How long the service may take to say so; a sign-in does not depend on it.
 const MAX_WAIT: Duration = Duration::from_secs(3);
-/// The largest document that is read.
 const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// Who names the document where the configuration names none.
+/// The client document of servers whose configuration names none.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     session: Session,
@@ -51,7 +51,7 @@ impl Source {
         let root = base.strip_suffix("/v1").unwrap_or(base);
         let target = format!("{root}{AT_SERVICE}").parse().ok()?;
         let ask = MemberRequest::get(AT_SERVICE).at_most(MAX_DOCUMENT_BYTES);
-        let document: Document = service.ask_at(&target, ask).await.ok()?.json().ok()?;
+        let document: Document = service.client.ask_at(&target, ask).await.ok()?.json().ok()?;
         fault_of_client_document(&document.client_id).is_none().then_some(document.client_id)
     }
 }

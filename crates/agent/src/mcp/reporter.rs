@@ -6,40 +6,37 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use mcp_client::host::{ClientEvent, Observer};
+use task_loop::Sanitizer;
 use tokio::sync::{Notify, watch};
 
-use super::sanitizer::Sanitizer;
 use crate::output::{Output, WARNING};
 
 /// The most messages that wait to be drawn; older ones go.
 const MAX_KEPT: usize = 8;
 
-/// The most warnings that are remembered.
 const MAX_WARNINGS: usize = 256;
 /// How often what is waited for is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Where messages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageSink {
     /// To standard error at once.
     Notes,
-    /// Into a list that whoever draws the screen takes them from.
+    /// Into a list for the code that draws the screen.
     Kept,
 }
 
-/// Hears of everything and tells what a person should know; details when asked to be verbose.
+/// Prints events of servers that matter to a person; with `--verbose`, all of them.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     output: Output,
     shown: Sanitizer,
     place: MessageSink,
-    /// What is drawn on the terminal meanwhile.
     spinner: ProgressBar,
     kept: Mutex<VecDeque<String>>,
     warnings: Mutex<Vec<(String, String)>>,
     happened: Notify,
-    /// Somebody types: nothing may be written meanwhile.
+    /// A person is typing: nothing may be printed.
     is_held: watch::Sender<bool>,
 }
 
@@ -70,23 +67,21 @@ impl Reporter {
         self.spinner.finish_and_clear();
     }
 
-    /// Keeps what is said to itself from now on: somebody types.
+    /// Queues messages while a person types.
     pub(crate) fn hold(&self) {
         self.is_held.send_replace(true);
     }
 
-    /// Whether somebody types.
     pub(crate) fn is_held(&self) -> bool {
         *self.is_held.borrow()
     }
 
-    /// Waits until somebody types.
     pub(crate) async fn held(&self) {
         // The sender lives as long as this.
         let _ = self.is_held.subscribe().wait_for(|is_held| *is_held).await;
     }
 
-    /// Says what was held back, and whatever comes at once.
+    /// Prints queued messages, and further ones at once.
     pub(crate) fn release(&self) {
         self.is_held.send_replace(false);
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
@@ -100,7 +95,7 @@ impl Reporter {
         self.happened.notified().await;
     }
 
-    /// What was said and not yet drawn off.
+    /// Takes the queued messages.
     pub(crate) fn kept(&self) -> Vec<String> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -123,7 +118,6 @@ impl Reporter {
         }
     }
 
-    /// Says something that a person should know.
     pub(crate) fn say(&self, text: String) {
         if self.place == MessageSink::Notes && !self.is_held() {
             self.spinner.suspend(|| self.output.note(text));

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use task_loop::member::{MemberError, MemberRequest, MemberResponse, RetryAdvice};
 use uuid::Uuid;
 use wire::error::Code;
 
-use super::error::{MemberError, RetryAdvice};
-use super::{Member, MemberRequest, MemberResponse};
+use super::Member;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 use crate::session::Session;
@@ -44,13 +44,11 @@ pub(crate) struct RetryOptions {
 }
 
 impl RetryOptions {
-    /// How long is waited in all.
     pub(crate) fn most(self) -> Duration {
         Duration::from_secs(self.wait.unwrap_or(0))
     }
 }
 
-/// The service, asked with patience.
 #[derive(Debug)]
 pub(crate) struct RetryingMember<'a> {
     pub(crate) member: Member,
@@ -59,18 +57,15 @@ pub(crate) struct RetryingMember<'a> {
 }
 
 impl<'a> RetryingMember<'a> {
-    /// The service of the profile.
     pub(crate) fn find(session: &'a Session, waiting: RetryOptions) -> Result<Self, Diagnostic> {
         let member = Member::find(session)?;
         Ok(Self { member, output: &session.output, most: waiting.most() })
     }
 
-    /// How long it waits in all.
     pub(crate) fn most(&self) -> Duration {
         self.most
     }
 
-    /// Asks for what is there.
     pub(crate) async fn get(&self, path: &str) -> Result<MemberResponse, Diagnostic> {
         self.ask(MemberRequest::get(path)).await
     }
@@ -86,9 +81,9 @@ impl<'a> RetryingMember<'a> {
 
     /// Asks until there is an answer, or a refusal that will stay one.
     pub(crate) async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, Diagnostic> {
-        let mut tries = RetryState::new(self.most, ask.may_repeat);
+        let mut tries = RetryState::new(self.most, ask.may_repeat());
         loop {
-            let trouble = match self.member.ask(ask.clone()).await {
+            let trouble = match self.member.client.ask(ask.clone()).await {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) => trouble,
             };
@@ -98,7 +93,6 @@ impl<'a> RetryingMember<'a> {
         }
     }
 
-    /// What an answer says.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         answer: &MemberResponse,
@@ -112,17 +106,16 @@ impl<'a> RetryingMember<'a> {
         self.output.bytes(document.as_bytes())
     }
 
-    /// Says what a charged answer cost, and where the receipt is to whoever wants to know.
+    /// Prints the cost of a charged answer and, if verbose, its receipt.
     pub(crate) fn tell_cost(&self, answer: &MemberResponse) {
         if let Some(cost) = answer.cost() {
             self.output.note(format!("cost: {cost}"));
         }
         if let Some(receipt) = answer.receipt() {
-            self.output.detail(format!("receipt: {}", crate::output::printable(receipt)));
+            self.output.detail(format!("receipt: {}", task_loop::untrusted::printable(receipt)));
         }
     }
 
-    /// What went wrong, for a person.
     pub(crate) fn diagnostic(&self, trouble: &MemberError) -> Diagnostic {
         let diagnostic = self.member.diagnostic(trouble);
         match trouble {
@@ -133,14 +126,12 @@ impl<'a> RetryingMember<'a> {
         }
     }
 
-    /// Says why it takes longer.
     pub(crate) fn tell(&self, trouble: &MemberError, pause: Duration) {
         let seconds = pause.as_secs_f64().ceil();
         self.output.warn(format!("{}; asking again in {seconds} s", trouble.line()));
     }
 }
 
-/// The tries of one request.
 #[derive(Debug)]
 pub(crate) struct RetryState {
     most: Duration,
@@ -168,7 +159,7 @@ impl RetryState {
             return Some(growing(self.mends));
         }
         if trouble.is(Code::IdempotencyInProgress) {
-            // Our own first try goes on; its answer is kept for us.
+            // Our first request still runs; the service stores its answer.
             let is_ours = self.broke.is_some_and(|broke| broke.elapsed() < MAX_RUNNING);
             return is_ours.then_some(LOOK_EVERY);
         }
@@ -179,74 +170,10 @@ impl RetryState {
     }
 }
 
-/// Longer and longer.
 pub(crate) fn growing(number: u32) -> Duration {
     let factor = 1_u32 << number.saturating_sub(1).min(16);
     FIRST_PAUSE.saturating_mul(factor).min(MAX_PAUSE)
 }
 
 #[cfg(test)]
-mod tests {
-    use http::{HeaderMap, HeaderValue, StatusCode};
-
-    use super::*;
-
-    fn broken() -> MemberError {
-        MemberError::Broken { reason: "x".to_owned() }
-    }
-
-    fn refused(status: u16, after: Option<&'static str>, code: &str) -> MemberError {
-        let mut headers = HeaderMap::new();
-        if let Some(after) = after {
-            headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static(after));
-        }
-        let body = serde_json::json!({"error": {"message": "m", "type": "t", "param": null,
-            "code": code}});
-        MemberError::refused(
-            StatusCode::from_u16(status).unwrap(),
-            &headers,
-            body.to_string().as_bytes(),
-        )
-    }
-
-    #[test]
-    fn a_broken_connection_is_mended_a_few_times_where_it_is_safe() {
-        let mut tries = RetryState::new(Duration::ZERO, true);
-        let pauses: Vec<_> = std::iter::from_fn(|| tries.pause(&broken())).take(99).collect();
-        assert_eq!(pauses.len(), MAX_MENDS as usize);
-        assert!(pauses.is_sorted() && pauses[0] == FIRST_PAUSE);
-        assert!(tries.pause(&broken()).is_none());
-        assert_eq!(RetryState::new(Duration::from_mins(1), false).pause(&broken()), None);
-        let mut waiting = RetryState::new(Duration::from_mins(1), true);
-        waiting.mends = MAX_MENDS;
-        assert_eq!(waiting.pause(&broken()), Some(FIRST_PAUSE), "a person waits for longer");
-        let late = MemberError::Late { after: Duration::from_secs(1) };
-        assert_eq!(RetryState::new(Duration::from_mins(1), true).pause(&late), None);
-    }
-
-    #[test]
-    fn a_service_that_restarts_behind_a_broken_connection_is_waited_for() {
-        let away = MemberError::Unreachable { reason: "x".to_owned() };
-        let mut tries = RetryState::new(Duration::ZERO, true);
-        assert_eq!(tries.pause(&away), None, "it was never there");
-        assert!(tries.pause(&broken()).is_some() && tries.pause(&away).is_some());
-        let running = refused(409, None, "idempotency_in_progress");
-        assert_eq!(tries.pause(&running), Some(LOOK_EVERY));
-        assert_eq!(RetryState::new(Duration::ZERO, true).pause(&running), None, "it is another's");
-    }
-
-    #[test]
-    fn waits_are_as_long_as_the_service_says_and_not_longer_than_the_person_does() {
-        let busy = refused(429, Some("7"), "rate_limited");
-        let mut tries = RetryState::new(Duration::from_mins(1), true);
-        assert_eq!(tries.pause(&busy), Some(Duration::from_secs(7)));
-        assert_eq!(RetryState::new(Duration::from_secs(6), true).pause(&busy), None);
-        assert_eq!(RetryState::new(Duration::ZERO, true).pause(&busy), None);
-        let mut tries = RetryState::new(Duration::from_mins(1), false);
-        let down = refused(503, None, "draining");
-        assert_eq!(tries.pause(&down), Some(FIRST_PAUSE));
-        assert_eq!(tries.pause(&down), Some(FIRST_PAUSE * 2));
-        assert_eq!(tries.pause(&refused(400, None, "invalid_request")), None);
-        assert_eq!(growing(99), MAX_PAUSE);
-    }
-}
+mod tests;

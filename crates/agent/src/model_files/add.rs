@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use local_model::About;
+use task_loop::untrusted::printable;
 
 use super::copy::{CopyError, pour};
 use super::lock;
@@ -13,10 +14,8 @@ use super::record::Record;
 use super::staging::Staging;
 use crate::destination::{OnConflict, is_full};
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 use crate::session::Session;
 
-/// What was added.
 #[derive(Debug)]
 pub(crate) struct AddedModel {
     pub(crate) about: About,
@@ -24,7 +23,7 @@ pub(crate) struct AddedModel {
     pub(crate) is_replaced: bool,
 }
 
-/// Copies a file if it can be used as a model. Whatever fails, the folder has only whole files.
+/// Copies a usable model file. The folder never has incomplete files.
 pub(crate) async fn add(
     path: &Path,
     name: &Name,

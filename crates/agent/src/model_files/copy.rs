@@ -31,7 +31,6 @@ pub(super) enum CopyError {
     Read(io::Error),
     /// It could not be written.
     Write(io::Error),
-    /// More came than may.
     TooLong,
 }
 

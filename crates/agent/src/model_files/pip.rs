@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use task_loop::untrusted::printable;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::{Instant, interval, timeout};
@@ -14,7 +15,6 @@ use walkdir::WalkDir;
 
 use super::staging::of_ending;
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 
 /// The program that runs pip.
 const PYTHON: &str = "python3";
@@ -24,16 +24,15 @@ const TICK: Duration = Duration::from_millis(200);
 const MAX_SILENCE: Duration = Duration::from_mins(5);
 /// How long what it said last is waited for.
 const MAX_LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long it may take to be gone once it was ended.
+/// How long it may take to exit after a kill.
 const MAX_ENDING: Duration = Duration::from_secs(2);
-/// How much of what it says is kept, in bytes.
+/// Output that is stored, in bytes.
 const MAX_SAID_BYTES: usize = 64 * 1024;
 /// How many of its files are looked at to see how far it is.
 const MAX_LOOKED_AT: usize = 1000;
-/// How many lines of it are told.
 const MAX_TOLD_LINES: usize = 3;
 
-/// Downloads the wheel of a package into a folder and gives its path. `watch` is told how large it
+/// Downloads the wheel of a package into a folder and gives its path. `watch` gets how large it
 /// is so far. Dropping this ends pip.
 pub(super) async fn download(
     requirement: &str,
@@ -55,7 +54,7 @@ pub(super) async fn download(
     }
 }
 
-/// A process group of its own, which ends with this.
+/// A separate process group, killed on drop.
 struct Running {
     child: Child,
     stderr: Option<ChildStderr>,
@@ -211,7 +210,7 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     diagnostic.hint(OTHERWISE)
 }
 
-/// What pip says where nobody answers.
+/// Messages of pip without a network.
 const NO_NETWORK: &[&str] = &[
     "Failed to establish a new connection",
     "NewConnectionError",
@@ -225,7 +224,7 @@ const NO_NETWORK: &[&str] = &[
     "Max retries exceeded",
 ];
 
-/// The lines that say what is wrong: the last errors, else the last lines.
+/// The last errors of the output, else its last lines.
 fn told(said: &str) -> Vec<String> {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<&str> = lines().filter(|line| line.starts_with("ERROR:")).collect();

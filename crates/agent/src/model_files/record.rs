@@ -9,17 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 
-/// The largest record that is read, in bytes.
 const MAX_RECORD_BYTES: u64 = 64 * 1024;
 
 /// Where a file came from. Without a record a file is as good as with one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// A package, or a path.
     pub(crate) source: String,
     pub(crate) bytes: u64,
     pub(crate) sha256: String,
-    /// When it was put here.
     pub(crate) added: String,
 }
 

@@ -36,7 +36,6 @@ impl Staging {
         self.folder.join("growing")
     }
 
-    /// For what is.
     pub(super) fn whole(&self) -> PathBuf {
         self.folder.join("whole")
     }
@@ -46,7 +45,7 @@ impl Staging {
         of_ending(&self.whole(), ending).into_iter().next()
     }
 
-    /// Keeps a file that is whole; whatever was kept before goes.
+    /// Stores a complete file and removes the previous one.
     pub(super) fn keep(&self, file: &Path) -> io::Result<PathBuf> {
         self.forget();
         let name = file.file_name().ok_or(io::ErrorKind::NotFound)?;

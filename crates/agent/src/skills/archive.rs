@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use task_loop::nearest;
+
 use super::catalogue::SkillLocation;
 use super::folder::Folder;
 use super::folders::{SkillFolders, SkillScope};
@@ -10,13 +12,12 @@ use super::log::SkillLog;
 use super::name::Name;
 use super::record::State;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
 
 /// Puts a skill away; where it is now.
 pub(crate) fn put_away(
     places: &SkillFolders,
     name: &Name,
-    diary: &SkillLog,
+    log: &SkillLog,
 ) -> Result<PathBuf, Diagnostic> {
     let from = places.home().join(name.as_str());
     let archive = places.archive();
@@ -27,7 +28,7 @@ pub(crate) fn put_away(
         return Err(Diagnostic::failed(format!("{} is a link", from.display()))
             .hint("remove the link; what it points to stays"));
     }
-    let mut page = diary.open()?;
+    let mut page = log.open()?;
     page.seen(&skill);
     let to = archive.join(name.as_str());
     refuse_existing(&to, &format!("there is an archived skill `{name}` already"))?;
@@ -42,7 +43,7 @@ pub(crate) fn put_away(
 pub(crate) fn bring_back(
     places: &SkillFolders,
     name: &Name,
-    diary: &SkillLog,
+    log: &SkillLog,
 ) -> Result<PathBuf, Diagnostic> {
     let from = places.archive().join(name.as_str());
     let to = places.home().join(name.as_str());
@@ -55,7 +56,7 @@ pub(crate) fn bring_back(
             None => diagnostic.hint("`agent skills list` names them"),
         });
     };
-    let mut page = diary.open()?;
+    let mut page = log.open()?;
     refuse_existing(&to, &format!("there is a skill `{name}` already"))?;
     // The folder is looked at where it lies; it is the same when it has moved.
     let name = name.clone();
@@ -66,7 +67,6 @@ pub(crate) fn bring_back(
     Ok(to)
 }
 
-/// The skills that were put away, in order.
 pub(crate) fn put_away_before(places: &SkillFolders) -> Vec<String> {
     let entries = fs::read_dir(places.archive()).into_iter().flatten();
     let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());

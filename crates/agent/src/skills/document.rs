@@ -2,15 +2,14 @@
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
+use task_loop::untrusted::printable;
 
 use super::SkillFlaw;
 use super::name::{Name, RULE};
 use crate::config;
-use crate::output::printable;
 
-/// The longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1024;
-/// What stands before and behind the front matter.
+/// The lines before and after the front matter.
 const FENCE: &str = "---";
 
 /// A `SKILL.md` that can be used.
@@ -19,7 +18,6 @@ pub(crate) struct Document {
     /// What it calls itself; the folder decides what it is called by.
     pub(crate) title: Name,
     pub(crate) description: String,
-    /// The instructions.
     pub(crate) body: String,
 }
 
@@ -112,7 +110,7 @@ mod tests {
             ("---\nname: a\n---\nbody", Some(1), "`description` is missing"),
             ("---\ndescription: x\nname: ../a\n---\nbody", Some(3), "`../a` is no name"),
             ("---\nname: a\ndescription: ''\n---\nbody", Some(3), "is empty"),
-            ("---\nname: a\nname: b\n---\nbody", Some(3), "`name` stands twice"),
+            ("---\nname: a\nname: b\n---\nbody", Some(3), "duplicate key `name`"),
             ("---\nname: a\ndescription: [x]\n---\nbody", Some(3), ""),
             ("---\nname: a\ndescription: b: c\n---\nbody", Some(3), ""),
             ("---\nname: a\ndescription: x\n---\n \n", None, "no instructions"),

@@ -15,10 +15,10 @@ const SKILLS: &str = "skills";
 const MAX_LEVELS: usize = 64;
 /// Where skills are put away, below the skills of the home.
 const ARCHIVE: &str = ".archive";
-/// What is kept of the use of skills, beside the skills of the home.
+/// Usage records, beside the skills of the home.
 const USAGE: &str = ".usage.json";
 
-/// On which of the two shelves a skill stands.
+/// Where a skill is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SkillScope {
     Home,
@@ -34,7 +34,6 @@ impl SkillScope {
     }
 }
 
-/// The folders that hold skills.
 #[derive(Debug, Clone)]
 pub(crate) struct SkillFolders {
     home: PathBuf,
@@ -45,10 +44,17 @@ pub(crate) struct SkillFolders {
     pub(super) problem: Option<Problem>,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SkillFolder<'a> {
+    pub(super) scope: SkillScope,
+    pub(super) path: &'a Path,
+    /// Links may not lead out of this folder.
+    pub(super) boundary: Option<&'a Path>,
+}
+
 /// A project: the nearest folder that has a mark.
 #[derive(Debug, Clone)]
 struct Project {
-    /// By its real path.
     root: PathBuf,
     skills: PathBuf,
 }
@@ -61,7 +67,7 @@ impl SkillFolders {
         Ok(Self::of(home, here.as_deref(), session.environment.home.as_deref()))
     }
 
-    /// `person` is the home folder of the person: no project is there or above.
+    /// `person` is the person's home folder: it and its parents are no projects.
     pub(super) fn of(home: PathBuf, here: Option<&Path>, person: Option<&Path>) -> Self {
         let mut places = Self { home, project: None, here: None, problem: None };
         let Some(here) = here else { return places };
@@ -91,7 +97,6 @@ impl SkillFolders {
         !real(&self.home).starts_with(real(&folder.join(MARK))) && Some(folder) != person
     }
 
-    /// The skills of the home.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
@@ -110,19 +115,21 @@ impl SkillFolders {
         })
     }
 
-    /// The shelves, the one that wins first, and what their skills may not lead out of.
-    pub(super) fn shelves(&self) -> Vec<(SkillScope, &Path, Option<&Path>)> {
-        let project = self.project.as_ref();
-        let project = project.map(|it| (SkillScope::Project, &*it.skills, Some(&*it.root)));
-        project.into_iter().chain([(SkillScope::Home, self.home.as_path(), None)]).collect()
+    /// Those that exist, the one that takes precedence first.
+    pub(super) fn all(&self) -> Vec<SkillFolder<'_>> {
+        let project = self.project.as_ref().map(|project| SkillFolder {
+            scope: SkillScope::Project,
+            path: &project.skills,
+            boundary: Some(&project.root),
+        });
+        let home = SkillFolder { scope: SkillScope::Home, path: &self.home, boundary: None };
+        project.into_iter().chain([home]).collect()
     }
 
-    /// Where skills are put away.
     pub(crate) fn archive(&self) -> PathBuf {
         self.home.join(ARCHIVE)
     }
 
-    /// What is kept of their use.
     pub(crate) fn usage(&self) -> PathBuf {
         self.home.join(USAGE)
     }
@@ -139,84 +146,10 @@ fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-#[cfg(unix)]
 fn owner(path: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|folder| folder.uid())
 }
 
-#[cfg(not(unix))]
-fn owner(_: &Path) -> Option<u32> {
-    None
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Ground {
-        folder: tempfile::TempDir,
-    }
-
-    impl Ground {
-        fn new(folders: &[&str]) -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            for path in folders {
-                fs::create_dir_all(folder.path().join(path)).unwrap();
-            }
-            Self { folder }
-        }
-
-        fn places(&self, home: &str, here: &str) -> SkillFolders {
-            let at = |path: &str| real(self.folder.path()).join(path);
-            SkillFolders::of(at(home).join("skills"), Some(&at(here)), Some(&at("me")))
-        }
-
-        fn project(&self, home: &str, here: &str) -> Option<String> {
-            let places = self.places(home, here);
-            let root = real(self.folder.path());
-            let project = places.project()?.strip_prefix(&root).unwrap();
-            Some(project.display().to_string())
-        }
-    }
-
-    #[test]
-    fn the_nearest_folder_with_a_mark_is_the_project() {
-        let ground = Ground::new(&["me/a/.agent", "me/a/b/c", "me/a/x/.agent", "me/.agent"]);
-        for (here, project) in [
-            ("me/a", Some("me/a/.agent/skills")),
-            ("me/a/b/c", Some("me/a/.agent/skills")),
-            ("me/a/x", Some("me/a/x/.agent/skills")),
-            ("me", None),
-        ] {
-            assert_eq!(ground.project("me/.agent", here).as_deref(), project, "{here}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_looked_for_in_the_home_folder_or_above() {
-        let ground = Ground::new(&[".agent", "me/.agent", "me/work", "other"]);
-        assert_eq!(ground.project("elsewhere", "me/work"), None);
-        assert_eq!(ground.project("me/.agent/profiles/x", "me/work"), None);
-        assert_eq!(ground.project("elsewhere", "other").as_deref(), Some(".agent/skills"));
-    }
-
-    #[test]
-    fn the_home_of_a_profile_is_no_project() {
-        let ground = Ground::new(&["a/.agent/profiles/x", "a/b"]);
-        assert_eq!(ground.project("a/.agent", "a/b"), None);
-        assert_eq!(ground.project("a/.agent/profiles/x", "a"), None);
-        assert!(ground.places("a/.agent", "a").project_to_be().is_err());
-        assert!(ground.places("a/.agent", "me").project_to_be().is_err());
-        let begun = ground.places("a/.agent", "a/b").project_to_be().unwrap();
-        assert!(begun.ends_with("a/b/.agent/skills"), "{begun:?}");
-    }
-
-    #[test]
-    fn folders_far_above_are_not_looked_at() {
-        let deep = format!("p/{}", vec!["d"; MAX_LEVELS].join("/"));
-        let ground = Ground::new(&["p/.agent", &deep]);
-        assert_eq!(ground.project("home", &deep), None);
-        assert!(ground.project("home", deep.rsplit_once('/').unwrap().0).is_some());
-    }
-}
+mod tests;

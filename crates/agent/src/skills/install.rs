@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use task_loop::untrusted::escaped;
 use walkdir::{DirEntry, WalkDir};
 
 use super::document::Document;
@@ -12,19 +13,15 @@ use super::name::Name;
 use super::{Problem, SKILL_FILE};
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::untrusted::escaped;
 
 /// The most files of a skill that is installed.
 const MAX_FILES: usize = 200;
-/// The most bytes of all its files.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 /// What is not copied: it is about the folder, not of it.
 const LEFT_OUT: &str = ".git";
 
-/// What would be installed.
 #[derive(Debug)]
 pub(crate) struct InstallPlan {
-    /// By its real path.
     pub(crate) source: PathBuf,
     pub(crate) name: Name,
     pub(crate) description: String,
@@ -33,13 +30,10 @@ pub(crate) struct InstallPlan {
     pub(crate) has_left_out: bool,
 }
 
-/// A file that would be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlannedFile {
-    /// Its path in the folder.
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// Whether it can be run.
     pub(crate) is_program: bool,
 }
 
@@ -64,7 +58,8 @@ impl InstallPlan {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Copies it to where skills are; whether another version gave way. Whoever calls holds the lock.
+    /// Copies it to where skills are; returns whether it replaced a version. The caller holds the
+    /// lock.
     pub(crate) fn copy_to(&self, place: &Path, existing: OnConflict) -> Result<bool, Diagnostic> {
         let to = place.join(self.name.as_str());
         let is_there = fs::symlink_metadata(&to).is_ok();
@@ -123,7 +118,6 @@ impl InstallPlan {
     }
 }
 
-/// What a folder says it is.
 fn document(folder: &Path) -> Result<Document, Diagnostic> {
     let read = Folder::open(folder, None).and_then(|folder| folder.document());
     read.map_err(|flaw| {
@@ -190,24 +184,15 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
     Ok((files, has_left_out))
 }
 
-#[cfg(unix)]
 fn is_program(about: &fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
 }
 
-#[cfg(not(unix))]
-fn is_program(_: &fs::Metadata) -> bool {
-    false
-}
-
-/// A new file for its owner, without whatever else the original was marked with.
+/// A new file with a fixed mode, not that of the original.
 fn create(path: &Path, is_program: bool) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_program { 0o755 } else { 0o644 });
-    #[cfg(not(unix))]
-    let _ = is_program;
     options.open(path)
 }
 

@@ -1,15 +1,16 @@
-//! The skills as a model is told of them before it begins: a line each.
+//! The list of skills in the system prompt: one line each.
+
+use task_loop::untrusted::is_unsafe;
 
 use super::catalogue::Skill;
 use super::tool::NAME;
-use crate::untrusted::is_unsafe;
 
-/// The most that is told of all skills.
+/// Longest list.
 const MAX_BYTES: usize = 16 * 1024;
-/// How much of each description is told, if there is room; less is tried until it fits.
+/// Lengths of a description to try, longest first, until the list fits.
 const DESCRIPTION_CHARS: [usize; 4] = [300, 120, 40, 0];
 
-/// What a model is told; nothing if there are no skills.
+/// The list; nothing if there are no skills.
 pub(crate) fn text(skills: &[Skill]) -> Option<String> {
     if skills.is_empty() {
         return None;

@@ -1,5 +1,5 @@
 //! What is kept of one skill, and what follows from it when something happens to the skill.
-//! Pure: the file is the diary's.
+//! Pure: [`super::log`] reads and writes the file.
 
 use serde::{Deserialize, Serialize};
 use usage_metrics::catalogue::{Provenance, SkillAction};
@@ -11,7 +11,6 @@ use super::folder::Digests;
 /// After how many days without use a skill is stale.
 pub(crate) const STALE_DAYS: u32 = 90;
 
-/// How a skill stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
@@ -19,7 +18,6 @@ pub(crate) enum State {
     Active,
     /// It was not used for long.
     Stale,
-    /// It was put away.
     Archived,
 }
 
@@ -33,15 +31,12 @@ impl State {
     }
 }
 
-/// That a skill was installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Installed {
-    /// The folder it was copied from.
     pub(crate) from: String,
     pub(crate) at_ms: i64,
 }
 
-/// What is kept of one skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillRecord {
@@ -61,14 +56,12 @@ pub(crate) struct SkillRecord {
     pub(crate) state: State,
     /// Of `SKILL.md`, when it was looked at last.
     pub(crate) digest: String,
-    /// Of the further files.
     pub(crate) files_digest: String,
 }
 
 /// A use of a skill, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SkillUse {
-    /// The change that was noticed with it.
     pub(crate) change: Option<SkillAction>,
     uses: u64,
     is_reused: bool,
@@ -126,7 +119,6 @@ impl SkillRecord {
         self.edited_ms = Some(now.as_ms());
     }
 
-    /// It is loaded.
     pub(crate) fn used(&mut self, digests: &Digests, now: Timestamp) -> SkillUse {
         let change = self.compare(digests, now);
         let is_reused = self.uses > 0;
@@ -147,7 +139,7 @@ impl SkillRecord {
         counted
     }
 
-    /// When something was last done with it, whatever it was.
+    /// The last use of any kind.
     pub(crate) fn touched_ms(&self) -> i64 {
         let installed = self.installed.as_ref().map(|installed| installed.at_ms);
         let moments = [self.last_used_ms, self.edited_ms, installed];
@@ -161,93 +153,4 @@ impl SkillRecord {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use usage_metrics::mapping::skill::load;
-
-    const NOW: i64 = 1_785_240_000_000;
-    const DAY: i64 = 86_400_000;
-
-    fn digests(skill: &str, files: &str) -> Digests {
-        Digests { skill: skill.to_owned(), files: files.to_owned() }
-    }
-
-    fn at(days: i64) -> Timestamp {
-        Timestamp::from_ms(NOW + days * DAY)
-    }
-
-    /// The dimensions of a use, and the change that was noticed with it.
-    fn counted(used: SkillUse) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
-        let load = load(&used.facts(Provenance::Local)).unwrap();
-        (
-            load.reuse_state.text(),
-            load.post_patch_state.text(),
-            load.use_count_bucket.text(),
-            used.change.map(SkillAction::text),
-        )
-    }
-
-    #[test]
-    fn a_first_use_a_reuse_and_a_reuse_after_a_patch_are_three_things() {
-        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-        let mut used =
-            |skill: &str, files: &str, day| counted(record.used(&digests(skill, files), at(day)));
-        assert_eq!(used("a", "f", 1), ("first_use", "not_applicable", "1", None));
-        assert_eq!(used("a", "f", 2), ("reused", "no_new_patch", "2", None));
-        assert_eq!(used("b", "f", 3), ("reused", "reused_after_patch", "3_to_5", Some("patched")));
-        assert_eq!(used("b", "f", 4), ("reused", "no_new_patch", "3_to_5", None), "once a patch");
-        assert_eq!(used("b", "g", 5), ("reused", "reused_after_patch", "3_to_5", Some("edited")));
-        assert_eq!(used("c", "h", 6), ("reused", "reused_after_patch", "6_to_10", Some("patched")));
-        assert_eq!((record.uses, record.edits), (6, 3));
-        assert_eq!(record.first_used_ms, Some(at(1).as_ms()));
-        assert_eq!(record.last_used_ms, Some(at(6).as_ms()));
-        assert_eq!(record.edited_ms, Some(at(6).as_ms()));
-    }
-
-    #[test]
-    fn a_change_before_the_first_use_is_a_change_and_the_use_is_the_first() {
-        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-        let used = record.used(&digests("b", "f"), at(1));
-        assert_eq!(counted(used), ("first_use", "not_applicable", "1", Some("patched")));
-        let used = record.used(&digests("b", "f"), at(2));
-        assert_eq!(counted(used), ("reused", "no_new_patch", "2", None));
-    }
-
-    #[test]
-    fn a_new_version_is_an_edit_and_the_next_use_comes_after_it() {
-        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-        record.used(&digests("a", "f"), at(1));
-        assert_eq!(record.replaced(&digests("a", "f"), at(2)), None);
-        assert_eq!(record.replaced(&digests("b", "g"), at(2)), Some(SkillAction::Edited));
-        let used = record.used(&digests("b", "g"), at(3));
-        assert_eq!(counted(used), ("reused", "reused_after_patch", "2", None));
-    }
-
-    #[test]
-    fn a_skill_is_stale_after_ninety_days_once_and_fresh_when_used() {
-        let stale = i64::from(STALE_DAYS);
-        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-        record.used(&digests("a", "f"), at(1));
-        assert!(!record.is_becoming_stale(at(stale + 1)));
-        assert!(record.is_becoming_stale(at(stale + 2)));
-        assert_eq!(record.becomes(State::Stale), Some(SkillAction::Stale));
-        assert!(!record.is_becoming_stale(at(stale + 3)), "it is already");
-        record.used(&digests("a", "f"), at(stale + 4));
-        assert_eq!(record.state, State::Active);
-        assert!(record.is_becoming_stale(at(2 * stale + 5)));
-    }
-
-    #[test]
-    fn only_what_was_put_away_is_restored() {
-        let mut record = SkillRecord::new(&digests("a", "f"), at(0));
-        assert_eq!(record.becomes(State::Active), None);
-        assert_eq!(record.becomes(State::Archived), Some(SkillAction::Archived));
-        assert_eq!(record.becomes(State::Active), Some(SkillAction::Restored));
-    }
-
-    #[test]
-    fn a_record_of_another_version_can_be_read() {
-        let record: SkillRecord = serde_json::from_str("{\"uses\": 3, \"later\": 1}").unwrap();
-        assert_eq!((record.uses, record.state), (3, State::Active));
-    }
-}
+mod tests;

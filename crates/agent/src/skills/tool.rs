@@ -4,31 +4,28 @@ use std::sync::Arc;
 
 use mcp_client::host::BoxFuture;
 use serde_json::{Value, json};
+use task_loop::nearest;
+use task_loop::toolbox::Definition;
+use task_loop::toolbox::own::OwnTool;
+use task_loop::untrusted::printable;
 use usage_metrics::catalogue::ToolCategory;
 
 use super::catalogue::{Skill, unknown};
 use super::folders::SkillFolders;
 use super::log::SkillLog;
 use super::name::Name;
-use crate::mcp::nearest;
 use crate::mcp::reporter::Reporter;
-use crate::output::printable;
-use crate::task::toolbox::Definition;
-use crate::task::toolbox::own::OwnTool;
 
 /// What the model calls it by.
 pub(crate) const NAME: &str = "load_skill";
 /// What it costs in every request, about.
 const TOKENS: u32 = 110;
-/// The most further files that are named with a skill.
 const MAX_FILES_NAMED: usize = 50;
 
-/// Gives skills to a model.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadSkill {
     pub(crate) places: SkillFolders,
-    pub(crate) diary: SkillLog,
-    /// Hears what a person should know.
+    pub(crate) log: SkillLog,
     pub(crate) reporter: Arc<Reporter>,
 }
 
@@ -88,7 +85,7 @@ impl LoadSkill {
     /// The instructions. This is what counts as a use.
     fn whole(&self, skill: &Skill) -> Result<String, String> {
         let document = skill.located.document().map_err(|problem| problem.line())?;
-        if let Err(diagnostic) = self.diary.used(&skill.located) {
+        if let Err(diagnostic) = self.log.used(&skill.located) {
             let line = printable(&diagnostic.line());
             self.reporter.say(format!("the use of {} is not recorded: {line}", skill.name()));
         }
@@ -108,7 +105,6 @@ impl LoadSkill {
     }
 }
 
-/// One of the further files.
 fn further(skill: &Skill, file: &str) -> Result<String, String> {
     let folder = &skill.located.folder;
     folder.text(file).map_err(|flaw| {
@@ -130,8 +126,8 @@ mod tests {
 
     use super::*;
     use crate::mcp::reporter::MessageSink;
-    use crate::mcp::sanitizer::Sanitizer;
     use crate::output::{Color, Output, Style, Volume};
+    use task_loop::Sanitizer;
 
     #[test]
     fn many_further_files_are_not_all_named() {
@@ -146,8 +142,8 @@ mod tests {
         let output = Output::new(Style::Human, Volume::Quiet, Color::Never);
         let shown = Sanitizer::new(Arc::new(Redactor::default()));
         let reporter = Reporter::new(output, shown, MessageSink::Kept);
-        let diary = SkillLog::new(&places, Recorder::off(), Arc::new(SystemClock));
-        let tool = LoadSkill { places, diary, reporter };
+        let log = SkillLog::new(&places, Recorder::off(), Arc::new(SystemClock));
+        let tool = LoadSkill { places, log, reporter };
         let text = tool.load(&json!({"name": "a"})).unwrap();
         assert!(text.contains(", f49 and 2 more]\n\nDo it."), "{text}");
         assert!(!text.contains("f50"), "{text}");

@@ -5,11 +5,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use settings::section;
+use task_loop::limits::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME};
+use task_loop::model::ApiKind;
 
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::task::limits::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME};
-use crate::task::model::ApiKind;
 
 /// The longest further instructions, in characters.
 const MAX_INSTRUCTIONS: usize = 64 * 1024;

@@ -4,20 +4,17 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::signals::Signals;
+use crate::signals::Signals;
 
-/// Hears signals.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     signals: Signals,
 }
 
-/// Ends a task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StopSignal {
-    /// The task ends where it stands.
+    /// The task ends at once.
     pub(crate) now: CancellationToken,
-    /// It is the program that ends.
     pub(crate) is_ending: CancellationToken,
 }
 
@@ -31,7 +28,7 @@ impl Interrupts {
         self.signals.next().await
     }
 
-    /// Does the work, which ends soon after it is told to.
+    /// Runs the work, which must end soon after the stop signal.
     pub(crate) async fn guard<T>(
         &mut self,
         work: impl AsyncFnOnce(StopSignal) -> T,

@@ -1,4 +1,4 @@
-//! What every model is told before a person speaks.
+//! The system prompt.
 
 use super::TaskConfig;
 use crate::session::Session;

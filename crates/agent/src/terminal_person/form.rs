@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use task_loop::Sanitizer;
+use task_loop::person::{FormAnswer, FormRequest};
+use task_loop::untrusted::excerpt;
 
 use crate::mcp::approval::DECISIVE_ROWS;
-use crate::mcp::sanitizer::Sanitizer;
 use crate::output::{DIM, WARNING};
 use crate::prompt::ask_meanwhile;
-use crate::task::person::{FormAnswer, FormRequest};
-use crate::untrusted::excerpt;
 
-/// The most fields of a form.
 const MAX_FIELDS: usize = 50;
 /// How often one field is asked for.
 const MAX_ASKED: u32 = 3;
 
-/// Asks for each field.
 pub(super) async fn fill(form: &FormRequest, shown: &Sanitizer) -> FormAnswer {
     let none = Map::new();
     let fields = form.schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
@@ -49,7 +47,6 @@ pub(super) async fn fill(form: &FormRequest, shown: &Sanitizer) -> FormAnswer {
     }
 }
 
-/// What came of a field.
 enum FieldInput {
     Value(Value),
     Nothing,

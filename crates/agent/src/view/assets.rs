@@ -1,12 +1,9 @@
 //! The files of the page. They are part of the program: nothing is loaded from anywhere else.
 
-/// One file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asset {
     name: &'static str,
-    /// Its media type.
     pub(super) media_type: &'static str,
-    /// What is in it.
     pub(super) text: &'static str,
 }
 
@@ -34,7 +31,6 @@ const ASSETS: [Asset; 11] = [
     asset!("words.js", "text/javascript"),
 ];
 
-/// The file with this name.
 pub(super) fn find(name: &str) -> Option<Asset> {
     ASSETS.into_iter().find(|asset| asset.name == name)
 }

@@ -21,24 +21,19 @@ use uuid::Uuid;
 use crate::diagnostic::Diagnostic;
 use crate::store_error::store_trouble;
 
-/// Where the data comes from.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// The store's folder.
     pub(super) folder: StoreFolder,
-    /// Tells which day today is.
     pub(super) clock: Arc<dyn Clock>,
 }
 
 /// Why there is no data, in words that the page shows.
 #[derive(Debug)]
 pub(super) struct ReadError {
-    /// The status of the answer.
     pub(super) status: StatusCode,
     diagnostic: Diagnostic,
 }
 
-/// All that the page shows.
 #[derive(Debug, Serialize)]
 struct Data {
     install_id: String,
@@ -88,9 +83,7 @@ struct EntryData {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// It is in the outbox.
     Made,
-    /// It would be made now.
     Next,
 }
 
@@ -108,11 +101,9 @@ struct PackageData {
     file: String,
 }
 
-/// Counts by day and counter.
 type Totals = BTreeMap<(Day, Counter), u64>;
 
 impl Reading {
-    /// All that the page shows, as JSON.
     pub(super) fn data_json(&self) -> Result<Vec<u8>, ReadError> {
         let data = self.data()?;
         serde_json::to_vec(&data).map_err(|error| ReadError::unfinished(&error))
@@ -196,7 +187,6 @@ impl Reading {
         store.packages().map_err(|error| self.trouble(&error))
     }
 
-    /// Says what is wrong with the store to who looks at the page.
     fn trouble(&self, error: &store::Error) -> ReadError {
         let status = match error.kind() {
             ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
@@ -221,13 +211,11 @@ impl ReadError {
         ReadError { status: StatusCode::NOT_FOUND, diagnostic }
     }
 
-    /// The trouble as JSON.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         self.diagnostic.to_json().to_string().into_bytes()
     }
 }
 
-/// Adds a package to the totals of its day.
 fn add(totals: &mut Totals, package: Package) {
     let day = day_of(&package);
     for metric in package.metrics {

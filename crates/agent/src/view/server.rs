@@ -21,13 +21,13 @@ use tokio::sync::oneshot;
 use super::assets;
 use super::data::{ReadError, Reading};
 
-/// How long open requests may take to finish once we are told to end.
+/// How long open requests may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// What every answer carries: nothing from elsewhere is loaded, nothing is kept, nothing is told.
+/// What every answer carries: no external resources, no caching, no referrer.
 const HEADERS: [(header::HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -44,14 +44,11 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
 pub(super) struct Site {
     /// The part of the address that cannot be guessed.
     pub(super) token: String,
-    /// The port of the address.
     pub(super) port: u16,
-    /// Where the data comes from.
     pub(super) reading: Reading,
 }
 
 impl Site {
-    /// The address of the page.
     pub(super) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
@@ -111,7 +108,7 @@ fn router(site: Site) -> Router {
         .with_state(site)
 }
 
-/// Lets in who may ask, and puts the headers on every answer.
+/// Authorizes requests and sets the headers of every response.
 async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let named = request
         .headers()
@@ -174,7 +171,7 @@ fn package_id(file: &str) -> &str {
     file.strip_suffix(".json").unwrap_or_default()
 }
 
-/// Reads the store where waiting for it holds nobody up.
+/// Reads the store on a blocking thread.
 async fn read(
     site: &Arc<Site>,
     work: impl FnOnce(&Reading) -> Result<Vec<u8>, ReadError> + Send + 'static,

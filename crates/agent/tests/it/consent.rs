@@ -1,4 +1,4 @@
-//! Recording is a person's choice, and everything about it is told.
+//! Recording is a person's choice, and everything about it is documented.
 
 use std::ffi::OsStr;
 use std::fs;

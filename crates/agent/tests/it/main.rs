@@ -1,4 +1,4 @@
-//! End-to-end tests: the real program in a home of its own, one module per behaviour.
+//! End-to-end tests: the real program in a temporary home, one module per behaviour.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 // `agent chat`: conversations at a terminal and in a pipe.
@@ -7,7 +7,7 @@ mod chat;
 mod command_line;
 // JSON Schemas of the configuration files.
 mod config_schema;
-// Recording is a person's choice, and everything about it is told.
+// Recording is a person's choice, and everything about it is documented.
 mod consent;
 // Everything the program needs, looked at in one go.
 mod doctor;

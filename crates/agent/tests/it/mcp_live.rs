@@ -1,4 +1,4 @@
-//! Commands that talk to servers: a real server in a process of its own.
+//! Commands that talk to servers: a real server in a separate process.
 
 mod call;
 mod client_document;
@@ -19,7 +19,7 @@ use crate::command_line::bench;
 /// Where the server of these tests is.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
 
-/// A bench with this configuration. `[server]` stands for the arguments that start the server.
+/// A bench with this configuration. `[server]` is replaced by the arguments that start the server.
 pub(crate) fn configured(config: &str) -> TestHome {
     let bench = bench();
     configure(&bench, config);

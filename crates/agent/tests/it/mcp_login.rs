@@ -106,7 +106,7 @@ impl Scene {
         fs::write(self.folder().join("docs.json"), tokens.to_string()).unwrap();
     }
 
-    /// Fails if a token stands in any of these texts.
+    /// Fails if a token is in any of these texts.
     fn assert_no_token_in(&self, runs: &[&ProgramOutput]) {
         let tokens = self.tokens().unwrap();
         for key in ["access_token", "refresh_token"] {
@@ -118,7 +118,7 @@ impl Scene {
     }
 }
 
-/// The address on a line of its own.
+/// The address on a separate line.
 fn address_in(shown: &str) -> String {
     let line = shown.lines().find(|line| line.starts_with("http") && line.contains("/authorize?"));
     assert!(line.is_some(), "no address in {shown}");

@@ -45,7 +45,7 @@ impl Club {
             "  docs: {{kind: index, folder: files, base_url: \"https://docs.example\"}}\n  \
              made:\n    kind: openai\n    base_url: {base}\n    api_key: ${{UPSTREAM_KEY}}\n    \
              health: false\n    models:\n      \
-             paint: {{capabilities: [image], price_micros: 2000, description: Paints what it is told}}\n      \
+             paint: {{capabilities: [image], price_micros: 2000, description: Paints its prompt}}\n      \
              voice: {{capabilities: [speech], price_micros: 3000}}\n\
              prices: {{default_micros: {{chat: 1000, search: 4000, fetch: 5000, research: 10000}}}}\n\
              research: {{workers: 1, lease_seconds: 2, quick: {{queries: 1, pages: 1}}}}\n\

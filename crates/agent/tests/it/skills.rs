@@ -35,7 +35,7 @@ fn settings() -> insta::Settings {
     settings
 }
 
-/// A service on an empty home, with a model that says what it is told to.
+/// A service on an empty home, with a model that repeats its prompt.
 struct House {
     bench: TestHome,
     upstream: Upstream,

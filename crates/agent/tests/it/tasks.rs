@@ -135,7 +135,7 @@ pub(crate) fn say(text: &'static str) -> Step {
     Step::Turn(text, Vec::new())
 }
 
-/// A server with a few tools of its own, under the name `notes`.
+/// A server with a few tools, under the name `notes`.
 pub(crate) fn notes(more: &str) -> String {
     format!(
         "  notes:\n    command: python3\n    args: [server]\n    env: {{FIXTURE_LOG: fixture.log}}\n{more}"

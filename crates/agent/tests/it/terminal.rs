@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-/// Stands after all that is shown. The end of the far side would not do: a read that meets it may
+/// Marks the end of all output. The end of the far side would not do: a read that meets it may
 /// fail although something was written just before.
 const END: u8 = 0;
 
@@ -51,7 +51,7 @@ impl Terminal {
         Stdio::from(self.far.try_clone().unwrap())
     }
 
-    /// The same command in a session of its own, whose terminal standard input is.
+    /// The same command in a new session whose terminal is standard input.
     pub(crate) fn session(&self, command: &Command) -> Command {
         let mut alone = Command::new("setsid");
         alone.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());

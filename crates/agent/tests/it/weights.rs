@@ -132,7 +132,7 @@ fn wheel(folder: &Path, files: &[(&str, u64)]) -> PathBuf {
     path
 }
 
-/// A folder with a `python3` that is this script; `REAL` stands for the real one. First in `PATH`.
+/// A folder with a `python3` that is this script; `REAL` is replaced by the real one. First in `PATH`.
 fn with_python(bench: &TestHome, command: &mut Command, script: &str) {
     let path = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|folder| folder.join("python3"));

@@ -126,7 +126,7 @@ fn header(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<N
 
 /// A price in whole micro-credits.
 fn micros(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
-    // The spelling decides, so that a fraction or a sign is told as what it is.
+    // The spelling decides, so that a fraction or a sign is reported as such.
     if let Value::Number(value, written) = &field.node.value
         && (*value < 0.0 || value.fract() != 0.0)
     {

@@ -188,7 +188,7 @@ impl Pattern {
         self.0.contains(['*', '?'])
     }
 
-    /// Whether it matches the whole of a name; `*` stands for any characters, `/` among them.
+    /// Whether it matches the whole of a name; `*` matches any characters, `/` among them.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
         let (mut p, mut n) = (0, 0);

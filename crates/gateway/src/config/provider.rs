@@ -51,7 +51,7 @@ pub struct Provider {
     pub timeouts: Timeouts,
     /// The most requests to it at once; `None` for any number.
     pub max_concurrency: Option<u32>,
-    /// Its share where a target has no weight of its own.
+    /// Its share if a target has no weight.
     pub weight: u32,
     /// How responses are brought to it.
     pub responses: Responses,

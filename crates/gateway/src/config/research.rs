@@ -10,7 +10,7 @@ use super::price::Micros;
 use super::secret::{MIN_SECRET_CHARS, Secret};
 
 /// How research jobs are done. A job searches, reads pages and writes a report; every step is
-/// stored, and any process on the same database goes on where another one stopped.
+/// stored, and any process on the same database continues where another one stopped.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]

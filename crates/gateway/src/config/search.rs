@@ -22,7 +22,7 @@ pub(super) const TIMEOUTS: Timeouts = Timeouts {
 /// How Brave knows us.
 const BRAVE_TOKEN: &str = "x-subscription-token";
 
-/// How searches are answered. Who is asked stands under `providers`: those of the kinds `searxng`,
+/// How searches are answered. The search engines are listed under `providers`: those of the kinds `searxng`,
 /// `brave`, `tavily` and `index`, in the order of the file; the next where one fails or finds
 /// nothing.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -218,7 +218,7 @@ fn a_database_that_cannot_be_is_refused_without_its_address() {
     );
     let config = warned(
         "database: postgres://me:s3cret@h/d",
-        &["warning 1:11: database: a secret stands in the file as plain text (write a reference \
+        &["warning 1:11: database: the file has a secret as plain text (write a reference \
            such as `${NAME}` and set it in the profile's `.env` or in the environment)"],
     );
     assert!(!format!("{config:?}").contains("s3cret"));
@@ -276,7 +276,7 @@ fn tokens_are_long_and_come_from_variables() {
         warned(
             &format!("{key}: {LONG}"),
             &[&format!(
-                "warning 1:{column}: {key}: a secret stands in the file as plain text (write a \
+                "warning 1:{column}: {key}: the file has a secret as plain text (write a \
                  reference such as `${{NAME}}` and set it in the profile's `.env` or in the \
                  environment)"
             )],

@@ -19,6 +19,7 @@ use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
 use crate::web_services::WebServices;
 
+#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn list(
     State(identities): State<Arc<Identities>>,
     State(billing): State<Arc<Billing>>,

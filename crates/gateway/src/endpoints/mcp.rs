@@ -95,7 +95,7 @@ impl<'a> Message<'a> {
 
 impl Endpoint {
     pub(super) fn new(
-        calls: InternalCalls,
+        calls: &InternalCalls,
         max_body_bytes: u64,
         finished: CancellationToken,
     ) -> Self {

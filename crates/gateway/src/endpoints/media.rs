@@ -127,6 +127,7 @@ fn write_run(headers: &mut HeaderMap, id: &str) {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn artifact(
     State(media): State<Arc<Media>>,
     State(admission): State<Arc<RequestAdmission>>,

@@ -84,6 +84,7 @@ pub(super) async fn create(
     Ok(response)
 }
 
+#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn find(
     State(research): State<Arc<Research>>,
     State(admission): State<Arc<RequestAdmission>>,
@@ -130,6 +131,7 @@ pub(super) async fn list(
         .await
 }
 
+#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn events(
     State(research): State<Arc<Research>>,
     State(admission): State<Arc<RequestAdmission>>,

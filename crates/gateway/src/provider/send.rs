@@ -57,7 +57,10 @@ impl Provider {
     ) -> Result<Upstream, Failure> {
         let slot = self.slot()?;
         if let Some(local) = &self.local {
-            return self.answer_locally(local, path, &body, sender.owner, slot).await;
+            if path != CHAT_PATH {
+                return Err(Failure::NotThere);
+            }
+            return self.answer_locally(local, &body, sender.owner, slot).await;
         }
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
@@ -97,14 +100,10 @@ impl Provider {
     async fn answer_locally(
         &self,
         local: &Local,
-        path: &str,
         body: &Bytes,
         owner: Owner,
         slot: Slot,
     ) -> Result<Upstream, Failure> {
-        if path != CHAT_PATH {
-            return Err(Failure::NotThere);
-        }
         let answer = local.answer(body, owner, self.timeouts).await;
         // The attempt has shown whether the file can be used.
         if matches!(answer, Err(Failure::Unusable { .. })) || self.trouble.load().is_some() {

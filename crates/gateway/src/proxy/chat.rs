@@ -118,6 +118,7 @@ pub(crate) struct Choice<'a> {
 }
 
 /// All fields in which a model can return content.
+#[expect(clippy::struct_field_names, reason = "the names of the API")]
 #[derive(Debug, Deserialize)]
 struct Content<'a> {
     #[serde(borrow, default)]

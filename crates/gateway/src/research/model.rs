@@ -24,7 +24,7 @@ const DEFAULT_BYTES: usize = 24 * 1024;
 const MAX_BYTES: usize = 96 * 1024;
 const MIN_BYTES: usize = 2 * 1024;
 
-/// TokenCounts as the model counted them, or an estimate.
+/// Token counts of the model, or an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct TokenUse {
     pub(super) input: i64,

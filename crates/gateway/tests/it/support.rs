@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, LazyLock, Mutex, mpsc};
 use std::time::Duration;
 
 use agent_test_support::mcp::example;
@@ -313,6 +313,11 @@ impl Answer {
     }
 }
 
+/// Built once: property tests read a configuration for every case.
+static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+    jsonschema::validator_for(&config::schema().published("gateway.yaml")).unwrap()
+});
+
 /// The configuration of a text, which the published schema accepts too.
 #[track_caller]
 pub(crate) fn read(text: &str, folder: &Path) -> Config {
@@ -320,8 +325,7 @@ pub(crate) fn read(text: &str, folder: &Path) -> Config {
     let scope = Scope { secrets: [token].into(), ..Scope::default() };
     let reading = config::read(text, &scope, folder);
     let file = settings::Node::from_yaml(text).unwrap().to_json();
-    let schema = config::schema().published("gateway.yaml");
-    jsonschema::validate(&schema, &file).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    VALIDATOR.validate(&file).unwrap_or_else(|error| panic!("{error}\n{text}"));
     reading.config.unwrap_or_else(|| panic!("{:?}\n{text}", reading.problems))
 }
 

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::{Row, Rows};
 use crate::processor::Processor;
 
-/// Products that are to be computed.
 pub(super) struct Products<'a> {
     pub(super) weights: &'a Rows,
     pub(super) first_row: usize,
@@ -74,13 +73,11 @@ impl Products<'_> {
     }
 }
 
-/// Four rows that follow each other.
 #[inline(always)]
 fn four_rows(rows: &Rows, first: usize) -> [Row<'_>; 4] {
     [rows.row(first), rows.row(first + 1), rows.row(first + 2), rows.row(first + 3)]
 }
 
-/// Some rows and some inputs.
 struct Patch<'a> {
     weights: &'a Rows,
     rows: Range<usize>,

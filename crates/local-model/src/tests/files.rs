@@ -24,7 +24,6 @@ fn written(folder: &TempDir, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Why a file is refused.
 fn refused(path: &Path) -> String {
     About::read(path).unwrap_err().to_string()
 }
@@ -110,7 +109,6 @@ fn small(folder: &TempDir, change: impl FnOnce(&mut Vec<(&'static str, Value)>))
     path
 }
 
-/// A file whose weights are all zero.
 fn file_bytes(header: &[(&str, Value)], tensors: &[(&str, &[u64], Form)]) -> Vec<u8> {
     fn count(count: usize) -> [u8; 8] {
         (count as u64).to_le_bytes()

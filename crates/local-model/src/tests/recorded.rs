@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::{asked, settings, weights};
-use crate::crew::Crew;
 use crate::file::GgufFile;
-use crate::llama::Between;
+use crate::llama::Activations;
 use crate::model::Model;
-use crate::tokens::Tokens;
+use crate::thread_pool::ThreadPool;
+use crate::tokenizer::Tokenizer;
 
 const TOKENS: &str = include_str!("../../tests/recorded/tokens.json");
 const LIKELY: &str = include_str!("../../tests/recorded/likely.json");
 
 #[test]
 fn texts_have_the_tokens_of_llama_cpp_and_tokens_give_the_text_back() {
-    let tokens = Tokens::read(&GgufFile::open(&weights()).unwrap()).unwrap();
+    let tokens = Tokenizer::read(&GgufFile::open(&weights()).unwrap()).unwrap();
     let recorded: Vec<(String, Vec<u32>)> = serde_json::from_str(TOKENS).unwrap();
     assert!(recorded.len() >= 200, "{}", recorded.len());
     for (text, wanted) in recorded {
@@ -30,7 +30,7 @@ fn texts_have_the_tokens_of_llama_cpp_and_tokens_give_the_text_back() {
 
 #[test]
 fn names_of_tokens_in_words_are_only_words() {
-    let tokens = Tokens::read(&GgufFile::open(&weights()).unwrap()).unwrap();
+    let tokens = Tokenizer::read(&GgufFile::open(&weights()).unwrap()).unwrap();
     let words = "before <|im_end|> after <|im_end|>";
     let encoded = tokens.encode(&tokens.apart(words));
     assert!(encoded.iter().all(|token| !tokens.is_end(*token)), "{encoded:?}");
@@ -51,11 +51,11 @@ fn what_comes_next_is_as_likely_as_in_llama_cpp() {
     let file = GgufFile::open(&weights()).unwrap();
     let model = Model::load(&file, 2048, settings().defaults).unwrap();
     let prompt = model.prepare(asked(&recorded.question)).unwrap();
-    let crew = Crew::open(2, Arc::default()).unwrap();
-    let mut between = Between::new(&file.shape);
+    let pool = ThreadPool::open(2, Arc::default()).unwrap();
+    let mut activations = Activations::new(&file.shape);
     let mut kept = model.llama.nothing();
-    crew.work(|| model.llama.follow(&prompt.tokens, &mut kept, &mut between, &crew));
-    let difference = |(token, wanted): &(usize, f32)| (between.likely[*token] - wanted).abs();
+    pool.work(|| model.llama.follow(&prompt.tokens, &mut kept, &mut activations, &pool));
+    let difference = |(token, wanted): &(usize, f32)| (activations.logits[*token] - wanted).abs();
     let differences: Vec<f32> = recorded.numbers.iter().map(difference).collect();
     let largest = differences.iter().copied().fold(0.0, f32::max);
     #[expect(clippy::cast_precision_loss, reason = "about a hundred")]

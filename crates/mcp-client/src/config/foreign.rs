@@ -203,7 +203,7 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
     Ok(found)
 }
 
-/// What stands within a fence of Markdown, or the text as it is.
+/// The content of a Markdown code fence, or the whole text.
 fn unfenced(text: &str) -> &str {
     let fenced = text.trim().strip_prefix("```").and_then(|rest| rest.split_once('\n'));
     fenced.map_or(text, |(_, inside)| inside.split("```").next().unwrap_or(inside))

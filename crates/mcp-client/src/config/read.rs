@@ -70,7 +70,7 @@ pub struct Parsed {
     pub problems: Vec<Problem>,
 }
 
-/// A server, where it stands, and what of it must never be shown.
+/// A server, its position, and its secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configured {
     /// What was configured, with every default filled in.
@@ -425,7 +425,7 @@ fn stdio(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<Stdi
     ] {
         let inner = format!("lifecycle.{name}");
         if reader.is_given(name) && reader.is_given(&inner) {
-            warn(reader, &inner, "is ignored because it also stands outside `lifecycle`");
+            warn(reader, &inner, "is ignored because it is also set outside `lifecycle`");
         } else if reader.is_given(&inner) {
             *period = below;
         }

@@ -352,7 +352,7 @@ impl SessionConnector<'_> {
         match &outcome {
             Ok(result) => tracing::debug!(%server, step = name, result, ?took, "connect step done"),
             Err(error) => {
-                tracing::debug!(%server, step = name, error, ?took, "connect step failed")
+                tracing::debug!(%server, step = name, error, ?took, "connect step failed");
             }
         }
         if let Some(steps) = self.steps {

@@ -140,7 +140,7 @@ fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
         (_, Value::Object(schema)) => {
             if schema.contains_key(ANNOTATION) {
                 return Err(format!(
-                    "`{ANNOTATION}` is not reachable through `properties` alone, below `{}`",
+                    "`{ANNOTATION}` is where `properties` alone do not lead, below `{}`",
                     printable_excerpt(keyword)
                 ));
             }

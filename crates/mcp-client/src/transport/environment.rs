@@ -36,6 +36,37 @@ pub const INHERITED_VARIABLES: &[&str] = &[
 /// Prefixes of further inherited variables.
 pub const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
+/// Variables of Windows programs, which also run under Wine and WSL; upper or lower case.
+pub const INHERITED_WINDOWS_VARIABLES: &[&str] = &[
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "COMMONPROGRAMFILES",
+    "COMMONPROGRAMFILES(X86)",
+    "COMMONPROGRAMW6432",
+    "COMPUTERNAME",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PROGRAMW6432",
+    "PUBLIC",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERDOMAIN",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+];
+
 /// Programs started by a desktop often lack the shell's PATH.
 const USUAL_DIRS: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin"];
 const USUAL_HOME_DIRS: &[&str] = &[".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin"];
@@ -58,6 +89,7 @@ pub(crate) fn child_environment(
 fn is_inherited(name: &str) -> bool {
     INHERITED_VARIABLES.contains(&name)
         || INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || INHERITED_WINDOWS_VARIABLES.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
 /// Finds the executable of a local server as starting it would.

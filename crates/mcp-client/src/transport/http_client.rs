@@ -229,13 +229,8 @@ impl HttpClient {
         }
         let sent = self.client.request(request).await;
         let response = sent.map_err(|error| self.failure(target, &error));
-        match &response {
-            Ok(response) => {
-                let status = response.status().as_u16();
-                tracing::debug!(%method, url = self.loggable(target), status, "HTTP response");
-            }
-            Err(_) => tracing::debug!(%method, url = self.loggable(target), "HTTP request failed"),
-        }
+        let status = response.as_ref().ok().map(|response| response.status().as_u16());
+        tracing::debug!(%method, url = self.loggable(target), status, "HTTP request sent");
         response
     }
 

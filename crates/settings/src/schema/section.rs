@@ -54,7 +54,7 @@ impl Schema {
 }
 
 impl DocumentedSection {
-    /// The chapter of the reference page, with a title of its own where `title` is not empty.
+    /// The chapter of the reference page, with a heading if `title` is not empty.
     fn chapter(&self, title: &str) -> String {
         let title = match title {
             "" => format!("`{}`", self.name.replace('*', "NAME")),

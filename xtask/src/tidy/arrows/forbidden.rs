@@ -13,11 +13,18 @@ struct ForbiddenPackages {
     packages: &'static [&'static str],
 }
 
-const FORBIDDEN: &[ForbiddenPackages] = &[ForbiddenPackages {
-    member: "usage-metrics",
-    reason: "it cannot send anything",
-    packages: &["tokio", "hyper", "reqwest", "ureq", "axum", "socket2"],
-}];
+const FORBIDDEN: &[ForbiddenPackages] = &[
+    ForbiddenPackages {
+        member: "usage-metrics",
+        reason: "it cannot send anything",
+        packages: &["tokio", "hyper", "reqwest", "ureq", "axum", "socket2"],
+    },
+    ForbiddenPackages {
+        member: "task-loop",
+        reason: "it has no terminal and no commands",
+        packages: &["anstream", "clap", "indicatif", "reedline"],
+    },
+];
 
 pub(super) fn check(metadata: &Metadata, members: &[Member]) -> Vec<Finding> {
     let graph = Graph::of(metadata);

@@ -1,37 +1,36 @@
 //! The conversations of a profile: found, read, listed.
 
+use std::error::Error as _;
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::json;
+use task_loop::chat_record::{
+    self, ChatRecord, ParsedRecord, RecordError, RecordHeader, RecordObserver,
+};
+use task_loop::conversation::Conversation;
+use task_loop::untrusted::printable;
+use task_loop::{TaskUsage, nearest};
 use uuid::Uuid;
 
-use super::record::{ChatRecord, RecordHeader, RecordLine};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::mcp::table::{Alignment, Table};
-use crate::output::{WARNING, printable};
+use crate::output::{Output, WARNING};
 use crate::session::Session;
-use crate::task::TaskUsage;
-use crate::task::conversation::{Conversation, Message};
+use crate::table::{Alignment, Table};
 use crate::task_printer::shortened;
 
-/// The largest conversation that is read.
-const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// The most conversations that are listed.
 const MAX_LISTED: usize = 200;
 /// How many of the first words are listed, in characters.
 const MAX_WORDS_CHARS: usize = 40;
 
-/// Where conversations are.
 #[derive(Debug)]
 pub(super) struct ChatArchive {
     folder: PathBuf,
 }
 
-/// A conversation that was kept and goes on.
+/// A stored conversation that is resumed.
 #[derive(Debug)]
 pub(super) struct ResumedChat {
     pub(super) record: ChatRecord,
@@ -39,18 +38,6 @@ pub(super) struct ResumedChat {
     /// The model it had last.
     pub(super) model: String,
     pub(super) spent: TaskUsage,
-}
-
-/// A file as it was read.
-#[derive(Debug)]
-struct ParsedRecord {
-    head: RecordHeader,
-    messages: Vec<Message>,
-    model: String,
-    spent: TaskUsage,
-    /// How many bytes of it are whole lines.
-    good: u64,
-    is_torn: bool,
 }
 
 impl ChatArchive {
@@ -73,7 +60,12 @@ impl ChatArchive {
         let path = self.path(&id);
         let head = RecordHeader { id, created: now, model: model.to_owned() };
         let opening = conversation.messages().to_vec();
-        let record = ChatRecord::begin(path, head, opening, session.output.clone());
+        let record = ChatRecord::begin(
+            path,
+            head,
+            opening,
+            Box::new(StorageWarning(session.output.clone())),
+        );
         (record.clone(), conversation.told_to(Box::new(record)))
     }
 
@@ -88,9 +80,10 @@ impl ChatArchive {
             None => self.newest()?,
         };
         let path = self.path(&id);
-        let read = read(&path)?;
-        let record =
-            ChatRecord::go_on(path.clone(), read.head.clone(), read.good, session.output.clone())?;
+        let read = ParsedRecord::read(&path).map_err(|error| failed(&error))?;
+        let warner = Box::new(StorageWarning(session.output.clone()));
+        let record = ChatRecord::resume(path.clone(), read.head.clone(), read.good, warner)
+            .map_err(|error| failed(&error))?;
         if read.is_torn {
             let path = path.display();
             session.output.note(format!(
@@ -170,8 +163,8 @@ impl ChatArchive {
             let used = usage_metrics::clock::Timestamp::from_ms(
                 i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX),
             );
-            let (said, first) = match outline(&self.path(id)) {
-                Ok(outline) => outline,
+            let (said, first) = match chat_record::summary(&self.path(id)) {
+                Ok(summary) => summary,
                 Err(error) => {
                     session.output.warn(format!("{}: {error}", self.path(id).display()));
                     continue;
@@ -204,112 +197,21 @@ impl ChatArchive {
     }
 }
 
-/// How much was said by the person and the model, and the first words of the person.
-fn outline(path: &Path) -> io::Result<(usize, String)> {
-    let (mut said, mut first) = (0, None);
-    for line in BufReader::new(fs::File::open(path)?).split(b'\n') {
-        match serde_json::from_slice(&line?) {
-            Ok(RecordLine::Said(Message::User { text })) => {
-                said += 1;
-                first.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
-            }
-            Ok(RecordLine::Said(Message::Assistant { text, .. })) if !text.is_empty() => said += 1,
-            _ => {}
-        }
-    }
-    Ok((said, first.unwrap_or_default()))
-}
+/// Warns once that a conversation is no longer stored.
+#[derive(Debug)]
+struct StorageWarning(Output);
 
-fn read(path: &Path) -> Result<ParsedRecord, Diagnostic> {
-    let shown = path.display();
-    let cannot =
-        |error: &io::Error| Diagnostic::failed(format!("cannot read {shown}")).because(error);
-    let length = fs::metadata(path).map_err(|error| cannot(&error))?.len();
-    if length > MAX_BYTES {
-        return Err(Diagnostic::failed(format!("{shown} has more than {MAX_BYTES} bytes")));
-    }
-    let bytes = fs::read(path).map_err(|error| cannot(&error))?;
-    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-    let wrong = |number: usize, error: &serde_json::Error| {
-        Diagnostic::failed(format!("{shown}:{number}: this is no line of a conversation"))
-            .because(error)
-    };
-    let (first, rest) = match lines.split_first() {
-        Some((first, rest)) => (*first, rest),
-        None => (&b""[..], &[][..]),
-    };
-    let head: RecordHeader = serde_json::from_slice(first).map_err(|error| wrong(1, &error))?;
-    let model = head.model.clone();
-    let good = first.len() as u64;
-    let (messages, spent) = (Vec::new(), TaskUsage::default());
-    let mut read = ParsedRecord { head, messages, model, spent, good, is_torn: false };
-    for (at, line) in rest.iter().enumerate() {
-        // A line without its end may lack more than that.
-        let is_whole = line.ends_with(b"\n");
-        match serde_json::from_slice(line) {
-            Ok(line) if is_whole => read.take(line),
-            Err(error) if is_whole && at + 1 < rest.len() => return Err(wrong(at + 2, &error)),
-            _ => {
-                read.is_torn = true;
-                break;
-            }
-        }
-        read.good += line.len() as u64;
-    }
-    Ok(read)
-}
-
-impl ParsedRecord {
-    fn take(&mut self, line: RecordLine) {
-        match line {
-            RecordLine::Said(message) => self.messages.push(message),
-            RecordLine::Model { model } => self.model = model,
-            RecordLine::Spent { spent } => self.spent = self.spent.plus(spent),
-        }
+impl RecordObserver for StorageWarning {
+    fn failed(&self, path: &Path, error: &io::Error) {
+        let path = path.display();
+        self.0.warn(format!("the conversation is no longer kept in {path}: {error}"));
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HEAD: &str = "{\"id\":\"a\",\"created\":\"2026-01-01T00:00:00Z\",\"model\":\"m\"}\n";
-    const USER: &str = "{\"role\":\"user\",\"text\":\"hi\"}\n";
-
-    fn read_text(text: &str) -> Result<ParsedRecord, Diagnostic> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jsonl");
-        fs::write(&path, text).unwrap();
-        read(&path)
-    }
-
-    #[test]
-    fn a_torn_last_line_is_left_out() {
-        let whole = format!("{HEAD}{USER}");
-        for torn in ["{\"role\":\"assist", "{\"role\":\"user\",\"text\":\"ho\"}", "\u{0}\u{0}\n"] {
-            let read = read_text(&format!("{whole}{torn}")).unwrap();
-            assert!(read.is_torn, "{torn:?}");
-            assert_eq!((read.messages.len(), read.good), (1, whole.len() as u64), "{torn:?}");
-        }
-        assert!(!read_text(&whole).unwrap().is_torn);
-    }
-
-    #[test]
-    fn a_damaged_line_in_the_middle_is_told_with_its_number() {
-        let error = read_text(&format!("{HEAD}nonsense\n{USER}")).unwrap_err();
-        assert!(error.line().contains("a.jsonl:2: this is no line"), "{}", error.line());
-        assert!(read_text("").is_err());
-        assert!(read_text("{}\n").is_err());
-    }
-
-    #[test]
-    fn models_and_costs_are_taken_as_they_came() {
-        let text = format!(
-            "{HEAD}{USER}{{\"spent\":{{\"model_calls\":2,\"charge_micros\":5}}}}\n{{\"model\":\"n\"}}\n\
-             {{\"spent\":{{\"model_calls\":1}}}}\n"
-        );
-        let read = read_text(&text).unwrap();
-        assert_eq!((read.spent.model_calls, read.spent.charge_micros), (3, 5));
-        assert_eq!((&*read.model, &*read.head.model), ("n", "m"));
+fn failed(error: &RecordError) -> Diagnostic {
+    let diagnostic = Diagnostic::failed(error.to_string());
+    match error.source() {
+        Some(source) => diagnostic.because(source),
+        None => diagnostic,
     }
 }

@@ -26,25 +26,20 @@ pub(super) const PROMPT: &str = "> ";
 pub(super) const CONTINUATION_PROMPT: &str = ". ";
 /// Lines in the history file.
 const MAX_HISTORY: usize = 2000;
-/// How long the engine may take to leave the terminal as it was.
+/// How long the engine may take to restore the terminal.
 const MAX_STOP: Duration = Duration::from_secs(1);
 /// By what the engine knows the list of commands.
 const MENU: &str = "commands";
 
-/// What a person did.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Entered this.
     Text(String),
     CtrlC,
     CtrlD,
 }
 
-/// Edits lines.
 pub(super) struct Editor {
-    /// Not here while it reads.
     engine: Option<Reedline>,
-    /// Makes it stop reading.
     stop: Arc<AtomicBool>,
     joined: ContinuedLines,
 }
@@ -97,8 +92,8 @@ impl Editor {
         Ok(Self { engine: Some(engine), stop, joined })
     }
 
-    /// What is entered next; an error inside if this terminal cannot be drawn on. A signal ends it,
-    /// and leaves the terminal as it was.
+    /// The next input; an inner error if the terminal cannot be drawn on. A signal ends the read
+    /// and restores the terminal.
     pub(super) async fn read(
         &mut self,
         interrupts: &mut Interrupts,
@@ -142,7 +137,6 @@ fn private(path: &Path) -> io::Result<()> {
     made_folder_of(path)?;
     let mut options = fs::OpenOptions::new();
     options.create(true).append(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)
 }
@@ -183,7 +177,6 @@ pub(super) fn is_continued(line: &str) -> bool {
     line.ends_with('\\') && !line.ends_with("\\\\")
 }
 
-/// Completes commands.
 #[derive(Debug)]
 struct Commands;
 
@@ -206,7 +199,6 @@ impl Completer for Commands {
     }
 }
 
-/// What stands before what is typed.
 #[derive(Debug)]
 struct EditorPrompt;
 

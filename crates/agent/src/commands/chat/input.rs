@@ -11,10 +11,8 @@ use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
 use crate::session::Session;
 use crate::task_setup::Interrupts;
 
-/// The longest message.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
-/// Where messages come from.
 #[derive(Debug)]
 pub(super) struct Input {
     from: InputSource,
@@ -25,7 +23,6 @@ pub(super) struct Input {
 
 #[derive(Debug)]
 enum InputSource {
-    /// A terminal that can be drawn on.
     Editor(Box<Editor>),
     /// A terminal whose output goes elsewhere, or that can do nothing.
     Terminal,
@@ -42,12 +39,10 @@ pub(super) enum MessageUnit {
     Whole,
 }
 
-/// What came.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputEvent {
-    /// A message or a command.
     Typed(String),
-    /// A message, whatever it looks like.
+    /// A message, even if it looks like a command.
     Message(String),
     /// Nothing more will.
     End,
@@ -69,7 +64,6 @@ impl Input {
         Ok(Self { from, output, is_leaving: false })
     }
 
-    /// Whether a person types.
     pub(super) fn is_person(&self) -> bool {
         matches!(self.from, InputSource::Editor(_) | InputSource::Terminal)
     }
@@ -138,7 +132,6 @@ async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
     }
 }
 
-/// A message of another program.
 async fn piped(
     lines: &mut mpsc::Receiver<Result<String, Diagnostic>>,
 ) -> Result<InputEvent, Diagnostic> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcp_client::ReloadReport;
 use mcp_client::config::{Endpoint, Problem, ServerEntry, StdioEndpoint};
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use super::session::ChatSession;
 use super::show;
@@ -13,41 +14,41 @@ use crate::commands::mcp::install::dialog;
 use crate::commands::mcp::list::watch::reloaded_line;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::{Servers, problem_line};
-use crate::output::{WARNING, printable};
+use crate::output::WARNING;
 use crate::prompt::{Prompt, ask_meanwhile};
 
 /// How long servers that are connected anew are waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(talk: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
-    let mut servers = read(talk)?;
-    let entries = talk.bench.entries_of(&servers);
-    let plan = talk.client.plan_reload(&entries);
-    if !talk.output().is_json() {
-        talk.output().note(plan_text(&plan));
+pub(super) async fn run(chat: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
+    let mut servers = read(chat)?;
+    let entries = chat.setup.entries_of(&servers);
+    let plan = chat.client.plan_reload(&entries);
+    if !chat.output().is_json() {
+        chat.output().note(plan_text(&plan));
     }
     let mut refused = Vec::new();
-    let before = talk.bench.entries();
+    let before = chat.setup.entries();
     for entry in &entries {
         let old = before.iter().find(|old| old.name == entry.name);
         let Some(program) = new_program(old, entry) else { continue };
         let word = if old.is_some() { "changed" } else { "new" };
-        if !is_allowed(talk, entry, word, program).await {
+        if !is_allowed(chat, entry, word, program).await {
             refused.push(entry.name.clone());
         }
     }
     for name in &refused {
-        leave_as_it_was(name, &mut servers, &talk.bench.fleet.servers);
+        leave_as_it_was(name, &mut servers, &chat.setup.fleet.servers);
     }
-    talk.bench.fleet.adopt(servers);
-    let done = talk.client.reload(talk.bench.entries());
-    talk.renew_toolbox()?;
-    talk.bench.fleet.reporter.waiting_for("starting the servers …");
-    talk.client.wait_until_settled(MAX_WAIT).await;
-    talk.bench.fleet.reporter.done_waiting();
-    if talk.output().is_json() {
+    chat.setup.fleet.adopt(servers);
+    let done = chat.client.reload(chat.setup.entries());
+    chat.renew_toolbox()?;
+    chat.setup.fleet.reporter.waiting_for("starting the servers …");
+    chat.client.wait_until_settled(MAX_WAIT).await;
+    chat.setup.fleet.reporter.done_waiting();
+    if chat.output().is_json() {
         return show::told(
-            talk,
+            chat,
             json!({
                 "type": "reloaded",
                 "added": done.added,
@@ -62,20 +63,20 @@ pub(super) async fn run(talk: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
     if done.is_empty() {
         return Ok(());
     }
-    talk.output().note(reloaded_line(&done));
-    show::servers(talk)
+    chat.output().note(reloaded_line(&done));
+    show::servers(chat)
 }
 
-/// The configuration as it is by now; an error leaves everything as it was.
-fn read(talk: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
-    let servers = Servers::load(talk.session)?;
+/// Reads the configuration again; an error changes nothing.
+fn read(chat: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
+    let servers = Servers::load(chat.session)?;
     let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
     if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {
         let mut diagnostic = Diagnostic::configuration("the servers stay as they are");
         diagnostic.causes.push(problem_line(&servers.path, problem));
         return Err(diagnostic);
     }
-    servers.tell_problems(talk.session);
+    servers.tell_problems(chat.session);
     Ok(servers)
 }
 
@@ -115,16 +116,16 @@ fn new_program<'e>(old: Option<&ServerEntry>, new: &'e ServerEntry) -> Option<&'
     (!is_same).then_some(program)
 }
 
-/// Asks the person at the terminal. Nobody else can say yes.
+/// Asks the person at the terminal; without one the answer is no.
 async fn is_allowed(
-    talk: &ChatSession<'_>,
+    chat: &ChatSession<'_>,
     entry: &ServerEntry,
     word: &str,
     program: &StdioEndpoint,
 ) -> bool {
     let name = dialog::line(&entry.name);
-    if Prompt::find(talk.output()).is_none() {
-        talk.output().warn(format!(
+    if Prompt::find(chat.output()).is_none() {
+        chat.output().warn(format!(
             "`{name}` is {word} and would start a program; nobody is there to say yes, so it is left \
              as it was"
         ));
@@ -145,7 +146,7 @@ async fn is_allowed(
     let answer = ask_meanwhile(format!("{text}Start it? [y/N]")).await.unwrap_or_default();
     let is_yes = matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes");
     if !is_yes {
-        talk.output().note(format!("`{name}` is left as it was"));
+        chat.output().note(format!("`{name}` is left as it was"));
     }
     is_yes
 }

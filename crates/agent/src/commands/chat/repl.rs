@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use task_loop::TaskContext;
+use task_loop::conversation::Message;
+use task_loop::end::EndCause;
+use task_loop::untrusted::printable;
 
 use super::input::{Input, InputEvent};
 use super::session::ChatSession;
@@ -10,15 +14,13 @@ use super::slash_command::{self, ChatInput, SlashCommand};
 use super::{reload, save, show};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
-use crate::mcp::table::counted;
-use crate::output::{DIM, printable};
-use crate::task::conversation::Message;
-use crate::task::end::EndCause;
-use crate::task::{self, TaskContext};
+use crate::output::DIM;
+use crate::table::counted;
+use crate::task_error::end_diagnostic;
 use crate::task_printer::{TaskPrinter, shortened};
 use crate::task_setup::{Interrupts, StopSignal};
 
-/// How much of the last message is shown when a conversation goes on, in characters.
+/// How much of the last message is shown when a conversation is resumed, in characters.
 const MAX_LAST_CHARS: usize = 60;
 
 /// What comes after a message or a command.
@@ -26,7 +28,6 @@ const MAX_LAST_CHARS: usize = 60;
 enum NextAction {
     GoOn,
     Quit,
-    /// Nobody can be told anything any more.
     Break(Diagnostic),
 }
 
@@ -40,7 +41,7 @@ impl ChatSession<'_> {
         self.greet(input)?;
         let mut failed = None;
         loop {
-            let reporter = Arc::clone(&self.bench.fleet.reporter);
+            let reporter = Arc::clone(&self.setup.fleet.reporter);
             if input.is_person() {
                 reporter.hold();
             }
@@ -107,7 +108,7 @@ impl ChatSession<'_> {
     fn leave(&self, input: &Input) {
         if input.is_person() && self.record.has_begun() {
             let id = self.record.id();
-            self.output().note(format!("{DIM}`agent chat --resume {id}` goes on.{DIM:#}"));
+            self.output().note(format!("{DIM}`agent chat --resume {id}` resumes it.{DIM:#}"));
         }
     }
 
@@ -134,18 +135,17 @@ impl ChatSession<'_> {
         }
     }
 
-    /// Has the model answer.
     async fn say(
         &mut self,
         words: &str,
         interrupts: &mut Interrupts,
     ) -> Result<NextAction, Diagnostic> {
-        let fleet = &self.bench.fleet;
+        let fleet = &self.setup.fleet;
         let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
-        let mut narrator = TaskPrinter::new(self.session.output.clone(), shown, reporter);
+        let mut printer = TaskPrinter::new(self.session.output.clone(), shown, reporter);
         let Self { conversation, model, toolbox, bounds, counting, .. } = self;
         let done = interrupts.guard(async |stop: StopSignal| {
-            let means = TaskContext {
+            let context = TaskContext {
                 model,
                 toolbox,
                 bounds: *bounds,
@@ -153,17 +153,17 @@ impl ChatSession<'_> {
                 stop: stop.now,
                 is_ending: stop.is_ending,
             };
-            task::run(words, conversation, &means, &mut narrator).await
+            task_loop::run(words, conversation, &context, &mut printer).await
         });
         let done = done.await?;
         self.spent = self.spent.plus(done.spent);
         self.record.spent(done.spent);
-        if !narrator.has_told() && !self.output().is_json() && !done.answer.is_empty() {
-            let answer = self.bench.fleet.shown.whole(&done.answer);
+        if !printer.has_told() && !self.output().is_json() && !done.answer.is_empty() {
+            let answer = self.setup.fleet.shown.whole(&done.answer);
             self.output().bytes(format!("{}\n", answer.trim_end_matches('\n')).as_bytes())?;
         }
-        let ended = done.end.diagnostic(&self.bench.member.settings);
-        match (ended, narrator.trouble) {
+        let ended = end_diagnostic(&done.end, &self.setup.member);
+        match (ended, printer.trouble) {
             (Some(ended), _) if done.end.cause == EndCause::Ended => Ok(NextAction::Break(ended)),
             (_, Some(trouble)) => Ok(NextAction::Break(trouble)),
             (None, None) => Ok(NextAction::GoOn),

@@ -5,24 +5,23 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde_json::json;
+use task_loop::conversation::{Call, Message};
 
 use super::session::ChatSession;
 use super::show;
 use crate::diagnostic::Diagnostic;
-use crate::task::conversation::{Call, Message};
 
-pub(super) fn run(talk: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> {
-    let id = talk.record.id();
+pub(super) fn run(chat: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> {
+    let id = chat.record.id();
     let path = match file {
         "" => PathBuf::from(format!("chat-{id}.md")),
-        file => expanded(file, talk),
+        file => expanded(file, chat),
     };
     let shown = path.display();
-    let text = markdown(&id, &talk.model.id, talk.conversation.messages());
-    let text = talk.bench.fleet.shown.whole(&text);
+    let text = markdown(&id, &chat.model.id, chat.conversation.messages());
+    let text = chat.setup.fleet.shown.whole(&text);
     let mut options = fs::OpenOptions::new();
     options.create_new(true).write(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
@@ -34,16 +33,16 @@ pub(super) fn run(talk: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> 
             diagnostic
         }
     })?;
-    if talk.output().is_json() {
-        return show::told(talk, json!({"type": "saved", "path": path}));
+    if chat.output().is_json() {
+        return show::told(chat, json!({"type": "saved", "path": path}));
     }
-    talk.output().note(format!("written to {shown}"));
+    chat.output().note(format!("written to {shown}"));
     Ok(())
 }
 
 /// `~/` is the person's folder.
-fn expanded(file: &str, talk: &ChatSession<'_>) -> PathBuf {
-    match (file.strip_prefix("~/"), &talk.session.environment.home) {
+fn expanded(file: &str, chat: &ChatSession<'_>) -> PathBuf {
+    match (file.strip_prefix("~/"), &chat.session.environment.home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(file),
     }

@@ -2,35 +2,33 @@
 
 use mcp_client::Client;
 use serde_json::json;
+use task_loop::TaskUsage;
+use task_loop::chat_record::ChatRecord;
+use task_loop::conversation::Conversation;
+use task_loop::limits::Bounds;
+use task_loop::metrics::TaskMetrics;
+use task_loop::model::Model;
+use task_loop::toolbox::Toolbox;
 
 use super::archive::{ChatArchive, ResumedChat};
-use super::record::ChatRecord;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 use crate::session::Session;
-use crate::task::TaskUsage;
-use crate::task::conversation::Conversation;
-use crate::task::limits::Bounds;
-use crate::task::metrics::TaskMetrics;
-use crate::task::model::Model;
-use crate::task::toolbox::Toolbox;
 use crate::task_setup::TaskSetup;
 
-/// What a conversation needs.
 #[derive(Debug)]
 pub(super) struct ChatSetup {
-    pub(super) bench: TaskSetup,
+    pub(super) setup: TaskSetup,
     pub(super) client: Client,
     pub(super) counting: TaskMetrics,
     pub(super) bounds: Bounds,
     pub(super) model: Model,
 }
 
-/// A conversation.
 #[derive(Debug)]
 pub(super) struct ChatSession<'a> {
     pub(super) session: &'a Session,
-    pub(super) bench: TaskSetup,
+    pub(super) setup: TaskSetup,
     pub(super) client: Client,
     pub(super) counting: TaskMetrics,
     pub(super) model: Model,
@@ -43,20 +41,19 @@ pub(super) struct ChatSession<'a> {
 }
 
 impl<'a> ChatSession<'a> {
-    /// A new conversation.
     pub(super) fn begin(
         found: ChatSetup,
         archive: ChatArchive,
         session: &'a Session,
     ) -> Result<Self, Diagnostic> {
-        let ChatSetup { bench, client, counting, bounds, model } = found;
-        let toolbox = bench.toolbox(&client, &model, session)?;
-        let fresh = bench.conversation(&model, session);
+        let ChatSetup { setup, client, counting, bounds, model } = found;
+        let toolbox = setup.toolbox(&client, &model, session)?;
+        let fresh = setup.conversation(&model, session);
         let (record, conversation) = archive.begin(fresh, &model.id, session);
         let spent = TaskUsage::default();
         Ok(Self {
             session,
-            bench,
+            setup,
             client,
             counting,
             model,
@@ -69,7 +66,7 @@ impl<'a> ChatSession<'a> {
         })
     }
 
-    /// Goes on with one that was kept, and with its model unless another one was asked for.
+    /// Resumes a stored conversation, with its model unless another one was requested.
     pub(super) async fn resume(&mut self, kept: ResumedChat, is_model_asked_for: bool) {
         let ResumedChat { record, conversation, model, spent } = kept;
         (self.record, self.conversation, self.spent) = (record, conversation, spent);
@@ -81,7 +78,7 @@ impl<'a> ChatSession<'a> {
             self.record.model(&self.model.id);
         } else if let Err(diagnostic) = self.take_model(&model).await {
             let now = &self.model.id;
-            self.output().warn(format!("{}; {now} goes on", diagnostic.line()));
+            self.output().warn(format!("{}; continuing with {now}", diagnostic.line()));
             self.record.model(&self.model.id);
         }
     }
@@ -93,7 +90,7 @@ impl<'a> ChatSession<'a> {
     /// Takes another model, which may have another window.
     pub(super) async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
         let had_tools = self.model.takes_tools;
-        self.model = self.bench.other_model(id, &self.counting).await?;
+        self.model = self.setup.other_model(id, &self.counting).await?;
         self.record.model(&self.model.id);
         if self.model.takes_tools != had_tools {
             self.open();
@@ -101,23 +98,22 @@ impl<'a> ChatSession<'a> {
         self.renew_toolbox()
     }
 
-    /// Opens the conversation with what this model is told today.
+    /// Renews the system prompt, for this model and today's date.
     fn open(&mut self) {
-        let fresh = self.bench.conversation(&self.model, self.session);
+        let fresh = self.setup.conversation(&self.model, self.session);
         if let Some(opening) = fresh.messages().first() {
             self.conversation.open_with(opening.clone());
         }
     }
 
-    /// The tools for the model and the servers as they are by now.
     pub(super) fn renew_toolbox(&mut self) -> Result<(), Diagnostic> {
-        self.toolbox = self.bench.toolbox(&self.client, &self.model, self.session)?;
+        self.toolbox = self.setup.toolbox(&self.client, &self.model, self.session)?;
         Ok(())
     }
 
     pub(super) fn clear(&mut self) -> Result<(), Diagnostic> {
         let before = self.record.has_begun().then(|| self.record.id());
-        let fresh = self.bench.conversation(&self.model, self.session);
+        let fresh = self.setup.conversation(&self.model, self.session);
         let begun = self.archive.begin(fresh, &self.model.id, self.session);
         (self.record, self.conversation) = begun;
         self.spent = TaskUsage::default();

@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use task_loop::conversation::Message;
+use task_loop::member::credits;
+use task_loop::toolbox::find;
+use task_loop::untrusted::printable;
 use usage_metrics::consent::Mode;
 use wire::account::Me;
 
@@ -12,12 +16,8 @@ use crate::commands::mcp::list::report::{reasons, server_json, table};
 use crate::commands::mcp::tools::access;
 use crate::commands::metrics::show::drafts;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, counted, grouped};
-use crate::member::credits;
 use crate::metrics_recorder;
-use crate::output::printable;
-use crate::task::conversation::Message;
-use crate::task::toolbox::find;
+use crate::table::{Alignment, Table, counted, grouped};
 use crate::task_printer::{shortened, size};
 
 /// How long the counts of this moment may take to be stored.
@@ -25,27 +25,27 @@ const FLUSH: Duration = Duration::from_millis(500);
 /// How much of a message is shown in a line where no terminal says how wide it is.
 const MAX_LINE_CHARS: usize = 200;
 
-pub(super) fn help(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    if talk.output().is_json() {
+pub(super) fn help(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    if chat.output().is_json() {
         let all =
             slash_command::ALL.iter().map(|known| json!({"name": known.name, "does": known.does}));
-        return told(talk, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
+        return told(chat, json!({"type": "help", "commands": all.collect::<Vec<_>>()}));
     }
-    talk.output().text(slash_command::help())
+    chat.output().text(slash_command::help())
 }
 
-pub(super) async fn models(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    let listed = talk.model.listed().await;
-    let mut listed = listed.map_err(|trouble| talk.bench.member.diagnostic(&trouble))?;
+pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let listed = chat.model.listed().await;
+    let mut listed = listed.map_err(|trouble| chat.setup.member.diagnostic(&trouble))?;
     listed.sort_by(|one, other| one.id.cmp(&other.id));
-    if talk.output().is_json() {
+    if chat.output().is_json() {
         let all = listed.iter().map(|one| {
             json!({
                 "id": one.id, "price_micros": one.price_micros,
-                "context_length": one.context_length, "current": one.id == talk.model.id,
+                "context_length": one.context_length, "current": one.id == chat.model.id,
             })
         });
-        return told(talk, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
+        return told(chat, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
     }
     let mut rows = Table::new([
         ("", Alignment::Left),
@@ -56,30 +56,30 @@ pub(super) async fn models(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     for one in &listed {
         let unknown = || "-".to_owned();
         rows.row([
-            if one.id == talk.model.id { "*" } else { "" }.to_owned(),
+            if one.id == chat.model.id { "*" } else { "" }.to_owned(),
             one.id.clone(),
             one.price_micros.map_or_else(unknown, credits),
             one.context_length.map_or_else(unknown, grouped),
         ]);
     }
-    talk.output().text(rows.text())
+    chat.output().text(rows.text())
 }
 
-pub(super) fn model(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    let model = &talk.model;
-    if talk.output().is_json() {
-        return told(talk, json!({"type": "model", "model": model.id}));
+pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let model = &chat.model;
+    if chat.output().is_json() {
+        return told(chat, json!({"type": "model", "model": model.id}));
     }
     let price = credits(model.price_micros);
     let id = printable(&model.id);
-    talk.output().note(format!("{id} answers from now on; a call costs {price} credits"));
+    chat.output().note(format!("{id} answers from now on; a call costs {price} credits"));
     Ok(())
 }
 
 /// What the model is offered, or what these words find.
-pub(super) fn tools(talk: &ChatSession<'_>, words: &str) -> Result<(), Diagnostic> {
-    let registry = talk.toolbox.registry();
-    let offered = talk.toolbox.offered();
+pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnostic> {
+    let registry = chat.toolbox.registry();
+    let offered = chat.toolbox.offered();
     let found: Option<Vec<_>> =
         (!words.is_empty()).then(|| find::search(&registry, words).into_iter().collect());
     let mut rows = Table::new([
@@ -91,8 +91,8 @@ pub(super) fn tools(talk: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
     ]);
     let mut listed: Vec<Value> = Vec::new();
     let mut add = |server: &str, name: &str, access: &str, tokens: u32, description: &str| {
-        let about = talk.bench.fleet.shown.first_line(description);
-        let name = talk.bench.fleet.shown.line(name);
+        let about = chat.setup.fleet.shown.first_line(description);
+        let name = chat.setup.fleet.shown.line(name);
         let (server, access) = (server.to_owned(), access.to_owned());
         listed.push(json!({
             "server": server, "tool": name, "access": access, "tokens": tokens,
@@ -122,18 +122,18 @@ pub(super) fn tools(talk: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
         }
     }
     let count = listed.len();
-    if talk.output().is_json() {
+    if chat.output().is_json() {
         let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
         let all = registry.len();
         let value = json!({"type": "tools", "tools": listed, "tokens": tokens, "all": all});
-        return told(talk, value);
+        return told(chat, value);
     }
     if found.is_some() && count == 0 {
-        talk.output().note(format!("no tool fits `{}`", printable(words)));
+        chat.output().note(format!("no tool fits `{}`", printable(words)));
         return Ok(());
     }
     if count > 0 {
-        talk.output().text(fitted(talk, &rows.text()))?;
+        chat.output().text(fitted(chat, &rows.text()))?;
     }
     if found.is_none() {
         let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
@@ -144,35 +144,33 @@ pub(super) fn tools(talk: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
             let all = registry.len();
             line.push_str(&format!("; {all} in all, found by the model with its words"));
         }
-        talk.output().note(line);
+        chat.output().note(line);
     }
     Ok(())
 }
 
-/// How each server is.
-pub(super) fn servers(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    let all = talk.client.status();
-    let fleet = &talk.bench.fleet;
-    if talk.output().is_json() {
+pub(super) fn servers(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let all = chat.client.status();
+    let fleet = &chat.setup.fleet;
+    if chat.output().is_json() {
         let servers: Vec<Value> = all.iter().map(|status| server_json(status, fleet)).collect();
-        return told(talk, json!({"type": "mcp", "servers": servers}));
+        return told(chat, json!({"type": "mcp", "servers": servers}));
     }
     if all.is_empty() {
-        talk.output().note("this conversation has no servers");
+        chat.output().note("this conversation has no servers");
         return Ok(());
     }
-    talk.output().text(table(&all))?;
-    talk.output().text(reasons(&all, fleet))
+    chat.output().text(table(&all))?;
+    chat.output().text(reasons(&all, fleet))
 }
 
-/// What this conversation has cost.
-pub(super) async fn cost(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    let spent = &talk.spent;
-    let me: Result<Me, _> = talk.bench.member.get("/me").await;
-    if talk.output().is_json() {
+pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let spent = &chat.spent;
+    let me: Result<Me, _> = chat.setup.member.client.get("/me").await;
+    if chat.output().is_json() {
         let available = me.as_ref().ok().map(|me| me.available_micros);
         let value = json!({"type": "cost", "spent": spent, "available_micros": available});
-        return told(talk, value);
+        return told(chat, value);
     }
     let lines = [
         ("model calls", spent.model_calls.to_string()),
@@ -191,11 +189,11 @@ pub(super) async fn cost(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
         let available = credits(me.available_micros);
         text.push_str(&format!("{:<12} {available} credits\n", "balance"));
     }
-    talk.output().text(text)?;
+    chat.output().text(text)?;
     match me {
         Ok(_) => Ok(()),
         Err(trouble) => {
-            let mut diagnostic = talk.bench.member.diagnostic(&trouble);
+            let mut diagnostic = chat.setup.member.diagnostic(&trouble);
             let cause = diagnostic.message.replace("the balance is not known".to_owned());
             diagnostic.causes.splice(0..0, cause);
             Err(diagnostic)
@@ -203,51 +201,48 @@ pub(super) async fn cost(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-/// What would be in the next package.
-pub(super) fn metrics(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    let (_, decision) = metrics_recorder::decision(talk.session)?;
+pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let (_, decision) = metrics_recorder::decision(chat.session)?;
     if decision.mode != Mode::Local {
-        if talk.output().is_json() {
-            return told(talk, json!({"type": "metrics", "recording": false}));
+        if chat.output().is_json() {
+            return told(chat, json!({"type": "metrics", "recording": false}));
         }
-        talk.output().note("recording is off; `agent metrics on` turns it on");
+        chat.output().note("recording is off; `agent metrics on` turns it on");
         return Ok(());
     }
-    let _ = talk.bench.recorder.flush(FLUSH);
-    let drafts = drafts(talk.session)?;
+    let _ = chat.setup.recorder.flush(FLUSH);
+    let drafts = drafts(chat.session)?;
     let Some(next) = drafts.first() else {
-        talk.output().note("nothing was counted since the last package");
+        chat.output().note("nothing was counted since the last package");
         return Ok(());
     };
-    if talk.output().is_json() {
+    if chat.output().is_json() {
         let package: Value = serde_json::from_slice(&next.to_bytes()).unwrap_or_default();
-        return told(talk, json!({"type": "metrics", "recording": true, "package": package}));
+        return told(chat, json!({"type": "metrics", "recording": true, "package": package}));
     }
-    talk.output().bytes(&next.to_bytes())?;
+    chat.output().bytes(&next.to_bytes())?;
     if drafts.len() > 1 {
         let count = drafts.len();
-        talk.output().note(format!("this is the first of {count} packages"));
+        chat.output().note(format!("this is the first of {count} packages"));
     }
     Ok(())
 }
 
-/// What was said, in a line each.
-pub(super) fn history(talk: &ChatSession<'_>) -> Result<(), Diagnostic> {
-    let messages = talk.conversation.messages().iter();
+pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
+    let messages = chat.conversation.messages().iter();
     let said = messages.filter(|message| !matches!(message, Message::System { .. }));
-    if talk.output().is_json() {
+    if chat.output().is_json() {
         let messages: Vec<&Message> = said.collect();
-        return told(talk, json!({"type": "history", "messages": messages}));
+        return told(chat, json!({"type": "history", "messages": messages}));
     }
     let lines: Vec<String> = said.map(line).collect();
     if lines.is_empty() {
-        talk.output().note("nothing was said yet");
+        chat.output().note("nothing was said yet");
         return Ok(());
     }
-    talk.output().text(fitted(talk, &format!("{}\n", lines.join("\n"))))
+    chat.output().text(fitted(chat, &format!("{}\n", lines.join("\n"))))
 }
 
-/// A message in a line.
 pub(super) fn line(message: &Message) -> String {
     let (who, text) = match message {
         Message::System { text } => ("told", text.clone()),
@@ -267,13 +262,13 @@ pub(super) fn line(message: &Message) -> String {
 }
 
 /// Lines that fit the terminal, if there is one.
-fn fitted(talk: &ChatSession<'_>, text: &str) -> String {
-    let Some(width) = talk.output().columns() else { return text.to_owned() };
+fn fitted(chat: &ChatSession<'_>, text: &str) -> String {
+    let Some(width) = chat.output().columns() else { return text.to_owned() };
     let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
     format!("{}\n", lines.join("\n"))
 }
 
 /// Writes what a program asked for, without secrets.
-pub(super) fn told(talk: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
-    talk.output().json_line(&talk.bench.fleet.shown.json(value))
+pub(super) fn told(chat: &ChatSession<'_>, value: Value) -> Result<(), Diagnostic> {
+    chat.output().json_line(&chat.setup.fleet.shown.json(value))
 }

@@ -1,10 +1,11 @@
 //! What can be typed behind a slash.
 
-use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::output::{DIM, printable};
+use task_loop::nearest;
+use task_loop::untrusted::printable;
 
-/// A command of a conversation.
+use crate::diagnostic::Diagnostic;
+use crate::output::DIM;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlashCommand {
     Help,
@@ -60,20 +61,16 @@ pub(super) const ALL: [SlashHelp; 11] = [
     known("history", "", "Show what was said, in a line each", SlashCommand::History),
     known("save", "[FILE]", "Write the conversation to a file, as Markdown", SlashCommand::Save),
     known("clear", "", "Begin another conversation", SlashCommand::Clear),
-    known("quit", "", "End; `agent chat --resume` goes on", SlashCommand::Quit),
+    known("quit", "", "End; `agent chat --resume` resumes", SlashCommand::Quit),
 ];
 
-/// What was typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChatInput<'a> {
     Nothing,
-    /// Words for the model.
     Words(&'a str),
-    /// A command, and what stands behind it.
     Command(SlashCommand, &'a str),
 }
 
-/// Tells commands from words.
 pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
     let text = text.trim();
     let Some(rest) = text.strip_prefix('/') else {
@@ -99,7 +96,6 @@ fn unknown(name: &str) -> Diagnostic {
     diagnostic.hint("two slashes send the line to the model, with one")
 }
 
-/// What can be typed, for a person.
 pub(super) fn help() -> String {
     let typed = |known: &SlashHelp| format!("/{} {}", known.name, known.takes);
     let width = ALL.iter().map(|known| typed(known).trim_end().len()).max().unwrap_or(0);

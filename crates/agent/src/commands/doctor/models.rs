@@ -1,21 +1,21 @@
 //! The model files of this machine.
 
 use local_model::About;
+use task_loop::untrusted::printable;
 
-use super::report::Check;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{amount, counted};
+use crate::finding::Finding;
 use crate::model_files::model_dir::ModelDir;
-use crate::output::printable;
 use crate::session::Session;
+use crate::table::{amount, counted};
 
 /// Whether those that are there can be used; where there are none there is nothing to say.
-pub(super) fn look(session: &Session) -> Result<Vec<Check>, Diagnostic> {
+pub(super) fn look(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     const AREA: &str = "models";
     let shelf = ModelDir::find(session)?;
     let names = match shelf.content() {
         Ok(content) => content.names,
-        Err(diagnostic) => return Ok(vec![Check::of(AREA, diagnostic)]),
+        Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of(AREA)]),
     };
     let (mut good, mut bytes, mut checks) = (0, 0, Vec::new());
     for name in &names {
@@ -23,7 +23,7 @@ pub(super) fn look(session: &Session) -> Result<Vec<Check>, Diagnostic> {
             Ok(about) => (good, bytes) = (good + 1, bytes + about.file_bytes),
             Err(problem) => {
                 let why = printable(&problem.to_string());
-                let check = Check::warning(AREA, format!("`{name}` cannot be used: {why}"));
+                let check = Finding::warning(format!("`{name}` cannot be used: {why}")).of(AREA);
                 checks.push(check.hint(format!("`agent model remove {name}` removes it")));
             }
         }
@@ -31,7 +31,7 @@ pub(super) fn look(session: &Session) -> Result<Vec<Check>, Diagnostic> {
     if good > 0 {
         let (count, size) = (counted(good, "model file"), amount(bytes));
         let what = format!("{count}, {size}, in {}", shelf.folder().display());
-        checks.insert(0, Check::ok(AREA, what));
+        checks.insert(0, Finding::good(what).of(AREA));
     }
     Ok(checks)
 }

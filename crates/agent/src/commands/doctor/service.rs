@@ -5,6 +5,9 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::DATE;
 use serde_json::Value;
+use task_loop::member::{MemberError, MemberRequest, MemberResponse, credits};
+use task_loop::nearest;
+use task_loop::untrusted::printable;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 use wire::account::Me;
@@ -12,17 +15,13 @@ use wire::capability::CapabilityList;
 use wire::model::ModelList;
 
 use super::Connectivity;
-use super::report::Check;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::mcp::table::counted;
-use crate::member::credits;
-use crate::member::error::MemberError;
+use crate::finding::{Finding, Severity};
+use crate::member::Member;
 use crate::member::settings::Settings;
-use crate::member::{Member, MemberRequest, MemberResponse};
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::counted;
 
 /// How long the service may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,25 +30,24 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// How far the clocks may be apart.
 const MAX_SKEW: Duration = Duration::from_mins(2);
 
-/// Looks at all of it.
-pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Check>, Diagnostic> {
+pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     let settings = match Settings::load(session) {
         Ok(settings) => settings,
-        Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic)]),
+        Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("service")]),
     };
     let base = settings.base_url.clone();
     let key = match (settings.key(), &settings.key) {
-        (Err(diagnostic), _) => Check::of("key", diagnostic),
-        (Ok(_), Some(key)) => Check::ok("key", format!("it is {}", key.place)),
-        (Ok(_), None) => Check::problem("key", "there is none"),
+        (Err(diagnostic), _) => Finding::from(diagnostic).of("key"),
+        (Ok(_), Some(key)) => Finding::good(format!("it is {}", key.place)).of("key"),
+        (Ok(_), None) => Finding::error("there is none").of("key"),
     };
     if reach == Connectivity::Offline {
         let what = format!("{} was not asked (offline)", base.value);
-        return Ok(vec![Check::ok("service", what), key]);
+        return Ok(vec![Finding::good(what).of("service"), key]);
     }
     let member = match Member::of(settings, session) {
         Ok(member) => member,
-        Err(diagnostic) => return Ok(vec![Check::of("service", diagnostic), key]),
+        Err(diagnostic) => return Ok(vec![Finding::from(diagnostic).of("service"), key]),
     };
     let asked = ServiceChecks { member: &member, session };
     block_on(async { Ok(Box::pin(asked.all(key)).await) })
@@ -61,8 +59,8 @@ struct ServiceChecks<'a> {
 }
 
 impl ServiceChecks<'_> {
-    async fn all(&self, key: Check) -> Vec<Check> {
-        let has_key = key.is_fine();
+    async fn all(&self, key: Finding) -> Vec<Finding> {
+        let has_key = key.severity != Severity::Error;
         let ((ready, health), (me, models, capabilities)) = tokio::join!(
             async { tokio::join!(self.beside("/readyz"), self.beside("/healthz")) },
             async {
@@ -84,11 +82,13 @@ impl ServiceChecks<'_> {
         }
         match me.map(|me| me.and_then(|answer| answer.json::<Me>())) {
             None => checks.push(key),
-            Some(Err(trouble)) => checks.push(Check::of("key", self.member.diagnostic(&trouble))),
+            Some(Err(trouble)) => {
+                checks.push(Finding::from(self.member.diagnostic(&trouble)).of("key"));
+            }
             Some(Ok(me)) => {
                 let place = self.member.settings.key.as_ref().map(|key| key.place.as_str());
                 let place = place.unwrap_or_default();
-                checks.push(Check::ok("key", format!("it is accepted, and is {place}")));
+                checks.push(Finding::good(format!("it is accepted, and is {place}")).of("key"));
                 checks.push(balance(&me));
                 checks.extend(models.map(|models| self.model(models)));
                 checks.extend(capabilities.into_iter().flat_map(|found| self.capabilities(found)));
@@ -98,66 +98,69 @@ impl ServiceChecks<'_> {
     }
 
     async fn beside(&self, path: &str) -> Result<MemberResponse, MemberError> {
-        let target = self.member.beside(path)?;
-        in_time(self.member.ask_at(&target, MemberRequest::get("").at_most(MAX_BYTES))).await
+        let target = self.member.client.beside(path)?;
+        in_time(self.member.client.ask_at(&target, MemberRequest::get("").at_most(MAX_BYTES))).await
     }
 
     async fn get(&self, path: &str) -> Option<Result<MemberResponse, MemberError>> {
-        Some(in_time(self.member.ask(MemberRequest::get(path).at_most(MAX_BYTES))).await)
+        Some(in_time(self.member.client.ask(MemberRequest::get(path).at_most(MAX_BYTES))).await)
     }
 
     fn service(
         &self,
         ready: &Result<MemberResponse, MemberError>,
         health: Option<&MemberResponse>,
-    ) -> Check {
+    ) -> Finding {
         const AREA: &str = "service";
         let base = &self.member.settings.base_url.value;
         match ready {
             Ok(_) => {
                 let version = health.and_then(version).map(|version| format!(", {version}"));
-                Check::ok(AREA, format!("{base} is ready{}", version.unwrap_or_default()))
+                Finding::good(format!("{base} is ready{}", version.unwrap_or_default())).of(AREA)
             }
             Err(trouble) if trouble.status() == Some(404) => {
-                Check::problem(AREA, format!("{base} answers, but is no member service"))
+                Finding::error(format!("{base} answers, but is no member service"))
+                    .of(AREA)
                     .hint(format!("the address is {}", self.member.settings.base_url.place))
             }
-            Err(trouble) => Check::of(AREA, self.member.diagnostic(trouble)),
+            Err(trouble) => Finding::from(self.member.diagnostic(trouble)).of(AREA),
         }
     }
 
     /// How far the clock of this machine is from that of the service.
-    fn clock(&self, headers: &HeaderMap) -> Option<Check> {
+    fn clock(&self, headers: &HeaderMap) -> Option<Finding> {
         let date = headers.get(DATE)?.to_str().ok()?;
         let theirs = OffsetDateTime::parse(date, &Rfc2822).ok()?.unix_timestamp();
         let ours = self.session.clock.now().as_ms() / 1000;
         let seconds = ours.abs_diff(theirs);
         Some(if seconds <= MAX_SKEW.as_secs() {
-            Check::ok("clock", "it agrees with that of the service")
+            Finding::good("it agrees with that of the service").of("clock")
         } else {
             let word = if ours > theirs { "ahead of" } else { "behind" };
-            Check::warning("clock", format!("it is {seconds} s {word} that of the service"))
+            Finding::warning(format!("it is {seconds} s {word} that of the service"))
+                .of("clock")
                 .hint("set it; sign-ins and certificates depend on it")
         })
     }
 
-    fn model(&self, answer: Result<MemberResponse, MemberError>) -> Check {
+    fn model(&self, answer: Result<MemberResponse, MemberError>) -> Finding {
         const AREA: &str = "model";
         let models = match answer.and_then(|answer| answer.json::<ModelList>()) {
             Ok(models) => models.data,
-            Err(trouble) => return Check::of(AREA, self.member.diagnostic(&trouble)),
+            Err(trouble) => return Finding::from(self.member.diagnostic(&trouble)).of(AREA),
         };
         let offered = counted(models.len(), "model");
         match &self.member.settings.model {
-            None if models.is_empty() => Check::warning(AREA, "the key may use no model")
+            None if models.is_empty() => Finding::warning("the key may use no model")
+                .of(AREA)
                 .hint("an operator adds providers to gateway.yaml"),
-            None => Check::ok(AREA, format!("{offered} can be used")),
+            None => Finding::good(format!("{offered} can be used")).of(AREA),
             Some(model) if models.iter().any(|offer| offer.id == model.value) => {
-                Check::ok(AREA, format!("{} is one of {offered}", printable(&model.value)))
+                Finding::good(format!("{} is one of {offered}", printable(&model.value))).of(AREA)
             }
             Some(model) => {
                 let what = format!("`{}` is not among {offered}", printable(&model.value));
-                let check = Check::problem(AREA, what).hint(format!("it is {}", model.place));
+                let check = Finding::error(what).of(AREA).hint(format!("it is {}", model.place));
                 match nearest(&model.value, models.iter().map(|offer| offer.id.as_str())) {
                     Some(near) => check.hint(format!("did you mean `{}`?", printable(near))),
                     None => check,
@@ -166,24 +169,25 @@ impl ServiceChecks<'_> {
         }
     }
 
-    fn capabilities(&self, answer: Result<MemberResponse, MemberError>) -> Vec<Check> {
+    fn capabilities(&self, answer: Result<MemberResponse, MemberError>) -> Vec<Finding> {
         const AREA: &str = "can do";
         let list = match answer.and_then(|answer| answer.json::<CapabilityList>()) {
             Ok(list) => list.data,
-            Err(trouble) => return vec![Check::of(AREA, self.member.diagnostic(&trouble))],
+            Err(trouble) => return vec![Finding::from(self.member.diagnostic(&trouble)).of(AREA)],
         };
         let usable = list.iter().filter(|found| found.usable).map(|found| printable(&found.id));
         let usable: Vec<String> = usable.collect();
         let mut checks = vec![if usable.is_empty() {
-            Check::problem(AREA, "nothing can be done with this key at the moment")
+            Finding::error("nothing can be done with this key at the moment")
+                .of(AREA)
                 .hint("an operator looks with `agent gateway check`")
         } else {
-            Check::ok(AREA, usable.join(", "))
+            Finding::good(usable.join(", ")).of(AREA)
         }];
         let has_chat = list.iter().any(|found| found.id == "chat" && !found.models.is_empty());
         if !has_chat && !list.is_empty() {
             let check =
-                Check::warning(AREA, "no model can be talked to: `agent run` has none to ask");
+                Finding::warning("no model can be talked to: `agent run` has none to ask").of(AREA);
             checks.push(check.hint("an operator adds a provider of models to gateway.yaml"));
         }
         // What else nobody set up is no trouble; what was set up and does not work is.
@@ -191,22 +195,24 @@ impl ServiceChecks<'_> {
         checks.extend(broken.map(|found| {
             let reason = found.reason.as_deref().unwrap_or("nobody says why");
             let what = format!("{} does not work: {}", printable(&found.id), printable(reason));
-            Check::warning(AREA, what).hint("an operator looks with `agent gateway provider test`")
+            Finding::warning(what)
+                .of(AREA)
+                .hint("an operator looks with `agent gateway provider test`")
         }));
         checks
     }
 }
 
-fn balance(me: &Me) -> Check {
+fn balance(me: &Me) -> Finding {
     let available = format!("{} credits", credits(me.available_micros));
     if me.available_micros > 0 {
-        return Check::ok("balance", format!("{available} can be spent"));
+        return Finding::good(format!("{available} can be spent")).of("balance");
     }
-    Check::problem("balance", format!("{available} can be spent"))
+    Finding::error(format!("{available} can be spent"))
+        .of("balance")
         .hint("an operator adds credit with `agent gateway member top-up`")
 }
 
-/// What a service says its version is.
 fn version(answer: &MemberResponse) -> Option<String> {
     let told: Value = serde_json::from_slice(&answer.body).ok()?;
     told.get("version")

@@ -1,30 +1,30 @@
 //! What this program does beside its work: metrics, and updates of itself.
 
-use super::report::Check;
 use crate::commands::metrics::status;
 use crate::commands::update::channel::{Channel, ChannelArgs};
+use crate::finding::Finding;
 use crate::session::Session;
 
 /// Whether something is recorded, and how the store is.
-pub(super) fn metrics(session: &Session) -> Check {
+pub(super) fn metrics(session: &Session) -> Finding {
     const AREA: &str = "metrics";
     match status::health(session) {
-        Ok((line, None)) => Check::ok(AREA, line),
-        Ok((_, Some(trouble))) | Err(trouble) => Check::of(AREA, trouble),
+        Ok((line, None)) => Finding::good(line).of(AREA),
+        Ok((_, Some(trouble))) | Err(trouble) => Finding::from(trouble).of(AREA),
     }
 }
 
-/// Whether updates can be verified.
-pub(super) fn updates(session: &Session) -> Check {
+pub(super) fn updates(session: &Session) -> Finding {
     const AREA: &str = "updates";
     match Channel::find(session, ChannelArgs::default()) {
         Ok(Channel { key: Some(key), .. }) => {
-            Check::ok(AREA, format!("they are verified with the key that is {}", key.place))
+            Finding::good(format!("they are verified with the key that is {}", key.place)).of(AREA)
         }
         Ok(Channel { key: None, .. }) => {
-            Check::ok(AREA, "there is no key to verify them with, so that none are installed")
+            Finding::good("there is no key to verify them with, so that none are installed")
+                .of(AREA)
                 .hint("`update.public_key` in config.yaml names one")
         }
-        Err(diagnostic) => Check::of(AREA, diagnostic),
+        Err(diagnostic) => Finding::from(diagnostic).of(AREA),
     }
 }

@@ -21,7 +21,6 @@ impl AmountUnit {
     #[cfg(test)]
     const CREDITS: Self = Self { micros: false };
 
-    /// Reads an amount.
     pub(crate) fn read(self, text: &str) -> Result<Micros, Diagnostic> {
         let read = if self.micros { text.trim().parse().ok() } else { credits(text.trim()) };
         let amount = read.map(Micros::new).and_then(|amount| amount.plus(Micros::ZERO));

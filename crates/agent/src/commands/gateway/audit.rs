@@ -8,8 +8,8 @@ use super::file::Location;
 use super::moment::shown;
 use super::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
 /// List what operators changed, newest first
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,6 @@ pub(crate) struct Args {
     before: Option<i64>,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let entries = OperatorStore::with(location, session, async |books| {
         let before = args.before.unwrap_or(i64::MAX);

@@ -24,7 +24,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Copies, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let to = &args.file;
     let config = location.load(session)?;
@@ -43,12 +42,11 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     session.output.text(format!("{GOOD}Wrote{GOOD:#} {} ({bytes} bytes).\n", to.display()))
 }
 
-/// PostgreSQL has tools of its own.
 pub(super) fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic> {
     match config.database {
         Database::Sqlite { .. } => Ok(()),
         Database::Postgres { .. } => {
-            Err(Diagnostic::failed("the database is PostgreSQL, which has tools of its own")
+            Err(Diagnostic::failed("the database is PostgreSQL, which has its own tools")
                 .hint(format!("use `{tool}`")))
         }
     }

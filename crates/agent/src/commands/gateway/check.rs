@@ -1,7 +1,7 @@
 //! `agent gateway check`: everything that could keep the service from its work, looked at.
 
-mod finding;
 mod price;
+mod report;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,16 +14,16 @@ use gateway::{key_secret, probe, search};
 use gateway_store::{SchemaState, Store};
 use ledger::MemberId;
 
-use self::finding::Finding;
 use super::file::Location;
 use super::migrate::version;
 use super::operator_store::block_on;
 use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::counted;
+use crate::finding::{Finding, Findings};
 use crate::session::Session;
+use crate::table::counted;
 
-/// How long whoever listens at our address may take to say who it is.
+/// How long a process that listens at our address may take to answer.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// What search providers are asked for.
@@ -40,20 +40,19 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// Looks at everything, tells, fails if anything is wrong.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let file = location.read(session)?;
     let path = file.path.display().to_string();
     let errors: Vec<String> = file.lines(settings::Problem::is_error).collect();
     let warnings: Vec<String> = file.lines(|problem| !problem.is_error()).collect();
-    let mut findings: Vec<Finding> = Vec::new();
-    findings.extend(errors.iter().map(|line| Finding::wrong("configuration", line)));
-    findings.extend(warnings.iter().map(|line| Finding::odd("configuration", line)));
+    let mut findings = Findings::default();
+    findings.extend(errors.iter().map(|line| Finding::error(line).of("configuration")));
+    findings.extend(warnings.iter().map(|line| Finding::warning(line).of("configuration")));
     if let Some(config) = file.into_config() {
-        findings.insert(0, Finding::good("configuration", path));
+        findings.all.insert(0, Finding::good(path).of("configuration"));
         findings.extend(block_on(async { Ok(of_config(&config, args.offline).await) })?);
     }
-    finding::tell(&findings, session)
+    report::print(&findings, session)
 }
 
 async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
@@ -66,7 +65,7 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     findings.push(listen(config.listen));
     findings.push(parser(config).await);
     if config.providers.is_empty() {
-        findings.push(Finding::odd("providers", "there are none, so there are no models"));
+        findings.push(Finding::warning("there are none, so there are no models").of("providers"));
     }
     if offline {
         return findings;
@@ -91,7 +90,7 @@ async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store>
     let state = match Store::schema(&place, &options).await {
         Ok(state) => state,
         Err(error) => {
-            findings.push(Finding::because("database", &what, &error));
+            findings.push(failed(&what, &error).of("database"));
             return None;
         }
     };
@@ -100,26 +99,40 @@ async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store>
         SchemaState::Current(_) => {}
         SchemaState::Empty | SchemaState::Old(_) => {
             let text = format!("{what} must be migrated, it has version {number}");
-            findings.push(Finding::wrong("database", text).hint("run `agent gateway migrate`"));
+            findings.push(Finding::error(text).of("database").hint("run `agent gateway migrate`"));
             return None;
         }
         SchemaState::Unknown(_) => {
             let text = format!("{what} has version {number}, which this program does not know");
-            findings.push(Finding::wrong("database", text));
+            findings.push(Finding::error(text).of("database"));
             return None;
         }
     }
     match Store::open(&place, &options).await {
         Ok(store) => {
             let text = format!("{what}, schema version {number}");
-            findings.push(Finding::good("database", text));
+            findings.push(Finding::good(text).of("database"));
             Some(store)
         }
         Err(error) => {
-            findings.push(Finding::because("database", &what, &error));
+            findings.push(failed(&what, &error).of("database"));
             None
         }
     }
+}
+
+fn failed(what: &str, error: &dyn std::error::Error) -> Finding {
+    let mut text = format!("{what}: {error}");
+    let mut next = error.source();
+    while let Some(error) = next {
+        text.push_str(&format!(": {error}"));
+        next = error.source();
+    }
+    Finding::error(text)
+}
+
+fn from_problem(problem: gateway::Problem) -> Finding {
+    Finding { hints: problem.hint.into_iter().collect(), ..Finding::error(problem.message) }
 }
 
 /// Asks a provider of search results for something. This may count against its quota.
@@ -129,17 +142,19 @@ async fn search_provider(provider: &SearchProvider) -> Finding {
         SearchProvider::Index(index) => {
             let (what, folder) = (format!("index {}", index.name), index.folder.display());
             return if index.folder.is_dir() {
-                Finding::good(what, format!("{folder} is there; the service keeps the index"))
+                Finding::good(format!("{folder} is there; the service keeps the index")).of(what)
             } else {
-                Finding::odd(what, format!("{folder} is not a folder"))
+                Finding::warning(format!("{folder} is not a folder")).of(what)
             };
         }
     };
     let what = format!("search provider {}", upstream.name);
     match search::probe(provider, &search::Wanted::new(SEARCHED)).await {
-        Ok(hits) if hits.is_empty() => Finding::odd(what, format!("no results for `{SEARCHED}`")),
-        Ok(hits) => Finding::good(what, counted(hits.len(), "result")),
-        Err(problem) => Finding::problem(what, problem),
+        Ok(hits) if hits.is_empty() => {
+            Finding::warning(format!("no results for `{SEARCHED}`")).of(what)
+        }
+        Ok(hits) => Finding::good(counted(hits.len(), "result")).of(what),
+        Err(problem) => from_problem(problem).of(what),
     }
 }
 
@@ -155,22 +170,23 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
         };
         let path = path.display();
         return if has_members {
-            Finding::wrong(WHAT, format!("{path} is missing, and the database has members"))
+            Finding::error(format!("{path} is missing, and the database has members"))
+                .of(WHAT)
                 .hint("put it back as it was, or no key works")
         } else {
-            Finding::good(WHAT, format!("{path} will be made"))
+            Finding::good(format!("{path} will be made")).of(WHAT)
         };
     }
     let hasher = match key_secret::load(&config.key_secret) {
         Ok(hasher) => hasher,
-        Err(problem) => return Finding::problem(WHAT, problem),
+        Err(problem) => return from_problem(problem).of(WHAT),
     };
     match store {
         Some(store) => match key_secret::check(&hasher, store).await {
-            Ok(()) => Finding::good(WHAT, "it is that of the database's keys"),
-            Err(problem) => Finding::problem(WHAT, problem),
+            Ok(()) => Finding::good("it is that of the database's keys").of(WHAT),
+            Err(problem) => from_problem(problem).of(WHAT),
         },
-        None => Finding::good(WHAT, "it can be read"),
+        None => Finding::good("it can be read").of(WHAT),
     }
 }
 
@@ -180,11 +196,13 @@ async fn parser(config: &Config) -> Finding {
     let pool = Pool::new(parse_worker::program(), gateway::parser_limits(config), 1);
     match pool.confinement().await {
         Ok(confinement) if confinement.is_complete() => {
-            Finding::good(WHAT, format!("confined: {confinement}"))
+            Finding::good(format!("confined: {confinement}")).of(WHAT)
         }
-        Ok(confinement) => Finding::odd(WHAT, format!("only partly confined: {confinement}"))
+        Ok(confinement) => Finding::warning(format!("only partly confined: {confinement}"))
+            .of(WHAT)
             .hint("use a Linux kernel with Landlock and seccomp, and allow their system calls"),
-        Err(error) => Finding::wrong(WHAT, error.to_string())
+        Err(error) => Finding::error(error.to_string())
+            .of(WHAT)
             .hint("the service must be able to start its own program as a process"),
     }
 }
@@ -193,14 +211,16 @@ async fn parser(config: &Config) -> Finding {
 fn listen(address: SocketAddr) -> Finding {
     const WHAT: &str = "listen";
     match TcpListener::bind(address) {
-        Ok(_) => Finding::good(WHAT, format!("{address} is free")),
-        Err(_) if is_ours(address) => Finding::good(WHAT, format!("the service runs at {address}")),
-        Err(error) => Finding::wrong(WHAT, format!("{address}: {error}"))
+        Ok(_) => Finding::good(format!("{address} is free")).of(WHAT),
+        Err(_) if is_ours(address) => {
+            Finding::good(format!("the service runs at {address}")).of(WHAT)
+        }
+        Err(error) => Finding::error(format!("{address}: {error}"))
+            .of(WHAT)
             .hint("another process may listen there; set `listen` to another address"),
     }
 }
 
-/// Whether a service like ours answers there.
 fn is_ours(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect_timeout(&address, MAX_WAIT)?;
@@ -219,14 +239,14 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
     let what = format!("provider {}", provider.name);
     let asked = match probe::models(provider).await {
         Ok(asked) => asked,
-        Err(problem) => return (Finding::problem(what, problem), Vec::new()),
+        Err(problem) => return (from_problem(problem).of(what), Vec::new()),
     };
     let ms = asked.took.as_millis();
     let models = asked.found.unwrap_or_default();
     if !(200..300).contains(&asked.status) {
         let said = asked.message.map(|message| format!(": {message}")).unwrap_or_default();
         let text = format!("status {} after {ms} ms{said}", asked.status);
-        let finding = Finding::wrong(what, text);
+        let finding = Finding::error(text).of(what);
         return (
             match asked.status {
                 401 | 403 => finding.hint("it refuses the configured key: check its `api_key`"),
@@ -240,9 +260,9 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
     let missing = provider.models.iter().filter(|known| !models.contains(&known.upstream_name));
     let missing: Vec<&str> = missing.map(|known| known.upstream_name.as_str()).collect();
     let finding = if missing.is_empty() || models.is_empty() {
-        Finding::good(what, text)
+        Finding::good(text).of(what)
     } else {
-        Finding::odd(what, format!("{text}; it does not list {}", missing.join(", ")))
+        Finding::warning(format!("{text}; it does not list {}", missing.join(", "))).of(what)
     };
     (finding, models)
 }

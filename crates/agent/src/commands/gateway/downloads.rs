@@ -30,7 +30,6 @@ enum Command {
     Publish(publish::Args),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::Key(args) => key::run(&args, location, session),
@@ -38,7 +37,6 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
     }
 }
 
-/// What the configuration says about downloads.
 fn configured(location: &Location, session: &Session) -> Result<Downloads, Diagnostic> {
     location.load(session)?.downloads.ok_or_else(|| {
         Diagnostic::configuration("there are no downloads in the configuration of the service")

@@ -24,16 +24,13 @@ pub(crate) struct Location {
     config: Option<PathBuf>,
 }
 
-/// A file and what it says.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Where it is.
     pub(crate) path: PathBuf,
     reading: Reading,
 }
 
 impl Location {
-    /// The path of the file.
     pub(crate) fn path(&self, session: &Session) -> Result<PathBuf, Diagnostic> {
         match self.config.as_ref().filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => Ok(path.clone()),
@@ -41,7 +38,7 @@ impl Location {
         }
     }
 
-    /// Reads the file. What is wrong with it is not told yet.
+    /// Reads the file without reporting its problems.
     pub(crate) fn read(&self, session: &Session) -> Result<File, Diagnostic> {
         let path = self.path(session)?;
         let Some(text) = config::read(&path)? else {
@@ -65,7 +62,7 @@ impl Location {
         Ok(File { path, reading })
     }
 
-    /// Reads the file, tells what is odd, and gives what it says.
+    /// Reads the file and prints its warnings.
     pub(crate) fn load(&self, session: &Session) -> Result<Config, Diagnostic> {
         self.read(session)?.config(session)
     }

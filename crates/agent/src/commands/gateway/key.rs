@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use super::file::Location;
 use super::moment::{now, shown};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
 /// Keys of members: make, limit, rotate, revoke
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,6 @@ enum Command {
     Revoke(revoke::Args),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::Create(args) => create::run(&args, location, session),
@@ -99,7 +98,6 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
     })
 }
 
-/// Keys for a person.
 pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
     let mut table = Table::new([
         ("key", Alignment::Left),

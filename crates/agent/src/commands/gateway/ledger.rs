@@ -28,7 +28,6 @@ enum Command {
     Check(check::Args),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::Statement(args) => statement::run(&args, location, session),

@@ -44,7 +44,6 @@ enum Command {
     Adjust(transfer::Adjust),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::Create(args) => create::run(&args, location, session),
@@ -58,13 +57,11 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
     }
 }
 
-/// A member's account.
 async fn account(books: &OperatorStore, member: &Member) -> Result<Account, Diagnostic> {
     let found = books.store.account(member.id).await.map_err(|error| trouble(&error))?;
     Ok(found.unwrap_or_else(|| Account::new(member.id)))
 }
 
-/// A member for programs.
 fn member_json(member: &Member, account: &Account) -> Value {
     json!({
         "id": member.id.to_string(),

@@ -24,7 +24,6 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Looks, migrates unless only asked, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     if args.check {
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     })
 }
 
-/// Migrates; gives what was there before and what is there now.
+/// Migrates; returns the schema version before and after.
 pub(crate) async fn bring_up_to_date(
     config: &Config,
 ) -> Result<(SchemaState, SchemaState), Diagnostic> {
@@ -60,7 +59,6 @@ pub(crate) async fn bring_up_to_date(
     Ok((before, after))
 }
 
-/// What the database holds.
 pub(crate) async fn state(config: &Config) -> Result<SchemaState, Diagnostic> {
     let (place, options) = gateway::place(config);
     Store::schema(&place, &options).await.map_err(cannot)

@@ -14,7 +14,8 @@ const MAX_PERIOD_SECONDS: u64 = 100 * 365 * 86400;
 
 const UNITS: &[(char, u64)] = &[('s', 1), ('m', 60), ('h', 3600), ('d', 86400), ('w', 7 * 86400)];
 
-/// Reads a period such as `24h`.
+/// Reads a period such as `24h`. `humantime` would also accept months and years, whose length is
+/// an average, and fractions of a second.
 pub(crate) fn period(text: &str) -> Result<Duration, Diagnostic> {
     let read = || {
         let (unit, seconds) = UNITS.iter().find(|(unit, _)| text.ends_with(*unit))?;
@@ -48,7 +49,6 @@ pub(crate) fn moment(text: &str, session: &Session) -> Result<Time, Diagnostic> 
     Ok(at)
 }
 
-/// Now.
 pub(crate) fn now(session: &Session) -> Time {
     Time::from_millis(session.clock.now().as_ms())
 }

@@ -6,18 +6,17 @@ use gateway::config::Config;
 use gateway::operator::{self, Operator};
 use gateway_store::{Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, Store};
 use ledger::MemberId;
+use task_loop::nearest;
+use task_loop::untrusted::printable;
 use wire::key::ApiKey;
 
 use super::file::{Location, problem};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::output::printable;
 use crate::runtime;
 use crate::session::Session;
 
 /// How members are called by number.
 const MEMBER_PREFIX: &str = "mem_";
-/// How keys begin.
 const KEY_PREFIX: &str = "agk_";
 /// How many members are looked through for one that was probably meant.
 const MAX_LOOKED_THROUGH: u32 = 1000;
@@ -25,11 +24,8 @@ const MAX_LOOKED_THROUGH: u32 = 1000;
 /// The opened database, with whom the audit log shall name.
 #[derive(Debug)]
 pub(crate) struct OperatorStore {
-    /// What the file says.
     pub(crate) config: Config,
-    /// The database.
     pub(crate) store: Store,
-    /// Who makes changes.
     pub(crate) by: Actor,
 }
 
@@ -59,12 +55,10 @@ impl OperatorStore {
         })
     }
 
-    /// The one who acts.
     pub(crate) fn operator(&self) -> Operator<'_> {
         Operator { store: &self.store, by: &self.by }
     }
 
-    /// The member of a name or number.
     pub(crate) async fn member(&self, word: &str) -> Result<Member, Diagnostic> {
         let number = word.strip_prefix(MEMBER_PREFIX).and_then(|number| number.parse().ok());
         let found = match number {
@@ -99,14 +93,12 @@ impl OperatorStore {
     }
 }
 
-/// Runs one command's work.
 pub(crate) fn block_on<T>(
     work: impl Future<Output = Result<T, Diagnostic>>,
 ) -> Result<T, Diagnostic> {
     runtime::started()?.block_on(work)
 }
 
-/// Whom the audit log names.
 pub(crate) fn actor(session: &Session) -> Actor {
     let variables = &session.environment.all;
     let user = variables.get("USER").or_else(|| variables.get("LOGNAME"));
@@ -116,10 +108,7 @@ pub(crate) fn actor(session: &Session) -> Actor {
 
 /// The number of a user without a name.
 fn number() -> String {
-    #[cfg(unix)]
-    return format!("uid {}", rustix::process::getuid().as_raw());
-    #[cfg(not(unix))]
-    return "unknown".to_owned();
+    format!("uid {}", rustix::process::getuid().as_raw())
 }
 
 /// Makes the folder of a database that is a file.
@@ -128,7 +117,6 @@ pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     let Some(folder) = path.parent() else { return Ok(()) };
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|error| {
         let message = format!("cannot make the folder {}", folder.display());
@@ -155,7 +143,7 @@ pub(crate) fn refused(error: operator::Error) -> Diagnostic {
     }
 }
 
-/// The same under a heading of its own.
+/// The same under a heading.
 pub(crate) fn store_trouble(message: &str, error: &Error) -> Diagnostic {
     let diagnostic = match error.kind() {
         ErrorKind::Temporary | ErrorKind::Caller => Diagnostic::failed(message),

@@ -27,7 +27,6 @@ enum Command {
     Test(test::Args),
 }
 
-/// Does it.
 pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::List(args) => list::run(&args, location, session),

@@ -28,7 +28,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Asks, restores, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     only_sqlite(&config, "pg_restore")?;

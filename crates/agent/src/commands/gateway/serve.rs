@@ -1,4 +1,4 @@
-//! `agent gateway serve`: the member service until it is told to stop.
+//! `agent gateway serve`: runs the member service until a signal stops it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,8 +17,8 @@ use super::migrate;
 use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
 use crate::log;
-use crate::mcp::signals::Signals;
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// How long providers are waited for that are asked for their models.
 const MAX_DISCOVERY: Duration = Duration::from_secs(3);
@@ -31,9 +31,9 @@ const CLIENT_NAME: &str = "agent";
 #[command(
     after_help = "SIGTERM or Ctrl-C stops it: no new requests, what runs may finish for as long as \
                   `limits.drain_seconds` says. A second one stops at once. When it is ready, a line with \
-                  the address stands on standard error, with --json an object on standard output.\n\n\
+                  the address is printed to standard error, with --json an object on standard output.\n\n\
                   Exit codes: 0 stopped, 3 the configuration cannot be used (everything that is wrong \
-                  is told at once).\n\n\
+                  is listed at once).\n\n\
                   Examples:\n  agent gateway serve\n  agent gateway serve --migrate\n  \
                   agent gateway serve --config /etc/agent/gateway.yaml"
 )]
@@ -43,7 +43,6 @@ pub(crate) struct Args {
     migrate: bool,
 }
 
-/// Reads, prepares, serves.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     log::start_service(config.log, session);
@@ -73,12 +72,13 @@ pub(crate) fn runtime() -> Result<Runtime, Diagnostic> {
         .map_err(|error| Diagnostic::failed("cannot start the runtime").because(&error))
 }
 
-/// Opens everything, or tells everything that is wrong.
+/// Opens everything, or returns all problems.
 pub(crate) async fn ready(config: Config) -> Result<Ready, Diagnostic> {
     let prepared = prepare(config, parse_worker::program()).await;
     let ready = prepared.map_err(|found| problems("the service cannot start", &found))?;
     offer_client_document(&ready);
-    // Who is told that it is ready may ask for any model; one that says nothing is not waited for.
+    // When the service reports ready, every model that answers is known; silent ones are not waited
+    // for.
     let _ = timeout(MAX_DISCOVERY, ready.service.discover()).await;
     Ok(ready)
 }
@@ -102,7 +102,6 @@ pub(crate) async fn unless_stopped<T>(
     }
 }
 
-/// Where it really listens.
 pub(crate) fn address(ready: &Ready) -> Result<SocketAddr, Diagnostic> {
     ready.listener.local_addr().map_err(|error| {
         Diagnostic::failed("cannot find out the address of the service").because(&error)

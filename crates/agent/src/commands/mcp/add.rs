@@ -4,6 +4,7 @@ use std::io::Read;
 
 use mcp_client::config::foreign::{self, Found, Kind};
 use serde_json::{Map, Value as Json, json};
+use task_loop::untrusted::printable;
 
 use super::candidate::{
     Candidate, NameConflict, SavedServers, SecretHandling, name_is_taken, save,
@@ -11,11 +12,10 @@ use super::candidate::{
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice;
-use crate::output::{GOOD, WARNING, printable};
+use crate::output::{GOOD, WARNING};
 use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// The largest text that can be pasted, in bytes.
 const MAX_PASTED_BYTES: u64 = 1024 * 1024;
 
 /// Add a server to the configuration
@@ -92,7 +92,7 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
-/// Checks everything, asks if somebody else wrote the command, and saves.
+/// Validates the entries, asks for confirmation if the command was pasted, and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let paste = PastedConfig::find(args)?;
     let found = match &paste {
@@ -134,7 +134,7 @@ struct PastedConfig<'a> {
 }
 
 impl<'a> PastedConfig<'a> {
-    /// The text behind `--paste`, or one that stands by itself and can be nothing else.
+    /// The text behind `--paste`, or a single argument that can be nothing else.
     fn find(args: &'a Args) -> Result<Option<Self>, Diagnostic> {
         let is_text = |text: &str| text == "-" || text.trim_start().starts_with('{');
         let is_open = args.paste.is_none() && args.url.is_none() && args.command.is_empty();
@@ -147,7 +147,7 @@ impl<'a> PastedConfig<'a> {
             (_, _, [first, ..]) => {
                 let first = printable(first);
                 return Err(Diagnostic::usage(format!("`{first}` has no place here")).hint(
-                    "the command of a local server stands behind `--`: \
+                    "the command of a local server goes after `--`: \
                      `agent mcp add NAME -- COMMAND ARGS...`",
                 ));
             }
@@ -163,7 +163,6 @@ impl<'a> PastedConfig<'a> {
     }
 }
 
-/// The server that the flags describe.
 fn typed(args: &Args) -> Result<Found, Diagnostic> {
     let Some(name) = args.name.clone() else {
         return Err(Diagnostic::usage("the server needs a name").hint("see `agent mcp add --help`"));
@@ -234,7 +233,6 @@ fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
     number.filter(is_some_time).ok_or("must be a number of seconds above 0")
 }
 
-/// The servers of a pasted text.
 fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, Diagnostic> {
     let from_input = if *text == "-" { Some(standard_input()?) } else { None };
     let text = from_input.as_deref().unwrap_or(text);
@@ -309,7 +307,7 @@ fn refuse_taken(
     }
 }
 
-/// Whether a person agrees to run what somebody else wrote.
+/// Asks before a pasted command is saved.
 fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagnostic> {
     let running: Vec<&Candidate> = candidates.iter().filter(|server| server.runs()).collect();
     if running.is_empty() {

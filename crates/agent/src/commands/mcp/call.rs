@@ -15,26 +15,25 @@ use mcp_client::session::CallOptions;
 use mcp_client::supervisor::ServerState;
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
+use task_loop::metrics::TaskMetrics;
+use task_loop::server_requests::{SamplingModel, ServerRequests};
+use task_loop::untrusted::printable;
+use task_loop::{Sanitizer, nearest};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 use self::target::Target;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::McpServers;
 use crate::mcp::advice::test;
 use crate::mcp::approval::{PersonApprover, PreApproved};
 use crate::mcp::reporter::{MessageSink, Reporter};
-use crate::mcp::sanitizer::Sanitizer;
-use crate::mcp::{McpServers, nearest};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
-use crate::output::printable;
 use crate::session::Session;
-use crate::task::metrics::TaskMetrics;
-use crate::task::server_requests::{SamplingModel, ServerRequests};
 use crate::terminal_person::TerminalPerson;
 
-/// The longest timeout, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
 /// Call a tool and print what it gives back
@@ -111,7 +110,9 @@ fn models(
         entrypoint: Entrypoint::Interactive,
         surface: ExecutionSurface::Cli,
     };
-    Ok(SamplingModel::OfService(Arc::new(Member::of(settings, session)?), counting))
+    let model = settings.model.as_ref().map(|model| model.value.clone());
+    let member = Member::of(settings, session)?.client;
+    Ok(SamplingModel::OfService { member, model, metrics: counting })
 }
 
 struct Call<'a> {

@@ -9,6 +9,7 @@ use mcp_client::config::{
 use mcp_client::redact::Redactor;
 use mcp_client::tool_name::registered_name;
 use serde_json::Value as Json;
+use task_loop::untrusted::printable;
 
 use super::secrets::{self, MovedSecret};
 use crate::config::lock;
@@ -17,19 +18,14 @@ use crate::config::servers::{self, ServersFile};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::{is_alone, oauth};
-use crate::output::printable;
 use crate::session::Session;
 
-/// A server that may be added.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// The name it gets.
     pub(super) name: String,
-    /// Its entry, secrets and all.
     pub(super) entry: Json,
     /// The same, understood.
     pub(super) configured: Configured,
-    /// What a person should know about it.
     pub(super) notes: Vec<String>,
 }
 
@@ -38,7 +34,6 @@ pub(super) struct Candidate {
 pub(super) enum SecretHandling {
     /// They go to the profile's `.env`, and the entry refers to them.
     Move,
-    /// They stay.
     Keep,
 }
 
@@ -47,22 +42,16 @@ pub(super) enum SecretHandling {
 pub(super) enum NameConflict {
     /// It stays, and nothing is added.
     Refuse,
-    /// It gives way.
     Replace,
 }
 
-/// What was saved.
 #[derive(Debug)]
 pub(super) struct SavedServers {
-    /// The configuration.
     pub(super) file: PathBuf,
-    /// The profile's secrets.
     pub(super) env_file: PathBuf,
     /// The names that stood there before.
     pub(super) replaced: Vec<String>,
-    /// The secrets that were moved.
     pub(super) moved: Vec<MovedSecret>,
-    /// What a person should know about them.
     pub(super) notes: Vec<String>,
 }
 
@@ -124,7 +113,6 @@ impl Candidate {
         matches!(self.configured.entry.endpoint, Endpoint::Stdio(_))
     }
 
-    /// How it is reached, in a word.
     pub(super) fn kind(&self) -> &'static str {
         if self.runs() { "stdio" } else { "http" }
     }
@@ -152,7 +140,7 @@ impl Candidate {
     }
 }
 
-/// A word of a command line as it can be told from its neighbours.
+/// A word of a command line, quoted where needed.
 fn word(text: &Text) -> String {
     let shown = text.shown();
     let is_one_word = !shown.is_empty() && !shown.contains([' ', '\t', '\n', '"', '\'']);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use mcp_client::config::fault_of_client_document;
 use mcp_client::oauth::client_document::{RULES, make};
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::Servers;
 use crate::mcp::client_document::address_for_all;
-use crate::output::printable;
 use crate::prompt::Prompt;
 use crate::session::Session;
 
@@ -40,7 +40,6 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Makes it.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let url = match &args.url {
         Some(url) => url.clone(),
@@ -83,7 +82,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Whether there is nothing to overwrite, or somebody agrees to it.
+/// Whether the path is free, or a person agrees to overwrite it.
 fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool, Diagnostic> {
     if args.force || fs::symlink_metadata(path).is_err() {
         return Ok(true);

@@ -1,18 +1,18 @@
 //! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
 
 mod document;
-pub(crate) mod finding;
 mod offline;
 mod online;
+mod report;
 
 use std::time::Duration;
 
 use mcp_client::config::{Configured, ServerEntry};
+use task_loop::Sanitizer;
 
-use self::finding::{Finding, Findings};
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::finding::{Finding, Findings};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::sanitizer::Sanitizer;
 use crate::mcp::{McpServers, already_told};
 use crate::session::Session;
 
@@ -43,7 +43,6 @@ pub(crate) struct DoctorResult {
     pub(crate) shown: Sanitizer,
 }
 
-/// Looks, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let reach = if args.offline {
         Connectivity::Offline
@@ -52,11 +51,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     };
     let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
     if session.output.is_json() {
-        session.output.json(&shown.json(findings.json()))?;
+        session.output.json(&shown.json(report::json(&findings)))?;
     } else {
-        session.output.text(findings.text(&shown))?;
+        session.output.text(report::text(&findings, &shown))?;
     }
-    if findings.is_bad() { Err(already_told(Exit::Failed)) } else { Ok(()) }
+    if report::is_bad(&findings) { Err(already_told(Exit::Failed)) } else { Ok(()) }
 }
 
 /// Looks at the servers, or at one, and at the files around them.
@@ -86,12 +85,12 @@ pub(crate) fn look(
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
     if let Connectivity::Online { at_most } = reach {
         if !enabled.is_empty() {
-            online::servers(&fleet, (&enabled, at_most), session, &mut findings)?;
+            online::servers(&fleet, &enabled, at_most, session, &mut findings)?;
         }
         document::check(&fleet, &entries, session, &mut findings)?;
     }
     if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
-        findings.add(Finding::advice("no servers are configured").fix("`agent mcp add` adds one"));
+        findings.add(Finding::advice("no servers are configured").hint("`agent mcp add` adds one"));
     }
     Ok(DoctorResult { findings, shown: fleet.shown })
 }

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use mcp_client::config::foreign::{self, ForeignError, Found, MAX_FOREIGN_BYTES};
 use mcp_client::config::{Scope, valid_name};
 use serde_json::{Value as Json, json};
+use task_loop::untrusted::printable;
 
 use self::files::File;
 use super::add::tell_moved;
@@ -16,7 +17,7 @@ use super::secrets::move_secrets;
 use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
-use crate::output::{DIM, GOOD, WARNING, printable};
+use crate::output::{DIM, GOOD, WARNING};
 use crate::prompt::Prompt;
 use crate::session::Session;
 
@@ -57,13 +58,10 @@ enum Client {
 /// What becomes of a server that was found.
 #[derive(Debug)]
 enum ImportOutcome {
-    /// It can be imported.
     Ready(Box<Candidate>),
     /// The same is here already, or was found before.
     Same(&'static str),
-    /// Its name is taken by another.
     Conflict(Box<Candidate>),
-    /// It cannot be used.
     Refused(Diagnostic),
 }
 
@@ -76,7 +74,6 @@ struct Row {
     fate: ImportOutcome,
 }
 
-/// Finds, shows, asks and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let scope = crate::mcp::scope(session, &home)?;
@@ -128,7 +125,6 @@ struct ExistingServers {
 }
 
 impl ExistingServers {
-    /// What can become of a server.
     fn judge(&self, file: &File, found: Found, earlier: &[Row]) -> Row {
         let Found { name, scope, entry, mut notes } = found;
         let name_here = usable_name(&name);

@@ -7,6 +7,7 @@ pub(super) use self::dangers::SIGN_IN_FILES as FILES_OF_SIGN_INS;
 use mcp_client::config::valid_name;
 use mcp_client::install_link;
 use serde_json::{Value as Json, json};
+use task_loop::untrusted::printable;
 
 use super::add::tell_moved;
 use super::candidate::{Candidate, NameConflict, SavedServers, SecretHandling, save};
@@ -14,7 +15,7 @@ use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::advice::test;
 use crate::mcp::already_told;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
 
@@ -51,7 +52,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if exit == Exit::Done { Ok(()) } else { Err(already_told(exit)) }
 }
 
-/// Reads, checks, shows, asks and saves.
 fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(name) = args.name.as_ref().filter(|name| !valid_name(name)) {
         let message = format!("`{}` cannot be the name of a server", printable(name));
@@ -63,7 +63,7 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let diagnostic = Diagnostic::configuration(message).because(&error);
         match error {
             install_link::LinkError::NotALink => diagnostic.hint("put the whole link in quotes"),
-            _ => diagnostic.hint("ask whoever gave you the link for a new one"),
+            _ => diagnostic.hint("ask the source of the link for a new one"),
         }
     })?;
     let home = session.home()?;
@@ -122,7 +122,7 @@ fn free_name(
     Ok(None)
 }
 
-/// Shows everything and asks for a yes; where nobody can be asked, only `--yes` is one.
+/// Shows the entry and asks; without a terminal, `--yes` is required.
 fn agreed(
     session: &Session,
     args: &Args,

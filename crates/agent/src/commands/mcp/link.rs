@@ -4,19 +4,20 @@ mod shareable;
 
 use mcp_client::install_link;
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use self::shareable::Shareable;
 use super::named::known;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::output::{WARNING, printable};
+use crate::output::WARNING;
 use crate::session::Session;
 
 /// Print an install link for a server, without its secrets
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "References such as `${TOKEN}` stay as they are written; secrets that stand in \
-                  clear are replaced by references. Whoever installs the link sets them.\n\n\
+                  clear are replaced by references. The recipient of the link sets them.\n\n\
                   Examples:\n  agent mcp link docs\n  agent mcp link docs --json"
 )]
 pub(crate) struct Args {
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     for moved in &replaced {
         session.output.note(format!(
-            "The secret of {} is left out; `${{{}}}` stands in its place.",
+            "The secret of {} is left out; `${{{}}}` takes its place.",
             printable(&moved.key),
             moved.variable
         ));

@@ -9,15 +9,14 @@ use std::time::Duration;
 use mcp_client::Client;
 use mcp_client::config::ServerEntry;
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, already_told, patience, problem_line};
-use crate::output::printable;
 use crate::session::Session;
 
-/// The longest that may be waited for, in seconds.
 const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
 
 /// Connect the servers and say how each is
@@ -42,7 +41,6 @@ pub(crate) struct Args {
     no_connect: bool,
 }
 
-/// Connects, waits, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let drawn = args.watch && !session.output.is_json() && io::stdout().is_terminal();
     let fleet =

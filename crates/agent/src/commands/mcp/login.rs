@@ -8,18 +8,19 @@ use mcp_client::oauth::{Account, LoginOptions, SignInStatus};
 use mcp_client::registry::ServerTools;
 use mcp_client::{Client, Error};
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use super::sign_in_state::{expiry, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::browser::{BrowserLaunch, TerminalSignIn};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::table::counted;
 use crate::mcp::{McpServers, as_no_call, is_alone, problem_line};
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
+use crate::table::counted;
 
-/// The keys that say who we are.
+/// The keys of the client identity.
 const WHO: &[&str] = &["oauth.client_id", "oauth.client_secret"];
 /// The longest a login waits, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
@@ -93,7 +94,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     seen.map(drop).map_err(|error| unusable(&error))
 }
 
-/// The entry as this login takes it.
 fn entry(
     configured: &Configured,
     args: &Args,
@@ -116,7 +116,7 @@ fn entry(
     Ok(entry)
 }
 
-/// An error if who we are depends on a variable that is not set: only a stranger would sign in.
+/// An error if the client identity depends on a variable that is not set.
 fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
     let decides = |problem: &&Problem| {
         problem.section.as_deref() == Some(name)

@@ -7,14 +7,15 @@ use std::path::Path;
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
 use mcp_client::oauth::{Account, token_files};
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::table::counted;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
+use crate::table::counted;
 
 /// An address for servers whose own is no longer known; nothing is sent to it.
 const NOWHERE: &str = "https://server.invalid/";
@@ -24,7 +25,7 @@ const NOWHERE: &str = "https://server.invalid/";
 #[command(
     after_help = "Tokens, registration and everything else kept for the server are forgotten, also \
                         for a server that is no longer configured. Where the authorization server takes \
-                        tokens back, they are worthless from then on; that is told.\n\n\
+                        tokens back, they are worthless from then on; the command says so.\n\n\
                         Examples:\n  agent mcp logout docs\n  agent mcp logout --all --yes"
 )]
 pub(crate) struct Args {
@@ -39,17 +40,14 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// One sign-in that was ended.
 #[derive(Debug)]
 pub(super) struct SignedOut {
     pub(super) name: String,
     issuer: Option<String>,
-    /// There was something to forget.
     pub(super) had: bool,
     revoked: bool,
 }
 
-/// Gives back, forgets, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let folder = session.home()?.mcp_tokens();
@@ -82,7 +80,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The server of a name, or what stands for one that is no longer configured.
+/// The server of a name, or a placeholder for one that is no longer configured.
 fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry, Diagnostic> {
     let configured = fleet.servers.entries().find(|entry| entry.name == name);
     if let Some(entry) = configured {
@@ -131,7 +129,6 @@ pub(super) fn as_signing_in(entry: &ServerEntry) -> ServerEntry {
     }
 }
 
-/// Whether anything is kept for this server.
 pub(super) fn is_kept(entry: &ServerEntry, fleet: &McpServers) -> bool {
     fleet.account(entry).is_some_and(|account| account.has_files())
 }
@@ -160,7 +157,7 @@ pub(super) fn sign_out(
     })
 }
 
-/// Removes the files of servers whose names cannot be told from them.
+/// Removes token files that name no server.
 fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
     let mut done = Vec::new();
     for stem in token_files::stems(folder) {

@@ -1,12 +1,12 @@
 //! Servers named on the command line, held against those of the configuration.
 
+use task_loop::untrusted::printable;
+
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 
 /// The least likeness of a name that is worth asking "did you mean".
 const LEAST_LIKENESS: f64 = 0.8;
-/// The most names that are listed.
 const MAX_LISTED: usize = 20;
 
 /// The names, each once; an error if there is no such server.

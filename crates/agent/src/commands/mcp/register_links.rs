@@ -8,11 +8,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
 use self::tool::{Outcome, answer, tool, update};
 use crate::diagnostic::Diagnostic;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 
 /// Let install links on web pages open this program
@@ -29,7 +30,6 @@ pub(crate) struct Args {
     remove: bool,
 }
 
-/// Registers, or takes it back.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let program = std::env::current_exe()
         .map_err(|error| Diagnostic::failed("cannot find this program").because(&error))?;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.remove {
         return remove(session, &folder, &path);
     }
-    // A link is installed where whoever registers now would look for it.
+    // A link is installed into the profile of the current user.
     let home = session.environment.agent_home.as_ref();
     let home = home.map(|home| std::path::absolute(home).unwrap_or_else(|_| home.clone()));
     let home = home.as_deref().map(Path::to_str);
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     register(session, &path, &desktop::file(program, home, session.profile()))
 }
 
-/// Where the person's choices of programs are kept: the place of today, and that of before.
+/// The files of default applications: the current one, and the deprecated one.
 fn choices(session: &Session, applications: &Path) -> Vec<PathBuf> {
     let config = session.environment.all.get("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.filter(|path| path.is_absolute());
@@ -71,7 +71,8 @@ fn choices(session: &Session, applications: &Path) -> Vec<PathBuf> {
     folders.map(|folder| folder.join("mimeapps.list")).collect()
 }
 
-/// Takes us out of the person's choices. What cannot be read or written stays, and is told.
+/// Takes us out of the person's choices. Files that cannot be read or written stay, and are
+/// reported.
 fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
     let mut changed = Vec::new();
     for path in choices(session, applications) {
@@ -170,7 +171,6 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new();
-    #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         file.permissions(fs::Permissions::from_mode(0o644));

@@ -2,6 +2,7 @@
 
 use mcp_client::config::ServerEntry;
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use super::logout::{SignedOut, as_signing_in, is_kept, sign_out};
 use super::named::known;
@@ -10,7 +11,7 @@ use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::McpServers;
 use crate::mcp::reporter::MessageSink;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
 

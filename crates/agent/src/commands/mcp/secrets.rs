@@ -6,17 +6,14 @@ use serde_json::{Map, Value as Json};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 
-/// Keys of a sign-in that are secrets whatever they hold.
+/// Keys of a sign-in whose values are always secret.
 pub(super) const SIGN_IN_SECRETS: [&str; 3] = ["client_secret", "assertion", "idp_client_secret"];
 
 /// A secret that went to the profile's `.env`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(super) struct MovedSecret {
-    /// The server.
     pub(super) server: String,
-    /// The key in its entry.
     pub(super) key: String,
-    /// The variable that holds it now.
     pub(super) variable: String,
 }
 
@@ -61,7 +58,7 @@ pub(super) fn left_over(name: &str, entry: &Json) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "{name}: {place}: a secret stands there in clear; put it into `.env` and write `${{NAME}}`"
+        "{name}: {place}: a secret is there in clear; put it into `.env` and write `${{NAME}}`"
     ))
 }
 
@@ -86,7 +83,7 @@ impl SecretMover<'_> {
         Ok(())
     }
 
-    /// A value that is a secret, known or not: without `auth: oauth` nobody has looked at it.
+    /// A value that is secret as a whole. Without `auth: oauth` the parser did not check it.
     fn whole(&mut self, section: &str, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
         let Some(text) = value.as_str().filter(|text| !text.is_empty() && !text.contains("${"))
         else {
@@ -136,7 +133,7 @@ fn secret_of<'t>(text: &'t str, known: &[KnownSecret]) -> Option<&'t str> {
     text.get(text.len() - length..)
 }
 
-/// Where a secret stands in a text, if it is not a part of another word.
+/// The position of a secret in a text, unless it is part of another word.
 fn stands_alone(text: &str, secret: &str) -> Option<usize> {
     text.match_indices(secret).map(|(at, _)| at).find(|at| {
         let (before, after) = (&text[..*at], &text[at + secret.len()..]);
@@ -145,7 +142,6 @@ fn stands_alone(text: &str, secret: &str) -> Option<usize> {
     })
 }
 
-/// The variable that a secret of a server is kept under.
 pub(super) fn variable_name(server: &str, key: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("MCP_{server}_{key}").chars().map(upper).collect()

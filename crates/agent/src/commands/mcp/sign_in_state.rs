@@ -13,7 +13,6 @@ pub(super) fn now(session: &Session) -> u64 {
     u64::try_from(session.clock.now().as_ms() / 1000).unwrap_or(0)
 }
 
-/// How a sign-in is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// There is a grant that holds, or renews itself.
@@ -24,12 +23,10 @@ pub(super) enum State {
     Alone,
     /// There is a file, and it cannot be used.
     Unreadable,
-    /// There is none.
     SignedOut,
 }
 
 impl State {
-    /// From what is kept for a server.
     pub(super) fn of(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> Self {
         match (&standing.granted, &standing.unreadable) {
             (Some(granted), _) if has_ended(granted, now) => Self::Expired,
@@ -40,7 +37,6 @@ impl State {
         }
     }
 
-    /// In a word or a few.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::SignedIn => "signed in",
@@ -51,7 +47,6 @@ impl State {
         }
     }
 
-    /// Whether nobody has to do anything.
     pub(super) fn is_good(self) -> bool {
         matches!(self, Self::SignedIn | Self::Alone)
     }
@@ -87,7 +82,6 @@ pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
     }
 }
 
-/// Everything, for programs.
 pub(super) fn standing_json(
     entry: &ServerEntry,
     standing: &SignInStatus,

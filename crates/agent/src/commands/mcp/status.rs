@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use mcp_client::config::ServerEntry;
 use mcp_client::oauth::{SignInStatus, token_files};
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use super::sign_in_state::{State, expiry, known_by, now, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::duration::length;
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::table::{Alignment, Table};
 use crate::mcp::{McpServers, is_alone};
-use crate::output::{DIM, GOOD, WARNING, printable};
+use crate::output::{DIM, GOOD, WARNING};
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
 /// Show who is signed in to the servers with `auth: oauth`
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,6 @@ pub(crate) struct Args {
     server: Option<String>,
 }
 
-/// Reads the files, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = McpServers::load(session, MessageSink::Kept)?;
     fleet.servers.whole()?;

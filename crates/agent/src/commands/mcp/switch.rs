@@ -9,10 +9,8 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
-    /// It takes part.
     On,
     /// It stays in the configuration and is left alone.
     Off,
@@ -27,7 +25,6 @@ impl Switch {
     }
 }
 
-/// Switches all of these, or none.
 pub(super) fn run(names: &[String], switch: Switch, session: &Session) -> Result<(), Diagnostic> {
     let path = session.home()?.config();
     // Who names no server of ours makes no file.

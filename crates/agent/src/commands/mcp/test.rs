@@ -15,9 +15,9 @@ pub(super) use self::ground::named_files;
 use self::steps::{StepStatus, Steps};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::table::{counted, grouped};
 use crate::mcp::{McpServers, as_no_call, problem_line};
 use crate::session::Session;
+use crate::table::{counted, grouped};
 
 /// How long a ping may take.
 const PING: Duration = Duration::from_secs(10);
@@ -220,7 +220,7 @@ impl Test<'_> {
         }
     }
 
-    /// The end of the test. `step` is told as failed unless the last one was.
+    /// The end of the test. `step` is reported as failed unless the last one was.
     fn failure(&self, error: &Error, step: &'static str) -> Diagnostic {
         let diagnostic = as_no_call(self.fleet.trouble(&self.configured.entry, error), error);
         if !self.steps.ended_in_failure() {

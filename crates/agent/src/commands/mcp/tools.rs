@@ -5,13 +5,14 @@ use mcp_client::config::ServerEntry;
 use mcp_client::registry::{RegisteredTool, ToolAction};
 use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::table::{Alignment, Table, counted, grouped};
 use crate::mcp::{McpServers, already_told};
-use crate::output::{DIM, WARNING, printable};
+use crate::output::{DIM, WARNING};
 use crate::session::Session;
+use crate::table::{Alignment, Table, counted, grouped};
 
 /// List the tools of all servers, or of one
 #[derive(Debug, clap::Args)]
@@ -32,7 +33,6 @@ struct Failed {
     why: Diagnostic,
 }
 
-/// Connects, lists, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     if args.server.is_some() {
@@ -82,7 +82,7 @@ fn failed(client: &Client, fleet: &McpServers, entries: &[ServerEntry]) -> Vec<F
     entries.iter().filter_map(of).collect()
 }
 
-/// Names on standard error whatever is not among the tools.
+/// Prints servers that failed and tools that cannot be used.
 fn tell_unusable(client: &Client, fleet: &McpServers, failed: &[Failed], session: &Session) {
     let (output, shown) = (&session.output, &fleet.shown);
     let tell = |word: &str, text: String| {

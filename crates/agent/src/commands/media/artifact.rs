@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ring::digest::{Context, SHA256};
+use task_loop::untrusted::printable;
 use wire::media::Artifact;
 
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
 use crate::member::retry::RetryingMember;
-use crate::output::printable;
 
 /// Reads an artifact whole. Nothing is given out that is not what the service said it made.
 pub(super) async fn read(
@@ -74,7 +74,6 @@ pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(
         Diagnostic::failed(format!("cannot write {}", path.display())).because(error)
     };
     let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         // As any other program makes files: the umask takes from it.

@@ -12,20 +12,19 @@ use self::item::Item;
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::download::{Destination, DownloadOutcome, DownloadRequest, Limits, Progress, fetch};
-use crate::mcp::table::{Alignment, Table, grouped};
 use crate::member::Member;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::{Alignment, Table, grouped};
 
 /// Files are for their owner alone.
 const MODE: u32 = 0o600;
-/// The most ids of one command.
 const MAX_IDS: usize = 256;
 
 /// Download what was made, and verify its size and digest
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What breaks off goes on where it was when the command is given again. A file that \
+    after_help = "An interrupted download resumes when the command is given again. A file that \
                   is there and is the very same is not fetched again.\n\n\
                   Examples:\n  agent media download run_0123456789abcdef0123456789abcdef\n  \
                   agent media download art_0123456789abcdef0123456789abcdef --output cat.png\n  \
@@ -43,7 +42,6 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Finds out what there is, fetches, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.ids.len() > MAX_IDS {
         return Err(Diagnostic::usage(format!("at most {MAX_IDS} ids can be named at once")));
@@ -64,14 +62,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         Ok(())
     });
-    // What was saved before something went wrong is there, and is told.
+    // Files that were saved before the failure are reported too.
     if done.is_ok() || !saved.is_empty() {
         tell(&saved, session)?;
     }
     done
 }
 
-/// Where the files go.
 fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnostic> {
     let Some(output) = output else {
         return Ok(items.iter().map(|item| PathBuf::from(&item.name)).collect());
@@ -97,7 +94,7 @@ async fn save(
     existing: OnConflict,
     session: &Session,
 ) -> Result<DownloadOutcome, Diagnostic> {
-    let target = member.address(&format!("/media/artifacts/{}", item.id));
+    let target = member.client.address(&format!("/media/artifacts/{}", item.id));
     let target = target.map_err(|trouble| member.diagnostic(&trouble))?;
     let wanted = DownloadRequest { target, bytes: item.bytes, sha256: item.sha256 };
     let place = Destination { path, existing, mode: MODE };

@@ -1,15 +1,16 @@
 //! `agent media list`: what makes media, and whether it can now.
 
+use task_loop::member::credits;
+use task_loop::untrusted::printable;
 use wire::capability::{Capability, CapabilityList};
 
 use super::is_media;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, counted};
-use crate::member::credits;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::{WARNING, printable};
+use crate::output::WARNING;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::{Alignment, Table, counted};
 
 /// List what makes images and speech: models, prices, and whether they can be used now
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,6 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.text(able.data.iter().map(text).collect::<Vec<_>>().join("\n"))
 }
 
-/// A capability with its models below it.
 fn text(capability: &Capability) -> String {
     let name = printable(&capability.id);
     let head = match &capability.reason {

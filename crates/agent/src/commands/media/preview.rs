@@ -12,7 +12,6 @@ pub(super) const MAX_BYTES: u64 = 8 * 1024 * 1024;
 /// The most of a picture that kitty takes at once, in characters of base64.
 const CHUNK: usize = 4096;
 
-/// How a terminal is told a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Kitty,
@@ -20,12 +19,11 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    /// What the terminal of this environment speaks.
     pub(super) fn of(environment: &BTreeMap<String, String>) -> Option<Self> {
         let is = |name: &str, value: &str| environment.get(name).is_some_and(|it| it == value);
         let has = |name: &str| environment.get(name).is_some_and(|it| !it.is_empty());
         if has("TMUX") || has("STY") {
-            // What stands between us and the terminal keeps pictures to itself.
+            // A terminal multiplexer does not pass pictures on.
             return None;
         }
         if has("KITTY_WINDOW_ID") || is("TERM", "xterm-kitty") || is("TERM_PROGRAM", "ghostty") {
@@ -43,7 +41,6 @@ impl Protocol {
         }
     }
 
-    /// What is written to show a picture.
     pub(super) fn sequence(self, picture: &[u8]) -> Vec<u8> {
         let text = STANDARD.encode(picture);
         match self {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use task_loop::untrusted::printable;
 use wire::capability::CapabilityList;
 use wire::media::{Artifact, MediaRun};
 
@@ -14,11 +15,10 @@ use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::duration::moment;
 use crate::key_value;
-use crate::mcp::table::{Alignment, Table, grouped};
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::{Alignment, Table, grouped};
 
 /// The longest text that is read from standard input, in bytes.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
@@ -76,12 +76,10 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     })
 }
 
-/// Where what was made goes.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     /// It stays where it is.
     None,
-    /// Standard output.
     Output,
     File(PathBuf, OnConflict),
 }

@@ -28,7 +28,6 @@ enum Format {
     Markdown,
 }
 
-/// Prints the catalogue.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if session.output.is_json() {
         return session.output.json(&catalogue_json());

@@ -51,7 +51,6 @@ impl From<Format> for export::Format {
     }
 }
 
-/// Writes them.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let packages = if args.paths.is_empty() {
         own_packages(&needed_store(session)?)?

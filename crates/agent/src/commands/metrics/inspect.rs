@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 use serde::Serialize;
+use task_loop::untrusted::printable;
 use usage_metrics::lint::{Warning, lint};
 use usage_metrics::package::Package;
 use usage_metrics::validate::{MAX_VIOLATIONS, Violation, validate_with};
 
 use crate::diagnostic::Diagnostic;
 use crate::documents::{DEFAULT_MAX_BYTES, Document, DocumentSplit, Source, sources};
-use crate::output::{ERROR, WARNING, printable};
+use crate::output::{ERROR, WARNING};
 use crate::session::Session;
 
 /// Reports of one source that are held until its turn comes.
@@ -25,7 +26,7 @@ const MAX_HELD: usize = 256;
 /// Sources that may be judged ahead of the one whose turn it is.
 const MAX_AHEAD: usize = 256;
 
-/// Parcels on their way to the one who tells.
+/// Batches that wait to be printed.
 const MAX_PARCELS: usize = 16;
 
 /// What is to be judged, and within which bounds.
@@ -45,7 +46,6 @@ pub(super) struct Inspection {
     max_errors: usize,
 }
 
-/// What is asked about a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
     /// Is it valid?
@@ -56,7 +56,6 @@ pub(super) enum Question {
     LintStrictly,
 }
 
-/// What was found out about one document.
 #[derive(Debug, Serialize)]
 struct Report {
     source: String,
@@ -74,7 +73,6 @@ struct Report {
     unreadable: Option<String>,
 }
 
-/// Figures over all documents.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     documents: u64,
@@ -88,15 +86,13 @@ struct Summary {
 
 type LoadedSource = Result<Source, (PathBuf, io::Error)>;
 
-/// Reports of one source on their way to the one who tells.
+/// Reports of one source that wait to be printed.
 struct ReportBatch {
     at: usize,
     reports: Vec<Report>,
-    /// Whether the source is done.
     last: bool,
 }
 
-/// Judges everything and says what was found.
 pub(super) fn inspect(
     inspection: &Inspection,
     question: Question,
@@ -119,7 +115,7 @@ pub(super) fn inspect(
             progress.suspend(|| tell(report, session))
         };
         let told = in_order(receive, &queue, tell, || progress.inc(1));
-        // Whoever still waits for a turn need not.
+        // Threads that still wait for a turn can stop.
         queue.stop();
         told
     });
@@ -157,7 +153,7 @@ fn in_order(
     Ok(())
 }
 
-/// The sources that are left to judge, and whose turn it is to be told.
+/// The sources that are left to validate, and which one is printed next.
 struct Queue {
     sources: Vec<LoadedSource>,
     next: AtomicUsize,

@@ -22,7 +22,6 @@ pub(crate) struct Args {
     deny_warnings: bool,
 }
 
-/// Judges them.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let question = if args.deny_warnings { Question::LintStrictly } else { Question::Lint };
     inspect(&args.inspection, question, session)

@@ -21,7 +21,6 @@ pub(crate) struct Args {
     paths: Vec<PathBuf>,
 }
 
-/// Prints the sums.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let packages = read_packages(&args.paths)?;
     let count = packages.len();

@@ -18,7 +18,6 @@ pub(crate) struct Args {
     purge: bool,
 }
 
-/// Writes the choice and, if asked, removes what is there.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (folder, path) = (folder(session)?, session.home()?.config());
     let existed = folder.exists();

@@ -17,7 +17,6 @@ use crate::store_error::store_trouble;
 #[command(after_help = "Examples:\n  agent metrics on\n  agent metrics status")]
 pub(crate) struct Args {}
 
-/// Writes the choice and makes the store.
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let folder = folder(session)?;
     // What is wrong with the configuration shows before anything is made.

@@ -12,7 +12,6 @@ use crate::store_error::store_trouble;
 #[command(after_help = "Examples:\n  agent metrics reset-id")]
 pub(crate) struct Args {}
 
-/// Makes the new id.
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut store = needed_store(session)?;
     let folder = store.folder().clone();

@@ -10,7 +10,6 @@ use crate::session::Session;
 #[command(after_help = "Examples:\n  agent metrics schema > metrics.schema.json")]
 pub(crate) struct Args {}
 
-/// Prints the schema.
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.json(&json_schema())
 }

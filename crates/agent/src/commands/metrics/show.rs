@@ -17,7 +17,6 @@ pub(crate) struct Args {
     all: bool,
 }
 
-/// Prints what would be written.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let drafts = drafts(session)?;
     let shown = if args.all { drafts.len() } else { drafts.len().min(1) };
@@ -35,7 +34,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The packages that would be made now.
 pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>, Diagnostic> {
     let store = needed_store(session)?;
     store.drafts(PackageScope::All).map_err(|error| store_trouble(store.folder(), &error))

@@ -19,17 +19,14 @@ use crate::store_error::store_trouble;
 #[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
 pub(crate) struct Args {}
 
-/// The store as it was found.
 enum StoreState {
     Nothing,
     Good(Box<Summary>),
     /// It can be read but not written, and why.
     Unwritable(Box<Summary>, store::Error),
-    /// It cannot be read.
     Broken(store::Error),
 }
 
-/// Looks and tells.
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (config, decision) = decision(session)?;
     let folder = folder(session)?;

@@ -14,7 +14,6 @@ pub(crate) struct Args {
     inspection: Inspection,
 }
 
-/// Judges them.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     inspect(&args.inspection, Question::Validate, session)
 }

@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use super::{document, short};
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::amount;
 use crate::model_files::add::add;
 use crate::model_files::model_dir::ModelDir;
 use crate::model_files::name::Name;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::amount;
 
 /// Copy a GGUF file to where models are
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,6 @@ pub(crate) struct Args {
     replace: bool,
 }
 
-/// Checks, copies, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let name = match &args.name {
         Some(name) => Name::typed(name)?,

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::amount;
 use crate::model_files::fetch::{FetchOutcome, fetch};
 use crate::model_files::known_models::KnownModel;
 use crate::model_files::model_dir::ModelDir;
 use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::amount;
 
 /// Fetch a model, and verify its size and digest
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,6 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// Fetches, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let known = KnownModel::typed(&args.name)?;
     let shelf = ModelDir::find(session)?;

@@ -2,16 +2,16 @@
 
 use local_model::{About, Problem};
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use super::{document, short};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, amount, grouped};
 use crate::model_files::known_models::{KNOWN, KnownModel};
 use crate::model_files::model_dir::{MAX_FILES, ModelDir};
 use crate::model_files::name::Name;
 use crate::model_files::record::Record;
-use crate::output::printable;
 use crate::session::Session;
+use crate::table::{Alignment, Table, amount, grouped};
 
 /// List the models that are here, and those that can be fetched
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,6 @@ use crate::session::Session;
 )]
 pub(crate) struct Args {}
 
-/// A file of the folder.
 struct ListedFile {
     name: Name,
     about: Result<About, Problem>,
@@ -128,7 +127,6 @@ fn table(found: &[&ListedFile]) -> String {
     table.text()
 }
 
-/// A file for programs.
 fn listed(found: &ListedFile, shelf: &ModelDir) -> Value {
     let about = found.about.as_ref().ok();
     let mut value = document(&found.name, shelf, about, found.record.as_ref());

@@ -1,10 +1,9 @@
 //! `agent model remove`: a file taken away.
 
 use serde_json::json;
+use task_loop::nearest;
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::mcp::table::amount;
 use crate::model_files::lock;
 use crate::model_files::model_dir::ModelDir;
 use crate::model_files::name::Name;
@@ -12,6 +11,7 @@ use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::table::amount;
 
 /// Remove a model from this machine
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Asks, removes, tells.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let name = Name::typed(&args.name)?;
     let shelf = ModelDir::find(session)?;

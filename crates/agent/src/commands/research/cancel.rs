@@ -1,13 +1,13 @@
 //! `agent research cancel`: a job is ended.
 
 use serde_json::json;
+use task_loop::member::MemberRequest;
+use task_loop::untrusted::printable;
 use wire::research::JobView;
 
 use super::{JobArgs, path};
 use crate::diagnostic::Diagnostic;
-use crate::member::MemberRequest;
 use crate::member::retry::RetryingMember;
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
 

@@ -1,17 +1,17 @@
 //! `agent research list`: jobs, newest first.
 
+use task_loop::member::credits;
+use task_loop::untrusted::{escaped_lines, printable};
 use wire::research::{JobList, JobView};
 
 use super::path;
 use crate::diagnostic::Diagnostic;
 use crate::duration::moment;
-use crate::mcp::table::{Alignment, Table};
-use crate::member::credits;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::{DIM, printable};
+use crate::output::DIM;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::untrusted::escaped_lines;
+use crate::table::{Alignment, Table};
 
 /// How much of a question is shown, in characters.
 const MAX_QUERY_CHARS: usize = 70;
@@ -88,7 +88,6 @@ fn text(jobs: &[JobView]) -> String {
     table.with_below(questions)
 }
 
-/// The beginning of a question.
 fn short(query: &str) -> String {
     let words: Vec<String> = query.split_whitespace().map(escaped_lines).collect();
     let one_line = words.join(" ");

@@ -1,15 +1,15 @@
 //! A job for a person: its report, its steps, how it ended.
 
 use serde_json::Value;
+use task_loop::member::credits;
+use task_loop::untrusted::printable;
 use wire::research::JobView;
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::moment;
 use crate::markdown;
-use crate::mcp::table::{counted, fields};
-use crate::member::credits;
-use crate::output::printable;
 use crate::session::Session;
+use crate::table::{counted, fields};
 
 /// Shows a job: its report on standard output, or how far it is.
 pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
@@ -66,7 +66,6 @@ fn state(job: &JobView) -> String {
     fields(&lines)
 }
 
-/// A step in one line: what it is and what came of it.
 pub(super) fn step_line(kind: &str, detail: &Value) -> String {
     let text = |name: &str| detail[name].as_str().map(printable).filter(|text| !text.is_empty());
     let count = |name: &str| detail[name].as_u64().and_then(|count| usize::try_from(count).ok());

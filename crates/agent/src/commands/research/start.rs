@@ -2,14 +2,14 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
+use task_loop::member::credits;
+use task_loop::untrusted::printable;
 use wire::research::{Depth, JobView, ResearchRequest};
 
 use super::watch::watch;
 use crate::diagnostic::Diagnostic;
 use crate::key_value;
-use crate::member::credits;
 use crate::member::retry::{RetryOptions, RetryingMember};
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
 

@@ -1,18 +1,18 @@
-//! `agent research watch`: a job as it goes on, to its end.
+//! `agent research watch`: follows a job to its end.
 
 mod follow;
 
 use indicatif::ProgressBar;
 use serde_json::Value;
+use task_loop::member::credits;
+use task_loop::untrusted::printable;
 use wire::research::JobView;
 
 use self::follow::follow;
 use super::report::step_line;
 use super::{JobArgs, path, report};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::member::credits;
 use crate::member::retry::RetryingMember;
-use crate::output::printable;
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     watch(&service, &args.job.id, session)
 }
 
-/// Follows a job, shows its report, and tells how it ended.
+/// Follows a job and prints its report or its failure.
 pub(super) fn watch(
     service: &RetryingMember<'_>,
     id: &str,
@@ -61,7 +61,6 @@ pub(super) fn watch(
     ended(&job)
 }
 
-/// How a job ended, as the end of the command.
 fn ended(job: &JobView) -> Result<(), Diagnostic> {
     let status = printable(&job.status);
     let cost = match job.charge_micros {
@@ -81,21 +80,19 @@ fn ended(job: &JobView) -> Result<(), Diagnostic> {
     }
 }
 
-/// Whoever stops watching is told how to go on.
+/// Adds how to resume watching.
 fn left(diagnostic: Diagnostic, id: &str) -> Diagnostic {
     let goes_on = matches!(diagnostic.exit, Exit::Interrupted | Exit::Peer | Exit::Terminated);
     if !goes_on {
         return diagnostic;
     }
     diagnostic
-        .hint(format!("the job goes on; `agent research watch {id}` follows it again"))
+        .hint(format!("the job continues; `agent research watch {id}` follows it again"))
         .hint(format!("`agent research cancel {id}` ends it"))
 }
 
-/// Shows what happens.
 struct Viewer<'a> {
     session: &'a Session,
-    /// What is being done, on a terminal.
     line: ProgressBar,
 }
 
@@ -128,12 +125,10 @@ impl Viewer<'_> {
         Ok(())
     }
 
-    /// Says something that stays.
     fn say(&self, text: &str) {
         self.line.suspend(|| self.session.output.note(text));
     }
 
-    /// Says what is being done.
     fn now(&self, text: &str) {
         self.line.set_message(format!("{text} …"));
         self.line.tick();

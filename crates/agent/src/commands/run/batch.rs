@@ -5,21 +5,19 @@ use std::path::Path;
 use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use task_loop::TaskContext;
+use task_loop::end::EndCause;
+use task_loop::event::{Event, Listener};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::{Args, SharedTaskSetup};
 use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::task::end::EndCause;
-use crate::task::event::{Event, Listener};
-use crate::task::{self, TaskContext};
 use crate::task_setup::{Interrupts, StopSignal};
 
-/// The most tasks of one file.
 const MAX_TASKS: usize = 100_000;
 
-/// A task of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchTask {
@@ -62,29 +60,30 @@ pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
 pub(super) async fn run(
     jobs: &[BatchTask],
     args: &Args,
-    (bench, client): SharedTaskSetup<'_>,
+    SharedTaskSetup { setup, client }: SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let ran = interrupts.guard(async |stop: StopSignal| {
-        let counting = bench.counting(Entrypoint::Batch, ExecutionSurface::Batch);
-        let model = bench.model(client, &counting).await?;
+        let counting = setup.counting(Entrypoint::Batch, ExecutionSurface::Batch);
+        let model = setup.model(client, &counting).await?;
         let bar = session.output.progress(jobs.len() as u64, "tasks");
         let work = |job: BatchTask| {
             let (model, counting, stop) = (&model, counting.clone(), stop.clone());
             async move {
-                let toolbox = bench.toolbox(client, model, session)?;
-                let means = TaskContext {
+                let toolbox = setup.toolbox(client, model, session)?;
+                let context = TaskContext {
                     model,
                     toolbox: &toolbox,
-                    bounds: args.manner.bounds(bench.bounds()),
+                    bounds: args.manner.bounds(setup.bounds()),
                     counting,
                     stop: stop.now,
                     is_ending: stop.is_ending,
                 };
-                let mut conversation = bench.conversation(model, session);
+                let mut conversation = setup.conversation(model, session);
                 let done =
-                    task::run(&job.task, &mut conversation, &means, &mut SilentListener).await;
+                    task_loop::run(&job.task, &mut conversation, &context, &mut SilentListener)
+                        .await;
                 Ok::<_, Diagnostic>((job, done))
             }
         };
@@ -102,12 +101,12 @@ pub(super) async fn run(
                 "answer": done.answer,
                 "spent": done.spent,
             });
-            session.output.json_line(&bench.fleet.shown.json(line))?;
+            session.output.json_line(&setup.fleet.shown.json(line))?;
             bar.inc(1);
             if let EndCause::Trouble(trouble) = &done.end.cause
                 && trouble.status() == Some(401)
             {
-                return Err(bench.member.diagnostic(trouble));
+                return Err(setup.member.diagnostic(trouble));
             }
         }
         bar.finish_and_clear();
@@ -128,7 +127,6 @@ fn interrupted() -> Diagnostic {
     Diagnostic::interrupted(crate::diagnostic::Exit::Interrupted)
 }
 
-/// Nobody watches single tasks of a file.
 struct SilentListener;
 
 impl Listener for SilentListener {

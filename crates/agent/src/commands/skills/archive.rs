@@ -18,5 +18,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    moved(&args.name, ("archived", "Archived"), session, put_away)
+    moved(&args.name, "archived", "Archived", session, put_away)
 }

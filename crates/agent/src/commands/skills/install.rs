@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
-use super::with_diary;
+use super::with_log;
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, counted, grouped};
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 use crate::skills::catalogue::SkillLocation;
 use crate::skills::folder::Folder;
 use crate::skills::folders::{SkillFolders, SkillScope};
 use crate::skills::install::{InstallPlan, PlannedFile};
 use crate::skills::name::Name;
+use crate::table::{Alignment, Table, counted, grouped};
 
 /// Copy a folder with a SKILL.md to where skills are
 #[derive(Debug, clap::Args)]
@@ -51,8 +52,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let plan = InstallPlan::of(&args.folder, name)?;
     let existing = if args.force { OnConflict::Replace } else { OnConflict::Keep };
     let to = path.join(plan.name.as_str());
-    let is_update = with_diary(&places, session, |diary| {
-        let mut page = diary.open()?;
+    let is_update = with_log(&places, session, |log| {
+        let mut page = log.open()?;
         let is_update = plan.copy_to(&path, existing)?;
         let name = plan.name.clone();
         let is_in_home = shelf == SkillScope::Home || places.home().join(name.as_str()).is_dir();

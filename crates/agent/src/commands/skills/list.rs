@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 use usage_metrics::clock::Timestamp;
 use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, grouped};
-use crate::output::printable;
 use crate::session::Session;
 use crate::skills::Problem;
 use crate::skills::archive::put_away_before;
@@ -17,12 +16,13 @@ use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;
 use crate::skills::log::SkillLog;
 use crate::skills::record::SkillRecord;
+use crate::table::{Alignment, Table, grouped};
 
 /// How wide a row is, if the names leave room.
 const WIDTH: usize = 80;
 /// What the columns between the name and the description take, and what separates them.
 const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
-/// What is told of a description however wide the names are.
+/// Columns of a description, however wide the names are.
 const LEAST_DESCRIPTION: usize = 20;
 
 /// List the skills and how often each was used
@@ -62,7 +62,7 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What is kept of the use of skills; a file that cannot be read hides no skill.
+/// The usage records of skills; a file that cannot be read hides no skill.
 pub(super) fn records(places: &SkillFolders, session: &Session) -> BTreeMap<String, SkillRecord> {
     let records = SkillLog::new(places, Recorder::off(), session.clock.clone()).records();
     records.unwrap_or_else(|diagnostic| {
@@ -96,7 +96,6 @@ fn table(catalogue: &Catalogue, records: &BTreeMap<String, SkillRecord>) -> Stri
     table.text()
 }
 
-/// A skill for programs.
 pub(super) fn about(skill: &Skill, record: Option<&SkillRecord>) -> Value {
     let record = record.cloned().unwrap_or_default();
     let moment = |ms: Option<i64>| ms.map(|ms| Timestamp::from_ms(ms).to_string());

@@ -15,5 +15,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    moved(&args.name, ("restored", "Restored"), session, bring_back)
+    moved(&args.name, "restored", "Restored", session, bring_back)
 }

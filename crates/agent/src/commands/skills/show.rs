@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use mcp_client::redact::Redactor;
 use serde_json::json;
+use task_loop::Sanitizer;
+use task_loop::untrusted::printable;
 use usage_metrics::clock::Timestamp;
 
 use super::list::{about, records};
 use super::named;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::sanitizer::Sanitizer;
-use crate::output::printable;
 use crate::session::Session;
 use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;

@@ -6,18 +6,17 @@ use settings::Scope;
 
 use super::local_servers::DetectedServer;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::amount;
 use crate::model_files::fetch::fetch;
 use crate::model_files::known_models::{FIRST, KnownModel};
 use crate::model_files::model_dir::ModelDir;
 use crate::session::Session;
+use crate::table::amount;
 
-/// Whether the service can answer by itself.
+/// Whether the program has an embedded model engine.
 pub(super) const IS_HERE: bool = true;
 /// What the provider is called.
 const NAME: &str = "local";
 
-/// Whether a model may be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Download {
     Allowed,
@@ -77,7 +76,6 @@ fn usable(shelf: &ModelDir) -> impl Iterator<Item = String> {
     good.map(|name| name.to_string())
 }
 
-/// How somebody comes to a model without a model server.
 pub(super) fn how_to_fetch() -> String {
     let KnownModel { name, title, licence, bytes, .. } = &FIRST;
     let size = amount(*bytes);

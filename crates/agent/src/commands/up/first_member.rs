@@ -27,15 +27,10 @@ const ADDRESS_VARIABLE: &str = "AGENT_BASE_URL";
 /// The member of this machine and where its key is.
 #[derive(Debug)]
 pub(super) struct LocalMember {
-    /// The member.
     pub(super) member: Member,
-    /// What it has.
     pub(super) balance: Micros,
-    /// The public part of its key.
     pub(super) key_id: String,
-    /// The variable that holds the key.
     pub(super) variable: String,
-    /// The file of the variable.
     pub(super) env_file: PathBuf,
 }
 
@@ -72,7 +67,7 @@ async fn of_store(
     }
     let (variable, key_id) = match known {
         Some(known) => known,
-        None => new_key(store, &hasher, (&member, &by), session).await?,
+        None => new_key(store, &hasher, &member, &by, session).await?,
     };
     drop(lock);
     let account = store.account(member.id).await.map_err(|error| trouble(&error))?;
@@ -116,7 +111,8 @@ async fn good_key(
 async fn new_key(
     store: &Store,
     hasher: &KeyHasher,
-    (member, by): (&Member, &Actor),
+    member: &Member,
+    by: &Actor,
     session: &Session,
 ) -> Result<(String, String), Diagnostic> {
     let mut file = SecretsFile::load(&session.home()?.env_file())?;

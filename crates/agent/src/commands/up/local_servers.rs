@@ -7,7 +7,7 @@ use gateway::config::{Config, Health, Kind, Provider, Responses, Timeouts};
 use gateway::probe;
 use http::Uri;
 
-/// Where model servers listen unless told otherwise.
+/// Default addresses of model servers.
 const USUAL: &[(&str, &str)] = &[
     ("ollama", "http://127.0.0.1:11434/v1"),
     ("llamacpp", "http://127.0.0.1:8080/v1"),
@@ -18,21 +18,16 @@ const USUAL: &[(&str, &str)] = &[
 const MAX_CONNECT: Duration = Duration::from_millis(500);
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// A model server that may be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     /// What the ids of its models begin with.
     pub(crate) name: String,
-    /// Its address.
     pub(crate) base_url: Uri,
 }
 
-/// A model server that is there, and its models.
 #[derive(Debug, Clone)]
 pub(crate) struct DetectedServer {
-    /// Which.
     pub(crate) server: Server,
-    /// Their ids.
     pub(crate) models: Vec<String>,
 }
 
@@ -99,7 +94,7 @@ fn place(uri: &Uri) -> (String, u16) {
     (host, uri.port_u16().unwrap_or(usual))
 }
 
-/// A server as a provider, with the patience of somebody who is only looking.
+/// A server as a provider, with short timeouts.
 fn provider(server: &Server) -> Provider {
     Provider {
         name: server.name.clone(),

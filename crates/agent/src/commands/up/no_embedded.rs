@@ -1,4 +1,4 @@
-//! What stands in for the model in the service's own process where the program was built without it.
+//! Replaces the embedded model where the program was built without it.
 
 use gateway::config::{Config, Provider};
 
@@ -6,10 +6,9 @@ use super::local_servers::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Whether the service can answer by itself.
+/// Whether the program has an embedded model engine.
 pub(super) const IS_HERE: bool = false;
 
-/// Whether a model may be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Download {
     Allowed,
@@ -27,7 +26,6 @@ pub(super) async fn provide(
     Ok(None)
 }
 
-/// No provider has files here.
 pub(super) fn files(_: &Provider) -> Option<Vec<String>> {
     None
 }

@@ -15,17 +15,14 @@ use crate::session::Session;
 
 /// The file; it stays, and says nothing where nothing runs.
 const NAME: &str = "up.lock";
-/// The most of it that is read, in bytes.
 const MAX_BYTES: u64 = 4096;
-/// How long whoever only looks may hold the lock.
+/// How long a reader may hold the lock.
 const MAX_LOOK: Duration = Duration::from_millis(500);
 /// How often it is looked again.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Running {
-    /// Its process.
     pub(crate) pid: u32,
     /// Where it listens, once it does.
     pub(crate) address: Option<String>,
@@ -60,7 +57,7 @@ impl ServiceLock {
         Ok(claim)
     }
 
-    /// Notes who runs, and where it listens.
+    /// Writes the process id and address.
     pub(super) fn tell(&self, address: Option<SocketAddr>) -> Result<(), Diagnostic> {
         let address = address.map(|address| address.to_string());
         let running = Running { pid: std::process::id(), address };
@@ -103,7 +100,6 @@ impl RunningService {
         Ok(held.is_held()?.then_some(held))
     }
 
-    /// Whether it still runs.
     pub(crate) fn is_held(&self) -> Result<bool, Diagnostic> {
         match self.file.try_lock_shared() {
             Ok(()) => {
@@ -128,7 +124,6 @@ impl RunningService {
         }
     }
 
-    /// The file that the process has open.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
@@ -137,7 +132,6 @@ impl RunningService {
 fn open(path: &Path, is_made: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(is_made).truncate(false);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }

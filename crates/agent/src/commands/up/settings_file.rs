@@ -11,7 +11,7 @@ use super::local_servers::DetectedServer;
 use crate::config;
 use crate::diagnostic::Diagnostic;
 
-/// What the file shows to who wants to add a provider.
+/// Example of a provider, in comments of the file.
 pub(super) const SNIPPET: &str = "  openai:
     kind: openai
     api_key: ${OPENAI_API_KEY}
@@ -21,7 +21,7 @@ pub(super) const SNIPPET: &str = "  openai:
 /// The folder whose files can be searched, beside the file.
 const DOCUMENTS: &str = "documents";
 
-/// What stands in the folder at first.
+/// The initial content of the folder.
 const WELCOME: (&str, &str) = (
     "Welcome.md",
     "\
@@ -35,7 +35,7 @@ A page that a search found is read with `POST /v1/web/fetch` at the address that
 ",
 );
 
-/// Writes the file unless it is there; gives whether it was written.
+/// Writes the file unless it exists; returns whether it was written.
 pub(super) fn write_if_missing(
     path: &Path,
     found: &[DetectedServer],

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use gateway::config::{Capability, Config, Kind, SearchProvider};
 use gateway::probe;
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use super::embedded::{files, how_to_fetch};
 use super::first_member::LocalMember;
@@ -15,27 +16,21 @@ use super::local_servers::DetectedServer;
 use super::settings_file::SNIPPET;
 use crate::commands::gateway::both;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::counted;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
+use crate::table::counted;
 
-/// Everything a start tells.
 #[derive(Debug)]
 pub(super) struct StartSummary {
     pub(super) address: SocketAddr,
-    /// The configuration.
     pub(super) path: PathBuf,
-    /// Whether this start made it.
     pub(super) is_new: bool,
     pub(super) local: LocalMember,
     pub(super) models: AvailableModels,
-    /// The address for clients.
     pub(super) base: String,
-    /// Folders whose files can be searched.
     pub(super) documents: Vec<PathBuf>,
 }
 
-/// The folders whose files can be searched.
 pub(super) fn documents(config: &Config) -> Vec<PathBuf> {
     let folders = config.search.providers.iter().filter_map(|provider| match provider {
         SearchProvider::Index(index) => Some(index.folder.clone()),
@@ -44,7 +39,6 @@ pub(super) fn documents(config: &Config) -> Vec<PathBuf> {
     folders.collect()
 }
 
-/// The models that are there now.
 #[derive(Debug)]
 pub(super) struct AvailableModels {
     /// By provider, in the order of the configuration.
@@ -85,7 +79,6 @@ impl AvailableModels {
         self.of.iter().map(|(_, models)| models.len()).sum()
     }
 
-    /// The full id of one.
     fn first(&self) -> Option<String> {
         let (provider, models) = self.of.iter().find(|(_, models)| !models.is_empty())?;
         Some(format!("{provider}/{}", models.first()?))
@@ -102,7 +95,6 @@ impl AvailableModels {
 }
 
 impl StartSummary {
-    /// Tells it.
     pub(super) fn tell(&self, session: &Session) -> Result<(), Diagnostic> {
         let local = &self.local;
         if session.output.is_json() {
@@ -149,7 +141,6 @@ impl StartSummary {
         Ok(())
     }
 
-    /// The address for MCP clients.
     fn mcp(&self) -> String {
         format!("{}/mcp", self.base.trim_end_matches("/v1"))
     }

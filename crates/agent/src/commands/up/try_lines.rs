@@ -50,7 +50,6 @@ impl StartSummary {
         )
     }
 
-    /// The key, as a shell finds it.
     fn key(&self) -> String {
         let (variable, env_file) = (&self.local.variable, &self.local.env_file);
         format!("$(sed -n 's/^{variable}=//p' {})", quoted(&env_file.display().to_string()))
@@ -61,7 +60,7 @@ impl StartSummary {
         let settings = Settings::load(session).ok()?;
         let in_file = format!("{BASE_URL} of {}", self.local.env_file.display());
         let is_here = settings.base_url.value == self.base;
-        // What stands in the file comes before the environment.
+        // Values in the file take precedence over the environment.
         if self.local.variable != API_KEY || (!is_here && settings.base_url.place == in_file) {
             return None;
         }
@@ -78,7 +77,6 @@ impl StartSummary {
     }
 }
 
-/// How a shell finds this program.
 fn program() -> String {
     const NAME: &str = "agent";
     let Ok(this) = env::current_exe() else { return NAME.to_owned() };
@@ -100,7 +98,6 @@ fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A word as a shell takes it.
 fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:".contains(letter);
     let is_plain = !text.is_empty() && text.chars().all(is_plain);

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use settings::{Located, section};
+use task_loop::untrusted::printable;
 use wire::download::{PUBLIC_KEY_BYTES, read_public_key};
 
 use crate::diagnostic::Diagnostic;
 use crate::member::settings::{Settings, Sourced};
-use crate::output::printable;
 use crate::session::Session;
 
 /// What those who distribute the program built in.

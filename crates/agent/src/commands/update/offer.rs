@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::env::consts::{ARCH, OS};
 
 use http::StatusCode;
+use task_loop::member::{MemberError, MemberRequest};
+use task_loop::untrusted::printable;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::download::{File, Manifest, Unfit};
@@ -13,18 +15,14 @@ use super::version::Version;
 use crate::diagnostic::Diagnostic;
 use crate::download::DownloadRequest;
 use crate::download::digest::Digest;
-use crate::member::error::MemberError;
+use crate::member::Member;
 use crate::member::settings::{Settings, Sourced};
-use crate::member::{Member, MemberRequest};
-use crate::output::printable;
 use crate::session::Session;
 
-/// The longest manifest that is read.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
 /// What no program is packed as. Only a file that can be run as it is can take our place.
 const PACKED: &[&str] =
     &[".gz", ".tgz", ".xz", ".zst", ".bz2", ".zip", ".deb", ".rpm", ".pkg", ".dmg", ".msi"];
-/// What stands beside programs.
 const BESIDE: &[&str] = &[".txt", ".sha256", ".sig", ".asc", ".json", ".pem"];
 
 /// How what was published compares with this program.
@@ -48,17 +46,13 @@ impl State {
     }
 }
 
-/// What was published.
 #[derive(Debug)]
 pub(super) struct Offer {
-    /// Who has it. Knows no key.
+    /// The publishing service, without a key.
     pub(super) member: Member,
-    /// Signed as it must be.
     pub(super) manifest: Manifest,
     pub(super) version: Version,
-    /// The file for this machine.
     pub(super) file: Option<File>,
-    /// Where it was found.
     pub(super) channel: String,
 }
 
@@ -71,7 +65,7 @@ impl Offer {
     ) -> Result<Self, Diagnostic> {
         let member = Member::of(Settings::open_to_all(channel.base.clone())?, session)?;
         let ask = MemberRequest::get("/manifest.json").at_most(MAX_MANIFEST_BYTES);
-        let manifest = async { member.ask(ask).await?.json::<Manifest>() }.await;
+        let manifest = async { member.client.ask(ask).await?.json::<Manifest>() }.await;
         let manifest = manifest.map_err(|trouble| unread(&trouble, &member, channel))?;
         let base = &channel.base.value;
         manifest.verify(&key.value).map_err(|unfit| {
@@ -101,11 +95,11 @@ impl Offer {
         }
     }
 
-    /// What to fetch, and its name. It stands beside the manifest: addresses are not signed.
+    /// What to fetch, and its name. It is beside the manifest: addresses are not signed.
     pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str), Diagnostic> {
         let missing = || Diagnostic::failed(format!("there is no file for {}", platform()));
         let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
-        let target = self.member.address(&format!("/{}/{name}", self.manifest.version));
+        let target = self.member.client.address(&format!("/{}/{name}", self.manifest.version));
         let target = target.map_err(|trouble| self.member.diagnostic(&trouble))?;
         let sha256 = Digest::parse(sha256).ok_or_else(missing)?;
         Ok((DownloadRequest { target, bytes: *bytes, sha256 }, name))
@@ -143,7 +137,6 @@ fn unread(trouble: &MemberError, member: &Member, channel: &Channel) -> Diagnost
     member.diagnostic(trouble)
 }
 
-/// What this machine is called in manifests.
 pub(super) fn platform() -> String {
     format!("{OS}-{ARCH}")
 }

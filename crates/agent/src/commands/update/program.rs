@@ -6,20 +6,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use task_loop::untrusted::printable;
 use usage_metrics::mapping::resource::{InstallFacts, detect_install_method};
 
 use super::version::Version;
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 use crate::session::Session;
 
-/// A program in its place.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
     folder: PathBuf,
     name: String,
-    /// Who may do what with it.
     pub(super) mode: u32,
 }
 
@@ -30,7 +28,6 @@ pub(super) struct Lock {
 }
 
 impl Program {
-    /// The program that runs now, links followed.
     pub(super) fn running() -> Result<Self, Diagnostic> {
         let unknown = |error: &dyn std::error::Error| {
             Diagnostic::failed("it is not known where this program is")
@@ -45,7 +42,7 @@ impl Program {
         Ok(Self { path, folder, name, mode: mode & 0o777 })
     }
 
-    /// An error if somebody else looks after this program.
+    /// An error if a package manager installed this program.
     pub(super) fn check_is_ours(&self, session: &Session) -> Result<(), Diagnostic> {
         let path = self.path.display();
         let declared = session.environment.install_method.as_deref().map(str::trim);
@@ -90,17 +87,15 @@ impl Program {
         }
     }
 
-    /// Where a program of this version waits.
     pub(super) fn beside(&self, version: &Version) -> PathBuf {
         self.folder.join(format!(".{}-{version}", self.name))
     }
 
-    /// Where the one before is kept.
     pub(super) fn previous(&self) -> PathBuf {
         self.folder.join(format!("{}.previous", self.name))
     }
 
-    /// Puts another program into the place of this one, which is kept. At no moment there is none.
+    /// Replaces this program by another one and keeps a copy. The path always has a program.
     pub(super) fn switch_to(&self, fresh: &Path) -> Result<(), Diagnostic> {
         self.exchange(fresh, BackupTiming::First).map_err(|error| self.cannot(&error))
     }
@@ -133,11 +128,9 @@ impl Program {
     }
 }
 
-/// When this program is put where it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BackupTiming {
-    /// Before the other one takes its place.
     First,
-    /// After that: the other one was kept there.
+    /// Afterwards: the backup was the other program.
     Last,
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use task_loop::untrusted::printable;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
 use super::version::Version;
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 
 /// How long a program may take to say its version.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -26,7 +26,6 @@ pub(super) async fn check(path: &Path, expected: &Version) -> Result<(), Diagnos
     Err(Diagnostic::peer(message).hint("nothing was changed; tell those who publish"))
 }
 
-/// What a program says its version is.
 pub(super) async fn version(path: &Path) -> Result<Version, Diagnostic> {
     let said = tokio::time::timeout(MAX_WAIT, said(path)).await;
     let what = match said {

@@ -1,51 +1,35 @@
-//! Versions, compared as semantic versions are.
+//! Versions, compared by semantic versioning.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use wire::download::is_name;
 
-/// A version such as `1.2.3` or `1.2.3-rc.1`.
+/// A version such as `1.2.3`, `1.2` or `1.2.3-rc.1`.
 #[derive(Debug, Clone)]
 pub(super) struct Version {
     text: String,
-    numbers: Vec<u64>,
-    /// What stands behind a hyphen: such a version comes before the one without.
-    before: Vec<String>,
+    parsed: semver::Version,
 }
 
 impl Version {
-    /// The version of this program.
     pub(super) fn of_this() -> Self {
         let text = env!("CARGO_PKG_VERSION");
-        // The manifest of this crate has a version that can be read: a test looks.
-        Self::parse(text).unwrap_or(Self {
-            text: text.to_owned(),
-            numbers: Vec::new(),
-            before: Vec::new(),
-        })
+        // A test checks that the version of the manifest can be parsed.
+        let unknown = || Self { text: text.to_owned(), parsed: semver::Version::new(0, 0, 0) };
+        Self::parse(text).unwrap_or_else(unknown)
     }
 
-    /// Reads a version. A `v` before it is allowed, and what stands behind a `+` does not count.
+    /// Accepts a leading `v`, and one or two numbers in place of three.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if !is_name(text) {
             return None;
         }
-        let shown = text.strip_prefix('v').unwrap_or(text);
-        let counted = shown.split('+').next()?;
-        let (numbers, before) = match counted.split_once('-') {
-            Some((numbers, before)) => (numbers, Some(before)),
-            None => (counted, None),
-        };
-        let is_number =
-            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let numbers: Option<Vec<u64>> =
-            numbers.split('.').map(|part| part.parse().ok().filter(|_| is_number(part))).collect();
-        let before: Vec<String> =
-            before.into_iter().flat_map(|before| before.split('.')).map(str::to_owned).collect();
-        let is_whole = !before.iter().any(String::is_empty);
-        let numbers = numbers.filter(|_| is_whole)?;
-        Some(Self { text: shown.to_owned(), numbers, before })
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let (numbers, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
+        let missing = ".0".repeat(2_usize.saturating_sub(numbers.matches('.').count()));
+        let parsed = semver::Version::parse(&format!("{numbers}{missing}{rest}")).ok()?;
+        Some(Self { text: text.to_owned(), parsed })
     }
 }
 
@@ -57,34 +41,7 @@ impl fmt::Display for Version {
 
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
-        let length = self.numbers.len().max(other.numbers.len());
-        let number = |version: &Self, place: usize| version.numbers.get(place).copied();
-        let numbers = (0..length)
-            .map(|place| number(self, place).unwrap_or(0).cmp(&number(other, place).unwrap_or(0)));
-        let by_number = numbers.fold(Ordering::Equal, Ordering::then);
-        let by_ending = match (self.before.is_empty(), other.before.is_empty()) {
-            (true, true) => Ordering::Equal,
-            (true, false) => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            (false, false) => {
-                let pairs = self.before.iter().zip(&other.before);
-                let by_pair = pairs.map(|(one, two)| word(one, two));
-                by_pair
-                    .fold(Ordering::Equal, Ordering::then)
-                    .then(self.before.len().cmp(&other.before.len()))
-            }
-        };
-        by_number.then(by_ending)
-    }
-}
-
-/// Numbers by their size and before words, words by their letters.
-fn word(one: &str, two: &str) -> Ordering {
-    match (one.parse::<u64>(), two.parse::<u64>()) {
-        (Ok(one), Ok(two)) => one.cmp(&two),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(_), Err(_)) => one.cmp(two),
+        self.parsed.cmp_precedence(&other.parsed)
     }
 }
 
@@ -141,6 +98,6 @@ mod tests {
         {
             assert!(Version::parse(wrong).is_none(), "{wrong}");
         }
-        assert!(!Version::of_this().numbers.is_empty());
+        assert!(Version::parse(env!("CARGO_PKG_VERSION")).is_some());
     }
 }

@@ -172,7 +172,7 @@ impl<'t> Page<'t> {
         self.lines.get(line).is_some_and(|line| line.trim().is_empty())
     }
 
-    /// How deep a comment stands, if the line is one.
+    /// The indentation of a comment line.
     fn comment(&self, line: usize) -> Option<usize> {
         let line = self.lines.get(line)?;
         let words = line.trim_start_matches(' ');

@@ -21,7 +21,7 @@ pub(in crate::config) fn insert(
     let Some((first, _)) = map.entries().first() else {
         return Some(format!("{}{name}: {value}{}", &text[..at], text.get(at..)?));
     };
-    // Where every entry has a line of its own, the new one gets one too.
+    // If every entry has a separate line, the new one gets one too.
     let gap = text.get(at..first.span.start)?;
     let added = match gap.rfind('\n') {
         Some(line) if gap.trim().is_empty() => {

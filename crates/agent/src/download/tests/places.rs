@@ -1,4 +1,4 @@
-//! The place and what stands there, the part beside it, and who is told the key.
+//! The destination, the part file beside it, and which hosts get the key.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::{Arc, Barrier};

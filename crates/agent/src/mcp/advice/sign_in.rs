@@ -8,17 +8,15 @@ use mcp_client::oauth::{Error, LikelyCause};
 use super::{operand, operand_with};
 use crate::mcp::{is_alone, oauth};
 
-/// The command that signs in.
 pub(crate) fn login(name: &str) -> String {
     format!("`agent mcp login {}`", operand(name))
 }
 
-/// The command that forgets a sign-in.
 pub(crate) fn logout(name: &str) -> String {
     format!("`agent mcp logout {}`", operand(name))
 }
 
-/// The server answered that somebody has to sign in.
+/// The server requires a sign-in.
 pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String> {
     let name = &entry.name;
     if is_alone(entry) {
@@ -31,7 +29,7 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
         "put a credential under `headers` of {name}, from a variable of the profile's `.env`: \
          `Authorization: Bearer ${{NAME}}`"
     );
-    // Whoever names its metadata can be signed in to.
+    // A server that publishes its metadata supports sign-in.
     let offers = |challenge: &Challenge| {
         challenge.scheme() == "bearer" && challenge.param("resource_metadata").is_some()
     };
@@ -44,7 +42,6 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
     vec![with_header]
 }
 
-/// What a program signs in with.
 fn own_keys(name: &str) -> String {
     format!("it signs in by itself: check the keys under `oauth` of {name}")
 }
@@ -80,10 +77,7 @@ pub(super) fn forbidden(
         return vec![format!("the client is not allowed this; {}", own_keys(name))];
     }
     if oauth(entry).is_some() {
-        return vec![format!(
-            "whoever signed in is not allowed this: {} as somebody who is",
-            login(name)
-        )];
+        return vec![format!("this account lacks permission: {} as one that has it", login(name))];
     }
     vec![
         "the credential is known but not allowed this, or none was sent: check `headers`, and \
@@ -273,140 +267,4 @@ fn refused(code: &str, name: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io;
-    use std::time::Duration;
-
-    use mcp_client::config::{Auth, Endpoint, HttpEndpoint};
-
-    use super::*;
-    use crate::mcp::advice::{advice, advice_with};
-
-    fn entry(auth: Auth) -> ServerEntry {
-        let http = HttpEndpoint { auth, ..HttpEndpoint::new("https://example.com/mcp") };
-        ServerEntry::new("docs", Endpoint::Http(Box::new(http)))
-    }
-
-    fn signed() -> ServerEntry {
-        entry(Auth::OAuth(Box::default()))
-    }
-
-    #[test]
-    fn nobody_is_asked_to_sign_in_where_no_person_is_needed() {
-        let flow = mcp_client::config::Flow::Workload;
-        let options = mcp_client::config::OauthOptions { flow, ..Default::default() };
-        let entry = entry(Auth::OAuth(Box::new(options)));
-        let refused = Error::Refused { status: 400, code: "x".to_owned(), description: None };
-        let scope = "Bearer error=\"insufficient_scope\", scope=\"write\"".to_owned();
-        let body = String::new;
-        for error in [
-            mcp_client::Error::SignIn { challenge: None },
-            mcp_client::Error::Forbidden { challenge: None, body: body() },
-            mcp_client::Error::Forbidden { challenge: Some(scope), body: body() },
-            Error::Unattended(Box::new(refused)).into(),
-            Error::TokenRejected.into(),
-        ] {
-            let hints = advice_with(&error, &entry, Some("read"));
-            assert!(!hints.is_empty(), "{error}");
-            assert!(!hints.iter().any(|hint| hint.contains("login")), "{error}: {hints:?}");
-        }
-    }
-
-    #[test]
-    fn a_sign_in_names_the_way_that_fits() {
-        let of = |challenge: Option<&str>, entry: &ServerEntry| {
-            let challenge = challenge.map(str::to_owned);
-            advice(&mcp_client::Error::SignIn { challenge }, entry)
-        };
-        assert_eq!(of(None, &signed()), ["run `agent mcp login docs`"]);
-        let plain = of(None, &entry(Auth::Static));
-        assert!(plain.len() == 1 && plain[0].contains("headers"), "{plain:?}");
-        let basic = of(Some("Basic realm=x"), &entry(Auth::Static));
-        assert_eq!(basic, plain);
-        let named = "Bearer resource_metadata=\"https://example.com/x\"";
-        let offered = of(Some(named), &entry(Auth::Static));
-        assert!(offered[0].contains("set `auth: oauth`"), "{offered:?}");
-        assert!(offered[0].contains("`agent mcp login docs`"), "{offered:?}");
-    }
-
-    #[test]
-    fn a_scope_that_is_missing_is_asked_for_beside_those_there_are() {
-        let challenge = "Bearer error=\"insufficient_scope\", scope=\"write read\"";
-        let error = mcp_client::Error::Forbidden {
-            challenge: Some(challenge.to_owned()),
-            body: String::new(),
-        };
-        let hints = advice_with(&error, &signed(), Some("read list"));
-        assert!(
-            hints[0].ends_with("`agent mcp login docs --scope \"read list write\"`"),
-            "{hints:?}"
-        );
-        assert!(advice(&error, &entry(Auth::Static))[0].contains("headers"));
-        // A server's words never become a command of their own.
-        let challenge = "Bearer error=\"insufficient_scope\", scope=\"a $(x) `y` b;c\"";
-        let error = mcp_client::Error::Forbidden {
-            challenge: Some(challenge.to_owned()),
-            body: String::new(),
-        };
-        assert!(advice(&error, &signed())[0].ends_with("--scope \"a b;c\"`"));
-    }
-
-    #[test]
-    fn every_way_to_fail_has_something_to_do_next() {
-        let text = || "x".to_owned();
-        let registration =
-            |status| Error::Registration { issuer: text(), status, code: None, description: None };
-        let refused =
-            |code: &str| Error::Refused { status: 400, code: code.to_owned(), description: None };
-        let source = || io::Error::other("x");
-        let second = Duration::from_secs(1);
-        let cases = [
-            (Error::Discovery { url: text(), reason: text() }, "check `url`"),
-            (Error::WrongResource { url: text(), found: text() }, "`url` of docs"),
-            (Error::WrongIssuer { url: text(), found: text(), expected: text() }, "operator"),
-            (Error::Insecure { what: "x", url: text() }, "https"),
-            (Error::NoPkce { issuer: text() }, "PKCE"),
-            (Error::NoPage { issuer: text() }, "authorization endpoint"),
-            (Error::NoIdentity { issuer: text() }, "`oauth.client_id`"),
-            (Error::Moved { expected: text(), found: text() }, "`agent mcp logout docs`"),
-            (registration(403), "three ways"),
-            (registration(400), "by hand"),
-            (registration(503), "later"),
-            (Error::PortTaken { port: 1 }, "`oauth.redirect_port`"),
-            (Error::NoPort { source: source() }, "127.0.0.1"),
-            (Error::Redirect(RedirectError::WrongIssuer), "mixing up"),
-            (Error::Redirect(RedirectError::NoCode), "`agent mcp login docs`"),
-            (Error::TimedOut { after: second, suspect: LikelyCause::Unknown }, "--timeout"),
-            (
-                Error::TimedOut { after: second, suspect: LikelyCause::Document(text()) },
-                "`oauth.cimd",
-            ),
-            (Error::TimedOut { after: second, suspect: LikelyCause::Registration }, "try again"),
-            (Error::PortsTaken { issuer: text() }, "`oauth.redirect_port`"),
-            (Error::TokenRejected, "`oauth.scope`"),
-            (Error::Unattended(Box::new(refused("invalid_client"))), "`client_secret`"),
-            (Error::Unattended(Box::new(refused("invalid_grant"))), "`oauth.assertion_file`"),
-            (Error::Unattended(Box::new(refused("other"))), "by itself"),
-            (Error::Unattended(Box::new(Error::NoPkce { issuer: text() })), "PKCE"),
-            (Error::Cancelled, "`agent mcp login docs`"),
-            (refused("invalid_client"), "`oauth.client_secret`"),
-            (refused("invalid_scope"), "`oauth.scope`"),
-            (refused("other"), "`agent mcp login docs`"),
-            (Error::Unavailable { url: text(), status: 503, retry_after: None }, "later"),
-            (Error::Silent { url: text(), after: second }, "later"),
-            (Error::Malformed { url: text(), reason: text() }, "operator"),
-            (Error::Assertion { reason: text() }, "key"),
-            (Error::Store { path: "x".into(), what: "x", source: source() }, "disk"),
-            (Error::Busy { after: second }, "other process"),
-            (Error::NoFolder, "AGENT_HOME"),
-        ];
-        for (error, word) in cases {
-            let what = error.to_string();
-            let hints = advice(&error.into(), &signed());
-            assert!(hints.iter().any(|hint| hint.contains(word)), "{what}: {hints:?}");
-        }
-        let unreached = mcp_client::Error::Unreachable { url: text(), reason: text() };
-        let hints = advice(&Error::Unreached(Box::new(unreached)).into(), &signed());
-        assert!(hints[0].contains("network"), "{hints:?}");
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
-//! A line from the terminal, however long, that can be given up while somebody types.
+//! Reads a line from the terminal that may be long and secret, until it is complete or cancelled.
 //!
-//! A terminal hands over at most 4096 bytes of a line, and pasted addresses can be longer. So its
-//! own editing is off while we read; who drops the reading gets the terminal back as it was, and
-//! nothing that is typed later is lost.
+//! Terminals pass on at most 4096 bytes of a line, and pasted addresses can be longer, so the
+//! terminal's own editing is off meanwhile. Dropping the future restores the terminal and leaves
+//! later input to the next reader. `reedline` would not do: it cannot be cancelled while it waits
+//! for a key, reads ahead, and shows the line, which may hold an authorization code.
 
 use std::io::{self, IsTerminal, Stdin, Write};
 use std::os::unix::net::UnixStream;
@@ -16,12 +17,11 @@ use tokio::sync::oneshot;
 
 use super::GIVE_UP;
 
-/// The longest line that is kept; the rest of it is thrown away.
+/// Longest line; the rest is discarded.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How much is taken from the terminal at once.
 const PIECE_BYTES: usize = 4096;
 
-/// What came of a reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineInput {
     /// A line, without its end.
@@ -30,7 +30,6 @@ pub(super) enum LineInput {
     Ended,
 }
 
-/// Whether a person can be read from.
 pub(super) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -47,7 +46,7 @@ pub(super) async fn read(prompt: &'static str) -> io::Result<LineInput> {
     told.await.unwrap_or(Ok(LineInput::Ended))
 }
 
-/// A thread that reads. When this is gone it has ended, and the terminal is as it was.
+/// The reading thread. Dropping this stops it and restores the terminal.
 struct Reader {
     stop: Option<UnixStream>,
     reading: Option<JoinHandle<()>>,
@@ -95,11 +94,10 @@ fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<LineInput> {
     }
 }
 
-/// A terminal that hands over each byte. It is as it was when this is gone.
+/// A terminal without line editing. Dropping this restores it.
 struct RawTerminal {
     input: Stdin,
     before: Termios,
-    /// Something stands on the line.
     shown: bool,
 }
 
@@ -110,7 +108,7 @@ impl RawTerminal {
         let mut modes = before.clone();
         // Signals stay: Ctrl-C is the way out.
         modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
-        // Reading never waits: whoever is told that there is something reads what there is.
+        // Reads do not block: poll says when there is input.
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&input, OptionalActions::Flush, &modes)?;
@@ -140,11 +138,10 @@ impl Drop for RawTerminal {
     }
 }
 
-/// The line so far.
 #[derive(Debug, Default)]
 struct Editor {
     line: Vec<u8>,
-    /// What stands for it on the terminal: ASCII, so that each byte is one place wide.
+    /// Its representation on the terminal: ASCII, so that each byte is one column wide.
     shown: String,
     escape: Escape,
 }
@@ -215,91 +212,4 @@ impl Editor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What is read of these bytes, and what is shown meanwhile.
-    fn typed(bytes: &[u8]) -> (Option<LineInput>, String) {
-        let (mut editor, mut shown) = (Editor::default(), String::new());
-        for byte in bytes {
-            let typed = editor.take(*byte);
-            shown.push_str(&editor.redraw());
-            if typed.is_some() {
-                return (typed, shown);
-            }
-        }
-        (None, shown)
-    }
-
-    fn line(bytes: &[u8]) -> String {
-        match typed(bytes).0 {
-            Some(LineInput::Line(line)) => line,
-            other => format!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_line_ends_with_either_end() {
-        assert_eq!(line(b"skip\n"), "skip");
-        assert_eq!(line(b"skip\r"), "skip");
-        assert_eq!(line(b"\n"), "");
-        assert_eq!(typed(b"skip").0, None);
-    }
-
-    #[test]
-    fn what_was_typed_can_be_taken_back() {
-        assert_eq!(line(b"skop\x7f\x7fip\n"), "skip");
-        assert_eq!(line(b"\x7f\x08abc\x15x\n"), "x");
-        assert_eq!(typed(b"sk\x7f").1, "s\x08 \x08sk\x08 \x08\x08 \x08s");
-    }
-
-    #[test]
-    fn the_end_of_input_counts_on_an_empty_line_only() {
-        assert_eq!(typed(b"\x04").0, Some(LineInput::Ended));
-        assert_eq!(line(b"a\x04b\n"), "ab");
-    }
-
-    #[test]
-    fn keys_that_are_no_letters_leave_nothing_behind() {
-        assert_eq!(line(b"a\x1b[A\x1b[1;5C\x1bOPb\x07\n"), "ab");
-        // As terminals mark what is pasted.
-        assert_eq!(line(b"\x1b[200~http://x\x1b[201~\n"), "http://x");
-    }
-
-    #[test]
-    fn a_code_that_is_pasted_is_not_shown() {
-        let pasted = b"http://127.0.0.1:27890/callback?code=topsecret&state=x\n";
-        let (read, shown) = typed(pasted);
-        for piece in ["http", "127", "code", "topsecret", "state"] {
-            assert!(!shown.contains(piece), "{piece}: {shown}");
-        }
-        assert!(shown.ends_with("(54 characters)"), "{shown}");
-        // Whole pieces are shown at once.
-        let mut editor = Editor::default();
-        assert!(b"topsecret".iter().all(|byte| editor.take(*byte).is_none()));
-        assert_eq!((editor.redraw(), editor.redraw()), ("(9 characters)".into(), String::new()));
-        assert!(
-            matches!(read, Some(LineInput::Line(line)) if line.ends_with("code=topsecret&state=x"))
-        );
-    }
-
-    #[test]
-    fn a_line_is_longer_than_terminals_allow_but_not_endless() {
-        let long = |length: usize| {
-            let mut editor = Editor::default();
-            assert!((0..length).all(|_| editor.take(b'x').is_none()));
-            match editor.take(b'\n') {
-                Some(LineInput::Line(line)) => line.len(),
-                _ => 0,
-            }
-        };
-        assert_eq!(long(5000), 5000);
-        assert_eq!(long(MAX_LINE_BYTES + 5), MAX_LINE_BYTES);
-    }
-
-    #[test]
-    fn letters_of_any_script_are_kept() {
-        assert_eq!(line("grün\n".as_bytes()), "grün");
-        assert_eq!(line(b"\xff\n"), "\u{fffd}");
-    }
-}
+mod tests;

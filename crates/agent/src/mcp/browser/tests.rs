@@ -1,10 +1,10 @@
 //! What a person is shown, without a terminal.
 
 use mcp_client::redact::Redactor;
+use task_loop::Sanitizer;
 
 use super::*;
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::sanitizer::Sanitizer;
 use crate::output::{Color, Style, Volume};
 
 fn desk(can_paste: bool) -> SignInPrompt {

@@ -31,7 +31,6 @@ impl Ground {
         InstallPlan::of(&self.source(), None)
     }
 
-    /// Why it is refused.
     fn refused(&self) -> String {
         let diagnostic = self.plan().unwrap_err();
         assert!(!self.shelf().exists(), "nothing is written");
@@ -112,7 +111,6 @@ fn a_folder_that_grows_while_it_is_copied_is_not_installed() {
     assert_eq!(fs::read_dir(ground.shelf()).unwrap().count(), 0);
 }
 
-#[cfg(unix)]
 #[test]
 fn links_pipes_and_strange_names_are_refused() {
     use std::os::unix::fs::symlink;
@@ -129,7 +127,6 @@ fn links_pipes_and_strange_names_are_refused() {
     assert!(message.ends_with("a\\u{1b}[2J has a name that is no plain text"), "{message}");
 }
 
-#[cfg(unix)]
 #[test]
 fn only_the_right_to_run_is_copied_of_the_rights() {
     use std::os::unix::fs::PermissionsExt;

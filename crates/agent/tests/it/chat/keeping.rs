@@ -42,7 +42,7 @@ fn a_conversation_goes_on_after_its_program_was_killed() {
     let (code, screen) = person.finish();
     assert_eq!(code, 0);
     let id = file.file_stem().unwrap().to_str().unwrap();
-    assert!(screen.contains(&format!("`agent chat --resume {id}` goes on.")), "{screen}");
+    assert!(screen.contains(&format!("`agent chat --resume {id}` resumes it.")), "{screen}");
 }
 
 #[test]

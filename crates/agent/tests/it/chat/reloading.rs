@@ -1,4 +1,4 @@
-//! `/reload-mcp`: what changes is told first, programs are asked about, and the rest keeps running.
+//! `/reload-mcp`: changes are listed first, programs are asked about, and the rest keeps running.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! A terminal of 80 columns with a person before it, who reads what stands on it and types.
+//! A terminal of 80 columns with a person before it, who reads it and types.
 //!
 //! It is as long as anything these tests show, so that nothing scrolls away.
 
@@ -25,7 +25,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts the command in a session of its own, whose terminal this is.
+    /// Starts the command in a new session with this terminal.
     pub(crate) fn start(command: &mut Command) -> Self {
         let terminal = Arc::new(Terminal::open().sized(COLUMNS, ROWS));
         let child = terminal.session(command).spawn().unwrap();
@@ -40,12 +40,12 @@ impl Screen {
         Self { child, terminal, drawn, reading }
     }
 
-    /// What stands on the screen.
+    /// The text on the screen.
     pub(crate) fn text(&self) -> String {
         self.drawn.lock().unwrap().text()
     }
 
-    /// Waits until this stands on the screen so often.
+    /// Waits until this is on the screen so often.
     pub(crate) fn sees_times(&self, text: &str, times: usize) -> &Self {
         self.waits(text, || self.text().matches(text).count() >= times);
         self
@@ -81,7 +81,7 @@ impl Screen {
         self
     }
 
-    /// Enters a line and goes on at once.
+    /// Enters a line and returns at once.
     pub(crate) fn enters(&mut self, text: &str) -> &mut Self {
         self.types(&format!("{text}\r"))
     }
@@ -132,7 +132,7 @@ impl Screen {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for the end: the exit code, and all that stands on the screen.
+    /// Waits for the end: the exit code, and all text on the screen.
     pub(crate) fn finish(mut self) -> (i32, String) {
         let mut code = None;
         eventually("it ends", || {

@@ -16,7 +16,7 @@ fn platform() -> String {
     format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// A manifest with one file, signed with a key that the test knows, whatever stands in it.
+/// A manifest with one file, signed with a key that the test knows, whatever its content.
 fn signed(version: &str, name: &str, bytes: &[u8]) -> (Value, String) {
     expiring(version, (name, bytes), Some("2999-01-01T00:00:00Z"))
 }

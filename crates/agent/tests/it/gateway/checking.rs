@@ -44,7 +44,7 @@ fn everything_that_is_wrong_is_found_and_nothing_is_made() {
 #[test]
 fn search_providers_are_asked_too() {
     let ground = Ground::new();
-    // The upstream knows no search: it stands for a provider that cannot be used.
+    // The upstream knows no search: it acts as a provider that cannot be used.
     let url = ground.upstream.base_url();
     let path = ground.bench.home().join("gateway/gateway.yaml");
     let text = fs::read_to_string(&path).unwrap();

@@ -86,7 +86,7 @@ fn a_second_service_of_the_profile_is_refused() {
     assert_eq!(run.code, 1, "{run:?}");
     let said = format!("runs already at http://{}, as process ", served.address);
     assert!(run.stderr.contains(&said) && run.stderr.contains("`agent down`"), "{run:?}");
-    // Another profile has a service of its own.
+    // Another profile has a separate service.
     let other = machine.bench.run(["--profile", "work", "down"]);
     assert_eq!(other.code, 0, "{other:?}");
     assert!(other.stderr.contains("Nothing runs"), "{other:?}");

@@ -1,4 +1,4 @@
-//! The service runs, tells everything that keeps it from running, and drains when it is told to.
+//! The service runs, tells everything that keeps it from running, and drains when a signal asks for it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

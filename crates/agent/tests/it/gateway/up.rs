@@ -126,7 +126,6 @@ fn a_second_start_makes_nothing_new() {
     assert_eq!(files(&machine), before);
 }
 
-#[cfg(unix)]
 #[test]
 fn the_key_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;

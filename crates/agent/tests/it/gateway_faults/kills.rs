@@ -50,7 +50,7 @@ fn kill_again_and_again(books: &Books) {
     // What was charged though its answer was cut by the kill.
     println!("{answered} answered, {cut} cut, of which {} were charged", charged - answered);
 
-    // And it goes on.
+    // And it continues.
     let load = Load::start(slice::from_ref(&service.address), &world.key, CLIENTS, &tally);
     until_answered(&tally, answered + 10);
     load.stop();

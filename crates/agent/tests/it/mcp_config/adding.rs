@@ -336,7 +336,7 @@ fn a_pasted_text_may_stand_by_itself() {
     insta::assert_snapshot!(told, @r#"
     $ add files npx foo
     2 error: `npx` has no place here
-      hint: the command of a local server stands behind `--`: `agent mcp add NAME -- COMMAND ARGS...`
+      hint: the command of a local server goes after `--`: `agent mcp add NAME -- COMMAND ARGS...`
 
     $ add a {"command": "x"} --env A=b
     2 error: a pasted server cannot be changed by flags

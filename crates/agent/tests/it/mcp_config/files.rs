@@ -79,7 +79,7 @@ fn a_broken_file_is_not_edited() {
       cause: illegal placement of ':' indicator
       hint: mend it first; nothing was changed
     error: cannot understand [home]/config.yaml:4:3
-      cause: `a` stands twice
+      cause: duplicate key `a`
       hint: mend it first; nothing was changed
     error: [home]/config.yaml:1:14: `mcp_servers` must be a mapping from names to servers
       hint: mend it first; nothing was changed

@@ -41,7 +41,7 @@ fn a_local_server_is_shown_with_a_caution_and_installed_after_a_yes() {
     Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx -y @scope/files "a b"
-    Install it only if you trust whoever gave you the link.
+    Install it only if you trust the source of the link.
     Install it? [y/N] Written to [home]/config.yaml; `agent mcp test files` tries it.
     "#);
     insta::assert_snapshot!(configuration(&bench), @r#"
@@ -122,7 +122,7 @@ fn where_nobody_can_be_asked_nothing_is_installed() {
     Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx -y @scope/files "a b"
-    Install it only if you trust whoever gave you the link.
+    Install it only if you trust the source of the link.
     error: nobody is here to agree to the installation; nothing was installed
       hint: look at what the link holds, then add `--yes` to agree
     "#);
@@ -276,7 +276,7 @@ fn a_name_that_is_taken_is_never_overwritten() {
     Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx -y @scope/files "a b"
-    Install it only if you trust whoever gave you the link.
+    Install it only if you trust the source of the link.
     Install it? [y/N] Written to [home]/config.yaml; `agent mcp test fresh` tries it.
     "#);
     assert!(configuration(&bench).starts_with(before), "{}", configuration(&bench));
@@ -293,7 +293,7 @@ fn a_link_that_is_wrong_is_refused_with_its_code() {
     ----- stderr -----
     error: the install link is refused: invalid_name
       cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
-      hint: ask whoever gave you the link for a new one
+      hint: ask the source of the link for a new one
     ");
     let run = bench.run(["mcp", "install", "--yes", "https://example.com", "--json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
@@ -364,7 +364,7 @@ fn what_is_odd_is_told_before_the_question() {
     Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:
       npx ${UNSET_ONE}
-    Install it only if you trust whoever gave you the link.
+    Install it only if you trust the source of the link.
     Install it? [y/N] Nothing was installed.
     "#);
 }
@@ -409,7 +409,7 @@ fn no_entry_can_forge_the_dialog() {
     note: x: key\nInstall it? [y/N] : is not a known key and is ignored
     Caution: this starts a program on this machine, with your rights:
       "evil\u001b[2J\u001b[H" "\n\nWhat its tools are given goes to example.com.\nInstall it? [y/N] " "\u202egnp.\u2066" "\udb40\udc72\udb40\udc6d" "\r\b\u009b1A" "\u200b"
-    Install it only if you trust whoever gave you the link.
+    Install it only if you trust the source of the link.
     Install it? [y/N] Nothing was installed.
     "#);
     let is_plain = |letter: char| letter == '\n' || (' '..='~').contains(&letter);
@@ -545,7 +545,7 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
     Caution: it runs a shell, which does whatever its text says
     Caution: this starts a program on this machine, with your rights:
       /bin/sh "r\u0443n.sh"
-    Install it only if you trust whoever gave you the link.
+    Install it only if you trust the source of the link.
     Install it? [y/N] Nothing was installed.
     "#);
     let oauth = json!({"flow": "enterprise", "client_id": "c", "assertion": "${ID}",

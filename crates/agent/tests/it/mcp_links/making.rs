@@ -53,8 +53,8 @@ fn a_link_holds_no_secrets_and_says_what_it_leaves_out() {
     ----- stdout -----
     [link]
     ----- stderr -----
-    The secret of args is left out; `${MCP_FILES_TOKEN}` stands in its place.
-    The secret of env.API_KEY is left out; `${MCP_FILES_API_KEY}` stands in its place.
+    The secret of args is left out; `${MCP_FILES_TOKEN}` takes its place.
+    The secret of env.API_KEY is left out; `${MCP_FILES_API_KEY}` takes its place.
     note: colour: the key is not known and is left out
     note: args: `/home/ada/x` is a path on this machine
     note: cwd: `~/work` is a path on this machine

@@ -13,7 +13,7 @@ fn desktop_file(bench: &TestHome) -> PathBuf {
     bench.work().join("share/applications/agent-mcp-link.desktop")
 }
 
-/// The command, with folders of its own and only the desktop tools of this folder.
+/// The command, with separate folders and only the desktop tools of this folder.
 fn command(bench: &TestHome, program: &Path, arguments: &[&str], tools: &Path) -> Command {
     let mut command = Command::new(program);
     command

@@ -209,7 +209,7 @@ fn only_documents_that_would_be_used_are_fetched() {
     bench.run(["mcp", "doctor", "--offline"]);
     assert_eq!(fetched(), 1, "offline nothing is fetched");
 
-    // A certificate that is not believed is told, and so is a server that is gone.
+    // An untrusted certificate is reported, and so is a server that is gone.
     configure(
         &bench,
         &config.replace(&format!("ssl_verify: {}/ca.pem", web.folder.display()), "x: 1"),

@@ -9,7 +9,7 @@ use agent_test_support::wait::eventually;
 
 use super::{configured, entry, log};
 
-/// A call that runs, and the processes behind it: the server and a child in a session of its own.
+/// A call that runs, and the processes behind it: the server and a child in a new session.
 fn running() -> (TestHome, Child, Vec<String>) {
     let bench = configured(&format!(
         "mcp_servers:\n{}",

@@ -19,7 +19,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// Starts the command in a session of its own, whose terminal this is.
+    /// Starts the command in a new session with this terminal.
     pub(super) fn start(command: &mut Command) -> Self {
         let terminal = Arc::new(Terminal::open());
         let child = terminal.session(command).stdout(Stdio::piped()).spawn().unwrap();
@@ -31,7 +31,7 @@ impl Person {
         Self { child, terminal, shown, reading }
     }
 
-    /// What stands on the screen so far.
+    /// The text on the screen so far.
     pub(super) fn shown(&self) -> String {
         text(&self.shown.lock().unwrap())
     }

@@ -114,7 +114,7 @@ fn ctrl_c_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn what_is_typed_after_the_sign_in_is_for_whoever_reads_next() {
+fn input_after_the_sign_in_is_left_for_the_next_reader() {
     let scene = Scene::new();
     let script = "\"$0\" mcp login docs && read line && echo \"then: $line\"";
     let mut shell = shell(&scene, script);
@@ -148,7 +148,7 @@ fn a_program_gets_the_address_and_the_outcome_as_json() {
     assert_eq!((&outcome["connected"], &outcome["tools"]), (&json!(true), &json!(2)));
     assert_eq!(outcome["client"]["kind"], "registration");
     assert_eq!(outcome["scope"], "a b");
-    assert_eq!(scene.opened(), [""; 0], "whoever reads JSON opens the page");
+    assert_eq!(scene.opened(), [""; 0], "a client that reads JSON opens the page");
     scene.assert_no_token_in(&[&ProgramOutput { code: 0, stdout, stderr: line }]);
 }
 

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Passes everything on, unless it is told otherwise.
+/// Forwards everything, unless instructed otherwise.
 pub(super) struct Cable {
     pub(super) address: String,
     state: Arc<State>,

@@ -73,7 +73,7 @@ fn files_are_checked_and_nothing_is_overwritten() {
     assert_eq!(fs::read(work.join("a.png")).unwrap(), png("x"));
     let run = club.run(&served, &["media", "run", "made/paint", "x", "--output", "no/a.png"]);
     assert!(run.code == 1 && run.stderr.contains("there is no folder no"), "{run:?}");
-    // One that appears in the meantime stays, and the way to what was made is told.
+    // One that appears in the meantime stays, and the path of the new file is printed.
     fs::remove_file(work.join("a.png")).unwrap();
     let run = club.run(&served, &paint);
     assert_eq!(run.code, 1, "{run:?}");

@@ -1,4 +1,4 @@
-//! What the service refuses, and what a person is told about it.
+//! What the service refuses, and how that is reported.
 
 use agent_test_support::command::{ProgramOutput, TestHome};
 use agent_test_support::wait::eventually;

@@ -149,7 +149,6 @@ fn hostile_names_are_refused_everywhere() {
     assert!(bench.work().join("review/SKILL.md").exists());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_folder_with_a_link_is_not_installed_at_all() {
     let bench = source();

@@ -48,7 +48,6 @@ fn a_project_is_found_from_below_and_can_be_installed_into() {
     assert!(refused.stderr.contains("belongs to the project"), "{refused:?}");
 }
 
-#[cfg(unix)]
 #[test]
 fn links_of_a_project_do_not_lead_out_of_it() {
     use std::os::unix::fs::symlink;

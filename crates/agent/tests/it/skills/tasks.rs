@@ -1,4 +1,4 @@
-//! A model is told of skills, and loads them.
+//! A model gets the list of skills, and loads them.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn a_model_is_told_of_skills_and_loads_one() {
         fs::canonicalize(&folder).unwrap().display()
     );
     assert_eq!(results, [expected.as_str(), "1. names\n2. limits\n"]);
-    assert!(!opening.contains("Look at the tests first"), "only what is loaded is told");
+    assert!(!opening.contains("Look at the tests first"), "only loaded skills are included");
 }
 
 #[test]
@@ -49,7 +49,6 @@ fn without_skills_there_is_no_tool_and_no_list() {
     assert!(!house.opening().contains("kill"));
 }
 
-#[cfg(unix)]
 #[test]
 fn nothing_a_model_names_leads_out_of_a_skill() {
     use std::os::unix::fs::symlink;

@@ -38,7 +38,7 @@ fn without_a_terminal_it_fails_closed_and_yes_does_not_cover_it() {
         assert!(world.told()[0].contains("nobody is there"), "{:?}", world.told());
     }
     assert_eq!(was_run(&world), 0);
-    // The model goes on asking: in the end the task ends.
+    // The model keeps asking: in the end the task ends.
     world.script(vec![call(WRITE, &text("x")); 5]);
     let run = world.run(&["Write x"]);
     assert_eq!(run.code, 1, "{run:?}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{World, events, notes};
 
 const SMALL: &str = "here/smol";
-const NOTE: &str = "here/smol cannot use tools; it goes on without them";
+const NOTE: &str = "here/smol cannot use tools; it runs without them";
 
 /// A service that has this model beside the scripted one, and a server with tools.
 fn world() -> World {
@@ -45,7 +45,7 @@ fn a_conversation_goes_on_without_tools_and_says_so() {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(!run.stdout.trim().is_empty(), "{run:?}");
     assert_eq!(times(&run.stderr, NOTE), 1, "{run:?}");
-    // Another model has its tools again, and is told what it always is.
+    // Another model has its tools again, and the usual system prompt.
     world.script(vec![super::say("Hello.")]);
     let mut command = world.command(["chat", "--model", SMALL]);
     let run = ProgramOutput::of(&mut command, b"/model test/echo\nSay hello.\n");

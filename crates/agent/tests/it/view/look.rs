@@ -78,7 +78,7 @@ fn assert_readable(seen: &Value, wanted: &[&str]) {
     }
 }
 
-/// The lowest contrast of text to the ground it stands on, for each selector that finds any.
+/// The lowest contrast of text to its background, for each selector that finds any.
 const CONTRASTS: &str = "
     const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
     const light = (color) => numbers(color).slice(0, 3)

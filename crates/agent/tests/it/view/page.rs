@@ -184,7 +184,7 @@ fn a_package_is_shown_byte_for_byte() {
     assert_eq!(file, format!("packages/{}.json", package.package_id));
     browser.click("#copy");
     let told = "return document.querySelector('.bar-above [role=status]').textContent !== ''";
-    browser.eventually("the copy is told", told);
+    browser.eventually("the copy is reported", told);
     browser.back();
     heading(&browser, "Packages");
 }

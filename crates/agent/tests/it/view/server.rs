@@ -113,7 +113,7 @@ fn the_page_asks_nobody_else() {
     for name in names {
         assert!(name.as_str().unwrap().starts_with(&served.address), "{name}");
     }
-    // What the policy forbids does not happen, whoever tries.
+    // What the policy forbids does not happen for any client.
     let blocked = browser.eval(
         "const broken = new Promise((seen) => addEventListener('securitypolicyviolation',
             (event) => seen(event.effectiveDirective), { once: true }));
@@ -124,7 +124,7 @@ fn the_page_asks_nobody_else() {
 }
 
 #[test]
-fn a_signal_ends_it_at_once_whoever_is_connected() {
+fn a_signal_ends_it_at_once_with_open_connections() {
     for signal in ["-INT", "-TERM"] {
         let bench = bench();
         drop(open_store(&bench));
@@ -171,7 +171,7 @@ fn a_person_gets_the_bare_address() {
     assert_eq!(served.get("").status, 200);
 }
 
-/// Runs the program with a folder of programs of its own, in which a browser can be opened or not.
+/// Runs the program with a separate folder of programs, in which a browser can be opened or not.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_browser_is_opened_if_there_is_one_and_wanted() {

@@ -71,7 +71,7 @@ fn from_an_empty_home_to_a_charged_answer() {
 
     let answer = paste(&bench, chat, "Say hello.\n");
     assert!(!answer.stdout.trim().is_empty(), "{answer:?}");
-    assert!(answer.stderr.contains("cannot use tools; it goes on without them"), "{answer:?}");
+    assert!(answer.stderr.contains("cannot use tools; it runs without them"), "{answer:?}");
 
     let answer: Value = serde_json::from_str(&paste(&bench, curl, "").stdout).unwrap();
     let words = answer["choices"][0]["message"]["content"].as_str().unwrap();

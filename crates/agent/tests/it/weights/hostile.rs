@@ -147,7 +147,7 @@ fn a_disk_that_fills_up_meanwhile_is_told_and_what_came_is_used_later() {
     );
     let told = run(&mut command);
     assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.stderr.contains("the same command goes on from here"), "{told:?}");
+    assert!(told.stderr.contains("the same command resumes from here"), "{told:?}");
     assert!(!home.join("models/smollm2-135m.gguf").exists());
     fs::remove_file(&ballast).unwrap();
     // Nothing can be downloaded any more, and nothing has to be.

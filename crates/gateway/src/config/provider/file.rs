@@ -103,7 +103,7 @@ pub(in crate::config) struct ProviderFile {
     #[schemars(range(min = 1, max = 1_000_000))]
     #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_COMPUTED}))]
     max_concurrency: Option<u32>,
-    /// Its share where a target has no weight of its own.
+    /// Its share if a target has no weight.
     #[schemars(range(min = 1, max = MAX_WEIGHT), extend("x-kinds" = WITH_MODELS))]
     weight: u32,
     /// How `/v1/responses` is brought to it: `native` passes it through, `bridged` makes chat

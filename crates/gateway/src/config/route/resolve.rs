@@ -56,7 +56,7 @@ struct Resolver<'r, 's, 'w> {
     reader: &'r mut Reader<'s>,
     index: BTreeMap<&'w str, &'w Written>,
     providers: &'w [Provider],
-    /// Nothing where there was an error, which is told only once.
+    /// `None` after an error, which is reported only once.
     done: BTreeMap<&'w str, Option<Vec<Vec<Target>>>>,
     /// How many aliases stand one behind the other from each that is done.
     depths: BTreeMap<&'w str, usize>,

@@ -218,7 +218,7 @@ fn a_key_on_an_open_way_or_in_the_file_is_warned_of() {
         &[
             "warning 4:15: providers.p.base_url: `api_key` is sent unencrypted, since the address \
              is not https",
-            "warning 6:14: providers.p.api_key: a secret stands in the file as plain text (write a \
+            "warning 6:14: providers.p.api_key: the file has a secret as plain text (write a \
              reference such as `${NAME}` and set it in the profile's `.env` or in the environment)",
         ],
     );
@@ -263,7 +263,7 @@ headers:
     );
     let config = warned(
         &provider("base_url: https://a.b\nmodels: [m]\nheaders: {X-Token: s3cret-word}"),
-        &["warning 6:24: providers.p.headers.X-Token: a secret stands in the file as plain text \
+        &["warning 6:24: providers.p.headers.X-Token: the file has a secret as plain text \
            (write a reference such as `${NAME}` and set it in the profile's `.env` or in the \
            environment)"],
     );

@@ -76,7 +76,7 @@ fn the_example_has_nothing_wrong_when_its_variables_are_set() {
     assert_eq!(config.providers.len(), 3);
     assert_eq!(config.price_micros(Operation::Chat, "smart"), 5000);
     assert_eq!(config.price_micros(Operation::Chat, "fast"), 2000);
-    // Each variable is told once, and nothing else, where none is set.
+    // Each variable is reported once, and nothing else, if none is set.
     let problems = read(example(), &Scope::default(), Path::new("/")).problems;
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(
@@ -202,7 +202,7 @@ fn every_default_of_the_table_is_the_default() {
 fn every_key_of_the_table_is_read() {
     for section in &schema().sections() {
         for key in &section.keys {
-            // Nothing is a date in a mapping in a list: whoever reads the key says so.
+            // Nothing is a date in a mapping in a list: the reader of the key says so.
             let text = match section.name.as_str() {
                 "database" => format!("database: {{url: \"sqlite:x\", {}: [{{}}]}}", key.name),
                 "models.*" => format!("models: {{a: {{{}: [[]]}}}}", key.name),

@@ -68,9 +68,9 @@ pub(super) struct Answered {
     pub(super) finish_reason: Option<String>,
     /// Whether the answer was truncated.
     pub(super) truncated: bool,
-    /// TokenCounts that were read and written, as the model's provider counts them.
+    /// Tokens of the prompt, as the provider counts them.
     pub(super) prompt_tokens: Option<u64>,
-    /// TokenCounts that were written.
+    /// Tokens of the answer.
     pub(super) completion_tokens: Option<u64>,
 }
 

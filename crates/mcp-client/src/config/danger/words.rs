@@ -192,7 +192,7 @@ fn ends_a_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a word stands in a text by itself: `nc` in `| nc host`, not in `sync` or `nc.js`.
+/// Whether a text contains a separate word: `nc` in `| nc host`, not in `sync` or `nc.js`.
 fn holds_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();

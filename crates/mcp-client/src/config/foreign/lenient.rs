@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Result<Json, ForeignError> {
 fn strict(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
-    // Where the last comma stands, as long as nothing but white space followed it.
+    // The position of the last comma, while only white space has followed it.
     let mut comma: Option<usize> = None;
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {

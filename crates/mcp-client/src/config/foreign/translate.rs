@@ -228,7 +228,7 @@ fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
     result
 }
 
-/// The name of the variable that stands for an input of an editor.
+/// The name of the variable for an input of an editor.
 fn variable_of_input(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })

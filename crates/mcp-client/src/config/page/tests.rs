@@ -52,7 +52,7 @@ fn every_default_of_the_table_is_the_default() {
                 configured.entry
             };
             let (with, without) = (read(&with), read(&without));
-            // What is only decided at sign-in is told apart from what was not said.
+            // Values that are decided at sign-in differ from values that are not set.
             let is_late =
                 section.name == "oauth" && !["redirect_port", "flow"].contains(&key.name.as_str());
             assert_eq!(with == without, !is_late, "{}.{}", section.name, key.name);

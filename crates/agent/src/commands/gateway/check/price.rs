@@ -2,8 +2,8 @@
 
 use gateway::config::{Config, Operation, Provider};
 
-use super::finding::Finding;
-use crate::mcp::table::counted;
+use crate::finding::Finding;
+use crate::table::counted;
 
 /// Prices of all models that are named or were found.
 pub(super) fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
@@ -25,13 +25,13 @@ pub(super) fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec
         let count = counted(ids.len(), "model");
         let aliases = if config.aliases.is_empty() { "" } else { ", aliases included" };
         let text = format!("{count}{aliases}: {range} micros for a chat request");
-        findings.push(Finding::good("prices", text));
+        findings.push(Finding::good(text).of("prices"));
     }
     // Only names: what a glob is for may be found tomorrow.
     for (pattern, _) in config.prices.models().iter().filter(|(pattern, _)| !pattern.is_glob()) {
         if !ids.iter().any(|id| id == pattern.as_str()) {
             let text = format!("`{}` has a price, but there is no such model", pattern.as_str());
-            findings.push(Finding::odd("prices", text));
+            findings.push(Finding::warning(text).of("prices"));
         }
     }
     findings

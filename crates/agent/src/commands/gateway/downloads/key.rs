@@ -21,7 +21,6 @@ pub(crate) struct Args {
     show: bool,
 }
 
-/// Makes or reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let path = super::configured(location, session)?.key_file;
     let public = if args.show { show_key(&path) } else { make_key(&path) };

@@ -41,7 +41,6 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// Publishes, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let downloads = super::configured(location, session)?;
     let now = now(session);

@@ -28,7 +28,6 @@ pub(crate) struct Args {
     given: KeyOptions,
 }
 
-/// Changes, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     if args.name.is_none() && args.given.is_empty() {
         return Err(Diagnostic::usage("there is nothing to change")

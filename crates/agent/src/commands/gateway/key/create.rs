@@ -4,19 +4,19 @@ use gateway::config::NewKeys;
 use gateway::operator::{Issued, KeyOrder};
 use gateway_store::Scope;
 use ledger::{Limits, Micros};
+use task_loop::untrusted::printable;
 
 use super::options::KeyOptions;
 use super::secret;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 use crate::session::Session;
 
 /// Make a key and show it once
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The key stands on standard output, everything else on standard error. Limits that \
+    after_help = "The key goes to standard output, everything else to standard error. Limits that \
                         are not given come from `limits.new_keys` in gateway.yaml.\n\n\
                         Examples:\n  agent gateway key create alice --name laptop\n  \
                         agent gateway key create alice --name ci --scopes models,chat --expires 30d \
@@ -32,7 +32,6 @@ pub(crate) struct Args {
     given: KeyOptions,
 }
 
-/// Makes the key, shows it.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
     let expires_at = args.given.expires(session)?.flatten();

@@ -9,10 +9,9 @@ use crate::commands::gateway::file::Location;
 use crate::commands::gateway::key::key_table;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
-/// The most keys that are listed.
 const MAX_LISTED: usize = 10_000;
 /// How many members are read at a time.
 const PAGE: u32 = 1000;
@@ -27,7 +26,6 @@ pub(crate) struct Args {
     member: Option<String>,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let records = OperatorStore::with(location, session, async |books| match &args.member {
         Some(word) => {

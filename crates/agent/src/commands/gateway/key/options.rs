@@ -5,12 +5,12 @@ use std::str::FromStr;
 use gateway::config::Config;
 use gateway_store::{LimitsChange, Scope};
 use ledger::Time;
+use task_loop::nearest;
+use task_loop::untrusted::printable;
 
 use crate::commands::gateway::amount::AmountUnit;
 use crate::commands::gateway::moment;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::output::printable;
 use crate::session::Session;
 
 /// The words for no limit, no end.
@@ -50,12 +50,10 @@ impl KeyOptions {
             && !self.has_limits()
     }
 
-    /// Whether a limit was typed.
     fn has_limits(&self) -> bool {
         self.spend_limit.is_some() || self.rpm.is_some() || self.concurrency.is_some()
     }
 
-    /// The scopes, if typed.
     pub(super) fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
         let Some(words) = &self.scopes else { return Ok(None) };
         let mut scopes = Vec::new();
@@ -95,7 +93,6 @@ impl KeyOptions {
         optional(self.expires.as_deref(), |text| moment::moment(text, session))
     }
 
-    /// The limits that were typed.
     pub(super) fn limits(&self) -> Result<LimitsChange, Diagnostic> {
         let spend = optional(self.spend_limit.as_deref(), |text| self.unit.read(text))?;
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;

@@ -1,10 +1,12 @@
 //! `agent gateway key revoke`.
 
+use task_loop::untrusted::printable;
+
 use super::key_json;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 
 /// Make a key worth nothing
@@ -16,7 +18,6 @@ pub(crate) struct Args {
     key: String,
 }
 
-/// Revokes, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let record = OperatorStore::with(location, session, async |books| {
         let id = books.key(&args.key).await?.key.id;

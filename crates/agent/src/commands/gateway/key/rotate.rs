@@ -25,7 +25,6 @@ pub(crate) struct Args {
     overlap: String,
 }
 
-/// Makes the new key, shows it.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let overlap = period(&args.overlap)?;
     let (Issued { key, record }, old) = OperatorStore::with(location, session, async |books| {

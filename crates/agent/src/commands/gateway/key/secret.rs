@@ -11,7 +11,6 @@ use crate::commands::gateway::file::problem;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// A new key.
 pub(crate) fn new_key() -> Result<ApiKey, Diagnostic> {
     key_secret::draw().ok_or_else(|| Diagnostic::failed("the machine gives no random bytes"))
 }

@@ -1,6 +1,7 @@
 //! `agent gateway key show`.
 
 use ledger::Micros;
+use task_loop::untrusted::printable;
 
 use super::{key_json, scopes, state};
 use crate::commands::gateway::amount::both;
@@ -8,7 +9,6 @@ use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 use crate::session::Session;
 
 /// Show a key: what it may do, and what it has spent
@@ -19,7 +19,6 @@ pub(crate) struct Args {
     key: String,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let (record, lineage) = OperatorStore::with(location, session, async |books| {
         let record = books.key(&args.key).await?;

@@ -7,9 +7,9 @@ use crate::commands::gateway::amount::both;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table, grouped};
 use crate::output::{ERROR, GOOD};
 use crate::session::Session;
+use crate::table::{Alignment, Table, grouped};
 
 /// Add everything up again from postings and holds, and compare
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,6 @@ use crate::session::Session;
                         Examples:\n  agent gateway ledger check\n  agent gateway ledger check --json")]
 pub(crate) struct Args {}
 
-/// Adds up, tells.
 pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let check = OperatorStore::with(location, session, async |books| {
         books.store.check_ledger().await.map_err(|error| trouble(&error))

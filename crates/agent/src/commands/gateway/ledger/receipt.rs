@@ -3,13 +3,13 @@
 use gateway::rfc3339;
 use ledger::HoldId;
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use crate::commands::gateway::amount::both;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 use crate::session::Session;
 
 /// Show what became of a request
@@ -21,7 +21,6 @@ pub(crate) struct Args {
     id: String,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let id = HoldId::parse(&args.id).ok_or_else(|| {
         Diagnostic::usage(format!("`{}` is no id of a request", printable(&args.id)))

@@ -4,14 +4,14 @@ use gateway::rfc3339;
 use gateway_store::{Member, StatementLine};
 use ledger::HoldId;
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table};
-use crate::output::printable;
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
 /// List what a member was charged and paid in, newest first
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,6 @@ pub(crate) struct Args {
     csv: bool,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let (member, lines) = OperatorStore::with(location, session, async |books| {
         let member = books.member(&args.member).await?;

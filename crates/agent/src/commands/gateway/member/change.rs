@@ -2,12 +2,13 @@
 
 use gateway::operator::Error;
 use gateway_store::MemberChange;
+use task_loop::untrusted::printable;
 
 use super::{account, member_json};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 
 /// Give a member another name
@@ -39,36 +40,34 @@ pub(crate) struct Unblock {
     member: String,
 }
 
-/// Renames.
 pub(crate) fn rename(
     args: &Rename,
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let to = args.name.clone();
-    change((&args.member, "Renamed"), &MemberChange::Rename(to), location, session)
+    change(&args.member, "Renamed", &MemberChange::Rename(to), location, session)
 }
 
-/// Blocks.
 pub(crate) fn block(
     args: &Block,
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    change((&args.member, "Blocked"), &MemberChange::Block, location, session)
+    change(&args.member, "Blocked", &MemberChange::Block, location, session)
 }
 
-/// Unblocks.
 pub(crate) fn unblock(
     args: &Unblock,
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    change((&args.member, "Unblocked"), &MemberChange::Unblock, location, session)
+    change(&args.member, "Unblocked", &MemberChange::Unblock, location, session)
 }
 
 fn change(
-    (member, done): (&str, &str),
+    member: &str,
+    done: &str,
     change: &MemberChange,
     location: &Location,
     session: &Session,

@@ -2,13 +2,14 @@
 
 use gateway::operator::Error;
 use ledger::{Micros, PostingKind, Transfer};
+use task_loop::untrusted::printable;
 
 use super::{account, member_json};
 use crate::commands::gateway::amount::{AmountUnit, both};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 
 /// Make a member
@@ -25,7 +26,6 @@ pub(crate) struct Args {
     unit: AmountUnit,
 }
 
-/// Makes the member, pays in the credit, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let credit = args.credit.as_deref().map(|text| args.unit.read(text)).transpose()?;
     if credit.is_some_and(Micros::is_negative) {

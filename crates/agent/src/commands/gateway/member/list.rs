@@ -8,8 +8,8 @@ use super::{account, member_json};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
 /// List members and what they have
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,6 @@ pub(crate) struct Args {
     after: Option<String>,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let members = OperatorStore::with(location, session, async |books| {
         let after = match &args.after {

@@ -2,6 +2,7 @@
 
 use ledger::UsagePeriod;
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use super::{account, member_json};
 use crate::commands::gateway::amount::both;
@@ -10,7 +11,6 @@ use crate::commands::gateway::key::{key_json, key_table};
 use crate::commands::gateway::moment::{now, shown};
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
-use crate::output::printable;
 use crate::session::Session;
 
 /// Show a member: balance, use, keys
@@ -22,7 +22,6 @@ pub(crate) struct Args {
     member: String,
 }
 
-/// Reads, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let (member, account, keys) = OperatorStore::with(location, session, async |books| {
         let member = books.member(&args.member).await?;

@@ -4,12 +4,13 @@ use gateway::rfc3339;
 use gateway_store::Member;
 use ledger::{Micros, PostingKind, Transfer, TransferResult};
 use serde_json::json;
+use task_loop::untrusted::printable;
 
 use crate::commands::gateway::amount::{AmountUnit, both};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
 
 /// Pay in credit
@@ -23,7 +24,7 @@ pub(crate) struct TopUp {
     /// How much
     #[arg(allow_hyphen_values = true)]
     amount: String,
-    /// Why; it stands in the statement and in the audit log
+    /// Why; it is written to the statement and the audit log
     #[arg(long)]
     reason: String,
     /// A word for it: run again with the same one, nothing is moved a second time
@@ -44,7 +45,7 @@ pub(crate) struct Adjust {
     /// How much, with its sign
     #[arg(allow_hyphen_values = true)]
     amount: String,
-    /// Why; it stands in the statement and in the audit log
+    /// Why; it is written to the statement and the audit log
     #[arg(long)]
     reason: String,
     /// A word for it: run again with the same one, nothing is moved a second time
@@ -54,7 +55,6 @@ pub(crate) struct Adjust {
     unit: AmountUnit,
 }
 
-/// Pays in.
 pub(crate) fn top_up(
     args: &TopUp,
     location: &Location,
@@ -75,7 +75,6 @@ pub(crate) fn top_up(
     asked.run(location, session)
 }
 
-/// Corrects.
 pub(crate) fn adjust(
     args: &Adjust,
     location: &Location,
@@ -92,7 +91,6 @@ pub(crate) fn adjust(
     asked.run(location, session)
 }
 
-/// What is to be moved, as it was typed.
 struct TransferRequest<'a> {
     member: &'a str,
     kind: PostingKind,

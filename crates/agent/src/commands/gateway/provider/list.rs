@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::commands::gateway::file::Location;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::table::{Alignment, Table};
 use crate::session::Session;
+use crate::table::{Alignment, Table};
 
 /// List providers as they are configured; nothing is connected
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,6 @@ use crate::session::Session;
 )]
 pub(crate) struct Args {}
 
-/// Reads, tells.
 pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     if session.output.is_json() {
@@ -63,7 +62,6 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
     session.output.text(table.text())
 }
 
-/// Where a provider of models is.
 fn place_of_models(provider: &Provider) -> String {
     match &provider.local {
         Some(local) => local.folder.display().to_string(),

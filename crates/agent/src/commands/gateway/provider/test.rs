@@ -6,14 +6,15 @@ use gateway::config::{Config, Provider, SearchProvider};
 use gateway::probe::{self, Probe};
 use gateway::search::{self, Wanted};
 use serde_json::json;
+use task_loop::nearest;
+use task_loop::untrusted::printable;
 
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::block_on;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::nearest;
-use crate::mcp::table::counted;
-use crate::output::{GOOD, printable};
+use crate::output::GOOD;
 use crate::session::Session;
+use crate::table::counted;
 
 /// Ask a provider for its models, one of its models for a word, or a provider of results for some
 #[derive(Debug, clap::Args)]
@@ -32,7 +33,6 @@ pub(crate) struct Args {
     query: String,
 }
 
-/// Asks, tells.
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     let results = config.search.providers.iter().find(|provider| provider.name() == args.name);
@@ -119,7 +119,6 @@ fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> 
     })
 }
 
-/// What the provider itself calls a model.
 fn upstream_name(provider: &Provider, id: &str) -> String {
     let own = id.strip_prefix(&format!("{}/", provider.name)).unwrap_or(id);
     let known = provider.models.iter().find(|model| model.id == own);

@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 use mcp_client::registry::RegisteredTool;
 use serde_json::Value;
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
 use crate::key_value;
-use crate::output::printable;
 
 /// The largest arguments that are read, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -50,7 +50,7 @@ fn parse(text: &str) -> Result<Value, Diagnostic> {
     Err(Diagnostic::usage(format!("the arguments must be a JSON object, found {kind}")))
 }
 
-/// Whether everything is there that the tool says it needs.
+/// Checks that all required arguments are given.
 pub(super) fn check(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagnostic> {
     let required = tool.schema.get("required").and_then(Value::as_array);
     let missing: Vec<String> = required

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use mcp_client::content::{Attachment, ContentBlock, Rendered, ToolOutcome, render};
 use mcp_client::registry::RegisteredTool;
 use serde_json::{Value, json};
+use task_loop::Sanitizer;
 
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
-use crate::mcp::sanitizer::Sanitizer;
 use crate::session::Session;
 
 /// Prints the outcome; one that says it is an error ends the program with a failure.
@@ -64,7 +64,6 @@ fn once(outcome: &ToolOutcome, session: &Session) -> Rendered {
     text
 }
 
-/// Where the files of a result go.
 struct Files<'a> {
     folder: Option<PathBuf>,
     session: &'a Session,
@@ -101,7 +100,6 @@ impl Files<'_> {
         if let Some(folder) = &self.folder {
             let mut builder = fs::DirBuilder::new();
             builder.recursive(true);
-            #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             builder.create(folder).map_err(|error| {
                 Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
@@ -112,18 +110,17 @@ impl Files<'_> {
         let made = made.map_err(|error| {
             Diagnostic::failed("cannot make a temporary folder").because(&error)
         })?;
-        // It stays: the person is told where it is.
+        // It stays: its path was printed.
         let path = made.keep();
         self.folder = Some(path.clone());
         Ok(path)
     }
 }
 
-/// A new file for its owner alone: what a server gives may be nobody else's business.
+/// A new file for its owner alone: results of servers may be confidential.
 fn private() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
@@ -153,7 +150,6 @@ fn extension(attachment: &Attachment) -> &'static str {
     }
 }
 
-/// The whole outcome.
 fn as_json(tool: &RegisteredTool, outcome: &ToolOutcome) -> Value {
     json!({
         "tool": &*tool.name,

@@ -3,20 +3,18 @@
 use mcp_client::config::ServerEntry;
 use mcp_client::registry::{RegisteredTool, Registry};
 use mcp_client::tool_name::registered_name;
+use task_loop::nearest;
+use task_loop::untrusted::printable;
 
 use crate::diagnostic::Diagnostic;
+use crate::mcp::Servers;
 use crate::mcp::advice::operand;
-use crate::mcp::{Servers, nearest};
-use crate::output::printable;
 
-/// A tool as it was typed.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// The name as it was typed.
     name: String,
     /// The tool's own name, when it was typed behind its server.
     pub(super) native: Option<String>,
-    /// The servers that may have it.
     pub(super) servers: Vec<ServerEntry>,
 }
 
@@ -65,7 +63,6 @@ impl Target {
         Ok(self)
     }
 
-    /// The tool, if it is registered.
     pub(super) fn lookup<'a>(&self, registry: &'a Registry) -> Option<&'a RegisteredTool> {
         match &self.native {
             None => registry.lookup(&self.name),
@@ -87,7 +84,7 @@ impl Target {
 /// The end of a name that was cut: `_` and eight digits.
 const HASH_CHARS: usize = 9;
 
-/// The error of a name that stands for tools of several servers.
+/// The error of a name that several servers' tools have.
 fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
     let enabled: Vec<&ServerEntry> = found.iter().filter(|entry| entry.enabled).collect();
     let alike = enabled.iter().find_map(|entry| {

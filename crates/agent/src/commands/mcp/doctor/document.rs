@@ -3,21 +3,21 @@
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry, Verify};
 use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
 
-use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
+use crate::finding::{Finding, Findings};
 use crate::mcp::McpServers;
 use crate::mcp::client_document::{address, built_in_fault, in_its_place};
-use crate::mcp::table::counted;
 use crate::session::Session;
+use crate::table::counted;
 
-/// What can be told without fetching.
+/// Findings that need no request.
 pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
     if let Some((built_in, why)) = built_in_fault() {
         let what = format!(
             "the client document `{built_in}` that was built into the program is not used: {why}"
         );
         let fix = "set `mcp.client_metadata_url` in config.yaml, or tell those who built it";
-        findings.add(Finding::warning(what).fix(fix));
+        findings.add(Finding::warning(what).hint(fix));
     }
     for entry in entries {
         if let Endpoint::Http(http) = &entry.endpoint
@@ -26,7 +26,7 @@ pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
             && let Some(key) = in_its_place(oauth)
         {
             let what = format!("`oauth.client_metadata_url` is not used beside `oauth.{key}`");
-            findings.add(Finding::advice(what).of(&entry.name).fix("remove one of them"));
+            findings.add(Finding::advice(what).of(&*entry.name).hint("remove one of them"));
         }
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn check(
     let done = fleet.run(Vec::new(), async |_| {
         // Most servers share one document, and what judges its certificate.
         let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
-        for (entry, http, url) in &used {
+        for DocumentUse { entry, http, url } in &used {
             let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
             if !known.iter().any(|known| is_it(&known)) {
                 let answer = client_document::fetch(http, &fleet.host, url).await;
@@ -55,7 +55,7 @@ pub(super) fn check(
             }
             let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
             for finding in answers.into_iter().flat_map(|answer| judged(url, answer)) {
-                findings.add(finding.of(&entry.name));
+                findings.add(finding.of(&*entry.name));
             }
         }
         Ok(())
@@ -64,13 +64,17 @@ pub(super) fn check(
     done
 }
 
-/// A server, how it is reached, and the address of the document it would be shown.
-type DocumentUse<'a> = (&'a ServerEntry, &'a HttpEndpoint, &'a str);
+/// A server, and the address of the document it would be shown.
+struct DocumentUse<'a> {
+    entry: &'a ServerEntry,
+    http: &'a HttpEndpoint,
+    url: &'a str,
+}
 
 fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a McpServers) -> Option<DocumentUse<'a>> {
     let Endpoint::Http(http) = &entry.endpoint else { return None };
     let Auth::OAuth(oauth) = &http.auth else { return None };
-    address(oauth, &fleet.servers.parsed).map(|url| (entry, &**http, url))
+    address(oauth, &fleet.servers.parsed).map(|url| DocumentUse { entry, http, url })
 }
 
 fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
@@ -80,7 +84,7 @@ fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
         Err(error) => {
             let what = format!("its client document {url} cannot be fetched: {error}");
             let fix = "see that it is served there, for everybody";
-            return vec![Finding::error(what).fix(fix).fix(OTHERWISE)];
+            return vec![Finding::error(what).hint(fix).hint(OTHERWISE)];
         }
     };
     let broken = client_document::check(url, &answer.view());
@@ -90,7 +94,7 @@ fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
     }
     let findings = broken.iter().map(|broken| {
         let what = format!("its client document {url} breaks rule {}: {broken}", broken.rule());
-        Finding::error(what).fix(fix(url, broken)).fix(OTHERWISE)
+        Finding::error(what).hint(fix(url, broken)).hint(OTHERWISE)
     });
     findings.collect()
 }

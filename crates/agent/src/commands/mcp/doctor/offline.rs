@@ -12,9 +12,9 @@ use mcp_client::transport::environment;
 
 use super::super::sign_in_state::{State, now};
 use super::super::test::named_files;
-use super::finding::{Finding, Findings};
 use crate::config;
 use crate::diagnostic::Diagnostic;
+use crate::finding::{Finding, Findings};
 use crate::mcp::advice::sign_in::{login, logout};
 use crate::mcp::advice::{advice, operand};
 use crate::mcp::{McpServers, Servers, is_alone};
@@ -39,9 +39,9 @@ pub(super) fn configuration(servers: &Servers, only: Option<&str>, findings: &mu
         }
         if problem.message.contains("is not set") {
             let file = servers.path.with_file_name(".env");
-            finding = finding.fix(format!("set it in {}, or export it", file.display()));
+            finding = finding.hint(format!("set it in {}, or export it", file.display()));
         } else if let Some(hint) = &problem.hint {
-            finding = finding.fix(hint);
+            finding = finding.hint(hint);
         }
         findings.add(finding);
     }
@@ -57,7 +57,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
     let config = home.config();
     if let Some(mode) = readable_by_others(&config)
         && let Some(text) = config::read(&config)?
-        // Read without variables: what is secret then stands there literally.
+        // Parsed without variables, so that only literal secrets are found.
         && parse(&text, &Scope::default())
             .servers
             .iter()
@@ -67,7 +67,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
         findings.add(
             Finding::warning(format!("it holds secrets, and others can read it (mode {mode:o})"))
                 .at(config.display().to_string())
-                .fix(format!("chmod 600 {}, or move them to `.env`", config.display())),
+                .hint(format!("chmod 600 {}, or move them to `.env`", config.display())),
         );
     }
     let secrets = home.env_file();
@@ -79,7 +79,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
             findings.add(
                 Finding::warning(format!("others can read your secrets (mode {mode:o})"))
                     .at(secrets.display().to_string())
-                    .fix(format!("chmod 600 {}", secrets.display())),
+                    .hint(format!("chmod 600 {}", secrets.display())),
             );
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
         findings.add(
             Finding::warning(format!("others can look into the folder of tokens (mode {mode:o})"))
                 .at(tokens.display().to_string())
-                .fix(format!("chmod 700 {}", tokens.display())),
+                .hint(format!("chmod 700 {}", tokens.display())),
         );
     }
     let logs = home.logs();
@@ -99,26 +99,19 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
         findings.add(
             Finding::warning(format!("what servers write to standard error is lost: {error}"))
                 .at(logs.display().to_string())
-                .fix("make the folder yours, and check that the disk is not full"),
+                .hint("make the folder yours, and check that the disk is not full"),
         );
     }
     Ok(())
 }
 
 /// The mode of a file that not only its owner can read.
-#[cfg(unix)]
 fn readable_by_others(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     (mode & 0o077 != 0).then_some(mode)
 }
 
-#[cfg(not(unix))]
-fn readable_by_others(_: &Path) -> Option<u32> {
-    None
-}
-
-/// One entry.
 pub(super) fn server(
     configured: &Configured,
     fleet: &McpServers,
@@ -127,10 +120,10 @@ pub(super) fn server(
 ) {
     let entry = &configured.entry;
     let at = place(&fleet.servers.path, configured.line);
-    let mut add = |finding: Finding| findings.add(finding.of(&entry.name).at(at.as_str()));
+    let mut add = |finding: Finding| findings.add(finding.of(&*entry.name).at(at.as_str()));
     if !entry.enabled {
         add(Finding::advice("it is disabled")
-            .fix(format!("`agent mcp enable {}` enables it", operand(&entry.name))));
+            .hint(format!("`agent mcp enable {}` enables it", operand(&entry.name))));
     }
     if entry.trust == Trust::Untrusted {
         add(Finding::advice(
@@ -148,17 +141,17 @@ pub(super) fn server(
                 }
                 Err(error) => {
                     let hints = advice(&error, entry);
-                    add(hints.into_iter().fold(Finding::error(error.to_string()), Finding::fix));
+                    add(hints.into_iter().fold(Finding::error(error.to_string()), Finding::hint));
                 }
             }
             if let Some(suspicion) = danger::suspicion(stdio) {
                 add(Finding::error(format!("it is refused: {suspicion}"))
-                    .fix("call the program directly, without a shell"));
+                    .hint("call the program directly, without a shell"));
             }
             if let Some(folder) = stdio.cwd.as_ref().filter(|cwd| !Path::new(cwd.value()).is_dir())
             {
                 add(Finding::error(format!("`cwd` {} is not a folder", folder.shown()))
-                    .fix("correct the path, or make the folder"));
+                    .hint("correct the path, or make the folder"));
             }
         }
         Endpoint::Http(http) => remote(http, &mut add),
@@ -172,32 +165,32 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
     for (what, path) in named_files(http) {
         if let Err(error) = fs::read(path.value()) {
             add(Finding::error(format!("{what} {} cannot be read: {error}", path.shown()))
-                .fix("check the path, the rights and the contents of the file"));
+                .hint("check the path, the rights and the contents of the file"));
         } else if what == "the client key"
             && let Some(mode) = readable_by_others(Path::new(path.value()))
         {
             add(Finding::warning(format!("others can read {what} (mode {mode:o})"))
-                .fix(format!("chmod 600 {}", path.shown())));
+                .hint(format!("chmod 600 {}", path.shown())));
         }
     }
     if http.verify == Verify::Off {
         add(Finding::warning(
             "`ssl_verify: false`: anyone on the way can read and change what is sent",
         )
-        .fix("set `ssl_verify` to the PEM file of the authority that signed its certificate"));
+        .hint("set `ssl_verify` to the PEM file of the authority that signed its certificate"));
     }
     if http.transport == HttpTransport::Sse {
         add(Finding::advice("it uses the older SSE transport")
-            .fix("ask its operator for Streamable HTTP, then remove `transport: sse`"));
+            .hint("ask its operator for Streamable HTTP, then remove `transport: sse`"));
     }
     let plain = http.url.value().starts_with("http://") && !is_local(http.url.value());
     if plain && !http.headers.is_empty() {
         add(Finding::warning("its headers are sent without encryption (http)")
-            .fix("use the https address"));
+            .hint("use the https address"));
     }
 }
 
-/// Whether somebody is signed in, as far as the kept files tell.
+/// The state of the sign-in, from the stored files.
 fn signed_in(
     entry: &ServerEntry,
     standing: &SignInStatus,
@@ -213,22 +206,23 @@ fn signed_in(
         State::Alone => Finding::good("it signs in by itself; no person is needed"),
         State::Expired => {
             let what = format!("the sign-in at {issuer} has expired and cannot renew itself");
-            Finding::warning(what).fix(login(name))
+            Finding::warning(what).hint(login(name))
         }
         State::Unreadable => {
             let reason = standing.unreadable.as_deref().unwrap_or_default();
             let fix = if is_alone(entry) { logout(name) } else { login(name) };
-            Finding::error(format!("its token file {reason}")).fix(fix)
+            Finding::error(format!("its token file {reason}")).hint(fix)
         }
-        State::SignedOut => Finding::error("it is not signed in").fix(login(name)),
+        State::SignedOut => Finding::error("it is not signed in").hint(login(name)),
     });
     if let Some(mode) = readable_by_others(&standing.file) {
-        add(Finding::warning(format!("others can read your tokens (mode {mode:o})"))
-            .fix(format!("chmod 600 {file}; if others are on this machine, {} too", logout(name))));
+        add(Finding::warning(format!("others can read your tokens (mode {mode:o})")).hint(
+            format!("chmod 600 {file}; if others are on this machine, {} too", logout(name)),
+        ));
     }
     if standing.document_refused {
         add(Finding::advice("its authorization server refused our client document")
-            .fix(format!("{} gives it another chance", login(name))));
+            .hint(format!("{} gives it another chance", login(name))));
     }
 }
 

@@ -6,12 +6,12 @@ use mcp_client::config::{ServerEntry, ToolPolicy};
 use mcp_client::content::injection_warnings;
 use mcp_client::supervisor::ServerState;
 
-use super::finding::{Finding, Findings};
 use crate::diagnostic::Diagnostic;
+use crate::finding::{Finding, Findings};
 use crate::mcp::advice::{operand_with, test};
-use crate::mcp::table::{counted, grouped};
 use crate::mcp::{McpServers, patience};
 use crate::session::Session;
+use crate::table::{counted, grouped};
 
 /// Tokens of all tools together from which on less would be better.
 const MANY_TOKENS: u32 = 20_000;
@@ -19,7 +19,8 @@ const MANY_TOKENS: u32 = 20_000;
 /// Connects the servers and looks at what they offer.
 pub(super) fn servers(
     fleet: &McpServers,
-    (enabled, at_most): (&[&ServerEntry], Duration),
+    enabled: &[&ServerEntry],
+    at_most: Duration,
     session: &Session,
     findings: &mut Findings,
 ) -> Result<(), Diagnostic> {
@@ -38,13 +39,13 @@ pub(super) fn servers(
                 let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
-                let finding = why.hints.into_iter().fold(Finding::error(what), Finding::fix);
-                findings.add(finding.of(name).fix(format!("`{}` goes step by step", test(name))));
+                let finding = why.hints.into_iter().fold(Finding::error(what), Finding::hint);
+                findings.add(finding.of(name).hint(format!("`{}` goes step by step", test(name))));
                 continue;
             }
             if let ServerState::Degraded { reason } = &status.state {
                 let fix = format!("`{}` goes step by step", test(name));
-                findings.add(Finding::warning(reason).of(name).fix(fix));
+                findings.add(Finding::warning(reason).of(name).hint(fix));
             }
             let answered = format!(
                 "it answers, with {} of about {} tokens",
@@ -58,18 +59,19 @@ pub(super) fn servers(
                 let mut tools = registry.entries().filter(|tool| *tool.server == **name);
                 if !tools.any(|tool| only.admits(tool.native_name())) {
                     let what = format!("`{pattern}` in `tools.include` matches none of its tools");
-                    findings.add(Finding::advice(what).of(name).fix("correct or remove it"));
+                    findings.add(Finding::advice(what).of(name).hint("correct or remove it"));
                 }
             }
             for tool in &status.quarantined {
                 let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
-                findings.add(Finding::warning(what).of(name).fix("tell those who make the server"));
+                findings
+                    .add(Finding::warning(what).of(name).hint("tell those who make the server"));
             }
         }
         for tool in registry.skipped() {
             let what = format!("its tool `{}` is skipped: {}", tool.native_name, tool.reason);
             let fix = "exclude one of them with `tools.exclude`, or rename the server";
-            findings.add(Finding::warning(what).of(&tool.server).fix(fix));
+            findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
         }
         for tool in registry.entries() {
             for warning in injection_warnings(&tool.description) {
@@ -79,7 +81,7 @@ pub(super) fn servers(
                     "`agent mcp tools {}` shows it; `tools.exclude` leaves it out",
                     operand_with(&tool.server, "--schema")
                 );
-                findings.add(Finding::warning(what).of(&tool.server).fix(fix));
+                findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
             }
         }
         let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
@@ -89,13 +91,13 @@ pub(super) fn servers(
                 counted(registry.len(), "tool"),
                 grouped(tokens)
             );
-            findings.add(Finding::advice(what).fix("name the ones you use in `tools.include`"));
+            findings.add(Finding::advice(what).hint("name the ones you use in `tools.include`"));
         }
         Ok(())
     })?;
     for (server, text) in fleet.reporter.warnings() {
         // Whatever is worse shows in the state of the server.
-        findings.add(Finding::advice(text).of(&server));
+        findings.add(Finding::advice(text).of(&*server));
     }
     Ok(())
 }

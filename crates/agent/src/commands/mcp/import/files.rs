@@ -8,16 +8,12 @@ use mcp_client::config::foreign::Kind;
 use super::Client;
 use crate::session::Session;
 
-/// A file of another client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct File {
-    /// Where it is.
     pub(super) path: PathBuf,
-    /// Whose it is.
     pub(super) kind: Kind,
 }
 
-/// The systems that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
     Linux,
@@ -35,7 +31,6 @@ impl System {
     }
 }
 
-/// The files that are there.
 pub(super) fn existing(session: &Session, only: Option<Client>) -> Vec<File> {
     let variables = &session.environment.all;
     let home = session.environment.home.clone();
@@ -46,7 +41,7 @@ pub(super) fn existing(session: &Session, only: Option<Client>) -> Vec<File> {
     files.into_iter().map(|(_, file)| file).collect()
 }
 
-/// Whose file this is, as far as its name tells.
+/// The client that a file belongs to, by its name.
 pub(super) fn kind_of(path: &Path, from: Option<Client>) -> Kind {
     match from {
         Some(client) => client.kind(),

@@ -4,16 +4,14 @@ use std::collections::BTreeSet;
 
 use mcp_client::config::{Endpoint, Scope, StdioEndpoint, Text};
 use serde_json::Value as Json;
+use task_loop::untrusted::{excerpt, without_blanks};
 
 use super::super::candidate::Candidate;
 use super::dangers::{self, host};
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
-use crate::untrusted::{excerpt, without_blanks};
 
-/// The most rows of one text above the question.
 const MAX_TEXT_ROWS: usize = 4;
-/// The most rows of a command above the question.
 const MAX_COMMAND_ROWS: usize = 10;
 
 /// The name, the whole entry, what is odd about it, and what saying yes would do.
@@ -42,7 +40,7 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     text.push_str(&match &candidate.configured.entry.endpoint {
         Endpoint::Stdio(endpoint) => format!(
             "{WARNING}Caution:{WARNING:#} this starts a program on this machine, with your \
-             rights:\n  {}\nInstall it only if you trust whoever gave you the link.",
+             rights:\n  {}\nInstall it only if you trust the source of the link.",
             command_line(endpoint)
         ),
         Endpoint::Http(endpoint) => {
@@ -87,7 +85,7 @@ fn short(text: &str) -> String {
     excerpt(text, MAX_TEXT_ROWS).text
 }
 
-/// The words that would be run, each told apart from its neighbours; of a very long command the
+/// The command with its words quoted; of a very long command the
 /// beginning and the end.
 pub(crate) fn command_line(endpoint: &StdioEndpoint) -> String {
     let words = std::iter::once(&endpoint.command).chain(&endpoint.args);
@@ -103,7 +101,7 @@ fn word(text: &str) -> String {
     plain(&Json::from(text).to_string())
 }
 
-/// A text in which only ASCII stands for itself. All else could look like other letters, hide
+/// Escapes everything but ASCII. All else could look like other letters, hide
 /// words, change their order or drive the terminal, and is written as JSON escapes it.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use mcp_client::supervisor::{ServerState, ServerStatus};
 use serde_json::{Value, json};
+use task_loop::Sanitizer;
+use task_loop::untrusted::printable;
 
 use crate::mcp::advice::{command_line, operand, test};
-use crate::mcp::sanitizer::Sanitizer;
-use crate::mcp::table::{Alignment, Table, grouped};
 use crate::mcp::{McpServers, Servers, told, transport};
-use crate::output::{DIM, printable};
+use crate::output::DIM;
+use crate::table::{Alignment, Table, grouped};
 
-/// One row for each server.
 pub(crate) fn table(all: &[ServerStatus]) -> String {
     let mut table = Table::new([
         ("server", Alignment::Left),
@@ -119,7 +119,6 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
     })
 }
 
-/// The configuration as rows.
 pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
     let mut table = Table::new([
         ("server", Alignment::Left),
@@ -141,7 +140,6 @@ pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
     format!("{}{DIM}{}{DIM:#}\n", table.text(), servers.path.display())
 }
 
-/// The configuration for programs.
 pub(super) fn configured_json(servers: &Servers) -> Value {
     let entries = servers.parsed.servers.iter().map(|configured| {
         let entry = &configured.entry;

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::report::{reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::table::{counted, grouped};
 use crate::mcp::{McpServers, Servers, problem_line, told};
 use crate::session::Session;
+use crate::table::{counted, grouped};
 
 /// How often the files are looked at.
 const POLL: Duration = Duration::from_secs(1);
@@ -110,7 +110,6 @@ impl Watch<'_> {
         }
     }
 
-    /// The whole screen anew.
     fn draw(&self, all: &[ServerStatus]) -> Result<(), Diagnostic> {
         let mut screen = String::from("\x1b[2J\x1b[H");
         screen.push_str(&table(all));

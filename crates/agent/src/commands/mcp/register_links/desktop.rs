@@ -1,8 +1,6 @@
 //! What each desktop needs to know: the desktop file of Linux, and the steps for the others.
 
-/// The name of the desktop file.
 pub(super) const FILE_NAME: &str = "agent-mcp-link.desktop";
-/// What it handles.
 pub(super) const MIME_TYPE: &str = "x-scheme-handler/agent";
 
 /// Characters that an argument of `Exec` may only hold in quotes.
@@ -109,71 +107,9 @@ pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String>
     })
 }
 
-/// A text in a script of macOS.
 fn apple_string(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_quoted_where_it_must_be() {
-        for (path, written) in [
-            ("/usr/bin/agent", "/usr/bin/agent"),
-            ("/a b/agent", "\"/a b/agent\""),
-            ("/100%/agent", "/100%%/agent"),
-            ("/a b%u/agent", "\"/a b%%u/agent\""),
-            ("/a$b`c\"d", "\"/a\\\\$b\\\\`c\\\\\"d\""),
-            ("/a\\b", "\"/a\\\\\\\\b\""),
-            ("/it's", "\"/it's\""),
-            ("/größe", "/größe"),
-        ] {
-            assert_eq!(argument(path), written);
-        }
-    }
-
-    #[test]
-    fn only_our_choice_is_taken_back() {
-        let ours = "x-scheme-handler/agent=agent-mcp-link.desktop";
-        let others = "[Default Applications]\ntext/html=a.desktop;\n";
-        for end in ["", ";", ";\n", "\n"] {
-            assert_eq!(without_ours(&format!("{others}{ours}{end}")).as_deref(), Some(others));
-        }
-        let both = format!("{others}x-scheme-handler/agent=b.desktop;agent-mcp-link.desktop;\n# x");
-        let rest = format!("{others}x-scheme-handler/agent=b.desktop;\n# x");
-        assert_eq!(without_ours(&both).as_deref(), Some(&*rest));
-        for without in
-            ["", others, "x-scheme-handler/agent=b.desktop\n", "x=agent-mcp-link.desktop"]
-        {
-            assert_eq!(without_ours(without), None, "{without}");
-        }
-    }
-
-    #[test]
-    fn a_link_goes_to_the_home_and_the_profile_of_who_registered() {
-        let exec = |home, profile| {
-            let file = file("/bin/agent", home, profile);
-            file.lines().find_map(|line| line.strip_prefix("Exec=")).unwrap().to_owned()
-        };
-        assert_eq!(exec(None, None), "/bin/agent mcp install --wait -- %u");
-        let both = exec(Some("/my home/x"), Some("work"));
-        let expected =
-            "env \"AGENT_HOME=/my home/x\" /bin/agent --profile work mcp install --wait -- %u";
-        assert_eq!(both, expected);
-    }
-
-    #[test]
-    fn each_system_has_its_way() {
-        assert_eq!(steps("linux", "/a", false), None);
-        assert_eq!(steps("freebsd", "/a", true), None);
-        let macos = steps("macos", "/a \"b\"/agent", false).unwrap();
-        assert!(macos.contains("quoted form of \"/a \\\"b\\\"/agent\" & \" mcp install -- \""));
-        let windows = steps("windows", "C:\\x\\agent.exe", false).unwrap();
-        let line = "/d \"\\\"C:\\x\\agent.exe\\\" mcp install -- \\\"%1\\\"\"\n";
-        assert!(windows.ends_with(line), "{windows}");
-        assert!(steps("windows", "x", true).unwrap().contains("reg delete"));
-        assert!(steps("macos", "x", true).unwrap().contains("Delete"));
-    }
-}
+mod tests;

@@ -10,10 +10,8 @@ use std::time::{Duration, Instant};
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether a tool has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// The most that is read of an answer, in bytes.
 const MAX_ANSWER_BYTES: u64 = 4096;
 
-/// How a tool of the desktop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
@@ -31,7 +29,6 @@ impl Outcome {
     }
 }
 
-/// Runs a tool.
 pub(super) fn tool(name: &str, arguments: &[&str]) -> Outcome {
     match run(name, arguments, Stdio::null()) {
         Ok(Some(status)) if status.success() => Outcome::Done,

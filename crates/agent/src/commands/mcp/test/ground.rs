@@ -1,4 +1,4 @@
-//! What a remote server stands on: files of certificates, its name, its port.
+//! Checks below the protocol of a remote server: certificate files, DNS, TCP.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ pub(super) fn files(endpoint: &HttpEndpoint, steps: &Steps) -> Result<(), Error>
     Ok(())
 }
 
-/// Resolves the name and opens a connection, each by itself. A proxy does both for us.
+/// Resolves the name and opens a connection, as separate steps. A proxy does both for us.
 pub(super) async fn reach(
     endpoint: &HttpEndpoint,
     within: Duration,

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use mcp_client::session::ConnectStep;
 use serde_json::{Value, json};
+use task_loop::Sanitizer;
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::sanitizer::Sanitizer;
 use crate::output::{DIM, ERROR, GOOD, Output, WARNING};
 
-/// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepStatus {
     Ok,
@@ -39,7 +38,6 @@ impl StepStatus {
     }
 }
 
-/// All steps so far.
 #[derive(Debug)]
 pub(super) struct Steps {
     output: Output,
@@ -60,7 +58,6 @@ impl Steps {
         Self { output, shown, told: Mutex::default() }
     }
 
-    /// Tells a step of connecting.
     pub(super) fn stage(&self, stage: &ConnectStep) {
         match &stage.outcome {
             Ok(detail) => self.tell(StepStatus::Ok, stage.name, detail, Some(stage.took)),
@@ -68,7 +65,7 @@ impl Steps {
         }
     }
 
-    /// Tells one step. What the process said stands in the error that follows.
+    /// Prints one step. The output of the process is part of the error that follows.
     pub(super) fn tell(&self, mark: StepStatus, name: &str, detail: &str, took: Option<Duration>) {
         let detail = detail.split("; its standard error ends with:").next().unwrap_or(detail);
         let detail = self.shown.first_line(detail);
@@ -95,7 +92,7 @@ impl Steps {
         self.told().steps.last().is_some_and(|step| step["status"] == StepStatus::Failed.word())
     }
 
-    /// What to do about a warning; told at the end.
+    /// What to do about a warning; printed at the end.
     pub(super) fn hint(&self, hint: String) {
         let mut told = self.told();
         if !told.hints.contains(&hint) {
@@ -121,7 +118,6 @@ impl Steps {
         Ok(())
     }
 
-    /// The whole test, for programs.
     pub(super) fn json(&self, server: &str, failure: Option<&Diagnostic>) -> Value {
         let mut document = json!({
             "server": server,

@@ -1,31 +1,27 @@
 //! What there is to download: the files of a run by its manifest, or one artifact by its headers.
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use task_loop::member::{MemberRequest, number};
+use task_loop::untrusted::printable;
 use wire::download::is_name;
 use wire::media::{Artifact, MediaRun};
 
 use super::kind::extension;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
-use crate::member::{Member, MemberRequest, number};
-use crate::output::printable;
+use crate::member::Member;
 
-/// The most files of one run.
 const MAX_FILES: usize = 256;
-/// The longest manifest that is read.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
 
-/// What was named on the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Id {
     Run(String),
     Artifact(String),
 }
 
-/// One file.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
-    /// The artifact.
     pub(super) id: String,
     /// The run that made it, where known.
     pub(super) run: Option<String>,
@@ -36,7 +32,6 @@ pub(super) struct Item {
     pub(super) sha256: Digest,
 }
 
-/// Reads an id.
 pub(super) fn read(text: &str) -> Result<Id, Diagnostic> {
     match text.split_once('_') {
         Some(("run", rest)) if is_name(text) && !rest.is_empty() => Ok(Id::Run(text.to_owned())),
@@ -50,7 +45,6 @@ pub(super) fn read(text: &str) -> Result<Id, Diagnostic> {
     }
 }
 
-/// The files of what was named.
 pub(super) async fn find(member: &Member, id: &Id) -> Result<Vec<Item>, Diagnostic> {
     match id {
         Id::Run(run) => of_run(member, run).await,
@@ -61,7 +55,7 @@ pub(super) async fn find(member: &Member, id: &Id) -> Result<Vec<Item>, Diagnost
 async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
     let ask =
         MemberRequest::get(format!("/media/runs/{run}/manifest.json")).at_most(MAX_MANIFEST_BYTES);
-    let manifest = async { member.ask(ask).await?.json::<MediaRun>() }.await;
+    let manifest = async { member.client.ask(ask).await?.json::<MediaRun>() }.await;
     let manifest = manifest.map_err(|trouble| member.diagnostic(&trouble))?;
     let count = manifest.artifacts.len();
     if !(1..=MAX_FILES).contains(&count) {
@@ -89,7 +83,7 @@ fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagno
 
 /// What the service says of one artifact. Its tag is its digest.
 async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
-    let answer = member.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
+    let answer = member.client.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
     let answer = answer.map_err(|trouble| match trouble.status() {
         // An answer without a body cannot say it.
         Some(404) => {

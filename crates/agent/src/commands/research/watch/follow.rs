@@ -4,13 +4,11 @@ use std::time::{Duration, Instant};
 
 use http::HeaderName;
 use serde_json::Value;
+use task_loop::member::{MemberError, MemberRequest, data};
 use wire::sse::Event;
 
 use super::Viewer;
 use crate::diagnostic::Diagnostic;
-use crate::member::MemberRequest;
-use crate::member::error::MemberError;
-use crate::member::events::data;
 use crate::member::retry::{RetryingMember, growing};
 
 /// How long a service may be away in the middle of a job, unless `--wait` is longer.
@@ -55,24 +53,19 @@ pub(super) async fn follow(
     }
 }
 
-/// Where we are in the stream.
 #[derive(Debug, Default)]
 struct StreamPosition {
     /// The id of the last event that was shown.
     last: Option<String>,
-    /// Whether the service was ever there.
     was_there: bool,
 }
 
-/// Why a connection was left.
 enum DisconnectReason {
-    /// The job has ended.
     Ended,
     /// Something went wrong before.
     Trouble(MemberError),
 }
 
-/// Shows what comes over one connection.
 async fn connection(
     service: &RetryingMember<'_>,
     path: &str,
@@ -83,7 +76,7 @@ async fn connection(
     if let Some(last) = &place.last {
         ask = ask.with(LAST_EVENT_ID.clone(), last);
     }
-    let mut events = match service.member.events(ask).await {
+    let mut events = match service.member.client.events(ask).await {
         Ok(events) => events,
         Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
     };

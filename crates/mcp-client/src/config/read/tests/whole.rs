@@ -1,4 +1,4 @@
-//! Whole files, whole entries, and what stands between the keys.
+//! Whole files, whole entries, and the text between the keys.
 
 use super::*;
 

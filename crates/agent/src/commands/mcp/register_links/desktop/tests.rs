@@ -1,0 +1,60 @@
+//! Tests of `desktop`.
+
+use super::*;
+
+#[test]
+fn a_path_is_quoted_where_it_must_be() {
+    for (path, written) in [
+        ("/usr/bin/agent", "/usr/bin/agent"),
+        ("/a b/agent", "\"/a b/agent\""),
+        ("/100%/agent", "/100%%/agent"),
+        ("/a b%u/agent", "\"/a b%%u/agent\""),
+        ("/a$b`c\"d", "\"/a\\\\$b\\\\`c\\\\\"d\""),
+        ("/a\\b", "\"/a\\\\\\\\b\""),
+        ("/it's", "\"/it's\""),
+        ("/größe", "/größe"),
+    ] {
+        assert_eq!(argument(path), written);
+    }
+}
+
+#[test]
+fn only_our_choice_is_taken_back() {
+    let ours = "x-scheme-handler/agent=agent-mcp-link.desktop";
+    let others = "[Default Applications]\ntext/html=a.desktop;\n";
+    for end in ["", ";", ";\n", "\n"] {
+        assert_eq!(without_ours(&format!("{others}{ours}{end}")).as_deref(), Some(others));
+    }
+    let both = format!("{others}x-scheme-handler/agent=b.desktop;agent-mcp-link.desktop;\n# x");
+    let rest = format!("{others}x-scheme-handler/agent=b.desktop;\n# x");
+    assert_eq!(without_ours(&both).as_deref(), Some(&*rest));
+    for without in ["", others, "x-scheme-handler/agent=b.desktop\n", "x=agent-mcp-link.desktop"] {
+        assert_eq!(without_ours(without), None, "{without}");
+    }
+}
+
+#[test]
+fn a_link_goes_to_the_home_and_the_profile_of_who_registered() {
+    let exec = |home, profile| {
+        let file = file("/bin/agent", home, profile);
+        file.lines().find_map(|line| line.strip_prefix("Exec=")).unwrap().to_owned()
+    };
+    assert_eq!(exec(None, None), "/bin/agent mcp install --wait -- %u");
+    let both = exec(Some("/my home/x"), Some("work"));
+    let expected =
+        "env \"AGENT_HOME=/my home/x\" /bin/agent --profile work mcp install --wait -- %u";
+    assert_eq!(both, expected);
+}
+
+#[test]
+fn each_system_has_its_way() {
+    assert_eq!(steps("linux", "/a", false), None);
+    assert_eq!(steps("freebsd", "/a", true), None);
+    let macos = steps("macos", "/a \"b\"/agent", false).unwrap();
+    assert!(macos.contains("quoted form of \"/a \\\"b\\\"/agent\" & \" mcp install -- \""));
+    let windows = steps("windows", "C:\\x\\agent.exe", false).unwrap();
+    let line = "/d \"\\\"C:\\x\\agent.exe\\\" mcp install -- \\\"%1\\\"\"\n";
+    assert!(windows.ends_with(line), "{windows}");
+    assert!(steps("windows", "x", true).unwrap().contains("reg delete"));
+    assert!(steps("macos", "x", true).unwrap().contains("Delete"));
+}

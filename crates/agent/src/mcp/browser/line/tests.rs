@@ -1,0 +1,88 @@
+//! Tests of `line`.
+
+use super::*;
+
+/// What is read of these bytes, and what is shown meanwhile.
+fn typed(bytes: &[u8]) -> (Option<LineInput>, String) {
+    let (mut editor, mut shown) = (Editor::default(), String::new());
+    for byte in bytes {
+        let typed = editor.take(*byte);
+        shown.push_str(&editor.redraw());
+        if typed.is_some() {
+            return (typed, shown);
+        }
+    }
+    (None, shown)
+}
+
+fn line(bytes: &[u8]) -> String {
+    match typed(bytes).0 {
+        Some(LineInput::Line(line)) => line,
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_line_ends_with_either_end() {
+    assert_eq!(line(b"skip\n"), "skip");
+    assert_eq!(line(b"skip\r"), "skip");
+    assert_eq!(line(b"\n"), "");
+    assert_eq!(typed(b"skip").0, None);
+}
+
+#[test]
+fn what_was_typed_can_be_taken_back() {
+    assert_eq!(line(b"skop\x7f\x7fip\n"), "skip");
+    assert_eq!(line(b"\x7f\x08abc\x15x\n"), "x");
+    assert_eq!(typed(b"sk\x7f").1, "s\x08 \x08sk\x08 \x08\x08 \x08s");
+}
+
+#[test]
+fn the_end_of_input_counts_on_an_empty_line_only() {
+    assert_eq!(typed(b"\x04").0, Some(LineInput::Ended));
+    assert_eq!(line(b"a\x04b\n"), "ab");
+}
+
+#[test]
+fn keys_that_are_no_letters_leave_nothing_behind() {
+    assert_eq!(line(b"a\x1b[A\x1b[1;5C\x1bOPb\x07\n"), "ab");
+    // As terminals mark what is pasted.
+    assert_eq!(line(b"\x1b[200~http://x\x1b[201~\n"), "http://x");
+}
+
+#[test]
+fn a_code_that_is_pasted_is_not_shown() {
+    let pasted = b"http://127.0.0.1:27890/callback?code=topsecret&state=x\n";
+    let (read, shown) = typed(pasted);
+    for piece in ["http", "127", "code", "topsecret", "state"] {
+        assert!(!shown.contains(piece), "{piece}: {shown}");
+    }
+    assert!(shown.ends_with("(54 characters)"), "{shown}");
+    // Whole pieces are shown at once.
+    let mut editor = Editor::default();
+    assert!(b"topsecret".iter().all(|byte| editor.take(*byte).is_none()));
+    assert_eq!((editor.redraw(), editor.redraw()), ("(9 characters)".into(), String::new()));
+    assert!(
+        matches!(read, Some(LineInput::Line(line)) if line.ends_with("code=topsecret&state=x"))
+    );
+}
+
+#[test]
+fn a_line_is_longer_than_terminals_allow_but_not_endless() {
+    let long = |length: usize| {
+        let mut editor = Editor::default();
+        assert!((0..length).all(|_| editor.take(b'x').is_none()));
+        match editor.take(b'\n') {
+            Some(LineInput::Line(line)) => line.len(),
+            _ => 0,
+        }
+    };
+    assert_eq!(long(5000), 5000);
+    assert_eq!(long(MAX_LINE_BYTES + 5), MAX_LINE_BYTES);
+}
+
+#[test]
+fn letters_of_any_script_are_kept() {
+    assert_eq!(line("grün\n".as_bytes()), "grün");
+    assert_eq!(line(b"\xff\n"), "\u{fffd}");
+}

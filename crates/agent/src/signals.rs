@@ -1,0 +1,74 @@
+//! The signals that ask a command to end, each with the exit code it leads to.
+//!
+//! The program can then restore the terminal and end its child processes.
+
+use crate::diagnostic::Exit;
+
+/// Waits for signals, which no longer end the process once this exists.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: Option<tokio::signal::unix::Signal>,
+    hangup: Option<tokio::signal::unix::Signal>,
+    quit: Option<tokio::signal::unix::Signal>,
+    terminate: Option<tokio::signal::unix::Signal>,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let of = |kind: SignalKind| {
+            // `nohup` ignores the signal; keep that.
+            let is_wanted = !is_ignored(kind.as_raw_value());
+            is_wanted.then(|| signal(kind).ok()).flatten()
+        };
+        Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            hangup: of(SignalKind::hangup()),
+            quit: of(SignalKind::quit()),
+            terminate: of(SignalKind::terminate()),
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Exit {
+        let Self { interrupt, hangup, quit, terminate } = self;
+        tokio::select! {
+            () = of(interrupt) => Exit::Interrupted,
+            () = of(hangup) => Exit::HungUp,
+            () = of(quit) => Exit::Quit,
+            () = of(terminate) => Exit::Terminated,
+        }
+    }
+}
+
+async fn of(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with the signal ignored, where that can be found out.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores(&status, signal)
+}
+
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    let bit = u32::try_from(signal - 1).ok().and_then(|bit| 1_u64.checked_shl(bit));
+    bit.is_some_and(|bit| mask & bit != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_starter_ignores_is_read_from_its_mask() {
+        let status = "Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n";
+        assert!(ignores(status, 1) && ignores(status, 13));
+        assert!(!ignores(status, 15) && !ignores(status, 3));
+        assert!(!ignores("", 1) && !ignores("SigIgn:\tx", 1) && !ignores(status, 0));
+    }
+}

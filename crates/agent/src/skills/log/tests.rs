@@ -1,0 +1,172 @@
+//! Tests of `log`.
+
+use std::fs;
+
+use usage_metrics::clock::{ManualClock, Timestamp};
+
+use super::*;
+use crate::skills::name::Name;
+
+const NOW: i64 = 1_785_240_000_000;
+
+struct Ground {
+    _folder: tempfile::TempDir,
+    places: SkillFolders,
+    clock: Arc<ManualClock>,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let places = SkillFolders::of(folder.path().join("skills"), None, None);
+        let clock = Arc::new(ManualClock::at(Timestamp::from_ms(NOW)));
+        Self { _folder: folder, places, clock }
+    }
+
+    fn write(&self, name: &str, body: &str) {
+        let path = self.places.home().join(name);
+        fs::create_dir_all(&path).unwrap();
+        let text = format!("---\nname: {name}\ndescription: x\n---\n{body}\n");
+        fs::write(path.join("SKILL.md"), text).unwrap();
+    }
+
+    fn log(&self) -> SkillLog {
+        SkillLog::new(&self.places, Recorder::off(), self.clock.clone())
+    }
+
+    fn located(&self, name: &str) -> SkillLocation {
+        self.places.at_home(&Name::parse(name).unwrap()).unwrap()
+    }
+
+    fn counted(&self, work: impl FnOnce(&mut LogEdit<'_>)) -> Vec<String> {
+        let log = self.log();
+        let mut page = log.open().unwrap();
+        work(&mut page);
+        let told = |count: &Count| match count {
+            Count::Lifecycle(event) => {
+                format!("{} {}", event.action.text(), event.provenance.text())
+            }
+            Count::Load(event) => format!(
+                "{} {} {} {}",
+                event.reuse_state.text(),
+                event.post_patch_state.text(),
+                event.use_count_bucket.text(),
+                event.provenance.text()
+            ),
+        };
+        let counted = page.counts.iter().map(told).collect();
+        page.close().unwrap();
+        counted
+    }
+}
+
+#[test]
+fn a_life_of_a_skill_is_counted_step_by_step() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    let skill = ground.located("a");
+    assert_eq!(ground.counted(|page| page.seen(&skill)), ["created local"]);
+    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0]);
+    let first = ["first_use not_applicable 1 local"];
+    assert_eq!(ground.counted(|page| page.used(&skill)), first);
+    ground.write("a", "Do it well.");
+    let patched = ["patched local", "reused reused_after_patch 2 local"];
+    assert_eq!(ground.counted(|page| page.used(&skill)), patched);
+    let later = Timestamp::from_ms(NOW + 91 * 86_400_000);
+    ground.clock.set(later);
+    assert_eq!(ground.counted(|page| page.seen(&skill)), ["stale local"]);
+    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0]);
+    let away = |page: &mut LogEdit<'_>| page.moved(&skill, State::Archived);
+    assert_eq!(ground.counted(away), ["archived local"]);
+    let back = |page: &mut LogEdit<'_>| page.moved(&skill, State::Active);
+    assert_eq!(ground.counted(back), ["restored local"]);
+    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0], "not stale at once");
+}
+
+#[test]
+fn what_is_used_before_it_was_seen_is_new_too() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    let skill = ground.located("a");
+    let both = ["created local", "first_use not_applicable 1 local"];
+    assert_eq!(ground.counted(|page| page.used(&skill)), both);
+}
+
+#[test]
+fn an_installed_skill_is_not_created_and_a_new_version_is_an_edit() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    let skill = ground.located("a");
+    let installed = |page: &mut LogEdit<'_>| page.installed(&skill, "/from", false);
+    assert_eq!(ground.counted(installed), ["installed installed"]);
+    assert_eq!(ground.counted(|page| page.seen(&skill)), [""; 0]);
+    let again = |page: &mut LogEdit<'_>| page.installed(&skill, "/from", true);
+    assert_eq!(ground.counted(again), [""; 0], "the same once more is no change");
+    ground.write("a", "Do it well.");
+    assert_eq!(ground.counted(again), ["edited installed"]);
+    let record = &ground.log().records().unwrap()["a"];
+    assert_eq!(record.installed.as_ref().unwrap().from, "/from");
+}
+
+#[test]
+fn a_folder_that_was_moved_back_by_hand_is_restored() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    let skill = ground.located("a");
+    ground.counted(|page| page.moved(&skill, State::Archived));
+    assert_eq!(ground.counted(|page| page.seen(&skill)), ["restored local"]);
+}
+
+#[test]
+fn noticing_writes_only_news() {
+    let ground = Ground::new();
+    let log = ground.log();
+    log.notice(&[]).unwrap();
+    assert!(!ground.places.home().exists(), "no skills, no file");
+    ground.write("a", "Do it.");
+    log.notice(&ground.places.catalogue().skills).unwrap();
+    let before = fs::metadata(ground.places.usage()).unwrap().modified().unwrap();
+    log.notice(&ground.places.catalogue().skills).unwrap();
+    assert_eq!(fs::metadata(ground.places.usage()).unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn a_file_that_makes_no_sense_is_told_and_kept() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    fs::write(ground.places.usage(), "{\"skills\": [").unwrap();
+    let error = ground.log().used(&ground.located("a")).unwrap_err();
+    assert!(error.line().contains("cannot understand"), "{}", error.line());
+    assert_eq!(fs::read_to_string(ground.places.usage()).unwrap(), "{\"skills\": [");
+}
+
+#[test]
+fn uses_of_many_processes_add_up() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    let skill = ground.located("a");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..5).for_each(|_| ground.log().used(&skill).unwrap()));
+        }
+    });
+    assert_eq!(ground.log().records().unwrap()["a"].uses, 20);
+}
+
+#[test]
+fn there_is_an_end_to_what_is_remembered() {
+    let ground = Ground::new();
+    ground.write("a", "Do it.");
+    let log = ground.log();
+    let mut page = log.open().unwrap();
+    for number in 0..MAX_RECORDS {
+        let seen_ms = i64::try_from(number).unwrap();
+        page.records
+            .insert(format!("/p/{number}"), SkillRecord { seen_ms, ..SkillRecord::default() });
+    }
+    page.used(&ground.located("a"));
+    page.close().unwrap();
+    let records = log.records().unwrap();
+    assert_eq!(records.len(), MAX_RECORDS);
+    assert!(records.contains_key("a") && !records.contains_key("/p/0"));
+}

@@ -1,0 +1,73 @@
+//! The thread pool of one answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
+use crate::Problem;
+use crate::processor::Processor;
+
+/// The threads of one answer. They share its work while no other answer is computed; otherwise one
+/// of them does it alone, and each answer has a core. What comes out is the same.
+#[derive(Debug)]
+pub(crate) struct ThreadPool {
+    pub(crate) processor: Processor,
+    pool: rayon::ThreadPool,
+    /// How many answers are computed at the moment, of all crews.
+    busy: Arc<AtomicUsize>,
+}
+
+impl ThreadPool {
+    /// So many threads for one answer; `busy` counts the answers of all crews.
+    pub(crate) fn open(threads: usize, busy: Arc<AtomicUsize>) -> Result<Self, Problem> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.max(1))
+            .thread_name(|index| format!("model-{index}"))
+            .build()
+            .map_err(|error| Problem::new(format!("no threads to compute with: {error}")))?;
+        Ok(Self { processor: Processor::detect(), pool, busy })
+    }
+
+    /// Runs work on this pool, counted as one answer.
+    pub(crate) fn work<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        let _counted = Counted::new(&self.busy);
+        self.pool.install(work)
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        if self.busy.load(Ordering::Relaxed) > 1 { 1 } else { self.pool.current_num_threads() }
+    }
+
+    /// Gives parts of `out` to the threads, each of `size` numbers but the last.
+    pub(crate) fn share(
+        &self,
+        out: &mut [f32],
+        size: usize,
+        work: impl Fn(usize, &mut [f32]) + Sync,
+    ) {
+        if self.threads() == 1 || out.len() <= size {
+            for (index, part) in out.chunks_mut(size).enumerate() {
+                work(index, part);
+            }
+        } else {
+            out.par_chunks_mut(size).enumerate().for_each(|(index, part)| work(index, part));
+        }
+    }
+}
+
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(busy: &'a AtomicUsize) -> Self {
+        busy.fetch_add(1, Ordering::Relaxed);
+        Self(busy)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

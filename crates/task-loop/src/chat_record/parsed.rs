@@ -1,0 +1,127 @@
+//! Reads the file of a conversation.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use super::{RecordError, RecordHeader, RecordLine};
+use crate::conversation::Message;
+use crate::usage::TaskUsage;
+
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+#[derive(Debug)]
+pub struct ParsedRecord {
+    pub head: RecordHeader,
+    pub messages: Vec<Message>,
+    pub model: String,
+    pub spent: TaskUsage,
+    /// Bytes in complete lines.
+    pub good: u64,
+    /// The last line was incomplete.
+    pub is_torn: bool,
+}
+
+impl ParsedRecord {
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let cannot = |source| RecordError::Read { path: path.to_owned(), source };
+        if fs::metadata(path).map_err(cannot)?.len() > MAX_BYTES {
+            return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_BYTES });
+        }
+        let bytes = fs::read(path).map_err(cannot)?;
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let wrong = |line, source| RecordError::Line { path: path.to_owned(), line, source };
+        let (first, rest) = match lines.split_first() {
+            Some((first, rest)) => (*first, rest),
+            None => (&b""[..], &[][..]),
+        };
+        let head: RecordHeader = serde_json::from_slice(first).map_err(|error| wrong(1, error))?;
+        let model = head.model.clone();
+        let good = first.len() as u64;
+        let (messages, spent) = (Vec::new(), TaskUsage::default());
+        let mut read = Self { head, messages, model, spent, good, is_torn: false };
+        for (at, line) in rest.iter().enumerate() {
+            // A line without its end may lack more than that.
+            let is_whole = line.ends_with(b"\n");
+            match serde_json::from_slice(line) {
+                Ok(line) if is_whole => read.take(line),
+                Err(error) if is_whole && at + 1 < rest.len() => return Err(wrong(at + 2, error)),
+                _ => {
+                    read.is_torn = true;
+                    break;
+                }
+            }
+            read.good += line.len() as u64;
+        }
+        Ok(read)
+    }
+
+    fn take(&mut self, line: RecordLine) {
+        match line {
+            RecordLine::Said(message) => self.messages.push(message),
+            RecordLine::Model { model } => self.model = model,
+            RecordLine::Spent { spent } => self.spent = self.spent.plus(spent),
+        }
+    }
+}
+
+/// The number of messages of the person and the model, and the first line of the person.
+pub fn summary(path: &Path) -> io::Result<(usize, String)> {
+    let (mut said, mut first) = (0, None);
+    for line in BufReader::new(fs::File::open(path)?).split(b'\n') {
+        match serde_json::from_slice(&line?) {
+            Ok(RecordLine::Said(Message::User { text })) => {
+                said += 1;
+                first.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
+            }
+            Ok(RecordLine::Said(Message::Assistant { text, .. })) if !text.is_empty() => said += 1,
+            _ => {}
+        }
+    }
+    Ok((said, first.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "{\"id\":\"a\",\"created\":\"2026-01-01T00:00:00Z\",\"model\":\"m\"}\n";
+    const USER: &str = "{\"role\":\"user\",\"text\":\"hi\"}\n";
+
+    fn read_text(text: &str) -> Result<ParsedRecord, RecordError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        fs::write(&path, text).unwrap();
+        ParsedRecord::read(&path)
+    }
+
+    #[test]
+    fn a_torn_last_line_is_left_out() {
+        let whole = format!("{HEAD}{USER}");
+        for torn in ["{\"role\":\"assist", "{\"role\":\"user\",\"text\":\"ho\"}", "\u{0}\u{0}\n"] {
+            let read = read_text(&format!("{whole}{torn}")).unwrap();
+            assert!(read.is_torn, "{torn:?}");
+            assert_eq!((read.messages.len(), read.good), (1, whole.len() as u64), "{torn:?}");
+        }
+        assert!(!read_text(&whole).unwrap().is_torn);
+    }
+
+    #[test]
+    fn a_damaged_line_in_the_middle_is_told_with_its_number() {
+        let error = read_text(&format!("{HEAD}nonsense\n{USER}")).unwrap_err();
+        assert!(error.to_string().contains("a.jsonl:2: this is no line"), "{error}");
+        assert!(read_text("").is_err());
+        assert!(read_text("{}\n").is_err());
+    }
+
+    #[test]
+    fn models_and_costs_are_taken_as_they_came() {
+        let text = format!(
+            "{HEAD}{USER}{{\"spent\":{{\"model_calls\":2,\"charge_micros\":5}}}}\n{{\"model\":\"n\"}}\n\
+             {{\"spent\":{{\"model_calls\":1}}}}\n"
+        );
+        let read = read_text(&text).unwrap();
+        assert_eq!((read.spent.model_calls, read.spent.charge_micros), (3, 5));
+        assert_eq!((&*read.model, &*read.head.model), ("n", "m"));
+    }
+}

@@ -1,0 +1,160 @@
+//! Keeps a conversation within the window of its model: old results of tools go first, then old
+//! turns, and each leaves a note.
+
+use std::cell::Cell;
+
+use crate::conversation::{Conversation, Message};
+use crate::member::MemberError;
+use crate::model::Model;
+use crate::toolbox::Definition;
+
+/// The window of a model that does not say.
+const UNKNOWN_WINDOW: u64 = 128 * 1024;
+/// The share of the window that a conversation may take, in percent; the rest is for the answer.
+const SHARE: u64 = 75;
+/// About how many bytes a token has, in tenths.
+const BYTES_OF_A_TOKEN: u64 = 36;
+/// What every message costs beside its text.
+const MESSAGE_TOKENS: u64 = 8;
+/// A result that is no longer than this is not worth cutting.
+const SMALL_BYTES: usize = 400;
+/// What is left of the results of the latest round, at both ends, when they alone are too much.
+const ENDS_BYTES: usize = 2000;
+/// How often the window can turn out to be smaller than it is said to be.
+const MAX_SHRINKS: u32 = 4;
+
+/// What was cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Trimmed {
+    /// Results of tools that gave way to a note.
+    pub results: usize,
+    /// Messages that are gone.
+    pub messages: usize,
+    /// How much it was, in bytes.
+    pub characters: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct ContextWindow {
+    room: Cell<u64>,
+    shrinks: Cell<u32>,
+}
+
+impl ContextWindow {
+    pub(crate) fn of(model: &Model, tools: &[Definition]) -> Self {
+        let all = model.context_length.unwrap_or(UNKNOWN_WINDOW) * SHARE / 100;
+        let tools: u64 = tools.iter().map(|tool| u64::from(tool.tokens)).sum();
+        // A window that is all tools still has room for a question.
+        Self { room: Cell::new(all.saturating_sub(tools).max(all / 8)), shrinks: Cell::new(0) }
+    }
+
+    /// Takes the window for half as large, because the model said that it is too small.
+    pub(crate) fn shrink(&self) -> bool {
+        self.shrinks.set(self.shrinks.get() + 1);
+        self.room.set(self.room.get() / 2);
+        self.shrinks.get() <= MAX_SHRINKS
+    }
+
+    /// Cuts what does not fit; returns what was cut.
+    pub(crate) fn fit(&self, conversation: &mut Conversation) -> Option<Trimmed> {
+        let mut cut = Trimmed::default();
+        let messages = conversation.messages_mut();
+        let fits = |messages: &[Message]| total(messages) <= self.room.get();
+        let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
+        let latest = latest.unwrap_or(messages.len());
+        for at in 0..latest {
+            if fits(messages) {
+                break;
+            }
+            cut.result(&mut messages[at], 0);
+        }
+        drop_old_turns(messages, &fits, &mut cut);
+        let mut at = 0;
+        while at < messages.len() && !fits(messages) {
+            cut.result(&mut messages[at], ENDS_BYTES);
+            at += 1;
+        }
+        (cut != Trimmed::default()).then_some(cut)
+    }
+}
+
+impl Trimmed {
+    /// Cuts the result of a tool, but for its ends.
+    fn result(&mut self, message: &mut Message, ends: usize) {
+        let Message::Tool { text, name, .. } = message else { return };
+        if text.len() <= SMALL_BYTES + 2 * ends {
+            return;
+        }
+        let head = &text[..text.floor_char_boundary(ends)];
+        let tail = &text[text.ceil_char_boundary(text.len() - ends)..];
+        let gone = text.len() - head.len() - tail.len();
+        let note = format!(
+            "[{gone} bytes of this result were cut to make room; call {name} again \
+                            if they are needed]"
+        );
+        let short = [head, &note, tail].join(if ends == 0 { "" } else { "\n" });
+        self.results += 1;
+        self.characters += gone;
+        *text = short;
+    }
+}
+
+/// Drops turns from the beginning, but never the system messages nor the latest turn.
+fn drop_old_turns(
+    messages: &mut Vec<Message>,
+    fits: &dyn Fn(&[Message]) -> bool,
+    cut: &mut Trimmed,
+) {
+    let first = messages.iter().take_while(|m| matches!(m, Message::System { .. })).count();
+    let mut gone = 0;
+    while !fits(messages) {
+        let rest = &messages[first..];
+        let is_turn = |message: &Message| matches!(message, Message::User { .. });
+        let Some(next) = rest.iter().skip(1).position(is_turn).map(|at| at + 1) else { break };
+        let dropped = messages.drain(first..first + next);
+        for message in dropped {
+            gone += 1;
+            cut.characters += bytes(&message);
+        }
+    }
+    if gone > 0 {
+        cut.messages += gone;
+        let text = format!("[{gone} earlier messages of this conversation were cut to make room]");
+        messages.insert(first, Message::System { text });
+    }
+}
+
+fn bytes(message: &Message) -> usize {
+    match message {
+        Message::System { text } | Message::User { text } | Message::Tool { text, .. } => {
+            text.len()
+        }
+        Message::Assistant { text, calls } => {
+            let calls = calls.iter().map(|call| call.name.len() + call.arguments.len());
+            text.len() + calls.sum::<usize>()
+        }
+    }
+}
+
+fn total(messages: &[Message]) -> u64 {
+    let of = |message: &Message| MESSAGE_TOKENS + tokens(bytes(message));
+    messages.iter().map(of).sum()
+}
+
+pub(crate) fn tokens(bytes: usize) -> u64 {
+    (bytes as u64 * 10).div_ceil(BYTES_OF_A_TOKEN)
+}
+
+/// Whether a model says that it was sent too much.
+pub(crate) fn is_too_long(trouble: &MemberError) -> bool {
+    let MemberError::Refused { status, detail, .. } = trouble else { return false };
+    let message = detail.message.to_lowercase();
+    let code = detail.code.as_deref().unwrap_or_default();
+    matches!(status.as_u16(), 400 | 413)
+        && (code == "context_length_exceeded"
+            || message.contains("context")
+                && ["length", "window", "exceed", "too long"].iter().any(|w| message.contains(w)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Tests of `context_window`.
+
+use super::*;
+use crate::conversation::Call;
+
+fn window(room: u64) -> ContextWindow {
+    ContextWindow { room: Cell::new(room), shrinks: Cell::new(0) }
+}
+
+fn turn(conversation: &mut Conversation, n: usize, result: &str) {
+    conversation.push(Message::User { text: format!("question {n}") });
+    let id = n.to_string();
+    let call = Call { id: id.clone(), name: "t".to_owned(), arguments: "{}".to_owned() };
+    conversation.push(Message::Assistant { text: String::new(), calls: vec![call] });
+    conversation.push(Message::Tool { id, name: "t".to_owned(), text: result.to_owned() });
+}
+
+#[test]
+fn what_fits_is_left_alone() {
+    let mut conversation = Conversation::new("s");
+    turn(&mut conversation, 1, &"x".repeat(5000));
+    let before = conversation.messages().to_vec();
+    assert_eq!(window(10_000).fit(&mut conversation), None);
+    assert_eq!(conversation.messages(), before);
+}
+
+#[test]
+fn the_oldest_results_go_first_and_leave_a_note() {
+    let mut conversation = Conversation::new("s");
+    for n in 0..3 {
+        turn(&mut conversation, n, &"é".repeat(2000));
+    }
+    let cut = window(2600).fit(&mut conversation).unwrap();
+    assert_eq!((cut.results, cut.messages), (1, 0));
+    let texts: Vec<&Message> = conversation.messages().iter().collect();
+    assert!(matches!(texts[3], Message::Tool { text, .. }
+        if text.contains("were cut") && text.contains("call t again")));
+    assert!(matches!(texts[6], Message::Tool { text, .. } if text.len() == 4000));
+}
+
+#[test]
+fn then_old_turns_go_and_the_latest_question_stays() {
+    let mut conversation = Conversation::new("the rules");
+    for n in 0..5 {
+        turn(&mut conversation, n, "short");
+    }
+    let cut = window(80).fit(&mut conversation).unwrap();
+    assert!(cut.messages >= 6, "{cut:?}");
+    let messages = conversation.messages();
+    assert_eq!(messages[0], Message::System { text: "the rules".to_owned() });
+    assert!(matches!(&messages[1], Message::System { text } if text.contains("were cut")));
+    assert!(messages.contains(&Message::User { text: "question 4".to_owned() }));
+}
+
+#[test]
+fn a_latest_result_that_is_too_much_keeps_its_ends() {
+    let mut conversation = Conversation::new("s");
+    let result = format!("begin{}end", "x".repeat(100_000));
+    turn(&mut conversation, 1, &result);
+    window(4000).fit(&mut conversation).unwrap();
+    let Message::Tool { text, .. } = conversation.messages().last().unwrap() else { panic!() };
+    assert!(text.starts_with("begin") && text.ends_with("end") && text.len() < 5000);
+}

@@ -1,0 +1,135 @@
+//! What was said so far, in a form that can be kept and sent to any model.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::end::TaskEnd;
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// What the model should know before all else.
+    System {
+        text: String,
+    },
+    User {
+        text: String,
+    },
+    Assistant {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+    },
+    Tool {
+        id: String,
+        name: String,
+        text: String,
+    },
+}
+
+/// A tool that the model wants called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub id: String,
+    pub name: String,
+    /// JSON, if the model is well.
+    pub arguments: String,
+}
+
+/// Hears every message as it becomes part of a conversation. What is cut later was heard whole.
+pub trait Journal: fmt::Debug + Send + Sync {
+    fn said(&mut self, message: &Message);
+}
+
+/// What was said so far.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    messages: Vec<Message>,
+    journal: Option<Box<dyn Journal>>,
+}
+
+impl Conversation {
+    /// A conversation that begins with what the model should know.
+    pub fn new(system: impl Into<String>) -> Self {
+        Self::of(vec![Message::System { text: system.into() }])
+    }
+
+    /// A stored conversation.
+    pub fn of(messages: Vec<Message>) -> Self {
+        Self { messages, journal: None }
+    }
+
+    /// Replaces the system message, which has the date.
+    pub fn open_with(&mut self, opening: Message) {
+        if let Some(first @ Message::System { .. }) = self.messages.first_mut() {
+            *first = opening;
+        }
+    }
+
+    /// Passes every further message to this journal.
+    #[must_use]
+    pub fn told_to(mut self, journal: Box<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    pub fn push(&mut self, message: Message) {
+        if let Some(journal) = &mut self.journal {
+            journal.said(&message);
+        }
+        self.messages.push(message);
+    }
+
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    pub(crate) fn messages_mut(&mut self) -> &mut Vec<Message> {
+        &mut self.messages
+    }
+
+    /// What the model said last, since the person spoke.
+    pub fn answer(&self) -> String {
+        let said = self.messages.iter().rev().take_while(|m| !matches!(m, Message::User { .. }));
+        let mut texts = said.filter_map(|message| match message {
+            Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        });
+        texts.next().unwrap_or_default()
+    }
+
+    /// Adds a result with the reason to every call that has none: models reject open calls.
+    /// Returns these calls.
+    pub(crate) fn close_open_calls(&mut self, end: &TaskEnd) -> Vec<Call> {
+        self.answer_open_calls(&format!("the task ended ({end})"))
+    }
+
+    /// The same for a conversation that a killed program stored.
+    pub fn close_lost_calls(&mut self) -> Vec<Call> {
+        self.answer_open_calls("the program ended")
+    }
+
+    fn answer_open_calls(&mut self, why: &str) -> Vec<Call> {
+        let Some(at) = self.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }))
+        else {
+            return Vec::new();
+        };
+        let Message::Assistant { calls, .. } = &self.messages[at] else { return Vec::new() };
+        let has_result = |call: &Call| {
+            let after = &self.messages[at + 1..];
+            after.iter().any(|m| matches!(m, Message::Tool { id, .. } if *id == call.id))
+        };
+        let open: Vec<Call> = calls.iter().filter(|call| !has_result(call)).cloned().collect();
+        for Call { id, name, .. } in open.clone() {
+            let text = format!("[no result: {why}; it may or may not have run]");
+            self.push(Message::Tool { id, name, text });
+        }
+        open
+    }
+}
+
+#[cfg(test)]
+mod tests;

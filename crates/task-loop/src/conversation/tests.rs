@@ -1,0 +1,69 @@
+//! Tests of `conversation`.
+
+use super::*;
+use crate::end::EndCause;
+
+fn call(id: &str) -> Call {
+    Call { id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() }
+}
+
+#[test]
+fn what_is_kept_reads_back() {
+    let all = vec![
+        Message::System { text: "be good".to_owned() },
+        Message::User { text: "hi\n\"you\"".to_owned() },
+        Message::Assistant { text: String::new(), calls: vec![call("1")] },
+        Message::Tool { id: "1".to_owned(), name: "t".to_owned(), text: "ok".to_owned() },
+        Message::Assistant { text: "done".to_owned(), calls: Vec::new() },
+    ];
+    let lines: Vec<String> =
+        all.iter().map(|message| serde_json::to_string(message).unwrap()).collect();
+    let back: Vec<Message> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(back, all);
+    assert_eq!(Conversation::of(back).answer(), "done");
+}
+
+#[test]
+fn every_call_gets_a_result_however_a_task_ends() {
+    let mut conversation = Conversation::new("s");
+    conversation.push(Message::User { text: "go".to_owned() });
+    let calls = vec![call("1"), call("2")];
+    conversation.push(Message::Assistant { text: String::new(), calls });
+    let result = Message::Tool { id: "1".into(), name: "t".into(), text: "ok".into() };
+    conversation.push(result);
+    let open = conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled));
+    assert_eq!(open, [call("2")]);
+    let last = conversation.messages().last().unwrap();
+    assert!(matches!(last, Message::Tool { id, text, .. }
+        if id == "2" && text.contains("may or may not have run")));
+    assert!(conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled)).is_empty());
+}
+
+#[test]
+fn a_journal_hears_everything_that_is_said_from_then_on() {
+    #[derive(Debug)]
+    struct Heard(std::sync::mpsc::Sender<Message>);
+    impl Journal for Heard {
+        fn said(&mut self, message: &Message) {
+            self.0.send(message.clone()).unwrap();
+        }
+    }
+    let (sender, heard) = std::sync::mpsc::channel();
+    let mut conversation = Conversation::new("s").told_to(Box::new(Heard(sender)));
+    conversation.push(Message::Assistant { text: String::new(), calls: vec![call("1")] });
+    assert_eq!(conversation.close_lost_calls(), [call("1")]);
+    drop(conversation);
+    let heard: Vec<Message> = heard.iter().collect();
+    assert_eq!(heard.len(), 2);
+    assert!(matches!(&heard[1], Message::Tool { text, .. }
+        if text == "[no result: the program ended; it may or may not have run]"));
+}
+
+#[test]
+fn the_answer_is_of_this_turn() {
+    let mut conversation = Conversation::new("s");
+    conversation.push(Message::User { text: "one".to_owned() });
+    conversation.push(Message::Assistant { text: "first".to_owned(), calls: Vec::new() });
+    conversation.push(Message::User { text: "two".to_owned() });
+    assert_eq!(conversation.answer(), "");
+}

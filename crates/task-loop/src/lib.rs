@@ -1,0 +1,36 @@
+//! The task loop: a person's words go to a model, the model calls tools, and its last words are the
+//! answer.
+//!
+//! [`run`] is the loop. It limits rounds, time and money, retries transient failures, keeps the
+//! conversation within the context window of the model, and ends in exactly one of the ways in
+//! [`end`]. The library has no terminal and no configuration: it reports [`event::Event`]s to a
+//! listener, asks a [`person::Person`] for approval, and stores approvals through
+//! [`approval_gate::ApprovalStore`]. [`chat_record`] is the file of a conversation. Models are
+//! reached through [`member`].
+
+#![expect(missing_docs, reason = "the names of most items explain them")]
+
+pub mod approval_gate;
+pub mod chat_record;
+mod context_window;
+pub mod conversation;
+pub mod end;
+pub mod event;
+pub mod limits;
+pub mod member;
+pub mod metrics;
+pub mod model;
+mod nearest;
+pub mod person;
+mod retry;
+mod sanitizer;
+pub mod server_requests;
+mod task;
+pub mod toolbox;
+pub mod untrusted;
+mod usage;
+
+pub use nearest::nearest;
+pub use sanitizer::Sanitizer;
+pub use task::{TaskContext, TaskResult, run};
+pub use usage::TaskUsage;

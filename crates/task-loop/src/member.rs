@@ -1,0 +1,308 @@
+//! HTTP client of the member service: one address, one key, JSON responses and event streams.
+
+mod document;
+mod error;
+mod events;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Response, Uri};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use ledger::Micros;
+use mcp_client::config::Text;
+use mcp_client::transport::http_client::HttpClient;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use self::error::{MemberError, RetryAdvice};
+pub use self::events::{Events, data};
+
+/// The largest answer that is read whole.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
+/// How long an answer that is made at once may take to begin.
+const SOON: Duration = Duration::from_secs(30);
+/// Timeout for the first byte of a response that takes work.
+const LATER: Duration = Duration::from_mins(15);
+/// How long a connection may say nothing in the middle of an answer.
+pub const MAX_SILENCE: Duration = Duration::from_mins(5);
+
+/// What an answer that was charged cost.
+pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
+/// What a request costs that has not ended yet.
+pub static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
+/// What makes a request that is sent again the same one.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Identifies a charge for support.
+static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
+
+/// A client of one member service.
+#[derive(Debug)]
+pub struct MemberClient {
+    http: HttpClient,
+    base_url: String,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct MemberRequest {
+    method: Method,
+    path: String,
+    body: Bytes,
+    headers: HeaderMap,
+    within: Duration,
+    most_bytes: usize,
+    may_repeat: bool,
+}
+
+impl MemberRequest {
+    /// Asks for what is there.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
+    }
+
+    /// Asks what would come, and for nothing of it.
+    pub fn head(path: impl Into<String>) -> Self {
+        Self::new(Method::HEAD, path.into(), Bytes::new(), SOON)
+    }
+
+    /// Has something done.
+    pub fn post(path: impl Into<String>, body: &impl Serialize) -> Self {
+        // What we ask with are our own plain structures.
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let mut ask = Self::new(Method::POST, path.into(), body.into(), LATER);
+        ask.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        ask
+    }
+
+    fn new(method: Method, path: String, body: Bytes, within: Duration) -> Self {
+        let (headers, most_bytes) = (HeaderMap::new(), MAX_ANSWER_BYTES);
+        Self { method, path, body, headers, within, most_bytes, may_repeat: false }
+    }
+
+    /// It is done, and paid for, once for this key, however often it is sent.
+    #[must_use]
+    pub fn once(self, key: &str) -> Self {
+        self.with(IDEMPOTENCY_KEY.clone(), key).repeatable()
+    }
+
+    /// Done twice it is as if it were done once.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.may_repeat = true;
+        self
+    }
+
+    /// With one more header. A value that no header can hold is left out.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// Whether it can be sent again without being done, and paid for, twice.
+    pub fn may_repeat(&self) -> bool {
+        self.may_repeat
+    }
+
+    /// The answer may take so long to begin.
+    #[must_use]
+    pub fn within(mut self, within: Duration) -> Self {
+        self.within = within;
+        self
+    }
+
+    /// An answer that is longer is not read.
+    #[must_use]
+    pub fn at_most(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
+        self
+    }
+}
+
+/// An answer that was read whole.
+#[derive(Debug)]
+pub struct MemberResponse {
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl MemberResponse {
+    /// What it says.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, MemberError> {
+        serde_json::from_slice(&self.body).map_err(|error| MemberError::nonsense(&error))
+    }
+
+    /// What it cost, if the service says so.
+    pub fn charge_micros(&self) -> Option<i64> {
+        number(&self.headers, &CHARGE)
+    }
+
+    /// What is set aside for a request that has not ended.
+    pub fn price_micros(&self) -> Option<i64> {
+        number(&self.headers, &PRICE)
+    }
+
+    /// What it cost, for a person.
+    pub fn cost(&self) -> Option<String> {
+        self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
+    }
+
+    /// The document as it came, set with lines and indentation.
+    pub fn document(&self) -> Result<String, MemberError> {
+        document::set(&self.body).map_err(|error| MemberError::nonsense(&error))
+    }
+
+    /// The receipt, if there is one.
+    pub fn receipt(&self) -> Option<&str> {
+        self.headers.get(&RECEIPT).and_then(|value| value.to_str().ok())
+    }
+}
+
+impl MemberClient {
+    /// A client that sends `key` as its bearer token. `environment` may name a proxy.
+    pub fn new(
+        base_url: &str,
+        key: Option<&str>,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, mcp_client::Error> {
+        let mut headers = Vec::new();
+        if let Some(key) = key {
+            headers.push(("authorization".to_owned(), Text::literal(format!("Bearer {key}"))));
+        }
+        let agent = concat!("agent/", env!("CARGO_PKG_VERSION"));
+        headers.push(("user-agent".to_owned(), Text::literal(agent)));
+        let http = HttpClient::to_service(base_url, headers, environment)?;
+        Ok(Self { http, base_url: base_url.to_owned() })
+    }
+
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Asks, and reads the answer whole.
+    pub async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
+        let target = self.address(&ask.path)?;
+        self.ask_at(&target, ask).await
+    }
+
+    /// The same for an address beside the base address.
+    pub async fn ask_at(
+        &self,
+        target: &Uri,
+        ask: MemberRequest,
+    ) -> Result<MemberResponse, MemberError> {
+        let most_bytes = ask.most_bytes;
+        let response = self.send_to(target, ask).await?;
+        let (parts, body) = response.into_parts();
+        let body = read(body, most_bytes).await?;
+        Ok(MemberResponse { headers: parts.headers, body })
+    }
+
+    /// Sends a GET request and parses the JSON response.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, MemberError> {
+        self.ask(MemberRequest::get(path)).await?.json()
+    }
+
+    /// Asks, and gives the events of the answer as they come.
+    pub async fn events(&self, mut ask: MemberRequest) -> Result<Events, MemberError> {
+        ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let response = self.send(ask).await?;
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().to_owned();
+        if !kind.starts_with("text/event-stream") {
+            let what = format!("an answer of type `{kind}` where events should come");
+            return Err(MemberError::Nonsense { what });
+        }
+        Ok(Events::new(response))
+    }
+
+    /// Asks, and gives a good answer whose body is still to be read.
+    pub async fn send(&self, ask: MemberRequest) -> Result<Response<Incoming>, MemberError> {
+        let target = self.address(&ask.path)?;
+        self.send_to(&target, ask).await
+    }
+
+    /// The same for an address that the service named. The key goes to the service alone.
+    pub async fn send_to(
+        &self,
+        target: &Uri,
+        ask: MemberRequest,
+    ) -> Result<Response<Incoming>, MemberError> {
+        let MemberRequest { method, body, headers, within, .. } = ask;
+        let answer = self.http.send_once(&method, target, &headers, body);
+        let response = match tokio::time::timeout(within, answer).await {
+            Ok(response) => response.map_err(|error| MemberError::of_connection(&error))?,
+            Err(_) => return Err(MemberError::Late { after: within }),
+        };
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        // A refusal whose body breaks off is still a refusal.
+        let body = read(body, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+        Err(MemberError::refused(status, &parts.headers, &body))
+    }
+
+    /// An address beside the base address, such as `/readyz`.
+    pub fn beside(&self, path: &str) -> Result<Uri, MemberError> {
+        let base = self.http.url().path().trim_end_matches('/');
+        self.at(format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base)))
+    }
+
+    /// An address of the service.
+    pub fn address(&self, path: &str) -> Result<Uri, MemberError> {
+        let base = self.http.url().path().trim_end_matches('/');
+        self.at(format!("{base}{path}"))
+    }
+
+    fn at(&self, path: String) -> Result<Uri, MemberError> {
+        let mut parts = self.http.url().clone().into_parts();
+        let path = PathAndQuery::try_from(path);
+        parts.path_and_query = path.ok();
+        Uri::from_parts(parts).map_err(|_| MemberError::Nonsense { what: "no address".to_owned() })
+    }
+}
+
+async fn read(body: Incoming, most: usize) -> Result<Bytes, MemberError> {
+    let whole = Limited::new(body, most).collect();
+    match tokio::time::timeout(MAX_SILENCE, whole).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) => Err(MemberError::Broken { reason: error.to_string() }),
+        Err(_) => Err(MemberError::Late { after: MAX_SILENCE }),
+    }
+}
+
+/// The whole number in a header.
+pub fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// An amount as a person reads it: in credits, without places that say nothing.
+pub fn credits(micros: i64) -> String {
+    let text = Micros::new(micros).to_string();
+    let short = text.trim_end_matches('0');
+    short.strip_suffix('.').unwrap_or(short).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_no_more_places_than_they_need() {
+        for (micros, text) in
+            [(0, "0"), (1000, "0.001"), (10_000_000, "10"), (-1_500_000, "-1.5"), (100, "0.0001")]
+        {
+            assert_eq!(credits(micros), text);
+        }
+    }
+}

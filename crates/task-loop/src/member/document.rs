@@ -1,0 +1,84 @@
+//! A JSON document of the service, set with lines and indentation. Nothing else in it changes: no
+//! field is lost, none moves, no number is read.
+
+use serde::de::IgnoredAny;
+
+const INDENT: &str = "  ";
+
+/// The document with a line for each value; nothing if it is no JSON.
+pub(super) fn set(bytes: &[u8]) -> Result<String, serde_json::Error> {
+    serde_json::from_slice::<IgnoredAny>(bytes)?;
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if is_text {
+            out.push(letter);
+            is_text = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            continue;
+        }
+        match letter {
+            ' ' | '\t' | '\n' | '\r' => {}
+            '{' | '[' => {
+                out.push(letter);
+                while letters.next_if(char::is_ascii_whitespace).is_some() {}
+                if matches!(letters.peek(), Some('}' | ']')) {
+                    out.extend(letters.next());
+                } else {
+                    depth += 1;
+                    begin_line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                begin_line(&mut out, depth);
+                out.push(letter);
+            }
+            ',' => {
+                out.push(letter);
+                begin_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            letter => {
+                is_text = letter == '"';
+                out.push(letter);
+            }
+        }
+    }
+    out.push('\n');
+    Ok(out)
+}
+
+fn begin_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n(INDENT, depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_set_as_others_are_and_keeps_all_it_has() {
+        for text in [
+            r#"{"b":1,"a":[true,null,{"c":[]},{}],"t":"x, {\"y\": [1]} \\","n":12345678901234567890.10}"#,
+            " [ ] ",
+            "[[ ],{ }]",
+            "3",
+            r#""a:b""#,
+        ] {
+            let set = set(text.as_bytes()).unwrap();
+            let bare = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(bare(&set), bare(text));
+            assert!(serde_json::from_str::<IgnoredAny>(&set).is_ok());
+        }
+        let value = serde_json::json!({"a": [1, {"b": "c"}, []], "d": {}});
+        let pretty = format!("{value:#}\n");
+        assert_eq!(set(value.to_string().as_bytes()).unwrap(), pretty);
+        for wrong in ["", "{", "[1,]", "{} {}"] {
+            assert!(set(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What of a task is counted.
+
+use std::time::Duration;
+
+use usage_metrics::catalogue::{
+    ApprovalOutcome, Attribution, CallRole, Entrypoint, ExecutionSurface, LatencyBucket, ModelCall,
+    ModelCallOutcome, TaskFinished, TaskStarted, ToolApproval, ToolCall, ToolCategory, ToolOutcome,
+};
+use usage_metrics::mapping::{bucket, locality, model, provider, route, tool};
+use usage_metrics::recorder::Recorder;
+
+use crate::end::TaskEnd;
+use crate::member::MemberError;
+use crate::model::{Model, Reply};
+use crate::toolbox::CallOutcome;
+use crate::usage::TaskUsage;
+
+/// Counts what a task does.
+#[derive(Debug, Clone)]
+pub struct TaskMetrics {
+    pub recorder: Recorder,
+    pub entrypoint: Entrypoint,
+    pub surface: ExecutionSurface,
+}
+
+impl TaskMetrics {
+    pub(crate) fn task_started(&self) {
+        self.recorder.client_active();
+        let (entrypoint, execution_surface) = (self.entrypoint, self.surface);
+        self.recorder.count(&TaskStarted { entrypoint, execution_surface });
+    }
+
+    pub(crate) fn task_finished(&self, end: &TaskEnd, took: Duration, spent: &TaskUsage) {
+        let ending = end.ending();
+        self.recorder.count(&TaskFinished {
+            duration_bucket: bucket::duration_of(took),
+            end_reason: ending.end_reason,
+            entrypoint: self.entrypoint,
+            execution_surface: self.surface,
+            model_call_count_bucket: bucket::count(spent.model_calls.into()),
+            outcome: ending.outcome,
+            retry_count_bucket: bucket::count(spent.retries.into()),
+            termination: ending.termination,
+            tool_call_count_bucket: bucket::count(spent.tool_calls.into()),
+        });
+    }
+
+    pub(crate) fn model_called(&self, asked: &Model, answer: &Result<&Reply, &MemberError>) {
+        let answered = answer.ok().and_then(|reply| reply.model.as_deref());
+        let outcome = match answer {
+            Ok(_) => ModelCallOutcome::Success,
+            Err(_) => ModelCallOutcome::Failed,
+        };
+        self.count_model(asked, answered, outcome);
+    }
+
+    pub(crate) fn model_cancelled(&self, asked: &Model) {
+        self.count_model(asked, None, ModelCallOutcome::Cancelled);
+    }
+
+    fn count_model(&self, asked: &Model, answered: Option<&str>, outcome: ModelCallOutcome) {
+        let provider_family = provider::family(asked.provider());
+        let host = asked.host();
+        self.recorder.count(&ModelCall {
+            call_role: CallRole::Primary,
+            locality: locality::of(host.as_deref(), provider_family),
+            model_family: model::family(None, answered, Some(&asked.id)),
+            outcome,
+            provider_family,
+        });
+        let model = route::model(answered, Some(&asked.id));
+        let provider = route::provider(None, asked.provider());
+        self.recorder.count_route(&model, &provider);
+    }
+
+    pub(crate) fn tool_called(&self, outcome: &CallOutcome) {
+        let answer = outcome.approval.counted();
+        if let Some(answer) = answer {
+            self.approval(answer);
+        }
+        self.recorder.count(&ToolCall {
+            approval_outcome: tool::call_approval(answer),
+            latency_bucket: bucket::latency_of(outcome.took),
+            outcome: outcome.how.counted(),
+            retry_count_bucket: bucket::retries(Some(0)),
+            tool_category: outcome.category,
+        });
+    }
+
+    pub(crate) fn tool_cancelled(&self) {
+        self.recorder.count(&ToolCall {
+            approval_outcome: tool::call_approval(None),
+            latency_bucket: LatencyBucket::Unknown,
+            outcome: ToolOutcome::Cancelled,
+            retry_count_bucket: bucket::retries(Some(0)),
+            tool_category: ToolCategory::Mcp,
+        });
+    }
+
+    fn approval(&self, outcome: ApprovalOutcome) {
+        self.recorder.count(&ToolApproval { attribution: Attribution::ToolCall, outcome });
+    }
+}

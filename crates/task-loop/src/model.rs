@@ -1,0 +1,341 @@
+//! The model of a task: which one, and one question to it with the answer as it comes.
+
+mod chat;
+mod responses;
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::conversation::{Call, Conversation};
+use crate::member::{self, CHARGE, MemberClient, MemberError, MemberRequest, PRICE, number};
+use crate::nearest::nearest;
+use crate::toolbox::Definition;
+
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+/// Longest arguments of a call that are stored: more than are accepted.
+const MAX_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
+/// The most calls of one answer that are kept.
+const MAX_CALLS: usize = 64;
+
+/// In which form the model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ApiKind {
+    /// `POST /chat/completions`.
+    #[default]
+    Chat,
+    /// `POST /responses`.
+    Responses,
+}
+
+/// A model of a service.
+#[derive(Debug, Clone)]
+pub struct Model {
+    member: Arc<MemberClient>,
+    pub id: String,
+    pub form: ApiKind,
+    pub context_length: Option<u64>,
+    /// Whether it can be given tools; the service says so where it cannot.
+    pub takes_tools: bool,
+    /// What a question costs; 0 where the service does not say.
+    pub price_micros: i64,
+}
+
+/// A question to a model.
+#[derive(Debug)]
+pub struct Question<'a> {
+    pub conversation: &'a Conversation,
+    pub tools: &'a [Definition],
+    /// The same key gives the same answer where the service keeps it.
+    pub key: &'a str,
+    pub limits: &'a Limits,
+}
+
+/// What an answer is bounded by.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    pub max_tokens: Option<u32>,
+    pub(crate) temperature: Option<f64>,
+    pub stop: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    pub text: String,
+    pub calls: Vec<Call>,
+    pub finish: Finish,
+    pub usage: Usage,
+    /// The model that answered, as it calls itself.
+    pub model: Option<String>,
+    pub charge_micros: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Finish {
+    #[default]
+    Stop,
+    Length,
+    Filtered,
+}
+
+/// What was used, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+}
+
+/// A model as a service lists it. Only the id is sure to be there.
+#[derive(Debug, Deserialize)]
+pub struct ListedModel {
+    pub id: String,
+    #[serde(default)]
+    capabilities: Option<Vec<String>>,
+    #[serde(default)]
+    pub price_micros: Option<i64>,
+    #[serde(default)]
+    pub context_length: Option<u64>,
+    #[serde(default)]
+    tools: Option<bool>,
+}
+
+/// Why no model can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("{base_url}: {}", .error.line())]
+    Service { base_url: String, error: MemberError },
+    #[error("there is no model `{id}` at {base_url}")]
+    Unknown { id: String, base_url: String, nearest: Option<String> },
+    #[error("{base_url} has no model for you")]
+    None { base_url: String },
+}
+
+#[derive(Debug, Deserialize)]
+struct List {
+    data: Vec<ListedModel>,
+}
+
+impl ListedModel {
+    fn is_for_chat(&self) -> bool {
+        let can = |all: &Vec<String>| all.iter().any(|one| one == "chat");
+        self.capabilities.as_ref().is_none_or(can)
+    }
+}
+
+impl Model {
+    /// The model with the id `wanted`, else the first that can be used.
+    pub async fn find(
+        member: Arc<MemberClient>,
+        wanted: Option<&str>,
+        form: ApiKind,
+    ) -> Result<Self, ModelError> {
+        let base_url = member.base_url().to_owned();
+        let list: Result<List, MemberError> = member.get("/models").await;
+        let list = match list {
+            Ok(list) => list.data,
+            // A plain service may have no list.
+            Err(trouble) if trouble.status() == Some(404) => Vec::new(),
+            Err(error) => return Err(ModelError::Service { base_url, error }),
+        };
+        let named;
+        let listed = if let Some(id) = wanted {
+            match list.iter().find(|listed| listed.id == id) {
+                Some(listed) => listed,
+                None if list.is_empty() => {
+                    named = ListedModel::named(id);
+                    &named
+                }
+                None => {
+                    let near = nearest(id, list.iter().map(|listed| listed.id.as_str()));
+                    let (id, nearest) = (id.to_owned(), near.map(str::to_owned));
+                    return Err(ModelError::Unknown { id, base_url, nearest });
+                }
+            }
+        } else {
+            let usable = usable(&member).await;
+            let is_usable =
+                |listed: &&ListedModel| usable.as_ref().is_none_or(|all| all.contains(&listed.id));
+            let able = || list.iter().filter(|listed| listed.is_for_chat());
+            able().find(is_usable).or_else(|| able().next()).ok_or(ModelError::None { base_url })?
+        };
+        Ok(Self {
+            id: listed.id.clone(),
+            form,
+            context_length: listed.context_length.filter(|length| *length > 0),
+            takes_tools: listed.tools.unwrap_or(true),
+            price_micros: listed.price_micros.unwrap_or_default(),
+            member,
+        })
+    }
+
+    /// The provider part of its id.
+    pub fn provider(&self) -> Option<&str> {
+        self.id.split_once('/').map(|(provider, _)| provider)
+    }
+
+    /// Where it is asked.
+    pub fn host(&self) -> Option<String> {
+        let uri: http::Uri = self.member.base_url().parse().ok()?;
+        uri.host().map(str::to_owned)
+    }
+
+    pub fn member(&self) -> &Arc<MemberClient> {
+        &self.member
+    }
+
+    /// Sends a request; passes text to `hear` as it arrives; returns the whole reply.
+    pub(crate) async fn ask(
+        &self,
+        question: &Question<'_>,
+        hear: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Reply, MemberError> {
+        let Question { conversation, tools, key, limits } = question;
+        let (path, mut body) = match self.form {
+            ApiKind::Chat => ("/chat/completions", chat::body(&self.id, conversation, tools)),
+            ApiKind::Responses => ("/responses", responses::body(&self.id, conversation, tools)),
+        };
+        let most = match self.form {
+            ApiKind::Chat => "max_tokens",
+            ApiKind::Responses => "max_output_tokens",
+        };
+        if let Some(tokens) = limits.max_tokens {
+            body[most] = tokens.into();
+        }
+        if let Some(temperature) = limits.temperature {
+            body["temperature"] = temperature.into();
+        }
+        if !limits.stop.is_empty() && self.form == ApiKind::Chat {
+            body["stop"] = limits.stop.clone().into();
+        }
+        self.stream(path, &body, key, hear).await
+    }
+
+    /// The ids of all models of the service that can chat.
+    pub async fn others(&self) -> Vec<String> {
+        let list = self.listed().await.unwrap_or_default();
+        list.into_iter().map(|listed| listed.id).collect()
+    }
+
+    /// All models of the service that can chat, with what they cost.
+    pub async fn listed(&self) -> Result<Vec<ListedModel>, MemberError> {
+        let list: List = self.member.get("/models").await?;
+        Ok(list.data.into_iter().filter(ListedModel::is_for_chat).collect())
+    }
+
+    async fn stream(
+        &self,
+        path: &str,
+        body: &Value,
+        key: &str,
+        hear: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Reply, MemberError> {
+        let ask = MemberRequest::post(path, body).once(key);
+        let mut stream = self.member.events(ask).await?;
+        // A stream that reaches its end is charged its price; a replayed one was charged before.
+        let cost = number(&stream.headers, &CHARGE).or_else(|| number(&stream.headers, &PRICE));
+        let charge_micros = cost.unwrap_or_default();
+        let mut growing = PartialReply::default();
+        while let Some(event) = stream.next().await? {
+            if *event.data() == *b"[DONE]" {
+                growing.is_complete = true;
+                break;
+            }
+            let value = member::data(&event)?;
+            match self.form {
+                ApiKind::Chat => chat::take(&value, &mut growing, hear),
+                ApiKind::Responses => responses::take(&value, &mut growing, hear)?,
+            }
+            if growing.is_too_long() {
+                let what = "an answer that is too long".to_owned();
+                return Err(MemberError::Nonsense { what });
+            }
+        }
+        if !growing.is_complete {
+            return Err(MemberError::Broken { reason: "the answer has no end".to_owned() });
+        }
+        Ok(Reply { charge_micros, ..growing.reply() })
+    }
+}
+
+#[derive(Debug, Default)]
+struct PartialReply {
+    text: String,
+    calls: Vec<Call>,
+    finish: Finish,
+    usage: Usage,
+    model: Option<String>,
+    is_complete: bool,
+}
+
+impl PartialReply {
+    fn say(&mut self, text: &str, hear: &mut (dyn FnMut(&str) + Send)) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            hear(text);
+        }
+    }
+
+    /// The call at this place, made if it is new.
+    fn call(&mut self, at: usize) -> Option<&mut Call> {
+        if at >= MAX_CALLS {
+            return None;
+        }
+        while self.calls.len() <= at {
+            let (id, name, arguments) = (String::new(), String::new(), String::new());
+            self.calls.push(Call { id, name, arguments });
+        }
+        self.calls.get_mut(at)
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.text.len() > MAX_TEXT_BYTES
+    }
+
+    fn reply(mut self) -> Reply {
+        self.calls.retain(|call| !call.name.is_empty());
+        let mut seen = std::collections::BTreeSet::new();
+        for call in &mut self.calls {
+            // Results are matched by id, so ids must be unique.
+            if call.id.is_empty() || !seen.insert(call.id.clone()) {
+                call.id = format!("call_{}", Uuid::new_v4().simple());
+            }
+        }
+        let Self { text, calls, finish, usage, model, .. } = self;
+        Reply { text, calls, finish, usage, model, charge_micros: 0 }
+    }
+}
+
+/// Adds a piece to the arguments of a call, as long as they can still be taken.
+fn add_arguments(call: &mut Call, piece: &str) {
+    if call.arguments.len() + piece.len() <= MAX_ARGUMENT_BYTES {
+        call.arguments.push_str(piece);
+    } else if call.arguments.len() < MAX_ARGUMENT_BYTES {
+        // What is too long stays too long, and is no JSON any more.
+        let room = MAX_ARGUMENT_BYTES - call.arguments.len();
+        call.arguments.push_str(&piece[..piece.floor_char_boundary(room)]);
+    }
+}
+
+/// By what a question and its repetitions are known.
+pub fn new_key() -> String {
+    format!("task-{}", Uuid::new_v4().simple())
+}
+
+impl ListedModel {
+    fn named(id: &str) -> Self {
+        let id = id.to_owned();
+        Self { id, capabilities: None, price_micros: None, context_length: None, tools: None }
+    }
+}
+
+/// The ids of the chat models that can be used now, where the service says so.
+async fn usable(member: &MemberClient) -> Option<Vec<String>> {
+    let list: wire::capability::CapabilityList = member.get("/capabilities").await.ok()?;
+    let chat = list.data.into_iter().find(|capability| capability.id == "chat")?;
+    let usable = chat.models.into_iter().filter(|model| model.usable).map(|model| model.id);
+    Some(usable.collect())
+}

@@ -1,0 +1,95 @@
+//! Chat completions: what is sent, and what comes back piece by piece.
+
+use serde_json::{Value, json};
+
+use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use crate::conversation::{Call, Conversation, Message};
+
+pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition]) -> Value {
+    let messages: Vec<Value> = conversation.messages().iter().map(message).collect();
+    let mut body = json!({
+        "model": model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    if !tools.is_empty() {
+        body["tools"] = tools.iter().map(tool).collect();
+    }
+    body
+}
+
+fn message(message: &Message) -> Value {
+    match message {
+        Message::System { text } => json!({"role": "system", "content": text}),
+        Message::User { text } => json!({"role": "user", "content": text}),
+        Message::Assistant { text, calls } if calls.is_empty() => {
+            json!({"role": "assistant", "content": text})
+        }
+        Message::Assistant { text, calls } => {
+            let content = (!text.is_empty()).then_some(text);
+            let calls: Vec<Value> = calls.iter().map(call).collect();
+            json!({"role": "assistant", "content": content, "tool_calls": calls})
+        }
+        Message::Tool { id, text, .. } => {
+            json!({"role": "tool", "tool_call_id": id, "content": text})
+        }
+    }
+}
+
+fn call(call: &Call) -> Value {
+    let Call { id, name, arguments } = call;
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+fn tool(tool: &Definition) -> Value {
+    json!({"type": "function", "function": {
+        "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+    }})
+}
+
+/// Takes one piece of the answer. What is not understood is passed over.
+pub(super) fn take(piece: &Value, growing: &mut PartialReply, hear: &mut (dyn FnMut(&str) + Send)) {
+    if let Some(model) = piece["model"].as_str().filter(|model| !model.is_empty()) {
+        growing.model = Some(model.to_owned());
+    }
+    if let Some(usage) = piece["usage"].as_object() {
+        let of = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
+        growing.usage = Usage { input: of("prompt_tokens"), output: of("completion_tokens") };
+    }
+    let choice = &piece["choices"][0];
+    let delta = &choice["delta"];
+    for said in ["content", "refusal"] {
+        if let Some(text) = delta[said].as_str() {
+            growing.say(text, hear);
+        }
+    }
+    for (n, part) in delta["tool_calls"].as_array().into_iter().flatten().enumerate() {
+        let at = part["index"].as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(n);
+        let Some(call) = growing.call(at) else { continue };
+        if let Some(id) = part["id"].as_str().filter(|_| call.id.is_empty()) {
+            id.clone_into(&mut call.id);
+        }
+        let function = &part["function"];
+        if let Some(name) = function["name"].as_str().filter(|_| call.name.is_empty()) {
+            name.clone_into(&mut call.name);
+        }
+        match &function["arguments"] {
+            Value::String(piece) => add_arguments(call, piece),
+            // Some servers send the object itself.
+            whole @ Value::Object(_) => add_arguments(call, &whole.to_string()),
+            _ => {}
+        }
+    }
+    match choice["finish_reason"].as_str() {
+        Some("length") => growing.finish = Finish::Length,
+        Some("content_filter") => growing.finish = Finish::Filtered,
+        Some(_) => growing.finish = Finish::Stop,
+        None => return,
+    }
+    // Plain servers may leave the mark of the end out.
+    growing.is_complete = true;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Tests of `chat`.
+
+use super::*;
+
+fn grown(pieces: &[Value]) -> (PartialReply, String) {
+    let (mut growing, mut heard) = (PartialReply::default(), String::new());
+    for piece in pieces {
+        take(piece, &mut growing, &mut |text: &str| heard.push_str(text));
+    }
+    (growing, heard)
+}
+
+#[test]
+fn text_and_usage_are_put_together() {
+    let (growing, heard) = grown(&[
+        json!({"model": "m-1", "choices": [{"delta": {"role": "assistant", "content": "Hel"}}]}),
+        json!({"choices": [{"delta": {"content": "lo"}, "finish_reason": null}]}),
+        json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+        json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}),
+    ]);
+    assert_eq!((growing.text.as_str(), heard.as_str()), ("Hello", "Hello"));
+    assert_eq!(growing.usage, Usage { input: 7, output: 2 });
+    assert_eq!(growing.model.as_deref(), Some("m-1"));
+    assert!(growing.is_complete);
+}
+
+#[test]
+fn calls_in_pieces_are_put_together_by_their_place() {
+    let piece = |calls: Value| json!({"choices": [{"delta": {"tool_calls": calls}}]});
+    let (growing, _) = grown(&[
+        piece(json!([{"index": 0, "id": "a", "function": {"name": "one", "arguments": ""}}])),
+        piece(json!([{"index": 1, "id": "b", "function": {"name": "two", "arguments": "{"}}])),
+        piece(json!([{"index": 0, "function": {"arguments": "{\"x\":"}}])),
+        piece(json!([{"index": 1, "function": {"arguments": "}"}},
+                     {"index": 0, "function": {"arguments": "1}"}}])),
+    ]);
+    let reply = growing.reply();
+    let got: Vec<(&str, &str)> =
+        reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
+    assert_eq!(got, [("one", "{\"x\":1}"), ("two", "{}")]);
+}
+
+#[test]
+fn nonsense_makes_no_call_and_no_panic() {
+    let (growing, _) = grown(&[
+        json!({"choices": "x"}),
+        json!({"choices": [{"delta": {"tool_calls": [{"index": 4_000_000_000_u64}]}}]}),
+        json!({"choices": [{"delta": {"tool_calls": [{"index": 3, "id": 7}]}}]}),
+        json!([1, 2]),
+        json!(null),
+    ]);
+    assert!(growing.reply().calls.is_empty());
+}
+
+#[test]
+fn two_calls_of_one_id_get_ids_of_their_own() {
+    let call = |at: u32| json!({"index": at, "id": "same", "function": {"name": "t"}});
+    let (growing, _) =
+        grown(&[json!({"choices": [{"delta": {"tool_calls": [call(0), call(1)]}}]})]);
+    let calls = growing.reply().calls;
+    assert_eq!(calls.len(), 2);
+    assert_ne!(calls[0].id, calls[1].id);
+}

@@ -1,0 +1,121 @@
+//! Responses: what is sent, and what comes back event by event.
+
+use serde_json::{Value, json};
+
+use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use crate::conversation::{Call, Conversation, Message};
+use crate::member::MemberError;
+
+/// The question. Nothing is stored: the conversation is ours.
+pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition]) -> Value {
+    let input: Vec<Value> = conversation.messages().iter().flat_map(items).collect();
+    let mut body = json!({"model": model, "input": input, "stream": true, "store": false});
+    if !tools.is_empty() {
+        body["tools"] = tools.iter().map(tool).collect();
+    }
+    body
+}
+
+fn items(message: &Message) -> Vec<Value> {
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    match message {
+        Message::System { text } => vec![said("system", text)],
+        Message::User { text } => vec![said("user", text)],
+        Message::Assistant { text, calls } => {
+            let text = (!text.is_empty()).then(|| said("assistant", text));
+            text.into_iter().chain(calls.iter().map(call)).collect()
+        }
+        Message::Tool { id, text, .. } => {
+            vec![json!({"type": "function_call_output", "call_id": id, "output": text})]
+        }
+    }
+}
+
+fn call(call: &Call) -> Value {
+    let Call { id, name, arguments } = call;
+    json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+}
+
+fn tool(tool: &Definition) -> Value {
+    json!({
+        "type": "function", "name": tool.name, "description": tool.description,
+        "parameters": tool.parameters, "strict": false,
+    })
+}
+
+/// Takes one event of the answer. What is not understood is passed over.
+pub(super) fn take(
+    event: &Value,
+    growing: &mut PartialReply,
+    hear: &mut (dyn FnMut(&str) + Send),
+) -> Result<(), MemberError> {
+    match event["type"].as_str().unwrap_or_default() {
+        "response.output_text.delta" | "response.refusal.delta" => {
+            growing.say(event["delta"].as_str().unwrap_or_default(), hear);
+        }
+        "response.output_item.done" if event["item"]["type"] == "function_call" => {
+            let item = &event["item"];
+            let at = growing.calls.len();
+            if let Some(call) = growing.call(at) {
+                item["call_id"].as_str().unwrap_or_default().clone_into(&mut call.id);
+                item["name"].as_str().unwrap_or_default().clone_into(&mut call.name);
+                add_arguments(call, item["arguments"].as_str().unwrap_or_default());
+            }
+        }
+        "response.completed" => end(&event["response"], growing, Finish::Stop),
+        "response.incomplete" => {
+            let reason = event["response"]["incomplete_details"]["reason"].as_str();
+            let is_filtered = reason == Some("content_filter");
+            let finish = if is_filtered { Finish::Filtered } else { Finish::Length };
+            end(&event["response"], growing, finish);
+        }
+        "response.failed" => return Err(MemberError::in_stream(&event["response"]["error"])),
+        "error" => return Err(MemberError::in_stream(event)),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn end(response: &Value, growing: &mut PartialReply, finish: Finish) {
+    let usage = &response["usage"];
+    let of = |key: &str| usage[key].as_u64().unwrap_or_default();
+    growing.usage = Usage { input: of("input_tokens"), output: of("output_tokens") };
+    growing.model = response["model"].as_str().map(str::to_owned);
+    growing.finish = finish;
+    growing.is_complete = true;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_put_together() {
+        let (mut growing, mut heard) = (PartialReply::default(), String::new());
+        let item = json!({"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"});
+        for event in [
+            json!({"type": "response.created"}),
+            json!({"type": "response.output_text.delta", "delta": "Hel"}),
+            json!({"type": "response.output_text.delta", "delta": "lo"}),
+            json!({"type": "response.output_item.done", "item": {"type": "message"}}),
+            json!({"type": "response.output_item.done", "item": item}),
+            json!({"type": "response.completed", "response": {"model": "m",
+                "usage": {"input_tokens": 3, "output_tokens": 4}}}),
+        ] {
+            take(&event, &mut growing, &mut |text: &str| heard.push_str(text)).unwrap();
+        }
+        assert_eq!(heard, "Hello");
+        assert!(growing.is_complete);
+        let reply = growing.reply();
+        assert_eq!(reply.calls[0].name, "t");
+        assert_eq!(reply.usage, Usage { input: 3, output: 4 });
+    }
+
+    #[test]
+    fn a_failure_in_the_stream_is_one() {
+        let event = json!({"type": "response.failed",
+            "response": {"error": {"code": "upstream_unavailable", "message": "gone"}}});
+        let trouble = take(&event, &mut PartialReply::default(), &mut |_: &str| {}).unwrap_err();
+        assert_eq!(trouble.line(), "gone");
+    }
+}

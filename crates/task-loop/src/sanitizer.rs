@@ -1,0 +1,121 @@
+//! Text of servers, as it may be shown: without secrets and unsafe characters.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_client::redact::Redactor;
+use serde_json::Value;
+
+use crate::untrusted::{escaped_lines, printable};
+
+/// The most lines of a server's standard error that are shown; the log has the rest.
+const MAX_TAIL_LINES: usize = 20;
+/// The most characters of a line that is shown whole.
+const MAX_LINE_CHARS: usize = 2000;
+
+/// Makes text of others fit to be shown.
+#[derive(Debug, Clone)]
+pub struct Sanitizer {
+    redactor: Arc<Redactor>,
+}
+
+impl Sanitizer {
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor }
+    }
+
+    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redactor.redact(text)
+    }
+
+    /// On one line, and not endless.
+    pub fn line(&self, text: &str) -> String {
+        printable(&self.clean(text))
+    }
+
+    /// The first line, and not endless.
+    pub fn first_line(&self, text: &str) -> String {
+        let clean = self.clean(text);
+        printable(clean.trim().lines().next().unwrap_or_default().trim_end())
+    }
+
+    /// With its lines, each without control characters, indented behind the first.
+    pub fn lines(&self, text: &str, indent: &str) -> String {
+        let clean = self.clean(text);
+        let lines: Vec<String> = clean.trim_end().lines().map(plain_line).collect();
+        lines.join(&format!("\n{indent}"))
+    }
+
+    /// The last lines of what a server wrote to standard error.
+    pub fn tail(&self, stderr: &str) -> Vec<String> {
+        let clean = self.clean(stderr.trim());
+        let lines: Vec<&str> = clean.lines().collect();
+        lines[lines.len().saturating_sub(MAX_TAIL_LINES)..]
+            .iter()
+            .map(|line| plain_line(line))
+            .collect()
+    }
+
+    /// Whole, with its lines. Only known secrets are taken out: what merely looks like one may be
+    /// what was asked for.
+    pub fn whole(&self, text: &str) -> String {
+        let clean = self.redactor.redact_known(text);
+        escaped_lines(&clean)
+    }
+
+    /// The same JSON with no known secret in any string.
+    pub fn json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redactor.redact_known(&text).into_owned()),
+            Value::Array(list) => list.into_iter().map(|inner| self.json(inner)).collect(),
+            Value::Object(object) => object
+                .into_iter()
+                .map(|(key, inner)| {
+                    (self.redactor.redact_known(&key).into_owned(), self.json(inner))
+                })
+                .collect(),
+            other => other,
+        }
+    }
+}
+
+fn plain_line(line: &str) -> String {
+    let short: String = line.chars().take(MAX_LINE_CHARS).collect();
+    escaped_lines(&short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown() -> Sanitizer {
+        Sanitizer::new(Arc::new(Redactor::default()))
+    }
+
+    #[test]
+    fn nothing_that_drives_a_terminal_passes() {
+        let nasty = "a\x1b[31mb\r\nc\td\u{9b}2J\n";
+        assert_eq!(shown().line(nasty), "a\\u{1b}[31mb\\r\\nc\\td\\u{9b}2J\\n");
+        assert_eq!(shown().first_line(nasty), "a\\u{1b}[31mb");
+        assert_eq!(shown().whole(nasty), "a\\u{1b}[31mb\\r\nc\td\\u{9b}2J\n");
+        assert_eq!(shown().whole("rm \u{202e}txt"), "rm \\u{202e}txt");
+        assert_eq!(shown().lines(nasty, "  "), "a\\u{1b}[31mb\n  c\td\\u{9b}2J");
+    }
+
+    #[test]
+    fn a_tail_has_only_the_last_lines() {
+        let long: Vec<String> = (0..50).map(|line| format!("line {line}")).collect();
+        let tail = shown().tail(&long.join("\n"));
+        assert_eq!(tail.len(), MAX_TAIL_LINES);
+        assert_eq!(tail.last().unwrap(), "line 49");
+        assert_eq!(shown().tail(&"x".repeat(9000))[0].len(), MAX_LINE_CHARS);
+        assert!(shown().tail("").is_empty());
+    }
+
+    #[test]
+    fn json_keeps_its_shape() {
+        let value = json!({"a": ["x", 1, null, {"b": true}]});
+        assert_eq!(shown().json(value.clone()), value);
+    }
+}

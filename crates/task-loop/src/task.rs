@@ -1,0 +1,220 @@
+//! One task: asks the model and runs its tool calls until an end is reached.
+
+mod round;
+
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::context_window::{self, ContextWindow};
+use crate::conversation::{Call, Conversation, Message};
+use crate::end::{EndCause, TaskEnd};
+use crate::event::{Event, Listener};
+use crate::limits::Bounds;
+use crate::member::MemberError;
+use crate::metrics::TaskMetrics;
+use crate::model::{self, Finish, Limits, Model, Question, Reply};
+use crate::retry::RetryBudget;
+use crate::toolbox::Toolbox;
+use crate::usage::TaskUsage;
+
+/// How many rounds in a row may end with nothing but refusals of a person before the task ends.
+const MAX_DENIED_ROUNDS: u32 = 3;
+
+/// What a task is run with.
+#[derive(Debug)]
+pub struct TaskContext<'a> {
+    pub model: &'a Model,
+    pub toolbox: &'a Toolbox,
+    pub bounds: Bounds,
+    pub counting: TaskMetrics,
+    /// Ends the task at once.
+    pub stop: CancellationToken,
+    /// Says that it is the program that ends.
+    pub is_ending: CancellationToken,
+}
+
+impl TaskContext<'_> {
+    fn stopped(&self) -> EndCause {
+        if self.is_ending.is_cancelled() { EndCause::Ended } else { EndCause::Cancelled }
+    }
+}
+
+#[derive(Debug)]
+pub struct TaskResult {
+    pub end: TaskEnd,
+    /// What the model said last.
+    pub answer: String,
+    pub spent: TaskUsage,
+}
+
+/// Runs one task in a conversation.
+pub async fn run(
+    words: &str,
+    conversation: &mut Conversation,
+    context: &TaskContext<'_>,
+    listener: &mut dyn Listener,
+) -> TaskResult {
+    let begun = Instant::now();
+    context.counting.task_started();
+    conversation.push(Message::User { text: words.to_owned() });
+    let mut course = RunningTask::new(context, conversation, listener);
+    let limit = context.bounds.time;
+    let end = tokio::select! {
+        biased;
+        () = context.stop.cancelled() => TaskEnd::of(context.stopped()),
+        () = tokio::time::sleep(limit) => TaskEnd::of(EndCause::TimedOut { limit }),
+        end = course.go() => end,
+    };
+    let spent = course.leave(&end);
+    let answer = conversation.answer();
+    context.counting.task_finished(&end, begun.elapsed(), &spent);
+    listener.event(Event::Finished { end: &end, answer: &answer, spent: &spent });
+    TaskResult { end, answer, spent }
+}
+
+struct RunningTask<'a, 'b> {
+    context: &'a TaskContext<'a>,
+    conversation: &'b mut Conversation,
+    listener: &'b mut dyn Listener,
+    spent: TaskUsage,
+    /// What the model has said of an answer that is still coming.
+    coming: Option<String>,
+    running: Vec<Call>,
+}
+
+impl<'a, 'b> RunningTask<'a, 'b> {
+    fn new(
+        context: &'a TaskContext<'a>,
+        conversation: &'b mut Conversation,
+        listener: &'b mut dyn Listener,
+    ) -> Self {
+        let (spent, coming, running) = (TaskUsage::default(), None, Vec::new());
+        Self { context, conversation, listener, spent, coming, running }
+    }
+
+    async fn go(&mut self) -> TaskEnd {
+        let mut denied = 0;
+        for _ in 0..self.context.bounds.rounds {
+            if let Some(end) = self.over_budget() {
+                return end;
+            }
+            let reply = match self.ask().await {
+                Ok(reply) => reply,
+                Err(end) => return end,
+            };
+            let finish = reply.finish;
+            let calls = reply.calls.clone();
+            self.conversation.push(Message::Assistant { text: reply.text, calls: reply.calls });
+            if calls.is_empty() {
+                return self.last(finish);
+            }
+            let round = self.run_calls(&calls).await;
+            if round.is_stopped {
+                return TaskEnd::of(EndCause::Denied);
+            }
+            denied = if round.is_all_denied { denied + 1 } else { 0 };
+            if denied == MAX_DENIED_ROUNDS {
+                return TaskEnd::of(EndCause::Denied);
+            }
+        }
+        TaskEnd::of(EndCause::Rounds { limit: self.context.bounds.rounds })
+    }
+
+    /// Asks the model, again where that may help.
+    async fn ask(&mut self) -> Result<Reply, TaskEnd> {
+        let tools = self.context.toolbox.offered();
+        let window = ContextWindow::of(self.context.model, &tools);
+        let mut patience = RetryBudget::default();
+        let key = model::new_key();
+        loop {
+            let trimmed = window.fit(self.conversation);
+            if let Some(trimmed) = &trimmed {
+                self.listener.event(Event::Trimmed { cut: trimmed });
+            }
+            self.listener.event(Event::Asking { model: &self.context.model.id });
+            let mut told = patience.told();
+            let Self { listener, coming, conversation, .. } = self;
+            let coming = coming.insert(String::new());
+            let limits = Limits::default();
+            let question = Question { conversation, tools: &tools, key: &key, limits: &limits };
+            let mut hear = |text: &str| {
+                coming.push_str(text);
+                if let Some(new) = told.hear(text) {
+                    listener.event(Event::Text { text: &new });
+                }
+            };
+            let asked = self.context.model.ask(&question, &mut hear).await;
+            self.coming = None;
+            match asked {
+                Ok(reply) => {
+                    self.answered(&Ok(&reply));
+                    self.spent.input_tokens += reply.usage.input;
+                    self.spent.output_tokens += reply.usage.output;
+                    self.spent.charge_micros += reply.charge_micros;
+                    return Ok(reply);
+                }
+                Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
+                Err(trouble) => {
+                    let Some(wait) = patience.wait_for(&trouble, told) else {
+                        self.answered(&Err(&trouble));
+                        return Err(TaskEnd::of(EndCause::Trouble(trouble)));
+                    };
+                    self.spent.retries += 1;
+                    self.listener.event(Event::Waiting { trouble: &trouble, wait });
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// A question is over, however often it was asked.
+    fn answered(&mut self, answer: &Result<&Reply, &MemberError>) {
+        self.spent.model_calls += 1;
+        self.context.counting.model_called(self.context.model, answer);
+    }
+
+    /// What is left to say when the task is over, however it ended.
+    fn leave(&mut self, end: &TaskEnd) -> TaskUsage {
+        if let Some(text) = self.coming.take() {
+            self.spent.model_calls += 1;
+            self.context.counting.model_cancelled(self.context.model);
+            if !text.is_empty() {
+                let text = format!("{text}\n[{end}]");
+                self.conversation.push(Message::Assistant { text, calls: Vec::new() });
+            }
+        }
+        let running = std::mem::take(&mut self.running);
+        for _ in &running {
+            self.spent.tool_calls += 1;
+            self.context.counting.tool_cancelled();
+        }
+        self.conversation.close_open_calls(end);
+        if !running.is_empty() {
+            self.listener.event(Event::Unfinished { calls: &running });
+        }
+        self.spent
+    }
+
+    /// The end of a task whose model called no more tools.
+    fn last(&mut self, finish: Finish) -> TaskEnd {
+        match finish {
+            Finish::Filtered => TaskEnd::of(EndCause::Filtered),
+            Finish::Length => {
+                self.listener.event(Event::CutShort);
+                TaskEnd::of(EndCause::Completed)
+            }
+            Finish::Stop if self.conversation.answer().trim().is_empty() => {
+                TaskEnd::of(EndCause::Empty)
+            }
+            Finish::Stop => TaskEnd::of(EndCause::Completed),
+        }
+    }
+
+    /// The end, if the next call of the model could cost more than is left.
+    fn over_budget(&self) -> Option<TaskEnd> {
+        let limit = self.context.bounds.micros?;
+        let next = self.spent.charge_micros.saturating_add(self.context.model.price_micros);
+        (next > limit).then(|| TaskEnd::of(EndCause::Budget { limit }))
+    }
+}

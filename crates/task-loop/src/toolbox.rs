@@ -1,0 +1,331 @@
+//! The tools that a task has: those of the servers, and a few of our own. Where there are too many
+//! for the model's window, it gets a tool that finds tools.
+
+pub mod find;
+pub mod own;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use mcp_client::content::render;
+use mcp_client::registry::{RegisteredTool, Registry};
+use mcp_client::session::CallOptions;
+use mcp_client::{Client, Error, ProgressSink};
+use serde_json::{Value, json};
+use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
+
+use self::own::OwnTool;
+use crate::approval_gate::{ApprovalGate, Verdict};
+use crate::conversation::Call;
+use crate::nearest::nearest;
+use crate::sanitizer::Sanitizer;
+use crate::untrusted::is_unsafe;
+
+/// The longest arguments that are taken from a model.
+const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
+/// Longest result that is passed to the model.
+const MAX_RESULT_BYTES: usize = 400 * 1024;
+/// What a tool of the member service says that it cost.
+const CHARGE: &str = "agent/charge_micros";
+const PRICE: &str = "agent/price_micros";
+
+/// A tool as a model is offered it.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    pub name: Arc<str>,
+    pub description: Arc<str>,
+    pub parameters: Arc<Value>,
+    /// About what it costs in every request.
+    pub tokens: u32,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallStatus {
+    Done,
+    Failed,
+    TimedOut,
+    /// It was not run.
+    Blocked,
+}
+
+impl CallStatus {
+    pub fn word(self) -> &'static str {
+        self.counted().text()
+    }
+
+    pub fn counted(self) -> ToolOutcome {
+        match self {
+            Self::Done => ToolOutcome::Success,
+            Self::Failed => ToolOutcome::Failed,
+            Self::TimedOut => ToolOutcome::TimedOut,
+            Self::Blocked => ToolOutcome::Blocked,
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone)]
+pub struct CallOutcome {
+    pub how: CallStatus,
+    /// The result for the model.
+    pub text: String,
+    pub took: Duration,
+    pub charge_micros: Option<i64>,
+    pub approval: Verdict,
+    pub category: ToolCategory,
+}
+
+/// The tools of a task.
+#[derive(Debug)]
+pub struct Toolbox {
+    client: Client,
+    gate: ApprovalGate,
+    shown: Sanitizer,
+    own: Vec<Arc<dyn OwnTool>>,
+    /// The servers whose tools may run side by side.
+    parallel: BTreeSet<String>,
+    /// How many tokens the definitions of all tools may cost before they have to be found.
+    most_tokens: u32,
+    is_closed: bool,
+    found: Mutex<BTreeSet<Arc<str>>>,
+}
+
+impl Toolbox {
+    pub fn new(client: Client, gate: ApprovalGate, shown: Sanitizer) -> Self {
+        Self {
+            client,
+            gate,
+            shown,
+            own: Vec::new(),
+            parallel: BTreeSet::new(),
+            most_tokens: u32::MAX,
+            is_closed: false,
+            found: Mutex::default(),
+        }
+    }
+
+    /// With one more tool of our own.
+    #[must_use]
+    pub fn with(mut self, tool: Arc<dyn OwnTool>) -> Self {
+        self.own.push(tool);
+        self
+    }
+
+    /// These servers let their tools run side by side.
+    #[must_use]
+    pub fn parallel(mut self, servers: impl IntoIterator<Item = String>) -> Self {
+        self.parallel = servers.into_iter().collect();
+        self
+    }
+
+    /// Definitions that cost more than this have to be found.
+    #[must_use]
+    pub fn most_tokens(mut self, tokens: u32) -> Self {
+        self.most_tokens = tokens;
+        self
+    }
+
+    /// The model cannot use any tool.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        self.is_closed = true;
+        self
+    }
+
+    /// What the model is offered now.
+    pub fn offered(&self) -> Vec<Definition> {
+        if self.is_closed {
+            return Vec::new();
+        }
+        let registry = self.client.registry();
+        let mut offered: Vec<Definition> = self.own.iter().map(|own| own.definition()).collect();
+        if self.must_find(&registry) {
+            offered.push(find::definition(&registry));
+            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            offered.extend(found.iter().filter_map(|name| registry.lookup(name)).map(of));
+        } else {
+            offered.extend(registry.entries().map(of));
+        }
+        offered
+    }
+
+    /// All tools of the servers, offered or not.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.client.registry()
+    }
+
+    fn must_find(&self, registry: &Registry) -> bool {
+        let all: u32 = registry.entries().map(|entry| entry.tokens).sum();
+        all > self.most_tokens
+    }
+
+    /// The server whose tool this is.
+    pub fn server(&self, tool: &str) -> Option<Arc<str>> {
+        self.client.registry().lookup(tool).map(|entry| Arc::clone(&entry.server))
+    }
+
+    pub(crate) fn is_parallel(&self, call: &Call) -> bool {
+        self.server(&call.name).is_some_and(|server| self.parallel.contains(&*server))
+    }
+
+    /// Runs a call. Failures become the result for the model.
+    pub(crate) async fn run(&self, call: &Call, progress: Option<ProgressSink>) -> CallOutcome {
+        let begun = Instant::now();
+        let mut outcome = self.outcome(call, progress).await;
+        outcome.took = begun.elapsed();
+        let most = outcome.text.floor_char_boundary(MAX_RESULT_BYTES);
+        if most < outcome.text.len() {
+            let gone = outcome.text.len() - most;
+            outcome.text.truncate(most);
+            outcome.text.push_str(&format!("\n[{gone} more bytes of this result were left out]"));
+        }
+        outcome
+    }
+
+    async fn outcome(&self, call: &Call, progress: Option<ProgressSink>) -> CallOutcome {
+        let arguments = match arguments(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => return blocked(why),
+        };
+        if self.is_closed {
+            return blocked("not run: no tools were offered".to_owned());
+        }
+        if let Some(own) = self.own.iter().find(|own| *own.definition().name == call.name) {
+            return own_outcome(own.as_ref(), arguments).await;
+        }
+        let registry = self.client.registry();
+        if call.name == find::NAME && self.must_find(&registry) {
+            return self.find(&registry, &arguments);
+        }
+        let Some(entry) = registry.lookup(&call.name) else {
+            let text = unknown(&call.name, &registry, &self.own);
+            return CallOutcome { category: ToolCategory::Unknown, ..blocked(text) };
+        };
+        let verdict = match self.gate.decide(entry, &arguments).await {
+            Ok(verdict) => verdict,
+            Err(error) => return blocked(error.to_string()),
+        };
+        if !verdict.is_yes() {
+            let text = match verdict {
+                Verdict::Absent => "not run: it needs a person's approval, and nobody is there",
+                _ => "not run: the person said no",
+            };
+            return CallOutcome { approval: verdict, ..blocked(text.to_owned()) };
+        }
+        let options = CallOptions { progress, approved: entry.digest(), ..CallOptions::default() };
+        let result = self.client.call(&call.name, arguments, options).await;
+        CallOutcome { approval: verdict, ..self.told(result) }
+    }
+
+    fn told(&self, result: Result<mcp_client::content::ToolOutcome, Error>) -> CallOutcome {
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let how = match &error {
+                    Error::CallTimeout { .. } | Error::CallTooLong { .. } => CallStatus::TimedOut,
+                    Error::NotApproved { .. } => CallStatus::Blocked,
+                    _ => CallStatus::Failed,
+                };
+                let text = self.shown.whole(&format!("error: {error}"));
+                return CallOutcome { how, text, ..blocked(String::new()) };
+            }
+        };
+        // A job that was started is charged later: its price counts as spent.
+        let cost = |meta: &Value| meta.get(CHARGE).or_else(|| meta.get(PRICE))?.as_i64();
+        let charge = outcome.meta.as_ref().and_then(cost);
+        let rendered = render(&outcome);
+        let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
+        let text = if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
+        CallOutcome { how, text, charge_micros: charge, ..blocked(String::new()) }
+    }
+
+    /// Finds tools, which the model is offered from now on.
+    fn find(&self, registry: &Registry, arguments: &Value) -> CallOutcome {
+        let category = ToolCategory::Other;
+        let Some(query) = arguments.get("query").and_then(Value::as_str) else {
+            return CallOutcome { category, ..blocked("`query` is missing".to_owned()) };
+        };
+        let found = find::search(registry, query);
+        let text = find::told(&found, query);
+        let names = found.iter().map(|entry| Arc::clone(&entry.name));
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+        CallOutcome { how: CallStatus::Done, text, category, ..blocked(String::new()) }
+    }
+}
+
+fn of(entry: &RegisteredTool) -> Definition {
+    Definition {
+        name: Arc::clone(&entry.name),
+        description: Arc::clone(&entry.description),
+        parameters: Arc::clone(&entry.schema),
+        tokens: entry.tokens,
+    }
+}
+
+/// What was not run, and why.
+fn blocked(text: String) -> CallOutcome {
+    CallOutcome {
+        how: CallStatus::Blocked,
+        text,
+        took: Duration::ZERO,
+        charge_micros: None,
+        approval: Verdict::NotRequired,
+        category: ToolCategory::Mcp,
+    }
+}
+
+async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> CallOutcome {
+    let category = own.category();
+    let (how, text) = match own.call(arguments).await {
+        Ok(text) => (CallStatus::Done, text),
+        Err(text) => (CallStatus::Failed, format!("error: {text}")),
+    };
+    CallOutcome { how, text, category, ..blocked(String::new()) }
+}
+
+/// The arguments that a model gave, as the object that they have to be.
+fn arguments(text: &str) -> Result<Value, String> {
+    if text.len() > MAX_ARGUMENT_BYTES {
+        return Err(format!(
+            "not run: the arguments have {} bytes, and {MAX_ARGUMENT_BYTES} are allowed",
+            text.len()
+        ));
+    }
+    if text.trim().is_empty() {
+        return Ok(json!({}));
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if value.is_object() => Ok(value),
+        Ok(_) => Err("not run: the arguments must be a JSON object".to_owned()),
+        Err(error) => Err(format!("not run: the arguments are no JSON: {error}")),
+    }
+}
+
+/// What is said of a tool that is not there. It is never taken for another one.
+fn unknown(name: &str, registry: &Registry, own: &[Arc<dyn OwnTool>]) -> String {
+    let shown: String = name.chars().take(100).filter(|c| !is_unsafe(*c)).collect();
+    let own: Vec<Arc<str>> = own.iter().map(|own| own.definition().name).collect();
+    let known = registry.entries().map(|entry| &*entry.name).chain(own.iter().map(|name| &**name));
+    match nearest(&shown, known) {
+        Some(near) => format!("not run: there is no tool `{shown}`; did you mean `{near}`?"),
+        None => format!("not run: there is no tool `{shown}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_a_model_are_an_object_or_nothing() {
+        assert_eq!(arguments("").unwrap(), json!({}));
+        assert_eq!(arguments("{\"a\": 1}").unwrap(), json!({"a": 1}));
+        for (bad, says) in [("[1]", "object"), ("{\"a\"", "no JSON"), ("7", "object")] {
+            assert!(arguments(bad).unwrap_err().contains(says), "{bad}");
+        }
+        let long = format!("{{\"a\": \"{}\"}}", "x".repeat(MAX_ARGUMENT_BYTES));
+        assert!(arguments(&long).unwrap_err().contains("are allowed"));
+    }
+}

@@ -1,0 +1,256 @@
+//! Text of servers, links and documents, made safe to show on a terminal.
+//!
+//! Such text must not control the terminal, hide or reorder characters, or push what a person has
+//! to decide about off the screen.
+
+use std::collections::VecDeque;
+
+use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_width::UnicodeWidthChar;
+
+/// The longest run of blanks that is shown as it is.
+const MAX_BLANKS: usize = 32;
+const MAX_EMPTY_LINES: usize = 2;
+/// The columns of a narrow terminal, less the indentation of a dialog.
+const ROW_COLUMNS: usize = 64;
+/// The most rows of one line of a text that must be cut.
+const MAX_LINE_ROWS: usize = 4;
+/// Letters that are shown as nothing, although their category says otherwise.
+const BLANK_LETTERS: [char; 5] = ['\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
+
+/// Whether a character controls the terminal, or is invisible, or changes the order of others: the
+/// categories Cc, Cf, Zl and Zp.
+pub fn is_unsafe(letter: char) -> bool {
+    // Most text is ASCII: the tables need not be asked.
+    if letter.is_ascii() {
+        return letter.is_ascii_control();
+    }
+    matches!(
+        letter.general_category(),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+    )
+}
+
+/// The text on one line, with every unsafe character escaped.
+pub fn escaped(text: &str) -> String {
+    escaped_except(text, &[])
+}
+
+/// The text with its lines and tabs; every other unsafe character is escaped.
+pub fn escaped_lines(text: &str) -> String {
+    escaped_except(text, &['\n', '\t'])
+}
+
+/// Longest name or pointer that is shown to a person, in characters.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// The beginning of an untrusted text on one line, with unsafe characters escaped.
+pub fn printable(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => escaped(&text[..end]) + "…",
+        None => escaped(text),
+    }
+}
+
+fn escaped_except(text: &str, kept: &[char]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let mut before = None;
+    while let Some(letter) = letters.next() {
+        let is_kept = kept.contains(&letter) || joins_emoji(before, letter, letters.peek());
+        if is_unsafe(letter) && !is_kept {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+        before = Some(letter);
+    }
+    shown
+}
+
+/// Whether a character joins two emoji into one, which hides nothing.
+fn joins_emoji(before: Option<char>, letter: char, after: Option<&char>) -> bool {
+    let is_picture = |letter: char| letter.is_emoji_char() && !letter.is_ascii();
+    letter == '\u{200d}'
+        && before.is_some_and(|letter| letter == '\u{fe0f}' || is_picture(letter))
+        && after.is_some_and(|letter| is_picture(*letter))
+}
+
+/// A text of which the middle may be missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    pub text: String,
+    pub is_cut: bool,
+}
+
+/// The beginning and the end of a safe text, on at most so many rows of a terminal. It says how
+/// much is missing between them.
+pub fn excerpt(text: &str, rows: usize) -> Excerpt {
+    let text = without_blanks(text);
+    let fits = |lines: &[String]| lines.iter().map(|line| rows_of(line)).sum::<usize>() <= rows;
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    if fits(&lines) {
+        return Excerpt { text: lines.join("\n"), is_cut: false };
+    }
+    let lines: Vec<String> = lines.into_iter().map(shortened).collect();
+    if fits(&lines) {
+        return Excerpt { text: lines.join("\n"), is_cut: true };
+    }
+    // One row says how many lines are missing.
+    let room = rows.saturating_sub(1);
+    let head = fitting(lines.iter(), room - room / 3);
+    let tail = fitting(lines[head..].iter().rev(), room / 3);
+    let end = lines.len() - tail;
+    let mut shown = lines[..head].to_vec();
+    shown.push(format!("…({} lines)…", end - head));
+    shown.extend_from_slice(&lines[end..]);
+    Excerpt { text: shown.join("\n"), is_cut: true }
+}
+
+/// How many of the lines fit on so many rows.
+fn fitting<'a>(lines: impl Iterator<Item = &'a String>, rows: usize) -> usize {
+    let mut used = 0;
+    lines
+        .take_while(|line| {
+            used += rows_of(line);
+            used <= rows
+        })
+        .count()
+}
+
+/// How many rows of a terminal a line takes, with no character narrower than a column.
+fn rows_of(line: &str) -> usize {
+    line.chars().map(columns_of).sum::<usize>().div_ceil(ROW_COLUMNS).max(1)
+}
+
+fn columns_of(letter: char) -> usize {
+    letter.width().unwrap_or(1).max(1)
+}
+
+/// The line, or its beginning and its end if it is too long.
+fn shortened(line: String) -> String {
+    if rows_of(&line) <= MAX_LINE_ROWS {
+        return line;
+    }
+    let most = (MAX_LINE_ROWS - 1) * ROW_COLUMNS;
+    let head = line.chars().scan(0, |used, letter| {
+        *used += columns_of(letter);
+        (*used <= most * 2 / 3).then_some(letter)
+    });
+    let head: String = head.collect();
+    let mut tail = VecDeque::new();
+    let mut used = 0;
+    for letter in line[head.len()..].chars().rev() {
+        used += columns_of(letter);
+        if used > most / 3 {
+            break;
+        }
+        tail.push_front(letter);
+    }
+    let tail: String = tail.into_iter().collect();
+    let missing = line[head.len()..line.len() - tail.len()].chars().count();
+    format!("{head}…({missing} characters)…{tail}")
+}
+
+/// The text with the length of every long run of blanks or empty lines in place of the run.
+pub fn without_blanks(text: &str) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    let mut empty = 0;
+    for line in text.lines() {
+        if line.chars().all(is_blank) {
+            empty += 1;
+            continue;
+        }
+        add_empty_lines(&mut shown, empty);
+        empty = 0;
+        shown.push(without_blanks_in(line));
+    }
+    add_empty_lines(&mut shown, empty);
+    shown.join("\n")
+}
+
+fn add_empty_lines(shown: &mut Vec<String>, count: usize) {
+    if count > MAX_EMPTY_LINES {
+        shown.push(format!("…({count} empty lines)…"));
+    } else {
+        shown.extend(std::iter::repeat_n(String::new(), count));
+    }
+}
+
+fn without_blanks_in(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(is_blank) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|letter| !is_blank(letter)).unwrap_or(from.len());
+        let (blanks, after) = from.split_at(end);
+        shown.push_str(before);
+        match blanks.chars().count() {
+            count if count > MAX_BLANKS => shown.push_str(&format!("…({count} spaces)…")),
+            _ => shown.push_str(blanks),
+        }
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+fn is_blank(letter: char) -> bool {
+    letter.is_whitespace() || BLANK_LETTERS.contains(&letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_control_format_and_separator_character_is_escaped() {
+        for letter in (char::MIN..=char::MAX).filter(|letter| is_unsafe(*letter)) {
+            let shown = escaped(&format!("a{letter}b"));
+            assert!(shown.starts_with("a\\") && shown.is_ascii(), "{shown}");
+        }
+        let named = "\u{1b}\r\u{7f}\u{9b}\u{ad}\u{61c}\u{180e}\u{200b}\u{200d}\u{200f}\u{2028}\
+                     \u{2029}\u{202e}\u{2060}\u{2066}\u{feff}\u{fff9}\u{e0001}\u{e0041}";
+        assert!(named.chars().all(is_unsafe));
+        assert!("aZ 0~ä東é😀\u{301}\u{a0}".chars().all(|letter| !is_unsafe(letter)));
+        assert_eq!(escaped("🧑\u{200d}💻 a\u{200d}b"), "🧑\u{200d}💻 a\\u{200d}b");
+        assert_eq!(escaped("a\nb\tc\u{202e}"), "a\\nb\\tc\\u{202e}");
+        assert_eq!(escaped_lines("a\nb\tc\r\u{2028}"), "a\nb\tc\\r\\u{2028}");
+    }
+
+    #[test]
+    fn long_runs_of_blanks_are_counted() {
+        let hidden = format!("rm{}-rf", " ".repeat(4000));
+        assert_eq!(without_blanks(&hidden), "rm…(4000 spaces)…-rf");
+        let wide = format!("a{}b", "\u{3000}\u{a0}\u{3164}".repeat(20));
+        assert_eq!(without_blanks(&wide), "a…(60 spaces)…b");
+        let lines = format!("a\n{}b", " \n".repeat(900));
+        assert_eq!(without_blanks(&lines), "a\n…(900 empty lines)…\nb");
+        let usual = format!("a\n\n{}b  c", " ".repeat(MAX_BLANKS));
+        assert_eq!(without_blanks(&usual), usual);
+    }
+
+    #[test]
+    fn an_excerpt_has_the_beginning_and_the_end_and_never_more_rows() {
+        let whole = "one\ntwo\nthree";
+        assert_eq!(excerpt(whole, 3), Excerpt { text: whole.to_owned(), is_cut: false });
+        let lines: Vec<String> = (0..1000).map(|line| format!("line {line}")).collect();
+        let cut = excerpt(&lines.join("\n"), 7);
+        let expected = "line 0\nline 1\nline 2\nline 3\n…(994 lines)…\nline 998\nline 999";
+        assert_eq!(cut, Excerpt { text: expected.to_owned(), is_cut: true });
+        let long = format!("begin{}end", "x".repeat(100_000));
+        let cut = excerpt(&long, 5);
+        assert!(cut.is_cut && cut.text.starts_with("begin") && cut.text.ends_with("end"));
+        assert!(cut.text.contains("characters)…"), "{}", cut.text);
+        for text in [long, lines.join("\n"), "東".repeat(5000), "\u{301}\n".repeat(5000)] {
+            for rows in 1..20 {
+                let shown = excerpt(&text, rows);
+                let used: usize = shown.text.lines().map(rows_of).sum();
+                assert!(used <= rows.max(1), "{used} of {rows} rows: {}", shown.text);
+            }
+        }
+    }
+}
