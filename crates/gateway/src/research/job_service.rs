@@ -136,7 +136,13 @@ impl Research {
                 // The transaction may have been committed nevertheless.
                 let found =
                     self.read_again(member, id).await.map_err(|error| outcome_unknown(&error))?;
-                let Some(job) = found else { return Err(error.into()) };
+                let Some(job) = found else {
+                    // PostgreSQL may still commit after this read.
+                    return Err(match error {
+                        StoreError::Unavailable(_) => outcome_unknown(&error),
+                        error => error.into(),
+                    });
+                };
                 pending.is_resolved = true;
                 self.queued.notify_one();
                 return Ok(Started { job, price, rate_limit: None, is_replayed: false });
