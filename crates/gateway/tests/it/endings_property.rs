@@ -96,7 +96,9 @@ fn cases() -> impl Strategy<Value = Case> {
             plays,
             client,
             fault,
-            has_key,
+            // With a key the service reads on after the client left: an endless answer up to its
+            // size limit, which takes as long as the machine is slow.
+            has_key: has_key && plays != Plays::Well("endless"),
         })
         .prop_filter("only a background response is cancelled", |case| {
             let is_asked = matches!(case.client, Client::Cancels(_) | Client::Deletes(_));
