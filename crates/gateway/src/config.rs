@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use address::is_loopback;
-pub use fetch::{Fetch, MAX_ALLOWED, Private, PrivatePlace};
+pub use fetch::{Fetch, MAX_ALLOWED};
 pub use limit::{Limits, NewKeys};
 pub use mcp::Mcp;
 pub use media::{Bucket, Downloads, Media};

@@ -8,12 +8,10 @@ use std::time::SystemTime;
 
 use document_parser::{Document, Pool};
 use ledger::MemberId;
-use web_reader::{
-    AllowedPrivate, Fault, FetchedPage, PrivatePlace, ReadRequest, Reader, ReaderOptions, Reading,
-};
+use web_reader::{Fault, FetchedPage, ReadRequest, Reader, ReaderOptions, Reading};
 
 use self::timeouts::Timeouts;
-use crate::config::{self, Config, Fetch};
+use crate::config::{Config, Fetch};
 use crate::problem::Problem;
 use crate::search::Search;
 
@@ -61,13 +59,6 @@ impl WebServices {
 
 /// Opens a reader as it is configured.
 pub(crate) fn open_reader(config: &Fetch, parser: Pool) -> Result<Reader, Problem> {
-    let private = |private: &config::Private| AllowedPrivate {
-        place: match &private.place {
-            config::PrivatePlace::Host(name) => PrivatePlace::Host(name.clone()),
-            config::PrivatePlace::Net(net, bits) => PrivatePlace::Net(*net, *bits),
-        },
-        port: private.port,
-    };
     let options = ReaderOptions {
         max_bytes: config.max_bytes,
         timeout: config.timeout,
@@ -76,7 +67,7 @@ pub(crate) fn open_reader(config: &Fetch, parser: Pool) -> Result<Reader, Proble
         robots: config.robots,
         user_agent: config.user_agent.clone(),
         ports: config.ports.clone(),
-        allow_private: config.allow_private.iter().map(private).collect(),
+        allow_private: config.allow_private.clone(),
         tls_ca_file: config.tls_ca_file.clone(),
         concurrency: config.concurrency,
         concurrency_per_host: config.concurrency_per_host,

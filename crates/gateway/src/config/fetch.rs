@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use settings::{Seconds, WholeSeconds, section};
+use web_reader::{AllowedPrivate, PrivatePlace};
 
 const MIB: u64 = 1024 * 1024;
 /// The most entries of lists of hosts, networks and ports.
@@ -40,10 +42,11 @@ pub struct Fetch {
     pub ports: Vec<u16>,
     /// Hosts and networks that may be read although they are not public: `wiki.internal`,
     /// `10.1.2.0/24`, `[fd00::1]`, each also with a port as in `wiki.internal:8080`.
+    #[serde(deserialize_with = "deserialize_private")]
     #[schemars(with = "Vec<String>", length(max = MAX_ALLOWED))]
     #[schemars(extend("items" = {"type": "string", "format": "private"}, "x-whole" = true))]
     #[schemars(extend("default" = []))]
-    pub allow_private: Vec<Private>,
+    pub allow_private: Vec<AllowedPrivate>,
     /// PEM file of authorities that certificates are judged by besides the system's.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
     pub tls_ca_file: Option<PathBuf>,
@@ -69,25 +72,6 @@ pub struct Fetch {
     pub share_cache: bool,
 }
 
-/// A host or network that may be read although it is not public, at one port or at all of `ports`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Private {
-    /// The host or network.
-    pub place: PrivatePlace,
-    /// The one port.
-    pub port: Option<u16>,
-}
-
-/// A host or a network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PrivatePlace {
-    /// A name in lower case, whatever address it has.
-    Host(String),
-    /// Addresses that begin with so many bits of this one.
-    Net(IpAddr, u8),
-}
-
 impl Default for Fetch {
     fn default() -> Self {
         Self {
@@ -110,26 +94,25 @@ impl Default for Fetch {
     }
 }
 
-impl TryFrom<String> for Private {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("neither a host nor a network")
-    }
+fn deserialize_private<'de, D>(deserializer: D) -> Result<Vec<AllowedPrivate>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let parsed = texts.iter().map(|text| parse_private(text).ok_or("neither a host nor a network"));
+    parsed.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-impl Private {
-    /// Reads `host`, `address`, `address/bits` or `[address]`, each perhaps with `:port`.
-    pub fn parse(text: &str) -> Option<Self> {
-        if let Some(place) = place(text) {
-            return Some(Self { place, port: None });
-        }
-        let (before, port) = text.rsplit_once(':')?;
-        let port = port.parse().ok().filter(|port| *port > 0)?;
-        // An IPv6 address with a port is in brackets, or it is not known where it ends.
-        let is_clear = !before.contains(':') || before.starts_with('[') || before.contains('/');
-        Some(Self { place: place(before).filter(|_| is_clear)?, port: Some(port) })
+/// Parses `host`, `address`, `address/bits` or `[address]`, each perhaps with `:port`.
+pub(super) fn parse_private(text: &str) -> Option<AllowedPrivate> {
+    if let Some(place) = place(text) {
+        return Some(AllowedPrivate { place, port: None });
     }
+    let (before, port) = text.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    // An IPv6 address with a port is in brackets, or it is not known where it ends.
+    let is_clear = !before.contains(':') || before.starts_with('[') || before.contains('/');
+    Some(AllowedPrivate { place: place(before).filter(|_| is_clear)?, port: Some(port) })
 }
 
 fn place(text: &str) -> Option<PrivatePlace> {

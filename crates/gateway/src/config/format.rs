@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use settings::{Field, Format, Node, Problem, Reader, Value, text_node};
 
 use super::address;
-use super::fetch::Private;
+use super::fetch::parse_private;
 use super::secret::warn_of_plain_text;
 use super::{DEFAULT_LISTEN, store};
 
@@ -189,7 +189,7 @@ fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
 fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     let text = reader.string_like(field)?;
     let value = text.value().trim();
-    if Private::parse(value).is_some() {
+    if parse_private(value).is_some() {
         return Some(value.to_owned().into());
     }
     let shown: String = text.shown().chars().take(100).collect();

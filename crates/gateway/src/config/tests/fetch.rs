@@ -1,6 +1,9 @@
 //! `fetch`: how pages are read.
 
+use web_reader::PrivatePlace;
+
 use super::*;
+use crate::config::fetch::parse_private;
 
 #[test]
 fn all_of_it_is_read() {
@@ -33,7 +36,7 @@ fn all_of_it_is_read() {
         ports: vec![80, 443, 8080],
         allow_private: ["wiki.internal", "10.0.0.0/8:8080"]
             .iter()
-            .filter_map(|text| Private::parse(text))
+            .filter_map(|text| parse_private(text))
             .collect(),
         tls_ca_file: Some(PathBuf::from("/etc/agent/certs/ca.pem")),
         concurrency: 3,
@@ -74,7 +77,7 @@ fn what_is_wrong_is_told() {
 }
 
 fn written(text: &str) -> Option<String> {
-    Private::parse(text).map(|private| {
+    parse_private(text).map(|private| {
         let place = match private.place {
             PrivatePlace::Host(name) => name,
             PrivatePlace::Net(address, bits) => format!("{address}/{bits}"),
