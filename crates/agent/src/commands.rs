@@ -53,14 +53,24 @@ pub(crate) enum Command {
     ParseWorker(parse_worker::Args),
 }
 
+impl Command {
+    /// Whether the command starts the log with the format and level of the service's configuration.
+    fn starts_service_log(&self) -> bool {
+        match self {
+            Command::Up(_) | Command::ParseWorker(_) => true,
+            Command::Gateway(args) => args.is_serve(),
+            _ => false,
+        }
+    }
+}
+
 /// Runs a command; `program` describes the whole command line.
 pub(crate) fn run(
     command: Command,
     session: &Session,
     program: fn() -> clap::Command,
 ) -> Result<(), Diagnostic> {
-    // The service has a format and a level of log lines in its configuration.
-    if !matches!(command, Command::Up(_) | Command::Gateway(_) | Command::ParseWorker(_)) {
+    if !command.starts_service_log() {
         log::start_command(session);
     }
     match command {

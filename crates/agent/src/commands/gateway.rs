@@ -67,6 +67,12 @@ enum Gateway {
     Reference(reference::Args),
 }
 
+impl Args {
+    pub(super) fn is_serve(&self) -> bool {
+        matches!(self.command, Gateway::Serve(_))
+    }
+}
+
 pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     let Args { location, command } = args;
     match command {
