@@ -1,10 +1,10 @@
 //! Skills: folders with instructions that a model loads when they fit its task.
 //!
 //! A skill is a folder with a `SKILL.md` (see [`document`]) and, where it needs them, further files
-//! ([`folder`]). [`folders`] are where skills are, [`catalogue`] is what is there, [`tool`] gives a
-//! skill to a model, [`log`] keeps and counts what happens to each, and [`install`] and
-//! [`archive`] bring folders in and put them away. What a person or a model names never leads out of
-//! a skill's folder, and a broken skill never takes others down.
+//! ([`folder`]). [`folders`] has the places that are searched for skills, [`catalogue`] lists the skills
+//! found there, [`tool`] passes a skill to a model, [`log`] records and counts its uses, and [`install`]
+//! and [`archive`] add and remove skills. A name from a person or a model never resolves to a path
+//! outside the skill's folder, and a broken skill does not affect others.
 
 pub(crate) mod archive;
 pub(crate) mod catalogue;

@@ -44,8 +44,9 @@ impl Folder {
         names.find(is_database).map(|name| self.root.join(name))
     }
 
-    /// Removes what is there, of the version before too, and names a new file. SQLite finds the journal of a database by its
-    /// name, so a name is never used again: a process may still have the old file open.
+    /// Removes all index files, those of the previous version included, and returns the path of a new
+    /// one. SQLite finds the journal of a database by its name, so a name is never reused: a process
+    /// may still have the old file open.
     pub(crate) fn replace(&self, _lock: &Lock) -> io::Result<PathBuf> {
         for entry in fs::read_dir(&self.root)?.flatten() {
             let name = entry.file_name();

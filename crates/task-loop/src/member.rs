@@ -61,19 +61,19 @@ pub struct MemberRequest {
 }
 
 impl MemberRequest {
-    /// Asks for what is there.
+    /// A `GET` request, which may be repeated.
     pub fn get(path: impl Into<String>) -> Self {
         Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
     }
 
-    /// Asks what would come, and for nothing of it.
+    /// A `HEAD` request.
     pub fn head(path: impl Into<String>) -> Self {
         Self::new(Method::HEAD, path.into(), Bytes::new(), SOON)
     }
 
-    /// Has something done.
+    /// A `POST` request with a JSON body.
     pub fn post(path: impl Into<String>, body: &impl Serialize) -> Self {
-        // What we ask with are our own plain structures.
+        // Our request types always serialize.
         let body = serde_json::to_vec(body).unwrap_or_default();
         let mut ask = Self::new(Method::POST, path.into(), body.into(), LATER);
         ask.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
