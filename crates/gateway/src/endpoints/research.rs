@@ -66,7 +66,8 @@ pub(super) async fn create(
     let new = NewResearch { id: info.id, idempotency, request };
     let started = Box::pin(research.start_job(&caller, new)).await?;
     let Started { job, price, rate_limit, is_replayed } = started;
-    let view = research.view(&job).await?;
+    // A new job has no steps yet; if reading them failed, the error would deny a job that runs.
+    let view = if is_replayed { research.view(&job).await? } else { view::job(&job, &[]) };
     let mut response = json(&view);
     *response.status_mut() = StatusCode::ACCEPTED;
     let headers = response.headers_mut();
