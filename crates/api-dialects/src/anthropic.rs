@@ -9,7 +9,7 @@ mod tools;
 
 pub use answer::answer;
 pub use request::request;
-pub use stream::Stream;
+pub use stream::{Stream, UsageReader};
 
 #[cfg(test)]
 mod tests;

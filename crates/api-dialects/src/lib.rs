@@ -5,16 +5,33 @@
 //! violates the contract of its API is [`Malformed`].
 
 pub mod anthropic;
+mod chat_messages;
+mod chunk;
 mod fields;
+pub mod messages;
+pub mod opaque;
+mod open_calls;
 pub mod responses;
+mod tool_table;
 mod usage;
+mod web_search;
 
 use std::borrow::Cow;
 
 use bytes::{BufMut, BytesMut};
 use serde::{Deserialize, Serialize};
 
+pub use tool_table::{MAX_FUNCTION_NAME_BYTES, ToolTable};
 pub use usage::Usage;
+pub use web_search::{
+    MAX_CITED_CHARS, Search, SearchError, SearchOutcome, SearchResult, UserLocation, WebSearchTool,
+};
+
+/// The most text, arguments and thoughts one answer may have: all of it is kept to the end.
+pub const MAX_OUTPUT_BYTES: usize = 16 << 20;
+
+/// The most items or content blocks one answer may have.
+pub const MAX_OUTPUT_ITEMS: usize = 1024;
 
 /// The longest message of an upstream in an error.
 pub const MAX_PEER_MESSAGE_BYTES: usize = 1024;
@@ -32,6 +49,50 @@ pub struct Untranslatable {
 impl Untranslatable {
     pub(crate) fn new(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { param: param.into(), message: message.into() }
+    }
+}
+
+/// A request of another API as a chat completion request.
+#[derive(Debug, Clone)]
+pub struct Translated {
+    /// The chat completion request.
+    pub chat: serde_json::Map<String, serde_json::Value>,
+    /// The tools that its functions stand for; the answer is restored with it.
+    pub tools: ToolTable,
+}
+
+impl Translated {
+    /// Appends the messages of a finished round, for the request of the next one.
+    ///
+    /// A choice that forces a tool counts for the first round only: the model must be free to answer.
+    pub fn add_round(&mut self, messages: Vec<serde_json::Value>) {
+        if let Some(serde_json::Value::Array(all)) = self.chat.get_mut("messages") {
+            all.extend(messages);
+        }
+        if self.chat.get("tool_choice").is_some_and(|choice| choice != "none") {
+            self.chat.insert("tool_choice".into(), "auto".into());
+        }
+    }
+
+    /// Withdraws the web search, where nothing can execute it.
+    pub fn without_web_search(mut self) -> Self {
+        let Some(name) = self.tools.remove_web_search() else { return self };
+        if let Some(serde_json::Value::Array(tools)) = self.chat.get_mut("tools") {
+            tools.retain(|tool| tool["function"]["name"] != *name);
+            if tools.is_empty() {
+                for field in ["tools", "tool_choice", "parallel_tool_calls"] {
+                    self.chat.remove(field);
+                }
+            }
+        }
+        self
+    }
+
+    /// Makes the next round the last one: the model must answer without tools.
+    pub fn forbid_tools(&mut self) {
+        if self.chat.contains_key("tools") {
+            self.chat.insert("tool_choice".into(), "none".into());
+        }
     }
 }
 

@@ -3,13 +3,15 @@
 //! A request becomes a chat completion request ([`request`]), together with the items of the
 //! responses it continues; the completion becomes a response object ([`answer`]) or, chunk by
 //! chunk, the events of one ([`Stream`]). [`Shape`] is what every answer repeats of its request.
+//!
+//! A web search takes several rounds: see [`Stream::begin_searches`].
 
 mod answer;
-mod chunk;
 mod conversation;
 mod events;
 mod input;
 mod output;
+mod parts;
 mod request;
 mod shape;
 mod stream;
@@ -19,7 +21,7 @@ pub use answer::answer;
 pub use input::{input_items, output_items};
 pub use request::request;
 pub use shape::{Incomplete, Outcome, Shape, Status};
-pub use stream::{MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Stream};
+pub use stream::Stream;
 
 #[cfg(test)]
 mod tests;

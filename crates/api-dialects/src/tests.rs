@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use wire::sse::{Splitter, write_event};
 
-use super::{anthropic, responses};
+use super::{ToolTable, anthropic, responses};
 
 fn object(value: Value) -> Map<String, Value> {
     match value {
@@ -31,7 +31,7 @@ fn a_responses_request_reaches_an_anthropic_upstream_whole() {
                 {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}]},
         ],
     }));
-    let chat = responses::request(&body, &[]).unwrap();
+    let chat = responses::request(&body, &[]).unwrap().chat;
     let message = anthropic::request(&chat, "claude-opus-5", 10).unwrap();
     assert_eq!(
         message,
@@ -44,8 +44,12 @@ fn a_responses_request_reaches_an_anthropic_upstream_whole() {
             "messages": [
                 {"role": "user", "content": [{"type": "text", "text": "Which bird?"}]},
                 {"role": "assistant", "content": [{"type": "tool_use", "id": "call_a", "name": "look", "input": {"a": 1}}]},
-                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_a", "content": [
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}}]}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "call_a", "content": [
+                        {"type": "text", "text": "The output is in the next user message."}]},
+                    {"type": "text", "text": "Output of the tool call call_a:"},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}},
+                ]},
             ],
         })
     );
@@ -88,7 +92,7 @@ fn streamed_or_whole_an_anthropic_answer_is_the_same_response() {
     let (whole, events) = message();
     let shape = responses::Shape::new(&object(json!({"model": "claude/opus"})), "resp_1", 7);
     let completion = anthropic::answer(&whole, "chatcmpl-1", 7).unwrap();
-    let expected = responses::answer(&completion, &shape, ids()).unwrap();
+    let expected = responses::answer(&completion, &shape, &ToolTable::default(), ids()).unwrap();
 
     let (mut upstream, mut chunks, mut out) = (BytesMut::new(), BytesMut::new(), BytesMut::new());
     for event in &events {
@@ -96,7 +100,7 @@ fn streamed_or_whole_an_anthropic_answer_is_the_same_response() {
     }
     let mut chat = anthropic::Stream::new("chatcmpl-1", 7, true);
     each_event(upstream, |event| chat.feed(event, &mut chunks).unwrap());
-    let mut bridge = responses::Stream::new(shape, ids());
+    let mut bridge = responses::Stream::new(shape, ToolTable::default(), ids());
     bridge.start(&mut out);
     each_event(chunks, |event| bridge.feed(event, &mut out).unwrap());
     assert_eq!(bridge.final_response(), Some(&expected));

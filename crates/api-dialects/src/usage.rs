@@ -30,6 +30,18 @@ impl Usage {
         }
     }
 
+    /// This and the counts of a further completion of the same answer.
+    #[must_use]
+    pub fn plus(self, later: Self) -> Self {
+        Self {
+            prompt_tokens: self.prompt_tokens.saturating_add(later.prompt_tokens),
+            completion_tokens: self.completion_tokens.saturating_add(later.completion_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(later.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_add(later.cache_write_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(later.reasoning_tokens),
+        }
+    }
+
     /// Prompt and answer together.
     pub fn total_tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.completion_tokens)
@@ -60,6 +72,18 @@ impl Usage {
             "output_tokens": self.completion_tokens,
             "output_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
             "total_tokens": self.total_tokens(),
+        })
+    }
+
+    /// The `usage` object of a message, whose input excludes what is cached.
+    pub fn to_message(&self) -> Value {
+        let cached = self.cached_tokens.saturating_add(self.cache_write_tokens);
+        json!({
+            "input_tokens": self.prompt_tokens.saturating_sub(cached),
+            "cache_creation_input_tokens": self.cache_write_tokens,
+            "cache_read_input_tokens": self.cached_tokens,
+            "output_tokens": self.completion_tokens,
+            "output_tokens_details": { "thinking_tokens": self.reasoning_tokens },
         })
     }
 }

@@ -15,6 +15,7 @@ mod json;
 pub(crate) mod mcp;
 mod me;
 mod media;
+mod messages;
 mod model_request;
 mod models;
 mod oauth;
@@ -27,6 +28,7 @@ mod search;
 mod state;
 mod web;
 
+pub(crate) use models::ANTHROPIC_VERSION;
 pub(crate) use operations::serve_metrics;
 
 use std::sync::Arc;
@@ -45,7 +47,9 @@ use self::state::AppState;
 use crate::config::Config;
 use crate::failure::ApiError;
 use crate::openapi::{Routes, media as made, member, operator, responses as described};
-use crate::openapi::{research as jobs, search as searches, web as pages};
+use crate::openapi::{
+    messages as message_table, research as jobs, search as searches, web as pages,
+};
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
 use crate::service::Service;
@@ -110,6 +114,8 @@ fn routes(service: &Service) -> Routes<AppState> {
     let config = &service.config;
     let mut routes = Routes::new()
         .on(&member::CHAT, chat::create)
+        .on(&message_table::CREATE, messages::create)
+        .on(&message_table::COUNT_TOKENS, messages::count_tokens)
         .on(&described::CREATE, responses::create)
         .on(&described::SHOW, responses::find)
         .on(&described::DELETE, responses::delete)
@@ -165,6 +171,7 @@ fn operation(pattern: &str) -> &'static str {
     let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
         ["v1", "chat", ..] => "chat",
+        ["v1", "messages", ..] => "messages",
         ["v1", "responses", ..] => "responses",
         ["v1", "research", ..] => "research",
         ["v1", "models", ..] => "models",
@@ -199,7 +206,8 @@ mod tests {
             ("/v1/media/runs/{id}", "media_read"),
             ("/v1/media/artifacts/{id}", "media_read"),
             ("/v1/models/{id}", "models"),
-            ("/v1/messages", "other"),
+            ("/v1/messages", "messages"),
+            ("/v1/mess", "other"),
         ] {
             assert_eq!(operation(pattern), expected, "{pattern}");
         }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use api_dialects::messages;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use bytes::BytesMut;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use ledger::{EndReason, HoldId, IdempotencyConflict, Micros, RateLimitStatus, Refusal};
@@ -28,9 +30,16 @@ struct Facts {
     refunded: Option<HoldId>,
 }
 
+/// The shape of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    OpenAi,
+    Anthropic,
+}
+
 /// The same for every unusable key.
 const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
-     send `Authorization: Bearer <key>` with a key of this service";
+     send `Authorization: Bearer <key>` or `x-api-key: <key>` with a key of this service";
 
 /// The wait that a member with too many research jobs is advised.
 const JOB_WAIT: Duration = Duration::from_secs(30);
@@ -116,14 +125,46 @@ impl ApiError {
         }
     }
 
-    /// The response, with the id of the request in its body.
-    pub(crate) fn answer(&self, request_id: &str) -> Response {
+    /// The status; Anthropic's clients look for an unknown model among those that are not found.
+    fn status(&self, dialect: Dialect) -> u16 {
+        match (dialect, self.0.code) {
+            (Dialect::Anthropic, Code::ModelNotFound) => Code::NotFound.status(),
+            (_, code) => code.status(),
+        }
+    }
+
+    /// The body as JSON, with the id of the request.
+    fn json(&self, dialect: Dialect, request_id: &str) -> Vec<u8> {
+        if dialect == Dialect::Anthropic {
+            let kind = messages::error_type(self.status(dialect));
+            let message = match &self.0.param {
+                Some(param) if !self.0.message.contains(param) => {
+                    format!("{param}: {}", self.0.message)
+                }
+                _ => self.0.message.clone(),
+            };
+            return messages::error(kind, &message, Some(request_id)).to_string().into();
+        }
         let mut body = self.body();
         body.error.request_id = Some(request_id.to_owned());
-        let text = serde_json::to_vec(&body).unwrap_or_default();
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    /// Writes the event of a stream that has begun.
+    pub(crate) fn write_event(&self, dialect: Dialect, request_id: &str, out: &mut BytesMut) {
+        let json = self.json(dialect, request_id);
+        match dialect {
+            Dialect::OpenAi => wire::sse::write_data(out, &json),
+            Dialect::Anthropic => wire::sse::write_event(out, "error", &json),
+        }
+    }
+
+    /// The response, with the id of the request in its body.
+    pub(crate) fn answer(&self, dialect: Dialect, request_id: &str) -> Response {
+        let text = self.json(dialect, request_id);
         let mut response = Response::new(Body::from(text));
         *response.status_mut() =
-            StatusCode::from_u16(self.0.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            StatusCode::from_u16(self.status(dialect)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.0.code.status() {

@@ -14,12 +14,16 @@ use wire::error::Code;
 use wire::key::ApiKey;
 
 use crate::clock;
+use crate::config::Pattern;
 use crate::failure::ApiError;
 use crate::request_log;
 
 /// How long a record is cached: a key that another process revoked stays valid no longer.
 const MAX_AGE: Duration = Duration::from_secs(2);
 const MAX_CACHED: usize = 100_000;
+
+/// The header in which clients of Anthropic send their key.
+const API_KEY: &str = "x-api-key";
 
 /// The secret that hashes of keys are made with.
 pub struct KeyHasher(hmac::Key);
@@ -87,7 +91,8 @@ impl Identities {
 
     /// The caller that sent these headers; also noted in the log of the request.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
-        let key = bearer(headers).and_then(ApiKey::parse).ok_or_else(ApiError::no_key)?;
+        let key = bearer(headers).or_else(|| headers.get(API_KEY)?.to_str().ok());
+        let key = key.and_then(ApiKey::parse).ok_or_else(ApiError::no_key)?;
         let record = match self.cached(key.public_id()) {
             Some(record) => record,
             None => self.look_up(key.public_id()).await?,
@@ -140,9 +145,12 @@ impl Identities {
     }
 }
 
-/// Whether a key may use a model of this name.
+/// Whether a key may use a model of this name. The models of a key may be patterns, as aliases may.
 pub(crate) fn may_use(caller: &KeyRecord, asked: &str) -> bool {
-    caller.key.models.as_ref().is_none_or(|models| models.iter().any(|model| model == asked))
+    let allows = |model: &String| {
+        model == asked || (model.contains('*') && Pattern::new(model.as_str()).matches(asked))
+    };
+    caller.key.models.as_ref().is_none_or(|models| models.iter().any(allows))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -93,6 +93,14 @@ impl Images {
         }
     }
 
+    /// Rejects content that is not inline.
+    pub(crate) fn check_inline(self) -> Result<(), ApiError> {
+        let field = self.other.or((self.remote > 0).then_some("image_url"));
+        let Some(field) = field else { return Ok(()) };
+        let message = format!("`{field}` is not fetched; send the content inline, as `base64`");
+        Err(ApiError::of_param(Code::InvalidRequest, field, message))
+    }
+
     fn see(&mut self, field: &'static str, address: &str) {
         self.count += usize::from(field == "image_url");
         let scheme = address.trim_start().get(..5).unwrap_or_default();
@@ -178,6 +186,8 @@ enum Under {
     Field(&'static str),
     /// An object that may name the address of its content.
     Source,
+    /// The media type of inline content.
+    MediaType,
 }
 
 impl Under {
@@ -186,8 +196,11 @@ impl Under {
         if is_like(key, "url") {
             return above.map(|above| match above {
                 Self::Source => Self::Field("source.url"),
-                field @ Self::Field(_) => field,
+                other => other,
             });
+        }
+        if is_like(key, "media_type") && above == Some(Self::Source) {
+            return Some(Self::MediaType);
         }
         if is_like(key, "source") {
             return Some(Self::Source);
@@ -219,8 +232,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
         // `source` is often a plain word; only a field within it can be an address.
-        if let Some(Under::Field(field)) = self.under {
-            self.found.see(field, text);
+        match self.under {
+            Some(Under::Field(field)) => self.found.see(field, text),
+            Some(Under::MediaType) => self.found.count += usize::from(text.starts_with("image/")),
+            Some(Under::Source) | None => {}
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod document;
 pub(crate) mod downloads;
 pub(crate) mod media;
 pub(crate) mod member;
+pub(crate) mod messages;
 pub(crate) mod operator;
 pub(crate) mod research;
 pub(crate) mod responses;

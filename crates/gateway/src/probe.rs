@@ -82,7 +82,7 @@ async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe,
     let begun = Instant::now();
     let sender = Sender { owner: Owner::Operator, span: None };
     let answer = async {
-        let sent = provider.send(CHAT_PATH, body.to_string().into(), sender).await;
+        let sent = provider.send(CHAT_PATH, body.to_string().into(), None, sender).await;
         sent?.read(MAX_BYTES).await
     };
     let answer = answer.await.map_err(|failure| {

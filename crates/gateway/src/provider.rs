@@ -40,10 +40,12 @@ use crate::upstream_pool::{BaseUrl, UpstreamPool};
 /// The paths of an upstream that requests of members use.
 pub(crate) const CHAT_PATH: &str = "/chat/completions";
 pub(crate) const MESSAGES_PATH: &str = "/messages";
+pub(crate) const COUNT_TOKENS_PATH: &str = "/messages/count_tokens";
 pub(crate) const RESPONSES_PATH: &str = "/responses";
 pub(crate) const IMAGES_PATH: &str = "/images/generations";
 pub(crate) const SPEECH_PATH: &str = "/audio/speech";
-const PATHS: [&str; 5] = [CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH, IMAGES_PATH, SPEECH_PATH];
+const PATHS: [&str; 6] =
+    [CHAT_PATH, MESSAGES_PATH, COUNT_TOKENS_PATH, RESPONSES_PATH, IMAGES_PATH, SPEECH_PATH];
 
 /// The longest model name that is accepted from an upstream or compared with known names.
 pub(crate) const MAX_MODEL_NAME: usize = 200;

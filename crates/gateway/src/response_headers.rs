@@ -1,10 +1,13 @@
 //! Headers of responses: ids, prices, rate limits, streams.
 
 use std::fmt::{self, Write as _};
+use std::time::{Duration, SystemTime};
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use ledger::{HoldId, Micros, RateLimitStatus};
+
+use crate::clock;
 
 // Parsed once: every response carries them.
 static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit-requests");
@@ -61,6 +64,26 @@ pub(crate) fn write_price(headers: &mut HeaderMap, id: HoldId, price: Micros) {
 fn write_receipt_id(headers: &mut HeaderMap, id: HoldId) {
     if let Some(value) = id_value(id) {
         headers.insert(&RECEIPT_ID, value);
+    }
+}
+
+/// Writes the id and the rate limit under the names that Anthropic's clients read.
+pub(crate) fn write_anthropic(headers: &mut HeaderMap, id: &HeaderValue) {
+    headers.insert("request-id", id.clone());
+    for (name, own) in [
+        ("anthropic-ratelimit-requests-limit", &LIMIT),
+        ("anthropic-ratelimit-requests-remaining", &REMAINING),
+    ] {
+        if let Some(value) = headers.get(own).cloned() {
+            headers.insert(name, value);
+        }
+    }
+    let reset =
+        headers.get(&RESET).and_then(|value| value.to_str().ok()?.strip_suffix('s')?.parse().ok());
+    let at = reset.map(|seconds: u64| clock::at(SystemTime::now() + Duration::from_secs(seconds)));
+    let at = at.map(clock::rfc3339);
+    if let Some(value) = at.and_then(|at| HeaderValue::from_str(&at).ok()) {
+        headers.insert("anthropic-ratelimit-requests-reset", value);
     }
 }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use http::Request;
 use http::header::{ALLOW, CONTENT_RANGE};
+use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use ledger::HoldId;
 use tokio::net::{TcpListener, TcpStream};
@@ -24,8 +24,8 @@ use wire::error::Code;
 use self::connection::Connection;
 use self::connections::{Admission, ConnectionPermit, Connections};
 use crate::clock;
-use crate::endpoints::{Endpoints, mcp, serve_metrics};
-use crate::failure::{ApiError, Failed};
+use crate::endpoints::{ANTHROPIC_VERSION, Endpoints, mcp, serve_metrics};
+use crate::failure::{ApiError, Dialect, Failed};
 use crate::metrics::GaugeGuard;
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::RequestLog;
@@ -158,6 +158,7 @@ async fn answer(
     let route = endpoints.route(path);
     let unknown_path = route.is_none().then(|| path.to_owned());
     let method = request.method().clone();
+    let dialect = dialect(route, request.headers());
     let log = RequestLog::new(id, route, method.clone(), *peer);
     let tracer = service.upstreams.tracer.as_ref();
     let span = tracer.and_then(|tracer| tracer.begin(request.headers()));
@@ -175,9 +176,12 @@ async fn answer(
     }
     let failed = response.extensions_mut().remove::<Failed>();
     if let Some(Failed(error)) = &failed {
-        response = failure(route, error, id, response);
+        response = failure(route, dialect, error, id, response);
     }
     if let Some(value) = response_headers::id_value(id) {
+        if dialect == Dialect::Anthropic {
+            response_headers::write_anthropic(response.headers_mut(), &value);
+        }
         response.headers_mut().insert(&response_headers::REQUEST_ID, value);
     }
     let status = response.status().as_u16();
@@ -205,13 +209,26 @@ async fn answer(
     (response, log)
 }
 
+/// The dialect of a request's errors and headers. Both Anthropic and OpenAI have `/v1/models`.
+fn dialect(route: Route, headers: &HeaderMap) -> Dialect {
+    let is_anthropic = route.operation == "messages"
+        || (route.operation == "models" && headers.contains_key(ANTHROPIC_VERSION));
+    if is_anthropic { Dialect::Anthropic } else { Dialect::OpenAi }
+}
+
 /// The response of a failure, in the form of its route.
-fn failure(route: Route, error: &ApiError, id: HoldId, mut response: Response) -> Response {
+fn failure(
+    route: Route,
+    dialect: Dialect,
+    error: &ApiError,
+    id: HoldId,
+    mut response: Response,
+) -> Response {
     let kept = [ALLOW, CONTENT_RANGE]
         .map(|name| response.headers_mut().remove(&name).map(|value| (name, value)));
     let mut response = match route.operation {
         mcp::OPERATION => mcp::of_failure(error, &id.to_string()),
-        _ => error.answer(&id.to_string()),
+        _ => error.answer(dialect, &id.to_string()),
     };
     response.headers_mut().extend(kept.into_iter().flatten());
     response

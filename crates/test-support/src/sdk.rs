@@ -1,10 +1,11 @@
-//! The clients that members use: the `openai` and MCP packages of Python and of Node, the MCP
-//! inspector, and schemathesis.
+//! The clients that members use: the `openai`, `anthropic` and MCP packages of Python and of Node,
+//! Codex and Claude Code, the MCP inspector, and schemathesis.
 //!
 //! A script is passed as text and prints its results as one JSON document. It reads the URL and the
 //! key from the environment, which has only what the test sets. Nothing runs longer than
 //! [`PATIENCE`], even if the test is killed.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,6 +25,31 @@ pub fn python(script: &str, env: &[(&str, &str)]) -> Value {
     let mut command = command(&python_of("openai-python", &["-"]), PATIENCE, env);
     let run = ProgramOutput::of(&mut command, script.as_bytes());
     must_be_json(&run)
+}
+
+/// Runs a script with the `anthropic` package of Python and returns what it printed.
+pub fn anthropic_python(script: &str, env: &[(&str, &str)]) -> Value {
+    let mut command = command(&python_of("anthropic-python", &["-"]), PATIENCE, env);
+    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+}
+
+/// Runs a module with the `@anthropic-ai/sdk` package of Node and returns what it printed.
+pub fn anthropic_node(script: &str, env: &[(&str, &str)]) -> Value {
+    node_in("anthropic-node", script, env)
+}
+
+/// Runs `codex` or `claude` in a folder, with standard input closed.
+pub fn coding_agent(
+    program: &str,
+    arguments: &[&str],
+    env: &[(&str, &str)],
+    folder: &Path,
+) -> ProgramOutput {
+    let program = private_folder("coding-agents").join("node_modules/.bin").join(program);
+    must_exist(&program);
+    let args = arguments.iter().map(|&word| word.to_owned()).collect();
+    let launch = ServerCommand { command: program, args, env: Vec::new() };
+    ProgramOutput::of(command(&launch, LONG_PATIENCE, env).current_dir(folder), b"")
 }
 
 /// Runs a script with the MCP package of Python and returns what it printed.

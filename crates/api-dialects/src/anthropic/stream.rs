@@ -1,5 +1,7 @@
 //! A stream of message events as a stream of chat completion chunks.
 
+mod usage_reader;
+
 use std::borrow::Cow;
 
 use bytes::BytesMut;
@@ -9,6 +11,8 @@ use wire::sse::{Event, write_data};
 
 use super::super::{Malformed, StreamFault, Text, Usage, write_json};
 use super::answer::{Counts, finish_reason};
+
+pub use usage_reader::UsageReader;
 
 /// Carries one stream over: fed with the upstream's events, it writes the client's.
 #[derive(Debug)]

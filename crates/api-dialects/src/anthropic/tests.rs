@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use wire::sse::Splitter;
 
 use super::super::{MAX_PEER_MESSAGE_BYTES, Malformed, StreamFault, Untranslatable, Usage};
-use super::{Stream, answer, request};
+use super::{Stream, UsageReader, answer, request};
 
 fn object(value: Value) -> Map<String, Value> {
     match value {
@@ -457,4 +457,25 @@ proptest! {
         let text: String = chunks(&out).iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect();
         prop_assert_eq!(text, pieces.concat());
     }
+}
+
+#[test]
+fn counts_of_a_message_that_passes_unchanged_are_read() {
+    let mut splitter = Splitter::new(1 << 20);
+    splitter.push(Bytes::from(tool_stream()));
+    let (mut reader, mut translated) = (UsageReader::default(), Stream::new("c", 7, true));
+    while let Some(event) = splitter.next() {
+        let event = event.unwrap();
+        reader.feed(&event).unwrap();
+        translated.feed(&event, &mut BytesMut::new()).unwrap();
+    }
+    assert!(reader.is_done() && reader.has_content());
+    assert_eq!(reader.usage(), translated.usage());
+    let mut whole = UsageReader::default();
+    whole.read(&json!({"content": [], "usage": {"input_tokens": 3, "output_tokens": 0}})).unwrap();
+    assert_eq!((whole.usage().unwrap().prompt_tokens, whole.has_content()), (3, false));
+    assert_eq!(whole.read(&json!({})), Err(Malformed::Missing("content")));
+    let error = upstream(&[json!({"type": "error", "error": {"type": "api_error"}})]);
+    splitter.push(Bytes::from(error));
+    assert!(reader.feed(&splitter.next().unwrap().unwrap()).is_err());
 }

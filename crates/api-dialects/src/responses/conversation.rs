@@ -2,15 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::super::Untranslatable;
+use super::super::chat_messages::{ChatMessages, plain};
 use super::super::fields::{Object, object_at, present, text_at};
+use super::super::tool_table::{Tool, ToolKind, ToolTable};
+use super::super::{Untranslatable, opaque};
+use super::parts;
 
 /// The chat messages of a request that continues `earlier`.
-pub(super) fn translate(body: &Object, earlier: &[Value]) -> Result<Vec<Value>, Untranslatable> {
-    let mut conversation = Conversation { earlier, messages: Vec::new() };
+pub(super) fn translate(
+    body: &Object,
+    earlier: &[Value],
+    tools: &ToolTable,
+) -> Result<Vec<Value>, Untranslatable> {
+    let mut conversation = Conversation { earlier, tools, chat: ChatMessages::default() };
     match present(body, "instructions") {
         None => {}
-        Some(Value::String(text)) => conversation.say("system", text),
+        Some(Value::String(text)) => conversation.chat.say("system", text.as_str()),
         Some(_) => return Err(Untranslatable::new("instructions", "a string is needed here")),
     }
     for item in earlier {
@@ -18,7 +25,7 @@ pub(super) fn translate(body: &Object, earlier: &[Value]) -> Result<Vec<Value>, 
     }
     match present(body, "input") {
         None => {}
-        Some(Value::String(text)) => conversation.say("user", text),
+        Some(Value::String(text)) => conversation.chat.say("user", text.as_str()),
         Some(Value::Array(items)) => {
             for (n, item) in items.iter().enumerate() {
                 conversation.add(item, &format!("input[{n}]"))?;
@@ -28,32 +35,55 @@ pub(super) fn translate(body: &Object, earlier: &[Value]) -> Result<Vec<Value>, 
             return Err(Untranslatable::new("input", "a string or a list of items is needed here"));
         }
     }
-    if conversation.messages.is_empty() {
+    if conversation.chat.is_empty() {
         return Err(Untranslatable::new("input", "there is nothing in it to answer"));
     }
-    Ok(conversation.messages)
+    Ok(conversation.chat.into_messages())
 }
 
 struct Conversation<'a> {
     earlier: &'a [Value],
-    messages: Vec<Value>,
+    tools: &'a ToolTable,
+    chat: ChatMessages,
 }
 
 impl Conversation<'_> {
-    fn say(&mut self, role: &str, text: &str) {
-        self.messages.push(json!({ "role": role, "content": text }));
-    }
-
     fn add(&mut self, item: &Value, place: &str) -> Result<(), Untranslatable> {
         let item = object_at(item, place)?;
         match present(item, "type").and_then(Value::as_str) {
             Some("message") => self.message(item, place),
             None if item.contains_key("role") => self.message(item, place),
-            Some("function_call") => self.call(item, place),
-            Some("function_call_output") => self.call_output(item, place),
-            // What a model thought before is not for another request to repeat.
-            Some("reasoning") => Ok(()),
             None | Some("item_reference") => self.reference(item, place),
+            Some("agent_message") => self.agent_message(item, place),
+            Some("function_call") => {
+                let arguments = text_at(item, "arguments", place)?;
+                self.call(ToolKind::Function, arguments, item, place)
+            }
+            Some("custom_tool_call") => {
+                let input = json!({ "input": text_at(item, "input", place)? });
+                self.call(ToolKind::Custom, &input.to_string(), item, place)
+            }
+            Some("tool_search_call") => {
+                let arguments = item.get("arguments").unwrap_or(&Value::Null).to_string();
+                let tool = Tool::new(ToolKind::ToolSearch, None, "tool_search");
+                self.call_of(&tool, &arguments, item, place)
+            }
+            Some("local_shell_call") => {
+                let action = item.get("action").unwrap_or(&Value::Null).to_string();
+                let tool = Tool::new(ToolKind::Function, None, "local_shell");
+                self.call_of(&tool, &action, item, place)
+            }
+            Some(
+                "function_call_output" | "custom_tool_call_output" | "local_shell_call_output",
+            ) => self.output(item, place),
+            Some("tool_search_output") => self.found_tools(item, place),
+            Some("compaction" | "compaction_summary" | "context_compaction") => {
+                self.summary(item, place)
+            }
+            Some("image_generation_call") => self.generated_image(item, place),
+            // A model does not repeat what it thought before, and the text after a search says
+            // what it found. Additional tools are among the tools already.
+            Some("reasoning" | "web_search_call" | "additional_tools") => Ok(()),
             Some(kind) => {
                 let message = format!("items of the type {kind} are not available for this model");
                 Err(Untranslatable::new(format!("{place}.type"), message))
@@ -72,49 +102,87 @@ impl Conversation<'_> {
             }
         };
         let place = format!("{place}.content");
-        let message = match (role, item.get("content")) {
-            (_, Some(Value::String(text))) => json!({ "role": role, "content": text }),
-            ("assistant", Some(Value::Array(parts))) => said(parts, &place)?,
-            (_, Some(Value::Array(parts))) => {
-                json!({ "role": role, "content": content(parts, &place)? })
+        match (role, item.get("content")) {
+            ("assistant", Some(Value::Array(parts))) => {
+                self.chat.push(parts::assistant(parts, &place)?);
             }
-            _ => return Err(Untranslatable::new(place, "a string or a list is needed here")),
-        };
-        self.messages.push(message);
-        Ok(())
-    }
-
-    /// Calls belong to the assistant message before them.
-    fn call(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let call = json!({
-            "id": text_at(item, "call_id", place)?,
-            "type": "function",
-            "function": {
-                "name": text_at(item, "name", place)?,
-                "arguments": text_at(item, "arguments", place)?,
-            },
-        });
-        match self.messages.last_mut() {
-            Some(last) if last["role"] == "assistant" => match last.get_mut("tool_calls") {
-                Some(Value::Array(calls)) => calls.push(call),
-                _ => last["tool_calls"] = json!([call]),
-            },
-            _ => self.messages.push(json!({
-                "role": "assistant", "content": null, "tool_calls": [call],
-            })),
+            (_, content) => self.chat.say(role, plain(parts::content(content, &place)?)),
         }
         Ok(())
     }
 
-    fn call_output(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
+    /// A message of another agent of the client; to the model it is a user message.
+    fn agent_message(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
+        let author = present(item, "author").and_then(Value::as_str).unwrap_or("another agent");
+        let mut content = parts::content(item.get("content"), &format!("{place}.content"))?;
+        let label = format!("Message from {author}:");
+        content.insert(0, json!({ "type": "text", "text": label }));
+        self.chat.say("user", plain(content));
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        kind: ToolKind,
+        arguments: &str,
+        item: &Object,
+        place: &str,
+    ) -> Result<(), Untranslatable> {
+        let namespace = present(item, "namespace").and_then(Value::as_str);
+        let tool = Tool::new(kind, namespace, text_at(item, "name", place)?);
+        self.call_of(&tool, arguments, item, place)
+    }
+
+    fn call_of(
+        &mut self,
+        tool: &Tool,
+        arguments: &str,
+        item: &Object,
+        place: &str,
+    ) -> Result<(), Untranslatable> {
         let id = text_at(item, "call_id", place)?;
-        let place = format!("{place}.output");
-        let content = match item.get("output") {
-            Some(Value::String(text)) => text.as_str().into(),
-            Some(Value::Array(parts)) => content(parts, &place)?,
-            _ => return Err(Untranslatable::new(place, "a string or a list is needed here")),
+        self.chat.call(id, &self.tools.function(tool), arguments);
+        Ok(())
+    }
+
+    fn output(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
+        let id = text_at(item, "call_id", place)?;
+        let content = parts::content(item.get("output"), &format!("{place}.output"))?;
+        self.chat.result(id, content);
+        Ok(())
+    }
+
+    fn found_tools(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
+        let id = text_at(item, "call_id", place)?;
+        let tools = item.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        let text = match names.as_slice() {
+            [] => "No tools were found.".to_owned(),
+            names => format!("These tools are available now: {}", names.join(", ")),
         };
-        self.messages.push(json!({ "role": "tool", "tool_call_id": id, "content": content }));
+        self.chat.result(id, vec![json!({ "type": "text", "text": text })]);
+        Ok(())
+    }
+
+    /// The conversation before this item, in few words that this service wrote.
+    fn summary(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
+        let text = opaque::decode(text_at(item, "encrypted_content", place)?).ok_or_else(|| {
+            let message = "only the service that wrote this summary can read it";
+            Untranslatable::new(format!("{place}.encrypted_content"), message)
+        })?;
+        self.chat.say("user", format!("Summary of the conversation so far:\n{text}"));
+        Ok(())
+    }
+
+    fn generated_image(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
+        let url = format!("data:image/png;base64,{}", text_at(item, "result", place)?);
+        self.chat.say(
+            "user",
+            json!([
+                { "type": "text", "text": "Image that you generated:" },
+                { "type": "image_url", "image_url": { "url": url } },
+            ]),
+        );
         Ok(())
     }
 
@@ -127,85 +195,4 @@ impl Conversation<'_> {
         let message = "no item of this id in the responses this one continues";
         Err(Untranslatable::new(format!("{place}.id"), message))
     }
-}
-
-/// An assistant message: its texts in one, its refusal apart.
-fn said(parts: &[Value], place: &str) -> Result<Value, Untranslatable> {
-    let mut text = String::new();
-    let mut refusal = None;
-    for (n, part) in parts.iter().enumerate() {
-        let place = format!("{place}[{n}]");
-        let part = object_at(part, &place)?;
-        match text_at(part, "type", &place)? {
-            "output_text" | "input_text" | "text" => text.push_str(text_at(part, "text", &place)?),
-            "refusal" => refusal = Some(text_at(part, "refusal", &place)?),
-            kind => return Err(unknown_part(kind, &place)),
-        }
-    }
-    let content = if text.is_empty() && refusal.is_some() { Value::Null } else { text.into() };
-    let mut message = json!({ "role": "assistant", "content": content });
-    if let Some(refusal) = refusal {
-        message["refusal"] = refusal.into();
-    }
-    Ok(message)
-}
-
-/// Parts as chat content; one text alone is a plain string, which every server takes.
-fn content(parts: &[Value], place: &str) -> Result<Value, Untranslatable> {
-    let mut content = Vec::with_capacity(parts.len());
-    for (n, part) in parts.iter().enumerate() {
-        let place = format!("{place}[{n}]");
-        content.push(chat_part(object_at(part, &place)?, &place)?);
-    }
-    match content.as_mut_slice() {
-        [only] if only["type"] == "text" => Ok(only["text"].take()),
-        _ => Ok(content.into()),
-    }
-}
-
-fn chat_part(part: &Object, place: &str) -> Result<Value, Untranslatable> {
-    match text_at(part, "type", place)? {
-        "input_text" | "output_text" | "text" => {
-            Ok(json!({ "type": "text", "text": text_at(part, "text", place)? }))
-        }
-        "refusal" => Ok(json!({ "type": "text", "text": text_at(part, "refusal", place)? })),
-        "input_image" => {
-            no_stored_file(part, place)?;
-            let mut image = json!({ "url": text_at(part, "image_url", place)? });
-            if let Some(detail) = present(part, "detail") {
-                image["detail"] = detail.clone();
-            }
-            Ok(json!({ "type": "image_url", "image_url": image }))
-        }
-        "input_file" => {
-            no_stored_file(part, place)?;
-            if present(part, "file_url").is_some() {
-                let message = "files must be sent with the request";
-                return Err(Untranslatable::new(format!("{place}.file_url"), message));
-            }
-            let mut file = json!({ "file_data": text_at(part, "file_data", place)? });
-            if let Some(name) = present(part, "filename") {
-                file["filename"] = name.clone();
-            }
-            Ok(json!({ "type": "file", "file": file }))
-        }
-        "input_audio" => {
-            let audio = part.get("input_audio").unwrap_or(&Value::Null);
-            Ok(json!({ "type": "input_audio", "input_audio": audio }))
-        }
-        kind => Err(unknown_part(kind, place)),
-    }
-}
-
-fn no_stored_file(part: &Object, place: &str) -> Result<(), Untranslatable> {
-    if present(part, "file_id").is_none() {
-        return Ok(());
-    }
-    let message = "files must be sent with the request";
-    Err(Untranslatable::new(format!("{place}.file_id"), message))
-}
-
-fn unknown_part(kind: &str, place: &str) -> Untranslatable {
-    let message = format!("content of the type {kind} is not available for this model");
-    Untranslatable::new(format!("{place}.type"), message)
 }

@@ -2,6 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::super::tool_table::{Tool, ToolKind};
+use super::super::web_search::{self, SearchResult};
+use super::tools::free_form_input;
+
 /// One item of a response's output.
 #[derive(Debug)]
 pub(super) struct Item {
@@ -12,15 +16,28 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) enum Kind {
     /// A message or what was thought before one.
-    Parts {
-        is_reasoning: bool,
-        parts: Vec<Part>,
-    },
-    Call {
-        call_id: String,
-        name: String,
-        arguments: String,
-    },
+    Parts { is_reasoning: bool, parts: Vec<Part> },
+    /// A call of a tool of the client.
+    Call { call_id: String, tool: Tool, arguments: String },
+    /// A web search that the service executes.
+    Search(SearchItem),
+}
+
+#[derive(Debug)]
+pub(super) struct SearchItem {
+    pub(super) call_id: String,
+    /// The chat function that the model called.
+    pub(super) function: String,
+    pub(super) arguments: String,
+    pub(super) result: Option<FinishedSearch>,
+}
+
+#[derive(Debug)]
+pub(super) struct FinishedSearch {
+    pub(super) status: &'static str,
+    /// The outcome as the model reads it.
+    pub(super) text: String,
+    pub(super) urls: Vec<String>,
 }
 
 /// One part of an item's content.
@@ -28,6 +45,7 @@ pub(super) enum Kind {
 pub(super) struct Part {
     pub(super) kind: PartKind,
     pub(super) text: String,
+    pub(super) annotations: Vec<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,20 +73,108 @@ impl Item {
                 "role": "assistant",
                 "content": contents(parts),
             }),
-            Kind::Call { call_id, name, arguments } => json!({
-                "id": self.id,
-                "type": "function_call",
-                "status": status,
-                "call_id": call_id,
-                "name": name,
-                "arguments": arguments,
-            }),
+            Kind::Call { call_id, tool, arguments } => {
+                call(&self.id, status, call_id, tool, arguments)
+            }
+            Kind::Search(search) => search.json(&self.id, status),
         }
     }
 }
 
 fn contents(parts: &[Part]) -> Vec<Value> {
-    parts.iter().map(|part| part.kind.json(&part.text)).collect()
+    parts.iter().map(Part::json).collect()
+}
+
+fn call(id: &str, status: &str, call_id: &str, tool: &Tool, arguments: &str) -> Value {
+    let mut item = json!({ "id": id, "status": status, "call_id": call_id });
+    match tool.kind {
+        ToolKind::Custom => {
+            item["type"] = "custom_tool_call".into();
+            item["input"] = free_form_input(arguments).into();
+        }
+        ToolKind::ToolSearch => {
+            item["type"] = "tool_search_call".into();
+            item["execution"] = "client".into();
+            item["arguments"] = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
+            return item;
+        }
+        ToolKind::Function | ToolKind::WebSearch => {
+            item["type"] = "function_call".into();
+            item["arguments"] = arguments.into();
+        }
+    }
+    item["name"] = tool.name.as_str().into();
+    if let Some(namespace) = &tool.namespace {
+        item["namespace"] = namespace.as_str().into();
+    }
+    item
+}
+
+/// The prefix of the id of a call's item.
+pub(super) fn call_id_prefix(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Function => "fc",
+        ToolKind::Custom => "ctc",
+        ToolKind::ToolSearch => "tsc",
+        ToolKind::WebSearch => "ws",
+    }
+}
+
+impl SearchItem {
+    pub(super) fn query(&self) -> String {
+        web_search::query(&self.arguments)
+    }
+
+    fn json(&self, id: &str, status: &str) -> Value {
+        let status = match &self.result {
+            Some(result) => result.status,
+            None if status == "in_progress" => status,
+            None => "failed",
+        };
+        let query = self.query();
+        let mut action = json!({ "type": "search", "query": query, "queries": [query] });
+        if let Some(result) = &self.result {
+            let sources = result.urls.iter().map(|url| json!({ "type": "url", "url": url }));
+            action["sources"] = sources.collect();
+        }
+        json!({ "id": id, "type": "web_search_call", "status": status, "action": action })
+    }
+}
+
+impl Part {
+    pub(super) fn new(kind: PartKind) -> Self {
+        Self { kind, text: String::new(), annotations: Vec::new() }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        match self.kind {
+            PartKind::Text => json!({
+                "type": "output_text",
+                "text": self.text,
+                "annotations": self.annotations,
+                "logprobs": [],
+            }),
+            PartKind::Refusal => json!({ "type": "refusal", "refusal": self.text }),
+            PartKind::Reasoning => json!({ "type": "reasoning_text", "text": self.text }),
+        }
+    }
+
+    /// Annotates every page of `sources` that the text names; positions count characters.
+    pub(super) fn cite(&mut self, sources: &[SearchResult]) {
+        let (mut bytes, mut chars) = (0, 0);
+        for (start, end, n) in web_search::citations(&self.text, sources) {
+            chars += self.text[bytes..start].chars().count();
+            let length = self.text[start..end].chars().count();
+            self.annotations.push(json!({
+                "type": "url_citation",
+                "start_index": chars,
+                "end_index": chars + length,
+                "url": sources[n].url,
+                "title": sources[n].title,
+            }));
+            (bytes, chars) = (end, chars + length);
+        }
+    }
 }
 
 impl PartKind {
@@ -80,16 +186,5 @@ impl PartKind {
     /// The prefix of the id of an item that begins with such a part.
     pub(super) fn id_prefix(self) -> &'static str {
         if self.is_reasoning() { "rs" } else { "msg" }
-    }
-
-    /// The part with this text.
-    pub(super) fn json(self, text: &str) -> Value {
-        match self {
-            Self::Text => {
-                json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
-            }
-            Self::Refusal => json!({ "type": "refusal", "refusal": text }),
-            Self::Reasoning => json!({ "type": "reasoning_text", "text": text }),
-        }
     }
 }

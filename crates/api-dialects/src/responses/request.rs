@@ -2,34 +2,30 @@
 
 use serde_json::{Value, json};
 
-use super::super::Untranslatable;
 use super::super::fields::{Object, flag, list, object_at, present, text_at};
-use super::{conversation, tools};
+use super::super::{Translated, Untranslatable};
+use super::conversation;
+use super::tools::Offered;
 
-/// Fields that are ours to act on, or that say nothing to a chat completion.
-const KEPT_HERE: &[&str] = &[
-    "background",
-    "client_metadata",
-    "include",
-    "max_tool_calls",
-    "metadata",
-    "previous_response_id",
-    "store",
-    "stream_options",
-    "truncation",
+/// Fields that mean the same in a chat completion request.
+const PASSED: &[&str] = &[
+    "frequency_penalty",
+    "logit_bias",
+    "model",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "temperature",
+    "top_p",
+    "user",
 ];
 
-/// Fields that are put into another form below.
-const TRANSLATED: &[&str] = &[
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "reasoning",
-    "stream",
-    "text",
-    "tool_choice",
-    "tools",
-];
+/// Settings that neither API defines and servers of chat completions understand.
+const EXTENSIONS: &[&str] =
+    &["chat_template_kwargs", "min_p", "repetition_penalty", "thinking", "top_k"];
 
 /// Fields whose wish a chat completion cannot meet.
 const UNMET: &[&str] = &["context_management", "conversation", "moderation", "prompt"];
@@ -37,11 +33,14 @@ const UNMET: &[&str] = &["context_management", "conversation", "moderation", "pr
 /// The chat completion request that continues `earlier` with what the responses request asks.
 ///
 /// `earlier` are the items, input and output, of the responses before this one, oldest first.
-/// Fields the Responses API does not know are passed on untouched.
-pub fn request(body: &Object, earlier: &[Value]) -> Result<Object, Untranslatable> {
+/// Fields without a meaning for a chat completion are left out, `prompt_cache_key` too: it changes
+/// no answer, and servers that check their fields refuse it.
+pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated, Untranslatable> {
     let mut chat = passed_through(body)?;
-    chat.insert("messages".into(), conversation::translate(body, earlier)?.into());
-    tools::translate(body, &mut chat)?;
+    let mut offered = Offered::collect(body, earlier)?;
+    let messages = conversation::translate(body, earlier, &offered.table)?;
+    chat.insert("messages".into(), messages.into());
+    offered.write(body, &mut chat)?;
     if let Some(format) = text_format(body)? {
         chat.insert("response_format".into(), format);
     }
@@ -60,29 +59,25 @@ pub fn request(body: &Object, earlier: &[Value]) -> Result<Object, Untranslatabl
         chat.insert("stream".into(), true.into());
         chat.insert("stream_options".into(), json!({ "include_usage": true }));
     }
-    Ok(chat)
+    Ok(Translated { chat, tools: offered.table })
 }
 
 fn passed_through(body: &Object) -> Result<Object, Untranslatable> {
-    let mut chat = Object::new();
-    for (name, value) in body {
-        let name = name.as_str();
-        if value.is_null() || KEPT_HERE.contains(&name) || TRANSLATED.contains(&name) {
-            continue;
-        }
-        let logprobs = name == "top_logprobs" && value.as_u64() != Some(0);
-        if UNMET.contains(&name) || logprobs {
-            return Err(Untranslatable::new(name, "not available for this model"));
-        }
-        if name != "top_logprobs" {
-            chat.insert(name.to_owned(), value.clone());
-        }
+    let asks = |name: &&&str| present(body, name).is_some();
+    if let Some(name) = UNMET.iter().find(asks) {
+        return Err(Untranslatable::new(*name, "not available for this model"));
     }
-    let wished = list(body, "include")?;
-    if wished.iter().any(|wish| wish == "message.output_text.logprobs") {
+    if present(body, "top_logprobs").is_some_and(|count| count.as_u64() != Some(0)) {
+        return Err(Untranslatable::new("top_logprobs", "not available for this model"));
+    }
+    if list(body, "include")?.iter().any(|wish| wish == "message.output_text.logprobs") {
         return Err(Untranslatable::new("include", "this model gives no log probabilities here"));
     }
-    Ok(chat)
+    let passed = PASSED
+        .iter()
+        .chain(EXTENSIONS)
+        .filter_map(|name| present(body, name).map(|value| ((*name).to_owned(), value.clone())));
+    Ok(passed.collect())
 }
 
 fn text_format(body: &Object) -> Result<Option<Value>, Untranslatable> {

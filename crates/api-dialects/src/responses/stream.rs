@@ -1,51 +1,69 @@
 //! A streamed chat completion as the events of a response.
 
+mod calls;
+mod searches;
+
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use wire::sse::Event;
 
-use super::super::{Malformed, StreamFault, Usage};
-use super::chunk::{CallDelta, Choice, Chunk, error_words};
+use super::super::chunk::{Choice, Chunk};
+use super::super::open_calls::OpenCalls;
+use super::super::{
+    MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, SearchResult, StreamFault, ToolTable, Usage,
+};
 use super::events::{DeltaEvent, EventWriter, OutputPosition, ResponseEvent};
 use super::output::{Item, Kind, Part, PartKind};
 use super::shape::{Outcome, Shape, Status};
 
-/// The most text, arguments and thoughts one response may have: all of it is kept to the end.
-pub const MAX_OUTPUT_BYTES: usize = 16 << 20;
-
-/// The most items one response may have.
-pub const MAX_OUTPUT_ITEMS: usize = 1024;
-
 /// Carries one stream over: fed with chunks, it writes the response's events.
 ///
 /// Call [`start`](Self::start) first. The end is the upstream's `[DONE]`, or
-/// [`finish`](Self::finish) or [`fail`](Self::fail); nothing is written after it.
+/// [`finish`](Self::finish) or [`fail`](Self::fail); nothing is written after it. If the model called
+/// for web searches, `[DONE]` ends only the round: see [`begin_searches`](Self::begin_searches).
 pub struct Stream {
     shape: Shape,
+    tools: ToolTable,
     ids: Box<dyn FnMut(&str) -> String + Send>,
     events: EventWriter,
     items: Vec<Item>,
     /// The item, last part of it, that text is being added to.
     speaking: Option<usize>,
-    /// The open calls: the chunk's index and the item.
-    calls: Vec<(u64, usize)>,
+    /// The calls of this round.
+    calls: OpenCalls,
+    /// The first item of this round.
+    round_start: usize,
+    /// The pages that searches found.
+    sources: Vec<SearchResult>,
     output_bytes: usize,
+    /// The tokens of the rounds before this one.
+    earlier_usage: Option<Usage>,
     usage: Option<Usage>,
     finish_reason: Option<String>,
     end: Option<Value>,
 }
 
 impl Stream {
-    /// A stream of the response of this shape; `ids` makes an id for a prefix such as `msg`.
-    pub fn new(shape: Shape, ids: impl FnMut(&str) -> String + Send + 'static) -> Self {
+    /// A stream of the response of this shape.
+    ///
+    /// `tools` is that of the translated request; `ids` makes an id for a prefix such as `msg`.
+    pub fn new(
+        shape: Shape,
+        tools: ToolTable,
+        ids: impl FnMut(&str) -> String + Send + 'static,
+    ) -> Self {
         Self {
             shape,
+            tools,
             ids: Box::new(ids),
             events: EventWriter::default(),
             items: Vec::new(),
             speaking: None,
-            calls: Vec::new(),
+            calls: OpenCalls::default(),
+            round_start: 0,
+            sources: Vec::new(),
             output_bytes: 0,
+            earlier_usage: None,
             usage: None,
             finish_reason: None,
             end: None,
@@ -67,21 +85,21 @@ impl Stream {
         }
         let data = event.data();
         if &*data == b"[DONE]" {
-            self.finish(out);
+            if self.pending_searches().next().is_none() {
+                self.finish(out);
+            }
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(&data).map_err(|_| Malformed::Event)?;
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            let (kind, message) = error_words(&error);
-            return Err(StreamFault::upstream(&kind, &message));
-        }
-        if let Some(usage) = chunk.usage.filter(Value::is_object) {
-            self.usage = Some(Usage::of_chat(&usage));
-        }
-        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            self.choice(choice, out)?;
-        }
-        Ok(())
+        Ok(self.chunk(Chunk::read(&data)?, out)?)
+    }
+
+    /// Adds a whole completion, the answer of one round.
+    pub fn add_completion(
+        &mut self,
+        completion: &Value,
+        out: &mut BytesMut,
+    ) -> Result<(), Malformed> {
+        self.chunk(Chunk::of_completion(completion)?, out)
     }
 
     /// Ends the response with what was said so far; what follows is ignored.
@@ -93,13 +111,13 @@ impl Stream {
             self.speak(PartKind::Text, "", out);
         }
         let reason = self.finish_reason.take().unwrap_or_default();
-        let mut outcome = Outcome::ended(Vec::new(), self.usage, &reason);
+        let mut outcome = Outcome::ended(Vec::new(), self.usage(), &reason);
         let last = self.items.len() - 1;
         let status = |n| if n == last { outcome.status.name() } else { "completed" };
         if let Some(n) = self.speaking {
             self.close_speech(status(n), out);
         }
-        for (_, n) in std::mem::take(&mut self.calls) {
+        for n in std::mem::take(&mut self.calls).positions() {
             self.close_call(n, status(n), out);
         }
         outcome.output =
@@ -139,14 +157,27 @@ impl Stream {
         self.finish_reason.is_some()
     }
 
-    /// The tokens used, once the upstream has told.
+    /// The tokens used in all rounds, once the upstream has told.
     pub fn usage(&self) -> Option<Usage> {
-        self.usage
+        match (self.earlier_usage, self.usage) {
+            (Some(earlier), Some(usage)) => Some(earlier.plus(usage)),
+            (earlier, usage) => usage.or(earlier),
+        }
     }
 
     /// The response object to store, after the end.
     pub fn final_response(&self) -> Option<&Value> {
         self.end.as_ref()
+    }
+
+    /// The response object, after the end.
+    pub(super) fn into_response(self) -> Option<Value> {
+        self.end
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
+        self.usage = chunk.usage().or(self.usage);
+        chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
@@ -235,27 +266,34 @@ impl Stream {
 
     fn open_part(&mut self, n: usize, kind: PartKind, out: &mut BytesMut) {
         let Item { id, kind: Kind::Parts { parts, .. } } = &mut self.items[n] else { return };
-        parts.push(Part { kind, text: String::new() });
+        let part = Part::new(kind);
         let added = json!({
             "item_id": id,
             "output_index": n,
-            "content_index": parts.len() - 1,
-            "part": kind.json(""),
+            "content_index": parts.len(),
+            "part": part.json(),
         });
+        parts.push(part);
         self.events.write(out, "response.content_part.added", &added);
     }
 
     fn close_part(&mut self, n: usize, out: &mut BytesMut) {
-        let Item { id, kind: Kind::Parts { parts, .. } } = &self.items[n] else { return };
-        let Some(part) = parts.last() else { return };
-        let index = parts.len() - 1;
-        let mut done = json!({ "item_id": id, "output_index": n, "content_index": index });
-        let part_done = json!({
-            "item_id": id,
-            "output_index": n,
-            "content_index": index,
-            "part": part.kind.json(&part.text),
-        });
+        let Item { id, kind: Kind::Parts { parts, .. } } = &mut self.items[n] else { return };
+        let index = parts.len().saturating_sub(1);
+        let Some(part) = parts.last_mut() else { return };
+        let place = json!({ "item_id": id, "output_index": n, "content_index": index });
+        if part.kind == PartKind::Text {
+            part.cite(&self.sources);
+        }
+        for (annotation_index, annotation) in part.annotations.iter().enumerate() {
+            let mut added = place.clone();
+            added["annotation_index"] = annotation_index.into();
+            added["annotation"] = annotation.clone();
+            self.events.write(out, "response.output_text.annotation.added", &added);
+        }
+        let mut part_done = place.clone();
+        part_done["part"] = part.json();
+        let mut done = place;
         let name = match part.kind {
             PartKind::Text => {
                 done["text"] = part.text.as_str().into();
@@ -287,82 +325,14 @@ impl Stream {
         self.events.write(out, "response.output_item.done", &done);
     }
 
-    /// Adds to a call, which begins with its name.
-    fn call(&mut self, delta: &CallDelta<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
-        let function = delta.function.as_ref();
-        let fragment = function.and_then(|function| function.arguments.as_ref());
-        let fragment = fragment.map_or("", |text| &**text);
-        self.grow(fragment)?;
-        let id = delta.id.as_deref();
-        let n = if let Some(n) = self.open_call(delta.index, id) {
-            n
-        } else {
-            let name = function.and_then(|function| function.name.as_ref());
-            let name = name.ok_or(Malformed::Missing("name of a call"))?;
-            self.begin_call(delta.index, id, name, out)
-        };
-        let Some(Item { id, kind: Kind::Call { arguments, .. } }) = self.items.get_mut(n) else {
-            return Ok(());
-        };
-        if !fragment.is_empty() {
-            arguments.push_str(fragment);
-            let place = OutputPosition { item_id: id, output_index: n, content_index: None };
-            let delta = DeltaEvent { place, delta: fragment, logprobs: None };
-            let name = "response.function_call_arguments.delta";
-            self.events.write(out, name, &delta);
-        }
-        Ok(())
-    }
-
-    /// The item of a call under way; without an index, a new id begins a new call.
-    fn open_call(&self, index: Option<u64>, id: Option<&str>) -> Option<usize> {
-        let open = match index {
-            Some(index) => self.calls.iter().find(|(open, _)| *open == index),
-            None => self.calls.last().filter(|(_, n)| match &self.items[*n].kind {
-                Kind::Call { call_id, .. } => id.is_none_or(|id| id.is_empty() || id == call_id),
-                Kind::Parts { .. } => false,
-            }),
-        };
-        open.map(|(_, n)| *n)
-    }
-
-    fn begin_call(
-        &mut self,
-        index: Option<u64>,
-        call_id: Option<&str>,
-        name: &str,
-        out: &mut BytesMut,
-    ) -> usize {
-        self.close_speech("completed", out);
-        let call_id = call_id.filter(|id| !id.is_empty()).map(str::to_owned);
-        let kind = Kind::Call {
-            call_id: call_id.unwrap_or_else(|| (self.ids)("call")),
-            name: name.to_owned(),
-            arguments: String::new(),
-        };
-        let id = (self.ids)("fc");
-        let n = self.add(Item { id, kind }, out);
-        let after = self.calls.iter().map(|(index, _)| index.saturating_add(1)).max().unwrap_or(0);
-        self.calls.push((index.unwrap_or(after), n));
-        n
-    }
-
-    fn close_call(&mut self, n: usize, status: &str, out: &mut BytesMut) {
-        let Item { id, kind: Kind::Call { name, arguments, .. } } = &self.items[n] else { return };
-        let done = json!({
-            "item_id": id, "output_index": n, "name": name, "arguments": arguments,
-        });
-        self.events.write(out, "response.function_call_arguments.done", &done);
-        self.close_item(n, status, out);
-    }
-
     /// What is there of a response that ends before its time: open items stay incomplete.
     fn broken_off(&mut self, status: Status) -> Outcome {
-        let open: Vec<usize> = self.calls.drain(..).map(|(_, n)| n).chain(self.speaking).collect();
+        let open: Vec<usize> = self.calls.positions().chain(self.speaking).collect();
         let state = |n| if open.contains(&n) { "incomplete" } else { "completed" };
         let output = self.items.iter().enumerate().map(|(n, item)| item.json(state(n))).collect();
         self.speaking = None;
-        Outcome { output, usage: self.usage, ..Outcome::of(status) }
+        self.calls.clear();
+        Outcome { output, usage: self.usage(), ..Outcome::of(status) }
     }
 
     fn conclude(&mut self, kind: &'static str, outcome: Outcome, out: &mut BytesMut) {

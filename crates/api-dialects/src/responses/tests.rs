@@ -1,12 +1,19 @@
 //! Whole requests, answers and streams of both APIs, side by side.
 
 mod asking;
+mod codex;
+mod searching;
 mod streaming;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Malformed, Usage};
-use super::{Outcome, Shape, Status, answer};
+use super::super::{Malformed, ToolTable, Usage};
+use super::{Outcome, Shape, Status};
+
+/// The answer to a request without tools.
+fn answer(completion: &Value, shape: &Shape) -> Result<Value, Malformed> {
+    super::answer(completion, shape, &ToolTable::default(), counted())
+}
 
 fn object(value: Value) -> Map<String, Value> {
     match value {
@@ -114,7 +121,7 @@ fn a_completion_becomes_reasoning_message_and_calls() {
         "usage": {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16,
             "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 2}},
     });
-    let response = answer(&completion, &shape(json!({"model": "a/b"})), counted()).unwrap();
+    let response = answer(&completion, &shape(json!({"model": "a/b"}))).unwrap();
     assert_eq!(response["status"], "completed");
     assert_eq!(response["model"], "a/b");
     assert_eq!(
@@ -144,7 +151,7 @@ fn an_answer_cut_short_is_incomplete() {
     for (finish, reason) in [("length", "max_output_tokens"), ("content_filter", "content_filter")]
     {
         let completion = json!({"choices": [{"finish_reason": finish, "message": {"content": "Once", "refusal": "No."}}]});
-        let response = answer(&completion, &shape(json!({})), counted()).unwrap();
+        let response = answer(&completion, &shape(json!({}))).unwrap();
         assert_eq!((&response["status"], &response["usage"]), (&json!("incomplete"), &Value::Null));
         assert_eq!(response["incomplete_details"], json!({"reason": reason}));
         assert_eq!(
@@ -160,8 +167,7 @@ fn an_answer_cut_short_is_incomplete() {
 
 #[test]
 fn a_completion_without_a_choice_or_with_half_a_call_is_malformed() {
-    let missing =
-        |completion: Value| answer(&completion, &shape(json!({})), counted()).unwrap_err();
+    let missing = |completion: Value| answer(&completion, &shape(json!({}))).unwrap_err();
     assert_eq!(missing(json!({"choices": []})), Malformed::Missing("choice"));
     assert_eq!(missing(json!({"choices": [{}]})), Malformed::Missing("message"));
     let call = json!({"choices": [{"message": {"tool_calls": [{"id": "c", "function": {"arguments": ""}}]}}]});

@@ -1,73 +1,218 @@
-//! Function tools and the choice among them.
+//! Tools of every type as chat functions, and the choice among them.
+//!
+//! Tools that neither the client nor the service executes, such as `file_search`, are left out; a
+//! `tool_choice` that forces one of them is refused.
 
 use serde_json::{Value, json};
 
-use super::super::Untranslatable;
 use super::super::fields::{Object, list, object_at, present, text_at};
+use super::super::tool_table::{Tool, ToolKind, ToolTable};
+use super::super::{Untranslatable, WebSearchTool, web_search};
 
-/// Adds `tools` and `tool_choice` to the chat completion request.
-pub(super) fn translate(body: &Object, chat: &mut Object) -> Result<(), Untranslatable> {
-    let mut tools = list(body, "tools")?
-        .iter()
-        .enumerate()
-        .map(|(n, tool)| definition(tool, &format!("tools[{n}]")))
-        .collect::<Result<Vec<_>, _>>()?;
-    let choice = match present(body, "tool_choice") {
-        None => None,
-        Some(Value::String(mode)) => Some(mode.as_str().into()),
-        Some(choice) => Some(chosen(object_at(choice, "tool_choice")?, &mut tools)?),
+/// The tools of a request: their functions and the table that restores them.
+#[derive(Default)]
+pub(super) struct Offered {
+    pub(super) table: ToolTable,
+    functions: Vec<Value>,
+    /// `max_tool_calls`, which counts only tools that the service executes.
+    max_searches: Option<u64>,
+}
+
+impl Offered {
+    /// Collects the tools of the request and those that items of the conversation add.
+    pub(super) fn collect(body: &Object, earlier: &[Value]) -> Result<Self, Untranslatable> {
+        let max_searches = present(body, "max_tool_calls").and_then(Value::as_u64);
+        let mut offered = Self { max_searches, ..Self::default() };
+        offered.add_all(list(body, "tools")?, "tools", None)?;
+        let input = present(body, "input").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for item in earlier.iter().chain(input) {
+            let kind = item.get("type").and_then(Value::as_str);
+            if let Some("additional_tools" | "tool_search_output") = kind
+                && let Some(tools) = item.get("tools").and_then(Value::as_array)
+            {
+                offered.add_all(tools, "input.tools", None)?;
+            }
+        }
+        Ok(offered)
+    }
+
+    /// Adds `tools` and `tool_choice` to the chat completion request.
+    pub(super) fn write(&mut self, body: &Object, chat: &mut Object) -> Result<(), Untranslatable> {
+        let choice = match present(body, "tool_choice") {
+            None => None,
+            Some(Value::String(mode)) => Some(mode.as_str().into()),
+            Some(choice) => Some(self.chosen(object_at(choice, "tool_choice")?)?),
+        };
+        if !self.functions.is_empty() {
+            chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
+        } else if choice.as_ref().is_none_or(|choice| choice == "auto" || choice == "none") {
+            // Without tools these words change nothing, and some servers refuse them.
+            chat.remove("parallel_tool_calls");
+            return Ok(());
+        } else {
+            let message = "no tool of this request is available for this model";
+            return Err(Untranslatable::new("tool_choice", message));
+        }
+        if let Some(choice) = choice {
+            chat.insert("tool_choice".into(), choice);
+        }
+        Ok(())
+    }
+
+    fn add_all(
+        &mut self,
+        tools: &[Value],
+        place: &str,
+        namespace: Option<&str>,
+    ) -> Result<(), Untranslatable> {
+        for (n, tool) in tools.iter().enumerate() {
+            let place = format!("{place}[{n}]");
+            self.add(object_at(tool, &place)?, &place, namespace)?;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        tool: &Object,
+        place: &str,
+        namespace: Option<&str>,
+    ) -> Result<(), Untranslatable> {
+        match text_at(tool, "type", place)? {
+            "function" => {
+                let own = Tool::new(ToolKind::Function, namespace, text_at(tool, "name", place)?);
+                self.define(own, tool, &["description", "parameters", "strict"]);
+            }
+            "custom" => {
+                let own = Tool::new(ToolKind::Custom, namespace, text_at(tool, "name", place)?);
+                self.define(own, &free_form(tool), &["description", "parameters"]);
+            }
+            "namespace" if namespace.is_none() => {
+                let first = self.functions.len();
+                let name = text_at(tool, "name", place)?;
+                self.add_all(list(tool, "tools")?, &format!("{place}.tools"), Some(name))?;
+                self.describe(first, name, tool);
+            }
+            "tool_search" if tool.get("execution").is_some_and(|by| by == "client") => {
+                let own = Tool::new(ToolKind::ToolSearch, None, "tool_search");
+                self.define(own, tool, &["description", "parameters"]);
+            }
+            kind if is_web_search(kind) => {
+                let settings =
+                    WebSearchTool { max_uses: self.max_searches, ..WebSearchTool::parse(tool) };
+                if let Some(name) = self.table.add_web_search(settings) {
+                    self.functions.push(web_search::function(&name));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds the function of a tool; a repeated definition changes nothing.
+    fn define(&mut self, tool: Tool, definition: &Object, fields: &[&str]) {
+        let Some(name) = self.table.add(tool) else { return };
+        let mut function = Object::new();
+        function.insert("name".into(), name.into());
+        for field in fields {
+            if let Some(value) = present(definition, field) {
+                function.insert((*field).into(), value.clone());
+            }
+        }
+        self.functions.push(json!({ "type": "function", "function": function }));
+    }
+
+    /// Appends the description of a namespace to that of its first function.
+    fn describe(&mut self, first: usize, name: &str, namespace: &Object) {
+        let text = present(namespace, "description").and_then(Value::as_str).unwrap_or_default();
+        let Some(function) = self.functions.get_mut(first) else { return };
+        if text.is_empty() {
+            return;
+        }
+        let description = &mut function["function"]["description"];
+        let own = description.as_str().unwrap_or_default();
+        *description = format!("{own}\n\nAbout all tools of {name}: {text}").trim_start().into();
+    }
+
+    /// The choice an object makes; an allowed list leaves only its tools.
+    fn chosen(&mut self, choice: &Object) -> Result<Value, Untranslatable> {
+        let place = "tool_choice";
+        if text_at(choice, "type", place)? == "allowed_tools" {
+            let allowed = list(choice, "tools")?.iter().filter_map(Value::as_object);
+            let allowed: Vec<&str> =
+                allowed.filter_map(|tool| function_of(&self.table, tool)).collect();
+            self.functions.retain(|function| {
+                allowed.iter().any(|name| function["function"]["name"] == *name)
+            });
+            return Ok(text_at(choice, "mode", place)?.into());
+        }
+        if let Some(name) = function_of(&self.table, choice) {
+            return Ok(json!({ "type": "function", "function": { "name": name } }));
+        }
+        let kind = text_at(choice, "type", place)?;
+        let name = present(choice, "name").and_then(Value::as_str).unwrap_or(kind);
+        let message = format!("the tool {name} is not available for this model");
+        Err(Untranslatable::new("tool_choice.type", message))
+    }
+}
+
+/// The function of the tool that an entry of `tool_choice` names.
+fn function_of<'a>(table: &'a ToolTable, entry: &Object) -> Option<&'a str> {
+    let name = || present(entry, "name").and_then(Value::as_str);
+    match entry.get("type").and_then(Value::as_str)? {
+        "function" => table.offered(ToolKind::Function, name()?),
+        "custom" => table.offered(ToolKind::Custom, name()?),
+        "tool_search" => table.offered(ToolKind::ToolSearch, "tool_search"),
+        kind if is_web_search(kind) => table.offered(ToolKind::WebSearch, "web_search"),
+        _ => None,
+    }
+}
+
+/// `web_search`, `web_search_preview` and their dated versions.
+fn is_web_search(kind: &str) -> bool {
+    kind.starts_with("web_search")
+}
+
+/// A free-form tool as a function with one text, its grammar as part of the description.
+fn free_form(tool: &Object) -> Object {
+    let text = |object: &Object, name: &str| {
+        present(object, name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    if !tools.is_empty() {
-        chat.insert("tools".into(), tools.into());
-    } else if choice.as_ref().is_none_or(|choice| choice == "auto" || choice == "none") {
-        // Without tools these words change nothing, and some servers refuse them.
-        chat.remove("parallel_tool_calls");
-        return Ok(());
+    let mut description = text(tool, "description");
+    if let Some(format) = present(tool, "format").and_then(Value::as_object) {
+        // `{"type": "grammar", "grammar": {…}}` is the form that chat completions use.
+        let grammar = present(format, "grammar").and_then(Value::as_object).unwrap_or(format);
+        let (syntax, definition) = (text(grammar, "syntax"), text(grammar, "definition"));
+        if !definition.is_empty() {
+            description.push_str(&format!(
+                "\n\nThe input must match this {syntax} grammar:\n{definition}"
+            ));
+        }
     }
-    if let Some(choice) = choice {
-        chat.insert("tool_choice".into(), choice);
-    }
-    Ok(())
+    let parameters = json!({
+        "type": "object",
+        "properties": { "input": { "type": "string", "description": "The whole input of the tool" } },
+        "required": ["input"],
+        "additionalProperties": false,
+    });
+    let mut definition = Object::new();
+    definition.insert("description".into(), description.trim_start().into());
+    definition.insert("parameters".into(), parameters);
+    definition
 }
 
-fn definition(tool: &Value, place: &str) -> Result<Value, Untranslatable> {
-    let tool = object_at(tool, place)?;
-    let kind = text_at(tool, "type", place)?;
-    if kind != "function" {
-        let message = format!("the tool {kind} is not available for this model");
-        return Err(Untranslatable::new(format!("{place}.type"), message));
-    }
-    let mut function = Object::new();
-    function.insert("name".into(), text_at(tool, "name", place)?.into());
-    for name in ["description", "parameters", "strict"] {
-        if let Some(value) = present(tool, name) {
-            function.insert(name.into(), value.clone());
+/// The free-form input in the arguments of a call; arguments of another form are the input.
+pub(super) fn free_form_input(arguments: &str) -> String {
+    let input = match serde_json::from_str(arguments) {
+        Ok(Value::String(input)) => Some(input),
+        Ok(Value::Object(mut object)) => {
+            let input = object.remove("input");
+            match input.or_else(|| object.into_iter().next().map(|(_, value)| value)) {
+                Some(Value::String(input)) => Some(input),
+                _ => None,
+            }
         }
-    }
-    Ok(json!({ "type": "function", "function": function }))
-}
-
-/// The choice an object makes; an allowed list leaves only its tools.
-fn chosen(choice: &Object, tools: &mut Vec<Value>) -> Result<Value, Untranslatable> {
-    let place = "tool_choice";
-    match text_at(choice, "type", place)? {
-        "function" => {
-            let name = text_at(choice, "name", place)?;
-            Ok(json!({ "type": "function", "function": { "name": name } }))
-        }
-        "allowed_tools" => {
-            let allowed = list(choice, "tools")?;
-            let named = |tool: &Value| {
-                allowed.iter().any(|entry| {
-                    entry["type"] == "function" && entry["name"] == tool["function"]["name"]
-                })
-            };
-            tools.retain(named);
-            Ok(text_at(choice, "mode", place)?.into())
-        }
-        kind => {
-            let message = format!("the tool {kind} is not available for this model");
-            Err(Untranslatable::new("tool_choice.type", message))
-        }
-    }
+        _ => None,
+    };
+    input.unwrap_or_else(|| arguments.to_owned())
 }

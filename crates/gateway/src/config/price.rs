@@ -21,6 +21,8 @@ pub(super) const DEFAULT_PRICE_MICROS: i64 = 1000;
 pub enum Operation {
     /// A chat completion.
     Chat,
+    /// Counting the tokens of a request.
+    CountTokens,
     /// A response.
     Responses,
     /// Looking at a stored response.
@@ -47,7 +49,8 @@ pub enum Operation {
 
 /// Every operation: its word, its default price and its meaning.
 const OPERATIONS: &[(Operation, &str, i64, &str)] = &[
-    (Operation::Chat, "chat", DEFAULT_PRICE_MICROS, "A chat completion."),
+    (Operation::Chat, "chat", DEFAULT_PRICE_MICROS, "A chat completion or a message."),
+    (Operation::CountTokens, "count_tokens", 0, "Counting the tokens of a request."),
     (Operation::Responses, "responses", DEFAULT_PRICE_MICROS, "A response."),
     (Operation::ResponsesRead, "responses_read", 0, "Looking at a stored response."),
     (Operation::Models, "models", 0, "The list of models."),

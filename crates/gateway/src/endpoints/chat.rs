@@ -18,7 +18,7 @@ use super::model_request::{self, ModelApi, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, Dialect};
 use crate::images::{self, Images, Remote};
 use crate::proxy::chat_request::ChatRequest;
 use crate::raw_object::{RawObject, check_values};
@@ -63,7 +63,8 @@ pub(super) async fn create(
         }
     };
     let (price, operation) = (model.chat_price, Operation::Chat);
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span };
+    let dialect = Dialect::OpenAi;
+    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
     request.answer(&api, is_streamed, None, prepare).await
 }
 
@@ -95,7 +96,7 @@ async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
     Ok(object.rewrite(&[("messages", Some(&messages.to_string()))]).into())
 }
 
-fn check_messages(object: &RawObject<'_>) -> Result<(), ApiError> {
+pub(super) fn check_messages(object: &RawObject<'_>) -> Result<(), ApiError> {
     let wrong = |message: &str| ApiError::of_param(Code::InvalidRequest, "messages", message);
     match object.raw("messages") {
         None => Err(wrong("`messages` is missing")),

@@ -18,7 +18,7 @@ use crate::background::BackgroundTasks;
 use crate::billing::{Billing, Charge, Opened, Order, Results};
 use crate::catalogue::{Model, Target};
 use crate::config::{Config, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, Dialect};
 use crate::identity::Caller;
 use crate::provider::Owner;
 use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
@@ -57,6 +57,8 @@ pub(super) struct ModelRequest {
     pub(super) operation: Operation,
     pub(super) idempotency: Option<IdempotencyKey>,
     pub(super) span: Option<SpanContext>,
+    /// The shape of errors.
+    pub(super) dialect: Dialect,
 }
 
 impl ModelRequest {
@@ -77,7 +79,8 @@ impl ModelRequest {
         };
         let beginning = self.begin(&api.upstreams, &charge, prepare);
         if is_streamed {
-            let mut relay = Relay::waiting(api.policy, charge, beginning).recorded_by(recorder);
+            let mut relay = Relay::waiting(api.policy, charge, beginning, self.dialect);
+            relay = relay.recorded_by(recorder);
             relay.begin().await?;
             return Ok(stream(relay, self.price));
         }

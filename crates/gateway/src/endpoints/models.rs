@@ -7,18 +7,25 @@ use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
 use http::HeaderMap;
+use ledger::Time;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
 use super::admission::{ReadAccess, RequestAdmission};
 use super::json::json;
-use super::path::Id;
+use super::path::{Id, RawQuery, parse_query};
 use crate::catalogue::Model;
+use crate::clock;
 use crate::config::Operation;
 use crate::failure::ApiError;
 use crate::identity::{Caller, may_use};
 use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
+
+/// The header that tells Anthropic's clients from OpenAI's.
+pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
 
 const ACCESS: ReadAccess = ReadAccess { scope: Scope::Models, operation: Operation::Models };
 
@@ -26,11 +33,15 @@ pub(super) async fn list(
     State(upstreams): State<Arc<Upstreams>>,
     State(admission): State<Arc<RequestAdmission>>,
     Extension(info): Extension<RequestInfo>,
+    query: RawQuery<PageQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let list = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         let models = catalogue.models().filter(|model| may_use(caller, &model.id));
+        if headers.contains_key(ANTHROPIC_VERSION) {
+            return Ok(page(&models.collect::<Vec<_>>(), &parse_query(query)?));
+        }
         let data = models.map(|model| view(model)).collect();
         Ok(json(&ModelList { object: "list".to_owned(), data }))
     };
@@ -47,11 +58,50 @@ pub(super) async fn find(
     let find = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         match catalogue.model(&id).filter(|model| may_use(caller, &model.id)) {
+            Some(model) if headers.contains_key(ANTHROPIC_VERSION) => {
+                Ok(json(&anthropic_view(model)))
+            }
             Some(model) => Ok(json(&view(model))),
             None => Err(ApiError::new(Code::NotFound, "there is no such model for this key")),
         }
     };
     admission.read(&info, &headers, ACCESS, find).await
+}
+
+/// The page that a client of Anthropic asks for.
+#[derive(Debug, Deserialize)]
+pub(super) struct PageQuery {
+    limit: Option<usize>,
+    after_id: Option<String>,
+    before_id: Option<String>,
+}
+
+/// A page of models in the shape of Anthropic.
+fn page(models: &[&Arc<Model>], query: &PageQuery) -> Response {
+    let place = |id: &Option<String>| {
+        id.as_ref().and_then(|id| models.iter().position(|model| *model.id == **id))
+    };
+    let start = place(&query.after_id).map_or(0, |place| place + 1);
+    let end = place(&query.before_id).unwrap_or(models.len()).max(start);
+    let limit = query.limit.unwrap_or(models.len()).max(1);
+    let data: Vec<Value> =
+        models[start..end].iter().take(limit).map(|model| anthropic_view(model)).collect();
+    let id = |model: Option<&Value>| model.map(|model| model["id"].clone());
+    json(&json!({
+        "has_more": end - start > limit,
+        "first_id": id(data.first()),
+        "last_id": id(data.last()),
+        "data": data,
+    }))
+}
+
+fn anthropic_view(model: &Model) -> Value {
+    json!({
+        "type": "model",
+        "id": &*model.id,
+        "display_name": &*model.id,
+        "created_at": clock::rfc3339(Time::from_micros(model.created * 1_000_000)),
+    })
 }
 
 fn view(model: &Model) -> ModelView {

@@ -15,7 +15,7 @@ use wire::error::Code;
 use super::check_host;
 use crate::billing::Billing;
 use crate::clock;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, Dialect};
 use crate::service::Service;
 
 /// The process lives.
@@ -50,7 +50,7 @@ pub(crate) async fn serve_metrics(service: Arc<Service>, listener: TcpListener) 
     let stopping = service.lifecycle.stopping.clone();
     let answer = |State(service): State<Arc<Service>>, headers: HeaderMap| async move {
         let answer = metrics(State(service), headers).await;
-        answer.map_err(|error| error.answer(&clock::new_hold_id().to_string()))
+        answer.map_err(|error| error.answer(Dialect::OpenAi, &clock::new_hold_id().to_string()))
     };
     let router = Router::new().route("/metrics", get(answer)).with_state(service);
     axum::serve(listener, router)

@@ -26,7 +26,7 @@ use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
 use crate::proxy::chat_request::ChatRequest;
@@ -110,7 +110,8 @@ pub(super) async fn create(
         }
     };
     let (price, operation) = (model.responses_price, Operation::Responses);
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span };
+    let dialect = Dialect::OpenAi;
+    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
     if options.is_background {
         return background::start(&api, request, &options, recorder, prepare).await;
     }

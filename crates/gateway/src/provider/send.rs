@@ -53,6 +53,7 @@ impl Provider {
         &self,
         path: &str,
         body: Bytes,
+        beta: Option<HeaderValue>,
         sender: Sender,
     ) -> Result<Upstream, Failure> {
         let slot = self.slot()?;
@@ -68,6 +69,9 @@ impl Provider {
             .address(path)
             .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
         *request.headers_mut() = self.headers();
+        if let Some(beta) = beta {
+            request.headers_mut().insert("anthropic-beta", beta);
+        }
         if let Some(header) = sender.span.and_then(SpanContext::header) {
             request.headers_mut().insert("traceparent", header);
         }

@@ -168,7 +168,7 @@ impl Call<'_> {
     async fn send(&self, request: UpstreamRequest) -> Result<BegunAnswer, Failure> {
         let provider = self.provider;
         let is_whole = matches!(request.reader, AnswerReader::Whole(_));
-        let sent = provider.send(request.path, request.body, self.sender).await;
+        let sent = provider.send(request.path, request.body, request.beta, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
             // The member decides how long a whole answer takes.
             Failure::Late if is_whole => Failure::Gone("its answer did not come in time"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api_dialects::{Untranslatable, anthropic};
 use bytes::Bytes;
+use http::HeaderValue;
 use ledger::HoldId;
 use serde_json::{Map, Value};
 use wire::error::Code;
@@ -42,6 +43,8 @@ pub(crate) struct UpstreamRequest {
     pub(crate) path: &'static str,
     pub(crate) body: Bytes,
     pub(crate) reader: AnswerReader,
+    /// The `anthropic-beta` header.
+    pub(crate) beta: Option<HeaderValue>,
 }
 
 pub(crate) enum AnswerReader {
@@ -81,7 +84,7 @@ impl ChatRequest {
             let own = [("model", Some(model.as_str())), ("stream", Some("false")), max_tokens];
             let body = rest.with(&own);
             let reader = AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() });
-            return Ok(UpstreamRequest { path: CHAT_PATH, body: body.into(), reader });
+            return Ok(UpstreamRequest { path: CHAT_PATH, body: body.into(), reader, beta: None });
         }
         let object = RawObject::parse(&self.body)?;
         let options = (self.is_streamed && target.provider.stream_usage)
@@ -101,7 +104,7 @@ impl ChatRequest {
         } else {
             AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() })
         };
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader })
+        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })
     }
 
     /// The request in the form of the messages interface.
@@ -119,7 +122,8 @@ impl ChatRequest {
             let (id, created) = (self.answer_id(), clock::unix_seconds());
             AnswerReader::Whole(WholeReader::Messages { id, created, model: self.model.clone() })
         };
-        Ok(UpstreamRequest { path: MESSAGES_PATH, body: body.to_string().into(), reader })
+        let body = body.to_string().into();
+        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, beta: None })
     }
 
     pub(crate) fn watch(&self) -> ChatWatch {

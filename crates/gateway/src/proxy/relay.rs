@@ -20,7 +20,7 @@ use super::event_buffer::{EventBuffer, Step};
 use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
 use crate::billing::{Charge, Results};
 use crate::config::{ClientGone, Config};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, Dialect};
 use crate::provider::Failure;
 use crate::response_headers::EVENT_STREAM;
 
@@ -52,6 +52,8 @@ struct Inner {
     policy: StreamPolicy,
     charge: Charge,
     source: Source,
+    /// The shape of an error before the upstream has begun.
+    dialect: Dialect,
     recorder: Option<Arc<dyn ResponseRecorder>>,
     /// Everything that was sent, if it is stored for an idempotency key.
     sent: Option<BytesMut>,
@@ -93,13 +95,19 @@ impl StreamPolicy {
 
 impl Relay {
     /// A stream that no upstream has begun yet.
-    pub(crate) fn waiting(policy: StreamPolicy, charge: Charge, beginning: Beginning) -> Self {
+    pub(crate) fn waiting(
+        policy: StreamPolicy,
+        charge: Charge,
+        beginning: Beginning,
+        dialect: Dialect,
+    ) -> Self {
         charge.billing().metrics.streams.inc();
         let sent = charge.is_kept().then(BytesMut::new);
         Self(Some(Box::new(Inner {
             policy,
             charge,
             source: Source::Waiting(beginning),
+            dialect,
             recorder: None,
             sent,
             begun: Instant::now(),
@@ -342,10 +350,8 @@ impl Inner {
             return Some(event);
         }
         self.charge.fail(error).await;
-        let mut body = error.body();
-        body.error.request_id = Some(self.charge.id().to_string());
         let mut out = BytesMut::new();
-        wire::sse::write_data(&mut out, &serde_json::to_vec(&body).unwrap_or_default());
+        error.write_event(self.dialect, &self.charge.id().to_string(), &mut out);
         Some(out.freeze())
     }
 }

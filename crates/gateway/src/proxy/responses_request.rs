@@ -3,13 +3,13 @@
 //! Upstreams store nothing for us: the items before a response are sent along, so that any upstream
 //! can continue the answer of another one.
 
-use api_dialects::{anthropic, responses};
+use api_dialects::{ToolTable, Translated, anthropic, responses};
 use serde_json::{Map, Value, json};
 
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
-use super::stage::Stage;
-use super::whole::{WholeReader, new_id};
+use super::stage::{Bridge, Stage};
+use super::whole::{Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::{Kind, Responses};
 use crate::failure::ApiError;
@@ -55,42 +55,44 @@ impl ResponsesRequest {
             AnswerReader::Whole(WholeReader::Native(self.ours.clone()))
         };
         let body = Value::Object(fields).to_string().into();
-        UpstreamRequest { path: RESPONSES_PATH, body, reader }
+        UpstreamRequest { path: RESPONSES_PATH, body, reader, beta: None }
     }
 
     fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
-        let mut body = responses::request(&self.fields, &self.earlier)?;
+        let Translated { chat: mut body, tools } =
+            responses::request(&self.fields, &self.earlier)?.without_web_search();
         body.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
         body.insert("model".to_owned(), target.name.as_str().into());
         body.insert("stream".to_owned(), self.chat.is_streamed.into());
         if target.provider.kind == Kind::Anthropic {
             let request = self.chat.messages(&body, target)?;
-            let reader = self.bridge(request.reader, Some(|| self.chat.stream()));
+            let reader = self.bridge(request.reader, tools, Some(self.chat.stream()));
             return Ok(UpstreamRequest { reader, ..request });
         }
         if self.chat.is_streamed && target.provider.stream_usage {
             body.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
         let whole = AnswerReader::Whole(WholeReader::Chat { model: None });
-        let reader = self.bridge(whole, None::<fn() -> anthropic::Stream>);
+        let reader = self.bridge(whole, tools, None);
         let body = Value::Object(body).to_string().into();
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader })
+        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })
     }
 
     fn bridge(
         &self,
         reader: AnswerReader,
-        anthropic: Option<impl FnOnce() -> anthropic::Stream>,
+        tools: ToolTable,
+        anthropic: Option<anthropic::Stream>,
     ) -> AnswerReader {
         match reader {
             AnswerReader::Whole(from) if !self.chat.is_streamed => {
-                let (from, shape) = (Box::new(from), Box::new(self.shape.clone()));
-                AnswerReader::Whole(WholeReader::Bridged { from, shape })
+                let shape = Shape::Response(Box::new(self.shape.clone()));
+                AnswerReader::Whole(WholeReader::Bridged { from: Box::new(from), shape, tools })
             }
             _ => {
-                let bridge = responses::Stream::new(self.shape.clone(), new_id);
-                let anthropic = anthropic.map(|stream| stream());
-                AnswerReader::Stream(Stage::translated(anthropic, Some(bridge), self.chat.watch()))
+                let bridge = responses::Stream::new(self.shape.clone(), tools, new_id);
+                let bridge = Some(Bridge::Responses(bridge));
+                AnswerReader::Stream(Stage::translated(anthropic, bridge, self.chat.watch()))
             }
         }
     }

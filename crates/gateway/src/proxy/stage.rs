@@ -1,13 +1,15 @@
 //! The processing of each event between the stream of an upstream and that of the client.
 
-use api_dialects::{StreamFault, anthropic, responses};
+use api_dialects::{StreamFault, anthropic, messages, responses};
 use bytes::BytesMut;
 use ledger::{AnswerProgress, TokenCounts};
 use wire::sse::{Event, Splitter};
 
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
+use super::messages::MessagesWatch;
 use super::native::NativeWatch;
+use crate::failure::Dialect;
 
 /// The largest event that is read.
 pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
@@ -19,6 +21,14 @@ pub(crate) enum Stage {
     Translated(Box<Translation>),
     /// Events of the responses interface pass, with our fields replaced.
     Native(Box<NativeWatch>),
+    /// Events of the messages interface pass unchanged.
+    Messages(Box<MessagesWatch>),
+}
+
+/// From the chat interface to another one.
+pub(crate) enum Bridge {
+    Responses(responses::Stream),
+    Messages(messages::Stream),
 }
 
 /// The translation of an upstream's events to the client's.
@@ -26,14 +36,13 @@ pub(crate) struct Translation {
     /// From the messages interface to the chat interface.
     anthropic: Option<(anthropic::Stream, Splitter)>,
     watch: ChatWatch,
-    /// From the chat interface to the responses interface.
-    bridge: Option<responses::Stream>,
+    bridge: Option<Bridge>,
 }
 
 impl Stage {
     pub(crate) fn translated(
         anthropic: Option<anthropic::Stream>,
-        bridge: Option<responses::Stream>,
+        bridge: Option<Bridge>,
         watch: ChatWatch,
     ) -> Self {
         let anthropic = anthropic.map(|stream| (stream, Splitter::new(MAX_EVENT_BYTES)));
@@ -45,7 +54,10 @@ impl Stage {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
         {
-            bridge.start(out.buffer());
+            match bridge {
+                Bridge::Responses(stream) => stream.start(out.buffer()),
+                Bridge::Messages(stream) => stream.start(out.buffer()),
+            }
         }
     }
 
@@ -70,6 +82,7 @@ impl Stage {
             },
             Self::Translated(translation) => translation.feed(event, out, last),
             Self::Native(watch) => watch.feed(event, out, last),
+            Self::Messages(watch) => watch.feed(event, out, last),
         }
     }
 
@@ -79,6 +92,7 @@ impl Stage {
             Self::Chat(watch) => watch.tokens,
             Self::Translated(translation) => translation.watch.tokens,
             Self::Native(watch) => watch.tokens,
+            Self::Messages(watch) => watch.tokens(),
         }
     }
 
@@ -87,6 +101,7 @@ impl Stage {
             Self::Chat(watch) => watch.has_content,
             Self::Translated(translation) => translation.watch.has_content,
             Self::Native(watch) => watch.has_content,
+            Self::Messages(watch) => watch.has_content(),
         };
         if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }
     }
@@ -94,8 +109,11 @@ impl Stage {
     /// The final response object of a stream of the responses interface.
     pub(crate) fn final_response(&self) -> Option<&serde_json::Value> {
         match self {
-            Self::Chat(_) => None,
-            Self::Translated(translation) => translation.bridge.as_ref()?.final_response(),
+            Self::Chat(_) | Self::Messages(_) => None,
+            Self::Translated(translation) => match translation.bridge.as_ref()? {
+                Bridge::Responses(stream) => stream.final_response(),
+                Bridge::Messages(_) => None,
+            },
             Self::Native(watch) => watch.final_response(),
         }
     }
@@ -107,20 +125,19 @@ impl Stage {
         id: &str,
         out: &mut EventBuffer,
     ) {
-        match self {
-            Self::Translated(translation) if translation.bridge.is_some() => {
-                if let Some(bridge) = &mut translation.bridge {
-                    bridge.fail(error.code().word(), error.message(), out.buffer());
+        let dialect = match self {
+            Self::Native(watch) => return watch.fail(error, out),
+            Self::Translated(translation) => match &mut translation.bridge {
+                Some(Bridge::Responses(stream)) => {
+                    return stream.fail(error.code().word(), error.message(), out.buffer());
                 }
-            }
-            Self::Native(watch) => watch.fail(error, out),
-            Self::Chat(_) | Self::Translated(_) => {
-                let mut body = error.body();
-                body.error.request_id = Some(id.to_owned());
-                let text = serde_json::to_vec(&body).unwrap_or_default();
-                wire::sse::write_data(out.buffer(), &text);
-            }
-        }
+                Some(Bridge::Messages(_)) => Dialect::Anthropic,
+                None => Dialect::OpenAi,
+            },
+            Self::Chat(_) => Dialect::OpenAi,
+            Self::Messages(_) => Dialect::Anthropic,
+        };
+        error.write_event(dialect, id, out.buffer());
     }
 }
 
@@ -151,7 +168,7 @@ impl Translation {
 /// Processes one chunk of the chat interface.
 fn look(
     watch: &mut ChatWatch,
-    bridge: Option<&mut responses::Stream>,
+    bridge: Option<&mut Bridge>,
     chunk: &Event,
     out: &mut EventBuffer,
     last: &mut EventBuffer,
@@ -159,12 +176,21 @@ fn look(
     let seen = watch.look(chunk)?;
     match bridge {
         Some(bridge) => {
-            if seen == ChunkAction::Done {
-                bridge.finish(last.buffer());
-                return Ok(Step::Done);
-            }
-            if let ChunkAction::Pass(_) = seen {
-                bridge.feed(chunk, out.buffer()).map_err(fault)?;
+            match (seen, bridge) {
+                (ChunkAction::Skip, _) => return Ok(Step::More),
+                (ChunkAction::Pass(_), Bridge::Responses(stream)) => {
+                    stream.feed(chunk, out.buffer()).map_err(fault)?;
+                }
+                (ChunkAction::Pass(_), Bridge::Messages(stream)) => {
+                    stream.feed(chunk, out.buffer()).map_err(fault)?;
+                }
+                (ChunkAction::Done, bridge) => {
+                    match bridge {
+                        Bridge::Responses(stream) => stream.finish(last.buffer()),
+                        Bridge::Messages(stream) => stream.finish(last.buffer()),
+                    }
+                    return Ok(Step::Done);
+                }
             }
             Ok(Step::More)
         }
@@ -182,7 +208,7 @@ fn look(
     }
 }
 
-fn fault(fault: StreamFault) -> Fault {
+pub(super) fn fault(fault: StreamFault) -> Fault {
     match fault {
         StreamFault::Upstream { peer_message, .. } => Fault::Told(Some(peer_message)),
         StreamFault::Malformed(_) => Fault::Malformed("an event is not as documented"),

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use api_dialects::{anthropic, responses};
+use api_dialects::{ToolTable, anthropic, messages, responses};
 use bytes::Bytes;
 use ledger::TokenCounts;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::chat::{Chunk, renamed};
 use super::native::{self, Ours};
@@ -20,8 +22,17 @@ pub(crate) enum WholeReader {
     Messages { id: String, created: u64, model: Option<Arc<str>> },
     /// A response of an upstream with the responses interface.
     Native(Ours),
-    /// A chat completion or message, translated to a response.
-    Bridged { from: Box<WholeReader>, shape: Box<responses::Shape> },
+    /// A message of an upstream with the messages interface, passed on with its model renamed.
+    NativeMessage { model: Arc<str> },
+    /// A chat completion or message, translated to the interface of the client.
+    Bridged { from: Box<WholeReader>, shape: Shape, tools: ToolTable },
+}
+
+/// The answer that a chat completion is translated to.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    Response(Box<responses::Shape>),
+    Message(messages::Shape),
 }
 
 #[derive(Debug)]
@@ -45,14 +56,20 @@ impl WholeReader {
                 read_chat(chat.to_string().into(), model.as_deref())
             }
             Self::Native(ours) => read_response(&body, ours),
-            Self::Bridged { from, shape } => {
+            Self::NativeMessage { model } => read_message(body, model),
+            Self::Bridged { from, shape, tools } => {
                 let chat = from.read(body)?;
                 let completion: Value =
                     serde_json::from_slice(&chat.body).map_err(|_| not_json())?;
-                let response = responses::answer(&completion, shape, new_id)
+                let translated = match shape {
+                    Shape::Response(shape) => responses::answer(&completion, shape, tools, new_id),
+                    Shape::Message(shape) => messages::answer(&completion, shape, tools, new_id),
+                };
+                let answer = translated
                     .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
-                let body = response.to_string().into();
-                Ok(WholeAnswer { body, response: Some(response), ..chat })
+                let body = answer.to_string().into();
+                let response = matches!(shape, Shape::Response(_)).then_some(answer);
+                Ok(WholeAnswer { body, response, ..chat })
             }
         }
     }
@@ -93,6 +110,33 @@ fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     let named = named.and_then(|(found, model)| renamed(&body, found, model));
     let body = named.map_or(body, Bytes::from);
     Ok(WholeAnswer { body, tokens, has_content, response: None })
+}
+
+/// Reads a message and renames its model.
+fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
+    let message: Value = serde_json::from_slice(&body).map_err(|_| not_json())?;
+    let mut reader = anthropic::UsageReader::default();
+    reader.read(&message).map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+    let found: NamedMessage<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
+    let named = found.model.and_then(|found| renamed(&body, found, model));
+    let (tokens, has_content) = (tokens(reader.usage()), reader.has_content());
+    Ok(WholeAnswer { body: named.map_or(body, Bytes::from), tokens, has_content, response: None })
+}
+
+/// The inspected field of a message.
+#[derive(Deserialize)]
+struct NamedMessage<'a> {
+    #[serde(borrow, default)]
+    model: Option<&'a RawValue>,
+}
+
+/// The token counts of an upstream with the messages interface.
+pub(crate) fn tokens(usage: Option<api_dialects::Usage>) -> TokenCounts {
+    let count = |tokens: u64| i64::try_from(tokens).ok();
+    TokenCounts {
+        input: usage.and_then(|usage| count(usage.prompt_tokens)),
+        output: usage.and_then(|usage| count(usage.completion_tokens)),
+    }
 }
 
 fn not_json() -> Failure {

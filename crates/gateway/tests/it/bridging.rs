@@ -117,9 +117,12 @@ fn what_cannot_be_bridged_says_why_and_costs_nothing() {
     let (service, ada) = service(&upstream);
     upstream.script("echo", vec![not_there("text/plain", "404 page not found")]);
     let tools = json!([shell(), {"type": "some_future_tool", "name": "x"}]);
-    let answer = service.post(RESPONSES, ada.key.as_str(), &codex(&tools));
+    // A tool that cannot run here is left out, unless the request insists on it.
+    let mut sent = codex(&tools);
+    sent["tool_choice"] = json!({"type": "some_future_tool"});
+    let answer = service.post(RESPONSES, ada.key.as_str(), &sent);
     assert_eq!(answer.failure(), (400, "invalid_request".to_owned()), "{}", answer.text());
     assert!(answer.text().contains("some_future_tool"), "{}", answer.text());
-    assert_eq!(answer.json()["error"]["param"], "tools[1].type");
+    assert_eq!(answer.json()["error"]["param"], "tool_choice.type");
     assert_eq!(paid(&service, &ada), 0);
 }

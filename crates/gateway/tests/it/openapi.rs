@@ -212,7 +212,7 @@ admin.bearer = "{ADMIN_TOKEN}"
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 
 [[operations]]
-include-operation-id = ["createChatCompletion", "createResponse", "runMedia"]
+include-operation-id = ["createChatCompletion", "createMessage", "countMessageTokens", "createResponse", "runMedia"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
 
 [[operations]]

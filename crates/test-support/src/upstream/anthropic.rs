@@ -54,18 +54,21 @@ pub(super) fn complaint(body: &Value, request: &Request) -> Option<String> {
             return Some("tools.0.input_schema.type: Field required".to_owned());
         }
     }
+    let betas = request.header("anthropic-beta").unwrap_or_default();
+    let has_system_role = betas.contains("mid-conversation-system");
     let messages: Vec<&Value> = items(&body["messages"]).collect();
     if messages.first().is_none_or(|first| first["role"] != "user") {
         return Some("messages: first message must use the \"user\" role".to_owned());
     }
     messages.iter().enumerate().find_map(|(index, message)| {
         let before = index.checked_sub(1).map(|before| messages[before]);
-        about_message(message).or_else(|| about_results(before, message))
+        about_message(message, has_system_role).or_else(|| about_results(before, message))
     })
 }
 
-fn about_message(message: &Value) -> Option<String> {
-    if !matches!(message["role"].as_str(), Some("user" | "assistant")) {
+fn about_message(message: &Value, has_system_role: bool) -> Option<String> {
+    let role = message["role"].as_str();
+    if !matches!(role, Some("user" | "assistant")) && !(role == Some("system") && has_system_role) {
         return Some(format!("messages: unexpected role {}", message["role"]));
     }
     if message["content"].as_str().is_some_and(str::is_empty) || message["content"].is_null() {

@@ -101,6 +101,12 @@ fn respond(
             let body = json!({"detail": "Not Found"}).to_string();
             return send(exchange, stream, &Reply::json(404, body));
         }
+        // Every word is a token.
+        ("POST", "/v1/messages/count_tokens") => {
+            let words = request.json()["messages"].to_string().split_whitespace().count();
+            let body = json!({"input_tokens": words}).to_string();
+            return send(exchange, stream, &Reply::json(200, body));
+        }
         ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages") => {}
         _ => return refused(404, "Invalid URL"),
     }

@@ -6,7 +6,7 @@ use super::super::{input_items, request};
 use super::{counted, object};
 
 fn asked(body: Value, earlier: &[Value]) -> Value {
-    request(&object(body), earlier).unwrap().into()
+    request(&object(body), earlier).unwrap().chat.into()
 }
 
 fn refused(body: Value) -> String {
@@ -34,6 +34,7 @@ fn every_setting_finds_its_place() {
         "metadata": {"k": "v"}, "store": false, "background": false, "previous_response_id": "resp_0",
         "include": ["reasoning.encrypted_content"], "truncation": "auto", "max_tool_calls": 3, "top_logprobs": 0,
         "user": "u", "safety_identifier": "s", "prompt_cache_key": "p", "service_tier": "flex", "min_p": 0.1,
+        "client_metadata": {"k": "v"}, "a_field_of_a_later_version": 1,
     });
     assert_eq!(
         asked(body, &[]),
@@ -45,7 +46,7 @@ fn every_setting_finds_its_place() {
             "response_format": {"type": "json_schema", "json_schema": {"name": "bird", "schema": schema, "strict": true}},
             "verbosity": "low", "reasoning_effort": "high", "max_completion_tokens": 50,
             "temperature": 0.5, "top_p": 0.9, "stream": true, "stream_options": {"include_usage": true},
-            "user": "u", "safety_identifier": "s", "prompt_cache_key": "p", "service_tier": "flex", "min_p": 0.1,
+            "user": "u", "safety_identifier": "s", "service_tier": "flex", "min_p": 0.1,
         })
     );
 }
@@ -86,8 +87,10 @@ fn conversation_continues_earlier_responses() {
             {"role": "user", "content": "Which bird?"},
             {"role": "assistant", "content": "I will look.", "tool_calls": [call("call_a", "look"), call("call_b", "now")]},
             {"role": "tool", "tool_call_id": "call_a", "content": "a linnet"},
-            {"role": "tool", "tool_call_id": "call_b", "content": [
-                {"type": "text", "text": "noon"}, {"type": "image_url", "image_url": {"url": "https://b.example/1.png"}}]},
+            {"role": "tool", "tool_call_id": "call_b", "content": "noon"},
+            {"role": "user", "content": [
+                {"type": "text", "text": "Output of the tool call call_b:"},
+                {"type": "image_url", "image_url": {"url": "https://b.example/1.png"}}]},
             {"role": "system", "content": "No Latin."},
             {"role": "user", "content": [
                 {"type": "text", "text": "And this?"},
@@ -124,7 +127,15 @@ fn unsupported_fields_of_chat_completions_are_refused_by_name() {
         (json!({"input": []}), "input"),
         (json!({"input": 7}), "input"),
         (json!({"input": "Hi", "instructions": ["no"]}), "instructions"),
-        (json!({"input": "Hi", "tools": [{"type": "web_search"}]}), "tools[0].type"),
+        (json!({"input": "Hi", "tools": [{"name": "f"}]}), "tools[0].type"),
+        (
+            json!({"input": "Hi", "tools": [{"type": "mcp"}], "tool_choice": "required"}),
+            "tool_choice",
+        ),
+        (
+            json!({"input": "Hi", "tools": [{"type": "mcp"}], "tool_choice": {"type": "mcp"}}),
+            "tool_choice.type",
+        ),
         (json!({"input": "Hi", "tool_choice": {"type": "file_search"}}), "tool_choice.type"),
         (json!({"input": "Hi", "text": {"format": {"type": "grammar"}}}), "text.format.type"),
         (json!({"input": "Hi", "text": {"format": {"type": "json_schema"}}}), "text.format.name"),
@@ -133,7 +144,11 @@ fn unsupported_fields_of_chat_completions_are_refused_by_name() {
         (json!({"input": "Hi", "top_logprobs": 2}), "top_logprobs"),
         (json!({"input": "Hi", "include": ["message.output_text.logprobs"]}), "include"),
         (json!({"input": [{"type": "item_reference", "id": "msg_9"}]}), "input[0].id"),
-        (json!({"input": [{"type": "web_search_call", "id": "ws_1"}]}), "input[0].type"),
+        (json!({"input": [{"type": "file_search_call", "id": "fs_1"}]}), "input[0].type"),
+        (
+            json!({"input": [{"type": "compaction", "encrypted_content": "gAAA"}]}),
+            "input[0].encrypted_content",
+        ),
         (json!({"input": [{"role": "robot", "content": "Hi"}]}), "input[0].role"),
         (json!({"input": [{"type": "function_call_output", "output": "r"}]}), "input[0].call_id"),
         (json!({"input": [{"type": "function_call_output", "call_id": "c"}]}), "input[0].output"),

@@ -5,24 +5,28 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wire::sse::Splitter;
 
-use super::super::super::{Malformed, StreamFault};
-use super::super::{MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Stream, answer};
-use super::{RESPONSE_FIELDS, counted, shape};
+use super::super::super::{MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable};
+use super::super::Stream;
+use super::{RESPONSE_FIELDS, answer, counted, shape};
 
 fn stream() -> Stream {
-    Stream::new(shape(json!({"model": "a/b", "stream": true})), counted())
+    with_tools(ToolTable::default())
 }
 
-fn delta(delta: &Value) -> Value {
+pub(super) fn with_tools(tools: ToolTable) -> Stream {
+    Stream::new(shape(json!({"model": "a/b", "stream": true})), tools, counted())
+}
+
+pub(super) fn delta(delta: &Value) -> Value {
     json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "b",
         "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
-fn finish(reason: &str) -> Value {
+pub(super) fn finish(reason: &str) -> Value {
     json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-fn call(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
+pub(super) fn call(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
     delta(
         &json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": arguments}}]}),
     )
@@ -32,7 +36,7 @@ fn usage() -> Value {
     json!({"id": "c", "choices": null, "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})
 }
 
-fn upstream(chunks: &[Value]) -> Vec<u8> {
+pub(super) fn upstream(chunks: &[Value]) -> Vec<u8> {
     let mut out = BytesMut::new();
     for chunk in chunks {
         wire::sse::write_data(&mut out, chunk.to_string().as_bytes());
@@ -41,7 +45,7 @@ fn upstream(chunks: &[Value]) -> Vec<u8> {
     out.to_vec()
 }
 
-fn feed(
+pub(super) fn feed(
     stream: &mut Stream,
     bytes: &[u8],
     size: usize,
@@ -67,7 +71,7 @@ fn run(chunks: &[Value]) -> (Vec<Value>, Value) {
     (events(&out), stream.final_response().unwrap().clone())
 }
 
-fn events(out: &[u8]) -> Vec<Value> {
+pub(super) fn events(out: &[u8]) -> Vec<Value> {
     let mut splitter = Splitter::new(MAX_OUTPUT_BYTES * 2);
     splitter.push(Bytes::copy_from_slice(out));
     let mut events = Vec::new();
@@ -108,10 +112,19 @@ fn check(event: &Value) {
         }
         "response.refusal.done" => [&part[..], &["refusal"]].concat(),
         "response.reasoning_text.done" => [&part[..], &["text"]].concat(),
-        "response.function_call_arguments.delta" => vec!["item_id", "output_index", "delta"],
+        "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+            vec!["item_id", "output_index", "delta"]
+        }
         "response.function_call_arguments.done" => {
             vec!["item_id", "output_index", "name", "arguments"]
         }
+        "response.output_text.annotation.added" => {
+            [&part[..], &["annotation_index", "annotation"]].concat()
+        }
+        "response.custom_tool_call_input.done" => vec!["item_id", "output_index", "input"],
+        "response.web_search_call.in_progress"
+        | "response.web_search_call.searching"
+        | "response.web_search_call.completed" => vec!["item_id", "output_index"],
         other => panic!("no such event: {other}"),
     };
     for field in fields {
@@ -119,7 +132,7 @@ fn check(event: &Value) {
     }
 }
 
-fn kinds(events: &[Value]) -> Vec<&str> {
+pub(super) fn kinds(events: &[Value]) -> Vec<&str> {
     events
         .iter()
         .map(|event| event["type"].as_str().unwrap().strip_prefix("response.").unwrap())
@@ -411,7 +424,7 @@ proptest! {
     #[test]
     fn a_stream_ends_in_the_response_its_completion_has((completion, chunks) in completions()) {
         let (_, streamed) = run(&chunks);
-        let whole = answer(&completion, &shape(json!({"model": "a/b"})), counted()).unwrap();
+        let whole = answer(&completion, &shape(json!({"model": "a/b"}))).unwrap();
         prop_assert_eq!(streamed, whole);
     }
 

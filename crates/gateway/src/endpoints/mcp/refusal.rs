@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::error::ErrorDetail;
 
-use crate::failure::ApiError;
+use crate::failure::{ApiError, Dialect};
 
 /// The longest reason.
 const MAX_REASON_BYTES: usize = 4096;
@@ -48,7 +48,7 @@ pub(crate) fn of_failure(error: &ApiError, request_id: &str) -> Response {
     let error_told = json!({"code": code, "message": error.message(), "data": data});
     // The body was not read.
     let told = json!({"jsonrpc": "2.0", "id": null, "error": error_told});
-    error.answer(request_id).map(|_| Body::from(told.to_string()))
+    error.answer(Dialect::OpenAi, request_id).map(|_| Body::from(told.to_string()))
 }
 
 /// The response unchanged, or as a JSON-RPC message if it is an error in plain text.

@@ -26,7 +26,7 @@ use crate::catalogue::Target;
 use crate::endpoints::json::json;
 use crate::endpoints::model_request::{ModelApi, ModelRequest};
 use crate::endpoints::replay::replayed;
-use crate::failure::{ApiError, chain};
+use crate::failure::{ApiError, Dialect, chain};
 use crate::proxy::chat_request::UpstreamRequest;
 use crate::proxy::relay::{Relay, ResponseRecorder};
 use crate::proxy::stage::MAX_EVENT_BYTES;
@@ -67,7 +67,7 @@ where
     let task = api.background.start(&recorder.id);
     let target = Followed { member: recorder.member, id: recorder.id.clone(), after: -1 };
     let following = follower.map(|follower| events::stream(api, follower, target));
-    let relay = Relay::waiting(api.policy, detached(charge), beginning);
+    let relay = Relay::waiting(api.policy, detached(charge), beginning, Dialect::OpenAi);
     let relay = relay.recorded_by(Some(recorder.clone()));
     api.billing.lifecycle.tasks.spawn(run(api.billing.clone(), relay, recorder, task));
 

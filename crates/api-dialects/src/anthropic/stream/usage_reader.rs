@@ -1,0 +1,89 @@
+//! The counts of messages that pass unchanged.
+
+use serde::Deserialize;
+use serde_json::Value;
+use wire::sse::Event;
+
+use super::super::super::{Malformed, StreamFault, Usage};
+use super::super::answer::Counts;
+use super::Incoming;
+
+/// Reads what the upstream counted and how far the message has come.
+#[derive(Debug, Default)]
+pub struct UsageReader {
+    counts: Option<Counts>,
+    has_content: bool,
+    is_done: bool,
+}
+
+impl UsageReader {
+    /// Reads an event of a stream; an `error` event is a fault.
+    pub fn feed(&mut self, event: &Event) -> Result<(), StreamFault> {
+        match event.name() {
+            // Most events are these, and their names say enough.
+            Some("content_block_delta") => self.has_content = true,
+            Some("content_block_stop" | "ping") => {}
+            _ if event.is_comment() => {}
+            _ => {
+                if let Some(incoming) = Incoming::read(&event.data())? {
+                    return self.read_event(incoming);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a whole message.
+    pub fn read(&mut self, message: &Value) -> Result<(), Malformed> {
+        let content = message.get("content").and_then(Value::as_array);
+        self.has_content = !content.ok_or(Malformed::Missing("content"))?.is_empty();
+        self.counts = message.get("usage").and_then(|usage| Counts::deserialize(usage).ok());
+        self.is_done = true;
+        Ok(())
+    }
+
+    /// What the upstream counted so far.
+    pub fn usage(&self) -> Option<Usage> {
+        self.counts.as_ref().map(Counts::usage)
+    }
+
+    /// Whether the message has any content yet.
+    pub fn has_content(&self) -> bool {
+        self.has_content
+    }
+
+    /// Whether the upstream said that the message is whole.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    fn read_event(&mut self, incoming: Incoming<'_>) -> Result<(), StreamFault> {
+        let counts = match &*incoming.kind {
+            "message_start" => incoming.message.and_then(|message| message.usage),
+            "message_delta" => incoming.usage,
+            "message_stop" => {
+                self.is_done = true;
+                None
+            }
+            "content_block_delta" => {
+                self.has_content = true;
+                None
+            }
+            "content_block_start" => {
+                let kind = incoming.content_block.map(|block| block.kind);
+                let begins_empty = matches!(kind.as_deref(), None | Some("text" | "thinking"));
+                self.has_content |= !begins_empty;
+                None
+            }
+            "error" => {
+                let error = incoming.error.unwrap_or_default();
+                return Err(StreamFault::upstream(&error.kind, &error.message));
+            }
+            _ => None,
+        };
+        if let Some(counts) = counts {
+            self.counts.get_or_insert_default().update(counts);
+        }
+        Ok(())
+    }
+}

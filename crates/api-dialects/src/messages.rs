@@ -1,0 +1,31 @@
+//! The Anthropic Messages API (version 2023-06-01) carried by chat completions.
+//!
+//! A request becomes a chat completion request ([`request`]); the completion becomes a message
+//! ([`answer`]) or, chunk by chunk, the events of one ([`Stream`]). [`Shape`] is what the answer
+//! takes from its request. A web search takes several rounds: see [`Stream::begin_searches`].
+//!
+//! For an upstream that speaks the Messages API itself, [`remove_own_blocks`] prepares the history.
+
+mod answer;
+mod content;
+mod conversation;
+mod error;
+mod estimate;
+mod events;
+mod native;
+mod request;
+mod shape;
+mod stream;
+mod thinking;
+mod tools;
+
+pub use answer::answer;
+pub use error::{error, error_type};
+pub use estimate::estimate_input_tokens;
+pub use native::remove_own_blocks;
+pub use request::request;
+pub use shape::Shape;
+pub use stream::Stream;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! A messages request as a chat completion request: the fields at the top.
+
+use serde_json::{Value, json};
+
+use super::super::fields::{Object, flag, object_at, present, text_at};
+use super::super::{Translated, Untranslatable};
+use super::tools::Offered;
+use super::{conversation, thinking};
+
+/// Fields that mean the same in both APIs, by their names there and here.
+const PASSED: &[(&str, &str)] = &[
+    ("max_tokens", "max_completion_tokens"),
+    ("model", "model"),
+    ("stop_sequences", "stop"),
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+];
+
+/// Fields whose wish a chat completion cannot meet.
+const UNMET: &[&str] = &["container", "inference_geo", "mcp_servers"];
+
+/// The longest `user` that OpenAI accepts. Claude Code sends a longer one, which is left out.
+const MAX_USER_BYTES: usize = 64;
+
+/// The chat completion request that asks for what the messages request asks for.
+///
+/// Fields that only save tokens or time (`cache_control`, `context_management`, `speed`), that only
+/// narrow the choice of tokens (`top_k`, which servers that check their fields refuse) or that are
+/// unknown are left out: clients send beta fields without being asked.
+pub fn request(body: &Object) -> Result<Translated, Untranslatable> {
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    let asks = |name: &&&str| present(body, name).is_some_and(|value| !is_empty(value));
+    if let Some(name) = UNMET.iter().find(asks) {
+        return Err(Untranslatable::new(*name, "not available for this model"));
+    }
+    let mut chat = Object::new();
+    for (name, chat_name) in PASSED {
+        if let Some(value) = present(body, name).filter(|value| !is_empty(value)) {
+            chat.insert((*chat_name).into(), value.clone());
+        }
+    }
+    let mut offered = Offered::collect(body)?;
+    chat.insert("messages".into(), conversation::translate(body, &offered.table)?.into());
+    offered.write(body, &mut chat)?;
+    if let Some(effort) = thinking::effort(body)? {
+        chat.insert("reasoning_effort".into(), effort.into());
+    }
+    if let Some(format) = response_format(body)? {
+        chat.insert("response_format".into(), format);
+    }
+    let user = present(body, "metadata").and_then(|metadata| metadata.get("user_id"));
+    if let Some(user) = user.and_then(Value::as_str).filter(|user| user.len() <= MAX_USER_BYTES) {
+        chat.insert("user".into(), user.into());
+    }
+    if present(body, "service_tier").is_some_and(|tier| tier == "standard_only") {
+        chat.insert("service_tier".into(), "default".into());
+    }
+    if flag(body, "stream")? == Some(true) {
+        chat.insert("stream".into(), true.into());
+        chat.insert("stream_options".into(), json!({ "include_usage": true }));
+    }
+    Ok(Translated { chat, tools: offered.table })
+}
+
+fn response_format(body: &Object) -> Result<Option<Value>, Untranslatable> {
+    let config = present(body, "output_config").and_then(Value::as_object);
+    let current = config.and_then(|config| present(config, "format"));
+    let named = current.map(|format| (format, "output_config.format"));
+    let named = named.or_else(|| Some((present(body, "output_format")?, "output_format")));
+    let Some((format, place)) = named else { return Ok(None) };
+    let format = object_at(format, place)?;
+    let kind = text_at(format, "type", place)?;
+    let Some(schema) = present(format, "schema").filter(|_| kind == "json_schema") else {
+        let message = "a JSON schema is needed here";
+        return Err(Untranslatable::new(place, message));
+    };
+    let schema = json!({ "name": "output", "schema": schema, "strict": true });
+    Ok(Some(json!({ "type": "json_schema", "json_schema": schema })))
+}

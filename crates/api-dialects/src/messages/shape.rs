@@ -1,0 +1,42 @@
+//! What an answer takes from its request.
+
+use serde_json::Value;
+
+use super::super::fields::{Object, present};
+
+/// The id and model of a message, and whether it shows what the model thought.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    id: String,
+    model: String,
+    pub(super) shows_thinking: bool,
+}
+
+impl Shape {
+    /// The shape of the answer to a messages request.
+    ///
+    /// Thinking is shown only to clients that asked for it: others expect text first.
+    pub fn new(body: &Object, id: &str) -> Self {
+        let text = |object: &Object, name: &str| {
+            present(object, name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let thinking = present(body, "thinking").and_then(Value::as_object);
+        let shows_thinking = thinking.is_some_and(|thinking| {
+            text(thinking, "type") != "disabled" && text(thinking, "display") != "omitted"
+        });
+        Self { id: id.to_owned(), model: text(body, "model"), shows_thinking }
+    }
+
+    /// The message with the given content and end.
+    pub(super) fn message(&self, content: Vec<Value>, end: Object, usage: Value) -> Value {
+        let mut message = Object::new();
+        message.insert("id".into(), self.id.as_str().into());
+        message.insert("type".into(), "message".into());
+        message.insert("role".into(), "assistant".into());
+        message.insert("model".into(), self.model.as_str().into());
+        message.insert("content".into(), content.into());
+        message.insert("usage".into(), usage);
+        message.extend(end);
+        message.into()
+    }
+}

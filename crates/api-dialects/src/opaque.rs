@@ -1,0 +1,32 @@
+//! Texts in fields that clients must return unread, such as `encrypted_content`.
+//!
+//! The text is encoded, not encrypted: it comes from the client's own conversation.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+/// Marks our texts, so that those of other services are not taken for ours.
+const PREFIX: &str = "agent.";
+
+/// Encodes a text for a field that the client returns unread.
+pub fn encode(text: &str) -> String {
+    format!("{PREFIX}{}", STANDARD_NO_PAD.encode(text))
+}
+
+/// The text of such a field, or `None` if another service wrote it.
+pub fn decode(field: &str) -> Option<String> {
+    let bytes = STANDARD_NO_PAD.decode(field.strip_prefix(PREFIX)?).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_survive_and_foreign_fields_are_recognised() {
+        assert_eq!(decode(&encode("Grüße 🐦")).as_deref(), Some("Grüße 🐦"));
+        assert_eq!(decode("gAAAAABo"), None);
+        assert_eq!(decode("agent.***"), None);
+    }
+}

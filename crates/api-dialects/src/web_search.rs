@@ -1,0 +1,222 @@
+//! The web search that a request offers and the service executes.
+
+use serde_json::{Value, json};
+
+use super::fields::{Object, present};
+
+/// The longest quotation of a page in a citation.
+pub const MAX_CITED_CHARS: usize = 150;
+
+/// The web search settings of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WebSearchTool {
+    /// The most searches that one answer may make.
+    pub max_uses: Option<u64>,
+    /// Search only these domains; empty means all.
+    pub allowed_domains: Vec<String>,
+    /// Never return pages of these domains.
+    pub blocked_domains: Vec<String>,
+    /// Where the member is, for local results.
+    pub user_location: Option<UserLocation>,
+    /// Whether the client forbade requests to live pages (`external_web_access: false`).
+    pub cached_only: bool,
+}
+
+/// An approximate location.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserLocation {
+    /// City, free text.
+    pub city: Option<String>,
+    /// Region, free text.
+    pub region: Option<String>,
+    /// Two-letter country code.
+    pub country: Option<String>,
+    /// IANA time zone.
+    pub timezone: Option<String>,
+}
+
+/// A search that the model called for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// The id of the call.
+    pub call_id: String,
+    /// The words to search for.
+    pub query: String,
+}
+
+/// One page that a search found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchResult {
+    /// Address of the page.
+    pub url: String,
+    /// Title of the page.
+    pub title: String,
+    /// When the page was last changed, free text.
+    pub page_age: Option<String>,
+    /// Text of the page, or an extract of it.
+    pub content: String,
+}
+
+/// Why a search has no results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchError {
+    /// The answer made as many searches as it may.
+    MaxUsesExceeded,
+    /// Too many searches in a short time.
+    TooManyRequests,
+    /// The query is not one that can be searched for.
+    InvalidInput,
+    /// The search failed.
+    Unavailable,
+}
+
+impl SearchError {
+    /// The name of the error in the Messages API.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::MaxUsesExceeded => "max_uses_exceeded",
+            Self::TooManyRequests => "too_many_requests",
+            Self::InvalidInput => "invalid_tool_input",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// The results of a search, or why there are none.
+pub type SearchOutcome = Result<Vec<SearchResult>, SearchError>;
+
+impl WebSearchTool {
+    /// Reads the settings of a tool of the Messages or the Responses API.
+    pub(crate) fn parse(tool: &Object) -> Self {
+        let filters = present(tool, "filters").and_then(Value::as_object).unwrap_or(tool);
+        let location = present(tool, "user_location").and_then(Value::as_object);
+        Self {
+            max_uses: present(tool, "max_uses").and_then(Value::as_u64),
+            allowed_domains: texts(filters, "allowed_domains"),
+            blocked_domains: texts(filters, "blocked_domains"),
+            user_location: location.map(UserLocation::parse),
+            cached_only: present(tool, "external_web_access") == Some(&Value::Bool(false)),
+        }
+    }
+}
+
+impl UserLocation {
+    fn parse(location: &Object) -> Self {
+        let text = |name| present(location, name).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            city: text("city"),
+            region: text("region"),
+            country: text("country"),
+            timezone: text("timezone"),
+        }
+    }
+}
+
+fn texts(object: &Object, name: &str) -> Vec<String> {
+    let list = present(object, name).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The function through which a chat model asks for a search.
+pub(crate) fn function(name: &str) -> Value {
+    json!({ "type": "function", "function": {
+        "name": name,
+        "description": "Search the web. Returns pages with their URLs and text. \
+            Write the URL of every page that your answer relies on.",
+        "parameters": {
+            "type": "object",
+            "properties": { "query": { "type": "string", "description": "What to search for" } },
+            "required": ["query"],
+            "additionalProperties": false,
+        },
+    }})
+}
+
+/// The query in the arguments of a call; arguments that are no JSON object are the query.
+pub(crate) fn query(arguments: &str) -> String {
+    let parsed: Option<Value> = serde_json::from_str(arguments).ok();
+    let query = parsed.as_ref().and_then(|parsed| parsed.get("query")).and_then(Value::as_str);
+    query.unwrap_or(arguments).to_owned()
+}
+
+/// The outcome of a search as the model reads it.
+pub(crate) fn tool_text(outcome: &SearchOutcome) -> String {
+    match outcome {
+        Err(error) => format!("Error: the search failed ({})", error.code()),
+        Ok(results) if results.is_empty() => "The search found nothing.".to_owned(),
+        Ok(results) => {
+            let pages = results.iter().map(|result| {
+                page_text(&result.title, &result.url, &result.content, result.page_age.as_deref())
+            });
+            pages.collect::<Vec<_>>().join("\n\n")
+        }
+    }
+}
+
+/// One result as the model reads it.
+pub(crate) fn page_text(title: &str, url: &str, content: &str, age: Option<&str>) -> String {
+    let age = age.map(|age| format!(" ({age})")).unwrap_or_default();
+    format!("{title}{age}\n{url}\n{content}").trim_end().to_owned()
+}
+
+/// Where a text names a page that was found: byte range and index of the page.
+pub(crate) fn citations(text: &str, sources: &[SearchResult]) -> Vec<(usize, usize, usize)> {
+    let mut found: Vec<(usize, usize, usize)> = Vec::new();
+    for (n, source) in sources.iter().enumerate().filter(|(_, source)| !source.url.is_empty()) {
+        for (start, url) in text.match_indices(&source.url) {
+            let end = start + url.len();
+            let goes_on = |next: char| next.is_ascii_alphanumeric() || "/-_%=&#?~".contains(next);
+            if !text[end..].starts_with(goes_on) {
+                found.push((start, end, n));
+            }
+        }
+    }
+    found.sort_by_key(|(start, end, n)| (*start, usize::MAX - end, *n));
+    found.dedup_by(|later, first| later.0 < first.1);
+    found
+}
+
+/// The beginning of a page as the text that a citation quotes.
+pub(crate) fn quotation(source: &SearchResult) -> String {
+    source.content.chars().take(MAX_CITED_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(url: &str) -> SearchResult {
+        SearchResult { url: url.into(), title: "T".into(), ..SearchResult::default() }
+    }
+
+    #[test]
+    fn citations_are_the_longest_urls_in_the_text() {
+        let sources = [source("https://a.example"), source("https://a.example/b")];
+        let text = "See https://a.example/b. Or (https://a.example), not https://a.example/bc.";
+        let found: Vec<_> = citations(text, &sources)
+            .into_iter()
+            .map(|(start, end, n)| (&text[start..end], n))
+            .collect();
+        assert_eq!(found, [("https://a.example/b", 1), ("https://a.example", 0)]);
+    }
+
+    #[test]
+    fn settings_of_both_apis_are_read() {
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let messages = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 3,
+            "blocked_domains": ["x.example"], "user_location": {"type": "approximate", "city": "Bern"}});
+        let tool = WebSearchTool::parse(&object(messages));
+        assert_eq!((tool.max_uses, tool.blocked_domains), (Some(3), vec!["x.example".to_owned()]));
+        assert_eq!(tool.user_location.and_then(|place| place.city).as_deref(), Some("Bern"));
+        let responses = json!({"type": "web_search", "external_web_access": false,
+            "filters": {"allowed_domains": ["a.example"]}});
+        let tool = WebSearchTool::parse(&object(responses));
+        assert_eq!((tool.cached_only, tool.allowed_domains), (true, vec!["a.example".to_owned()]));
+    }
+
+    #[test]
+    fn queries_are_found_in_odd_arguments() {
+        assert_eq!(query(r#"{"query":"linnet song"}"#), "linnet song");
+        assert_eq!(query("linnet song"), "linnet song");
+    }
+}

@@ -1,0 +1,164 @@
+//! `POST /v1/messages`: the interface of Anthropic's clients.
+
+use std::sync::Arc;
+
+use api_dialects::messages;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use gateway_store::Scope;
+use http::{HeaderMap, HeaderValue, Request};
+use serde_json::{Value, json};
+use wire::error::Code;
+
+use super::admission::Received;
+use super::chat::check_messages;
+use super::fixed_price::FixedPrice;
+use super::json::json;
+use super::model_request::{self, ModelApi, ModelRequest};
+use crate::caps::{self, Conversation};
+use crate::catalogue::{Model, Target};
+use crate::config::{Capability, Kind, Operation};
+use crate::failure::{ApiError, Dialect};
+use crate::identity::Caller;
+use crate::images::Images;
+use crate::provider::Failure;
+use crate::provider::{COUNT_TOKENS_PATH, Owner, Sender};
+use crate::proxy::begin::retry_after;
+use crate::proxy::begin::{refused, unavailable};
+use crate::proxy::messages_request::MessagesRequest;
+use crate::raw_object::{RawObject, tree};
+use crate::request_info::RequestInfo;
+
+/// More than any model answers.
+const MAX_TOKENS: f64 = 1e9;
+/// The longest answer of an upstream that only counts tokens.
+const MAX_COUNT_BYTES: usize = 64 * 1024;
+
+pub(super) async fn create(
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let RequestInfo { id, span, .. } = info;
+    let beta = beta(request.headers());
+    let received = api.admission.receive(request, Scope::Chat, "messages").await?;
+    let Received { caller, bytes, idempotency } = received;
+
+    let object = RawObject::parse(&bytes)?;
+    let model = resolve(&api, &caller, &object)?;
+    let is_streamed = object.read("stream", "a boolean")?.unwrap_or(false);
+    check_max_tokens(&object)?;
+    check_conversation(&model, &object)?;
+
+    let request =
+        MessagesRequest { body: bytes.clone(), is_streamed, model: model.quoted_id.clone(), beta };
+    let prepare = async move { Ok(move |target: &Target| request.for_target(target)) };
+    // A message costs what a chat completion costs.
+    let (price, operation, dialect) = (model.chat_price, Operation::Chat, Dialect::Anthropic);
+    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    request.answer(&api, is_streamed, None, prepare).await
+}
+
+/// Counts the tokens of a request: exactly where the upstream can, else by an estimate.
+pub(super) async fn count_tokens(
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let beta = beta(request.headers());
+    let received = api.admission.receive(request, Scope::Chat, "count_tokens").await?;
+    let Received { caller, bytes, idempotency } = received;
+    let object = RawObject::parse(&bytes)?;
+    let model = resolve(&api, &caller, &object)?;
+    check_conversation(&model, &object)?;
+    let work = async {
+        let target = model.candidates().into_iter().next();
+        let is_native = |target: &&Target| target.provider.kind == Kind::Anthropic;
+        let tokens = match target.filter(is_native) {
+            Some(target) => {
+                let body = object.rewrite(&[("model", Some(&target.quoted_name))]);
+                let sender = Sender { owner: Owner::Member(caller.key.member), span: info.span };
+                count_upstream(target, body, beta, sender).await?
+            }
+            None => {
+                let fields = tree(&bytes)?;
+                // A request that would be refused is not counted.
+                messages::request(&fields)?;
+                messages::estimate_input_tokens(&fields)
+            }
+        };
+        Ok(json(&json!({ "input_tokens": tokens })))
+    };
+    let price = FixedPrice::new(&api.billing, &info, &caller, Operation::CountTokens);
+    price.once(idempotency).answer(work).await
+}
+
+/// The number of tokens that an upstream with the messages interface counts.
+async fn count_upstream(
+    target: &Target,
+    body: Vec<u8>,
+    beta: Option<HeaderValue>,
+    sender: Sender,
+) -> Result<u64, ApiError> {
+    let provider = &target.provider;
+    let count = async {
+        let mut upstream = provider.send(COUNT_TOKENS_PATH, body.into(), beta, sender).await?;
+        let body = upstream.read(MAX_COUNT_BYTES).await?;
+        let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let tokens = answer.get("input_tokens").and_then(Value::as_u64);
+        tokens.ok_or(Failure::Malformed("its answer has no `input_tokens`"))
+    };
+    count.await.map_err(|failure| match failure {
+        Failure::Refused { message } => refused(message.as_deref()),
+        failure => unavailable(retry_after(&failure)),
+    })
+}
+
+fn check_max_tokens(object: &RawObject<'_>) -> Result<(), ApiError> {
+    let limit: Option<f64> = object.read("max_tokens", "a whole number")?;
+    let message = match limit {
+        None => "`max_tokens` is missing",
+        Some(limit) if limit < 1.0 || limit > MAX_TOKENS || limit.fract() != 0.0 => {
+            "`max_tokens` must be a whole number from 1 to 1000000000"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(ApiError::of_param(Code::InvalidRequest, "max_tokens", message))
+}
+
+fn resolve(
+    api: &ModelApi,
+    caller: &Caller,
+    object: &RawObject<'_>,
+) -> Result<Arc<Model>, ApiError> {
+    let asked: String = model_request::required(object, "model")?;
+    check_messages(object)?;
+    if object.raw("system").is_some_and(|system| !system.starts_with(['"', '['])) {
+        let message = "`system` must be a string or a list";
+        return Err(ApiError::of_param(Code::InvalidRequest, "system", message));
+    }
+    api.upstreams.resolve(caller, &asked, Capability::Chat)
+}
+
+/// Checks a conversation against the caps of its model. Images and documents must be inline.
+fn check_conversation(model: &Model, object: &RawObject<'_>) -> Result<(), ApiError> {
+    let mut images = Images::default();
+    let mut bytes = 0;
+    for field in ["messages", "system"] {
+        for value in object.all_like(field) {
+            images = images.and(Images::in_text(value)?);
+            bytes += value.len();
+        }
+    }
+    images.check_inline()?;
+    let conversation = Conversation { field: "messages", bytes, images: images.count };
+    // The limit on tokens is always given.
+    caps::check(&model.caps, object, &conversation)?;
+    Ok(())
+}
+
+fn beta(headers: &HeaderMap) -> Option<HeaderValue> {
+    headers.get("anthropic-beta").cloned()
+}

@@ -1,0 +1,153 @@
+//! Operations of the messages interface.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::error::Code;
+
+use super::member::{IDEMPOTENCY, OWN, PAID};
+use super::{
+    Access, Body, EVENTS, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
+    events, text,
+};
+
+static BETA: Parameter = Parameter {
+    location: ParameterLocation::Header,
+    name: "anthropic-beta",
+    description: "Beta features. Sent on to providers of the kind `anthropic`, ignored elsewhere.",
+    schema: text,
+    example: "",
+};
+
+/// An unknown model is not found here, as Anthropic's clients expect.
+const FAILURES: &[Code] = &[
+    Code::InvalidJson,
+    Code::InvalidRequest,
+    Code::ModelNotForCapability,
+    Code::ScopeMissing,
+    Code::ModelNotAllowed,
+    Code::NotFound,
+    Code::BodyTimeout,
+    Code::IdempotencyInProgress,
+    Code::Conflict,
+    Code::BodyTooLarge,
+    Code::IdempotencyMismatch,
+    Code::CapabilityUnavailable,
+    Code::UpstreamUnavailable,
+];
+
+/// `POST /v1/messages`.
+pub(crate) static CREATE: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/messages",
+    id: "createMessage",
+    summary: "Message",
+    description: "The Anthropic request. A provider of the kind `anthropic` receives it as it is, with \
+                  its own name of the model; for other providers it is translated to a chat \
+                  completion and back, and what they cannot do is refused by name. The key may also \
+                  be in `x-api-key`. Errors and streams have Anthropic's shape. A message costs what \
+                  a chat completion costs.",
+    access: Access::Key,
+    parameters: &[&IDEMPOTENCY, &BETA],
+    body: Some(Body {
+        is_required: true,
+        schema: request,
+        example: r#"{"model": "{chat model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello"}]}"#,
+    }),
+    answers: &[SuccessResponse {
+        status: 200,
+        description: "The message, or its stream.",
+        contents: &[(JSON, message), (EVENTS, events)],
+        headers: PAID,
+    }],
+    failures: FAILURES,
+};
+
+/// `POST /v1/messages/count_tokens`.
+pub(crate) static COUNT_TOKENS: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/messages/count_tokens",
+    id: "countMessageTokens",
+    summary: "Count the tokens of a message",
+    description: "Counted by a provider of the kind `anthropic`, estimated for others.",
+    access: Access::Key,
+    parameters: &[&IDEMPOTENCY, &BETA],
+    body: Some(Body {
+        is_required: true,
+        schema: counted,
+        example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
+    }),
+    answers: &[SuccessResponse {
+        status: 200,
+        description: "The number of tokens.",
+        contents: &[(JSON, count)],
+        headers: OWN,
+    }],
+    failures: FAILURES,
+};
+
+fn counted(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["model", "messages"],
+        "properties": {
+            "model": {
+                "type": "string", "minLength": 1,
+                "description": "A full id or an alias of `GET /v1/models`.",
+            },
+            "messages": {
+                "type": "array", "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "required": ["role", "content"],
+                    "properties": {
+                        "role": { "enum": ["user", "assistant", "system"] },
+                        "content": { "type": ["string", "array"], "items": { "type": "object" } },
+                    },
+                },
+                "description": "The conversation so far.",
+            },
+            "system": { "type": ["string", "array", "null"], "items": { "type": "object" } },
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn request(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = counted(generator);
+    schema.insert("required".to_owned(), vec!["model", "max_tokens", "messages"].into());
+    if let Some(properties) = schema.get_mut("properties").and_then(|value| value.as_object_mut()) {
+        let stream = serde_json::json!({
+            "type": ["boolean", "null"], "description": "Whether the answer comes as events.",
+        });
+        let max_tokens = serde_json::json!({
+            "type": "integer", "minimum": 1, "maximum": 1_000_000_000, "description": "The most tokens of the answer.",
+        });
+        properties.insert("stream".to_owned(), stream);
+        properties.insert("max_tokens".to_owned(), max_tokens);
+    }
+    schema
+}
+
+fn message(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["id", "type", "role", "model", "content", "stop_reason", "usage"],
+        "properties": {
+            "id": { "type": "string" },
+            "type": { "const": "message" },
+            "role": { "const": "assistant" },
+            "model": { "type": "string" },
+            "content": { "type": "array", "items": { "type": "object" } },
+            "stop_reason": { "type": ["string", "null"] },
+            "usage": { "type": "object" },
+        },
+        "additionalProperties": true,
+    })
+}
+
+fn count(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["input_tokens"],
+        "properties": { "input_tokens": { "type": "integer", "minimum": 0 } },
+    })
+}

@@ -1,0 +1,98 @@
+//! A request of the messages interface, and its form for each kind of upstream.
+
+use std::sync::Arc;
+
+use api_dialects::Translated;
+use api_dialects::messages::{self, remove_own_blocks};
+use bytes::Bytes;
+use http::HeaderValue;
+use serde_json::{Map, Value, json};
+
+use super::chat::ChatWatch;
+use super::chat_request::{AnswerReader, UpstreamRequest};
+use super::messages::MessagesWatch;
+use super::stage::{Bridge, Stage};
+use super::whole::{Shape, WholeReader, new_id};
+use crate::catalogue::Target;
+use crate::config::Kind;
+use crate::failure::ApiError;
+use crate::provider::{CHAT_PATH, MESSAGES_PATH};
+use crate::raw_object::{RawObject, tree};
+
+/// A request as a member sent it.
+pub(crate) struct MessagesRequest {
+    /// The unchanged body.
+    pub(crate) body: Bytes,
+    pub(crate) is_streamed: bool,
+    /// The model name for the answer, as JSON.
+    pub(crate) model: Arc<str>,
+    /// The member's `anthropic-beta`.
+    pub(crate) beta: Option<HeaderValue>,
+}
+
+impl MessagesRequest {
+    /// The request for a target.
+    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+        match target.provider.kind {
+            Kind::Anthropic => self.native(target),
+            Kind::OpenAi | Kind::Local => self.bridged(target),
+            Kind::Espeak => Err(ApiError::internal()),
+        }
+    }
+
+    /// The member's body with our `model` and `stream`.
+    fn native(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+        let object = RawObject::parse(&self.body)?;
+        let stream = if self.is_streamed { "true" } else { "false" };
+        let own_messages = self.without_own_blocks(&object)?;
+        let mut changes = vec![("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
+        if let Some(messages) = &own_messages {
+            changes.push(("messages", Some(messages)));
+        }
+        let model = self.model.clone();
+        let reader = if self.is_streamed {
+            AnswerReader::Stream(Stage::Messages(Box::new(MessagesWatch::new(model))))
+        } else {
+            AnswerReader::Whole(WholeReader::NativeMessage { model })
+        };
+        let (body, beta) = (object.rewrite(&changes).into(), self.beta.clone());
+        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, beta })
+    }
+
+    /// The conversation without blocks of other upstreams, which Anthropic would refuse; `None` if it
+    /// has none.
+    fn without_own_blocks(&self, object: &RawObject<'_>) -> Result<Option<String>, ApiError> {
+        let messages = object.raw("messages").unwrap_or_default();
+        if !messages.contains("\"signature\"") && !messages.contains("\"encrypted_content\"") {
+            return Ok(None);
+        }
+        let mut fields = tree(&self.body)?;
+        let is_changed = remove_own_blocks(&mut fields);
+        Ok(is_changed.then(|| fields.get("messages").map(Value::to_string)).flatten())
+    }
+
+    /// The request in the form of the chat interface.
+    fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+        let fields: Map<String, Value> = tree(&self.body)?;
+        let translated = messages::request(&fields)?.without_web_search();
+        let Translated { mut chat, tools } = translated;
+        chat.insert("model".to_owned(), target.name.as_str().into());
+        chat.insert("stream".to_owned(), self.is_streamed.into());
+        chat.remove("stream_options");
+        if self.is_streamed && target.provider.stream_usage {
+            chat.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        }
+        let shape = messages::Shape::new(&fields, &new_id("msg"));
+        let reader = if self.is_streamed {
+            let bridge = Bridge::Messages(messages::Stream::new(shape, tools, new_id));
+            let watch = ChatWatch { wants_usage: true, ..ChatWatch::default() };
+            AnswerReader::Stream(Stage::translated(None, Some(bridge), watch))
+        } else {
+            let (from, shape) =
+                (Box::new(WholeReader::Chat { model: None }), Shape::Message(shape));
+            AnswerReader::Whole(WholeReader::Bridged { from, shape, tools })
+        };
+        let body = Value::Object(chat).to_string().into();
+        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })
+    }
+}
