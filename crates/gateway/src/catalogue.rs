@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ledger::Micros;
 use serde_json::Value;
 
-use crate::config::{self, Capability, Caps, Config, Operation};
+use crate::config::{self, Capability, Caps, Config, Operation, Pattern};
 use crate::provider::{MAX_MODEL_NAME, Provider};
 
 /// The capabilities of models that make media.
@@ -16,10 +16,12 @@ pub(crate) const MEDIA_CAPABILITIES: [Capability; 2] = [Capability::Image, Capab
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     models: BTreeMap<Arc<str>, Arc<Model>>,
+    /// Aliases for all names that match, the longest pattern first.
+    patterns: Vec<(Pattern, Model)>,
 }
 
 /// A model as members name it: a full id or an alias.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) id: Arc<str>,
     /// The id as a JSON string.
@@ -55,7 +57,7 @@ pub(crate) struct Target {
 impl Catalogue {
     pub(crate) fn new(models: impl IntoIterator<Item = Model>) -> Self {
         let models = models.into_iter().map(|model| (model.id.clone(), Arc::new(model)));
-        Self { models: models.collect() }
+        Self { models: models.collect(), patterns: Vec::new() }
     }
 
     /// The models of the configuration and those that upstreams list.
@@ -71,10 +73,50 @@ impl Catalogue {
             }
         }
         let full: BTreeMap<&str, &Model> = models.iter().map(|model| (&*model.id, model)).collect();
-        let aliases: Vec<Model> =
-            config.aliases.iter().map(|alias| of_alias(config, alias, &full, created)).collect();
+        let aliases = config.aliases.iter().map(|alias| of_alias(config, alias, &full, created));
+        let (patterns, aliases): (Vec<Model>, Vec<Model>) =
+            aliases.partition(|alias| Pattern::new(&*alias.id).is_glob());
         models.extend(aliases);
-        Self::new(models)
+        let mut patterns: Vec<(Pattern, Model)> =
+            patterns.into_iter().map(|alias| (Pattern::new(&*alias.id), alias)).collect();
+        patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.as_str().len()));
+        Self { patterns, ..Self::new(models) }
+    }
+
+    /// The model that a member means: by its id, by the upstream's name if exactly one usable model
+    /// has it, or by an alias that is a pattern. The error is the list of several such models.
+    pub(crate) fn find(
+        &self,
+        asked: &str,
+        may_use: impl Fn(&str) -> bool,
+    ) -> Result<Option<Arc<Model>>, Vec<Arc<str>>> {
+        if let Some(model) = self.model(asked) {
+            return Ok(Some(model.clone()));
+        }
+        if asked.len() > MAX_MODEL_NAME {
+            return Ok(None);
+        }
+        let is_named = |model: &&Arc<Model>| {
+            let of_config = model.id.split_once('/').map(|(_, name)| name);
+            let target = model.full_target();
+            target.is_some_and(|target| target.name == asked || of_config == Some(asked))
+                && model.is_usable()
+                && may_use(&model.id)
+        };
+        let mut named = self.models().filter(is_named);
+        match (named.next(), named.next()) {
+            (None, _) => {
+                let found = self.patterns.iter().find(|(pattern, _)| pattern.matches(asked));
+                let (id, quoted_id) = (asked.into(), quoted(asked).into());
+                Ok(found.map(|(_, model)| Arc::new(Model { id, quoted_id, ..model.clone() })))
+            }
+            (Some(model), None) => Ok(Some(model.clone())),
+            (Some(first), Some(second)) => Err([first, second]
+                .into_iter()
+                .chain(named)
+                .map(|model| model.id.clone())
+                .collect()),
+        }
     }
 
     pub(crate) fn model(&self, id: &str) -> Option<&Arc<Model>> {

@@ -74,7 +74,13 @@ impl Upstreams {
         capability: Capability,
     ) -> Result<Arc<Model>, ApiError> {
         let catalogue = self.catalogue.load();
-        let Some(model) = catalogue.model(asked) else {
+        let found = catalogue.find(asked, |id| may_use(caller, id)).map_err(|candidates| {
+            let names = candidates.join("`, `");
+            let message =
+                format!("several models have the name `{asked}`: choose one of `{names}`");
+            ApiError::of_param(Code::ModelNotFound, "model", message)
+        })?;
+        let Some(model) = found else {
             let similar = catalogue.similar(asked);
             let similar: Vec<&str> =
                 similar.into_iter().filter(|name| may_use(caller, name)).collect();
@@ -86,7 +92,7 @@ impl Upstreams {
             };
             return Err(ApiError::of_param(Code::ModelNotFound, "model", message));
         };
-        if !may_use(caller, asked) {
+        if !may_use(caller, asked) && !may_use(caller, &model.id) {
             let message = format!("this key may not use the model `{asked}`");
             return Err(ApiError::of_param(Code::ModelNotAllowed, "model", message));
         }
@@ -99,6 +105,6 @@ impl Upstreams {
             let error = ApiError::new(Code::CapabilityUnavailable, message);
             return Err(error.retry_after(UNUSABLE_RETRY));
         }
-        Ok(model.clone())
+        Ok(model)
     }
 }

@@ -231,7 +231,7 @@ fn provider_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
 }
 
 fn alias_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    name(reader, field, "an alias", (128, "._-/:", " and characters of `._-/:`"))
+    name(reader, field, "an alias", (128, "._-/:*?", " and characters of `._-/:*?`"))
 }
 
 fn name(

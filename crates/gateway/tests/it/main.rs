@@ -33,6 +33,7 @@ mod mcp_refusals;
 mod mcp_tools;
 mod media;
 mod messages;
+mod model_names;
 mod openai;
 mod openapi;
 mod passing;

@@ -162,9 +162,9 @@ fn names_of_aliases_are_plain() {
         &with("models: {\"a b\": one/big, \"\": one/big}"),
         &[
             "error 5:10: models.a b: the name of an alias must be 1 to 128 letters, digits and \
-             characters of `._-/:`",
+             characters of `._-/:*?`",
             "error 5:26: models.: the name of an alias must be 1 to 128 letters, digits and \
-             characters of `._-/:`",
+             characters of `._-/:*?`",
         ],
     );
 }
@@ -176,7 +176,7 @@ fn the_name_of_an_alias_has_a_longest() {
     let long = "n".repeat(129);
     let expected = format!(
         "error 5:10: models.{long}: the name of an alias must be 1 to 128 letters, digits and \
-         characters of `._-/:`"
+         characters of `._-/:*?`"
     );
     refused(&named(129), &[&expected]);
 }
