@@ -75,6 +75,7 @@ impl Translated {
     }
 
     /// Withdraws the web search, where nothing can execute it.
+    #[must_use]
     pub fn without_web_search(mut self) -> Self {
         let Some(name) = self.tools.remove_web_search() else { return self };
         if let Some(serde_json::Value::Array(tools)) = self.chat.get_mut("tools") {

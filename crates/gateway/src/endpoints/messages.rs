@@ -76,18 +76,15 @@ pub(super) async fn count_tokens(
     let work = async {
         let target = model.candidates().into_iter().next();
         let is_native = |target: &&Target| target.provider.kind == Kind::Anthropic;
-        let tokens = match target.filter(is_native) {
-            Some(target) => {
-                let body = object.rewrite(&[("model", Some(&target.quoted_name))]);
-                let sender = Sender { owner: Owner::Member(caller.key.member), span: info.span };
-                count_upstream(target, body, beta, sender).await?
-            }
-            None => {
-                let fields = tree(&bytes)?;
-                // A request that would be refused is not counted.
-                messages::request(&fields)?;
-                messages::estimate_input_tokens(&fields)
-            }
+        let tokens = if let Some(target) = target.filter(is_native) {
+            let body = object.rewrite(&[("model", Some(&target.quoted_name))]);
+            let sender = Sender { owner: Owner::Member(caller.key.member), span: info.span };
+            count_upstream(target, body, beta, sender).await?
+        } else {
+            let fields = tree(&bytes)?;
+            // A request that would be refused is not counted.
+            messages::request(&fields)?;
+            messages::estimate_input_tokens(&fields)
         };
         Ok(json(&json!({ "input_tokens": tokens })))
     };
@@ -120,7 +117,7 @@ fn check_max_tokens(object: &RawObject<'_>) -> Result<(), ApiError> {
     let limit: Option<f64> = object.read("max_tokens", "a whole number")?;
     let message = match limit {
         None => "`max_tokens` is missing",
-        Some(limit) if limit < 1.0 || limit > MAX_TOKENS || limit.fract() != 0.0 => {
+        Some(limit) if !(1.0..=MAX_TOKENS).contains(&limit) || limit.fract() != 0.0 => {
             "`max_tokens` must be a whole number from 1 to 1000000000"
         }
         Some(_) => return Ok(()),

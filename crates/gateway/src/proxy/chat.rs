@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use api_dialects::StreamFault;
 use bytes::{Bytes, BytesMut};
 use ledger::TokenCounts;
 use serde::Deserialize;
@@ -35,6 +36,15 @@ pub(crate) enum Fault {
     /// An error event of the upstream, not yet sanitized.
     Told(Option<String>),
     Malformed(&'static str),
+}
+
+impl From<StreamFault> for Fault {
+    fn from(fault: StreamFault) -> Self {
+        match fault {
+            StreamFault::Upstream { peer_message, .. } => Self::Told(Some(peer_message)),
+            StreamFault::Malformed(_) => Self::Malformed("an event is not as documented"),
+        }
+    }
 }
 
 impl ChatWatch {

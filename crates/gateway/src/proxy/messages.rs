@@ -11,7 +11,6 @@ use wire::sse::Event;
 
 use super::chat::{Fault, renamed};
 use super::event_buffer::{EventBuffer, Step};
-use super::stage::fault;
 use super::whole;
 
 #[derive(Debug)]
@@ -45,7 +44,7 @@ impl MessagesWatch {
         out: &mut EventBuffer,
         last: &mut EventBuffer,
     ) -> Result<Step, Fault> {
-        self.reader.feed(event).map_err(fault)?;
+        self.reader.feed(event)?;
         if self.reader.is_done() {
             last.push(event.raw().clone());
             return Ok(Step::Done);

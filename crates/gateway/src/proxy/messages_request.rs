@@ -12,7 +12,7 @@ use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::messages::MessagesWatch;
 use super::stage::{Bridge, Stage};
-use super::whole::{Shape, WholeReader, new_id};
+use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::Kind;
 use crate::failure::ApiError;
@@ -88,9 +88,9 @@ impl MessagesRequest {
             let watch = ChatWatch { wants_usage: true, ..ChatWatch::default() };
             AnswerReader::Stream(Stage::translated(None, Some(bridge), watch))
         } else {
-            let (from, shape) =
-                (Box::new(WholeReader::Chat { model: None }), Shape::Message(shape));
-            AnswerReader::Whole(WholeReader::Bridged { from, shape, tools })
+            let (from, shape) = (WholeReader::Chat { model: None }, Shape::Message(shape));
+            let bridged = BridgedReader { from, shape, tools };
+            AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
         };
         let body = Value::Object(chat).to_string().into();
         Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })

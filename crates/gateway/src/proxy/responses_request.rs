@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
 use super::stage::{Bridge, Stage};
-use super::whole::{Shape, WholeReader, new_id};
+use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::{Kind, Responses};
 use crate::failure::ApiError;
@@ -86,8 +86,9 @@ impl ResponsesRequest {
     ) -> AnswerReader {
         match reader {
             AnswerReader::Whole(from) if !self.chat.is_streamed => {
-                let shape = Shape::Response(Box::new(self.shape.clone()));
-                AnswerReader::Whole(WholeReader::Bridged { from: Box::new(from), shape, tools })
+                let shape = Shape::Response(self.shape.clone());
+                let bridged = BridgedReader { from, shape, tools };
+                AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
             }
             _ => {
                 let bridge = responses::Stream::new(self.shape.clone(), tools, new_id);

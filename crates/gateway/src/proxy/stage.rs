@@ -1,6 +1,6 @@
 //! The processing of each event between the stream of an upstream and that of the client.
 
-use api_dialects::{StreamFault, anthropic, messages, responses};
+use api_dialects::{anthropic, messages, responses};
 use bytes::BytesMut;
 use ledger::{AnswerProgress, TokenCounts};
 use wire::sse::{Event, Splitter};
@@ -152,7 +152,7 @@ impl Translation {
             return look(&mut self.watch, self.bridge.as_mut(), event, out, last);
         };
         let mut chunks = BytesMut::new();
-        stream.feed(event, &mut chunks).map_err(fault)?;
+        stream.feed(event, &mut chunks)?;
         splitter.push(chunks.freeze());
         while let Some(chunk) = splitter.next() {
             let chunk = chunk.map_err(|_| Fault::Malformed("an event is too long"))?;
@@ -179,10 +179,10 @@ fn look(
             match (seen, bridge) {
                 (ChunkAction::Skip, _) => return Ok(Step::More),
                 (ChunkAction::Pass(_), Bridge::Responses(stream)) => {
-                    stream.feed(chunk, out.buffer()).map_err(fault)?;
+                    stream.feed(chunk, out.buffer())?;
                 }
                 (ChunkAction::Pass(_), Bridge::Messages(stream)) => {
-                    stream.feed(chunk, out.buffer()).map_err(fault)?;
+                    stream.feed(chunk, out.buffer())?;
                 }
                 (ChunkAction::Done, bridge) => {
                     match bridge {
@@ -205,12 +205,5 @@ fn look(
                 Ok(Step::Done)
             }
         },
-    }
-}
-
-pub(super) fn fault(fault: StreamFault) -> Fault {
-    match fault {
-        StreamFault::Upstream { peer_message, .. } => Fault::Told(Some(peer_message)),
-        StreamFault::Malformed(_) => Fault::Malformed("an event is not as documented"),
     }
 }

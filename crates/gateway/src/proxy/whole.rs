@@ -25,13 +25,21 @@ pub(crate) enum WholeReader {
     /// A message of an upstream with the messages interface, passed on with its model renamed.
     NativeMessage { model: Arc<str> },
     /// A chat completion or message, translated to the interface of the client.
-    Bridged { from: Box<WholeReader>, shape: Shape, tools: ToolTable },
+    Bridged(Box<BridgedReader>),
+}
+
+/// The translation of a chat completion to the interface of the client.
+#[derive(Debug, Clone)]
+pub(crate) struct BridgedReader {
+    pub(crate) from: WholeReader,
+    pub(crate) shape: Shape,
+    pub(crate) tools: ToolTable,
 }
 
 /// The answer that a chat completion is translated to.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
-    Response(Box<responses::Shape>),
+    Response(responses::Shape),
     Message(messages::Shape),
 }
 
@@ -57,7 +65,8 @@ impl WholeReader {
             }
             Self::Native(ours) => read_response(&body, ours),
             Self::NativeMessage { model } => read_message(body, model),
-            Self::Bridged { from, shape, tools } => {
+            Self::Bridged(bridged) => {
+                let BridgedReader { from, shape, tools } = &**bridged;
                 let chat = from.read(body)?;
                 let completion: Value =
                     serde_json::from_slice(&chat.body).map_err(|_| not_json())?;

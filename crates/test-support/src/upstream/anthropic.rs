@@ -68,7 +68,12 @@ pub(super) fn complaint(body: &Value, request: &Request) -> Option<String> {
 
 fn about_message(message: &Value, has_system_role: bool) -> Option<String> {
     let role = message["role"].as_str();
-    if !matches!(role, Some("user" | "assistant")) && !(role == Some("system") && has_system_role) {
+    let is_known = match role {
+        Some("user" | "assistant") => true,
+        Some("system") => has_system_role,
+        _ => false,
+    };
+    if !is_known {
         return Some(format!("messages: unexpected role {}", message["role"]));
     }
     if message["content"].as_str().is_some_and(str::is_empty) || message["content"].is_null() {
