@@ -39,7 +39,7 @@ pub(crate) enum Dialect {
 
 /// The same for every unusable key.
 const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
-     send `Authorization: Bearer <key>` or `x-api-key: <key>` with a key of this service";
+     send `Authorization: Bearer <key>` with a key of this service";
 
 /// The wait that a member with too many research jobs is advised.
 const JOB_WAIT: Duration = Duration::from_secs(30);

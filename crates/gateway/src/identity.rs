@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use gateway_store::{KeyRecord, Scope, Store};
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName};
 use ledger::Time;
 use papaya::HashMap;
 use ring::hmac;
@@ -23,7 +23,7 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 const MAX_CACHED: usize = 100_000;
 
 /// The header in which clients of Anthropic send their key.
-const API_KEY: &str = "x-api-key";
+pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The secret that hashes of keys are made with.
 pub struct KeyHasher(hmac::Key);
@@ -91,7 +91,7 @@ impl Identities {
 
     /// The caller that sent these headers; also noted in the log of the request.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
-        let key = bearer(headers).or_else(|| headers.get(API_KEY)?.to_str().ok());
+        let key = bearer(headers).or_else(|| headers.get(&API_KEY)?.to_str().ok());
         let key = key.and_then(ApiKey::parse).ok_or_else(ApiError::no_key)?;
         let record = match self.cached(key.public_id()) {
             Some(record) => record,

@@ -14,6 +14,7 @@ use tower_service::Service as _;
 
 use super::{body, media};
 use crate::failure::{ApiError, Failed};
+use crate::identity::API_KEY;
 use crate::media::Media;
 use crate::openapi::{Operation, Verb};
 use crate::openapi::{media as media_table, member, research, search, web};
@@ -56,7 +57,7 @@ impl InternalCalls {
         let mut request = request.into_http().ok_or_else(ApiError::internal)?;
         let own = request.headers_mut();
         own.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for name in [&AUTHORIZATION, &body::IDEMPOTENCY_KEY] {
+        for name in [&AUTHORIZATION, &API_KEY, &body::IDEMPOTENCY_KEY] {
             own.extend(headers.get(name).map(|value| (name.clone(), value.clone())));
         }
         request.extensions_mut().insert(*info);

@@ -306,6 +306,17 @@ fn a_client_that_leaves_stops_its_upstream_and_pays_nothing() {
 }
 
 #[test]
+fn key_may_be_in_the_header_of_anthropics_clients() {
+    let world = world();
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
+    let headers = [("x-api-key", world.ada.key.as_str()), JSON, ACCEPT];
+    let answer = Raw::post_with(world.service.address, "/mcp", &headers, &call).body();
+    assert!(answer.contains(r#""isError":false"#), "{answer}");
+    assert_eq!(paid(&world.service, &world.ada), PRICE);
+}
+
+#[test]
 fn progress_is_reported_on_request() {
     let world = world();
     world.upstream.script("echo", vec![Step::Gate]);

@@ -152,7 +152,7 @@ fn a_request_that_is_wrong_is_a_400_that_says_what() {
 fn every_key_that_is_worth_nothing_is_the_same_401() {
     let world = world();
     let message = "the key is missing, unknown, expired or revoked; \
-        send `Authorization: Bearer <key>` or `x-api-key: <key>` with a key of this service";
+        send `Authorization: Bearer <key>` with a key of this service";
     let expected = error(message, "authentication_error", None, "invalid_key");
     let expired =
         world.service.key_with(world.ada.member, |key| key.expires_at = Some(Time::from_micros(1)));
