@@ -311,8 +311,13 @@ fn key_may_be_in_the_header_of_anthropics_clients() {
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "ask", "arguments": {"prompt": "x", "model": "up/echo"}}});
     let headers = [("x-api-key", world.ada.key.as_str()), JSON, ACCEPT];
-    let answer = Raw::post_with(world.service.address, "/mcp", &headers, &call).body();
-    assert!(answer.contains(r#""isError":false"#), "{answer}");
+    let mut request = Request::builder().method(Method::POST).uri("/mcp");
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let request = request.body(call.to_string().into_bytes()).unwrap();
+    let answer = message(&world.service.send_raw(request));
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
     assert_eq!(paid(&world.service, &world.ada), PRICE);
 }
 
