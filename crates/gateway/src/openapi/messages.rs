@@ -1,9 +1,9 @@
 //! Operations of the messages interface.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
-use wire::error::Code;
 
 use super::member::{IDEMPOTENCY, OWN, PAID};
+use super::responses::FAILURES;
 use super::{
     Access, Body, EVENTS, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
     events, text,
@@ -16,23 +16,6 @@ static BETA: Parameter = Parameter {
     schema: text,
     example: "",
 };
-
-/// An unknown model is not found here, as Anthropic's clients expect.
-const FAILURES: &[Code] = &[
-    Code::InvalidJson,
-    Code::InvalidRequest,
-    Code::ModelNotForCapability,
-    Code::ScopeMissing,
-    Code::ModelNotAllowed,
-    Code::NotFound,
-    Code::BodyTimeout,
-    Code::IdempotencyInProgress,
-    Code::Conflict,
-    Code::BodyTooLarge,
-    Code::IdempotencyMismatch,
-    Code::CapabilityUnavailable,
-    Code::UpstreamUnavailable,
-];
 
 /// `POST /v1/messages`.
 pub(crate) static CREATE: Operation = Operation {

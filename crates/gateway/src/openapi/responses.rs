@@ -9,6 +9,24 @@ use super::{
     events, text,
 };
 
+/// Failures of requests to models that can also refer to something that is not found.
+pub(super) const FAILURES: &[Code] = &[
+    Code::InvalidJson,
+    Code::InvalidRequest,
+    Code::ModelNotFound,
+    Code::ModelNotForCapability,
+    Code::ScopeMissing,
+    Code::ModelNotAllowed,
+    Code::NotFound,
+    Code::BodyTimeout,
+    Code::IdempotencyInProgress,
+    Code::Conflict,
+    Code::BodyTooLarge,
+    Code::IdempotencyMismatch,
+    Code::CapabilityUnavailable,
+    Code::UpstreamUnavailable,
+];
+
 /// `POST /v1/responses`.
 pub(crate) static CREATE: Operation = Operation {
     verb: Verb::Post,
@@ -33,22 +51,7 @@ pub(crate) static CREATE: Operation = Operation {
         contents: &[(JSON, response), (EVENTS, events)],
         headers: PAID,
     }],
-    failures: &[
-        Code::InvalidJson,
-        Code::InvalidRequest,
-        Code::ModelNotFound,
-        Code::ModelNotForCapability,
-        Code::ScopeMissing,
-        Code::ModelNotAllowed,
-        Code::NotFound,
-        Code::BodyTimeout,
-        Code::IdempotencyInProgress,
-        Code::Conflict,
-        Code::BodyTooLarge,
-        Code::IdempotencyMismatch,
-        Code::CapabilityUnavailable,
-        Code::UpstreamUnavailable,
-    ],
+    failures: FAILURES,
 };
 
 static ID: Parameter = Parameter {
