@@ -73,12 +73,12 @@ impl Catalogue {
             }
         }
         let full: BTreeMap<&str, &Model> = models.iter().map(|model| (&*model.id, model)).collect();
-        let aliases = config.aliases.iter().map(|alias| of_alias(config, alias, &full, created));
-        let (patterns, aliases): (Vec<Model>, Vec<Model>) =
-            aliases.partition(|alias| Pattern::new(&*alias.id).is_glob());
-        models.extend(aliases);
-        let mut patterns: Vec<(Pattern, Model)> =
-            patterns.into_iter().map(|alias| (Pattern::new(&*alias.id), alias)).collect();
+        let aliases = config.aliases.iter().map(|alias| {
+            (Pattern::new(alias.name.as_str()), of_alias(config, alias, &full, created))
+        });
+        let (mut patterns, aliases): (Vec<_>, Vec<_>) =
+            aliases.partition(|(pattern, _)| pattern.is_glob());
+        models.extend(aliases.into_iter().map(|(_, alias)| alias));
         patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.as_str().len()));
         Self { patterns, ..Self::new(models) }
     }

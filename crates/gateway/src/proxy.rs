@@ -1,7 +1,7 @@
 //! From a paid request to the answer of an upstream.
 //!
-//! [`chat_request`], [`messages_request`] and [`responses_request`] hold a member's request and translate it for an
-//! upstream. [`begin`] asks one upstream after the other until one begins to answer; nothing has been
+//! [`chat_request`], [`messages_request`] and [`responses_request`] hold a member's request and
+//! translate it for an upstream. [`begin`] asks one upstream after the other until one begins to answer; nothing has been
 //! sent to the client by then, so that the next one can be tried. [`relay`] passes a stream on,
 //! [`whole`] an answer without a stream; both determine whether the answer is charged.
 

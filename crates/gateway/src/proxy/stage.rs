@@ -1,6 +1,6 @@
 //! The processing of each event between the stream of an upstream and that of the client.
 
-use api_dialects::{anthropic, messages, responses};
+use api_dialects::{StreamFault, anthropic, messages, responses};
 use bytes::BytesMut;
 use ledger::{AnswerProgress, TokenCounts};
 use wire::sse::{Event, Splitter};
@@ -54,10 +54,7 @@ impl Stage {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
         {
-            match bridge {
-                Bridge::Responses(stream) => stream.start(out.buffer()),
-                Bridge::Messages(stream) => stream.start(out.buffer()),
-            }
+            bridge.start(out.buffer());
         }
     }
 
@@ -141,6 +138,29 @@ impl Stage {
     }
 }
 
+impl Bridge {
+    fn start(&mut self, out: &mut BytesMut) {
+        match self {
+            Self::Responses(stream) => stream.start(out),
+            Self::Messages(stream) => stream.start(out),
+        }
+    }
+
+    fn feed(&mut self, chunk: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
+        match self {
+            Self::Responses(stream) => stream.feed(chunk, out),
+            Self::Messages(stream) => stream.feed(chunk, out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut BytesMut) {
+        match self {
+            Self::Responses(stream) => stream.finish(out),
+            Self::Messages(stream) => stream.finish(out),
+        }
+    }
+}
+
 impl Translation {
     fn feed(
         &mut self,
@@ -176,21 +196,12 @@ fn look(
     let seen = watch.look(chunk)?;
     match bridge {
         Some(bridge) => {
-            match (seen, bridge) {
-                (ChunkAction::Skip, _) => return Ok(Step::More),
-                (ChunkAction::Pass(_), Bridge::Responses(stream)) => {
-                    stream.feed(chunk, out.buffer())?;
-                }
-                (ChunkAction::Pass(_), Bridge::Messages(stream)) => {
-                    stream.feed(chunk, out.buffer())?;
-                }
-                (ChunkAction::Done, bridge) => {
-                    match bridge {
-                        Bridge::Responses(stream) => stream.finish(last.buffer()),
-                        Bridge::Messages(stream) => stream.finish(last.buffer()),
-                    }
-                    return Ok(Step::Done);
-                }
+            if seen == ChunkAction::Done {
+                bridge.finish(last.buffer());
+                return Ok(Step::Done);
+            }
+            if let ChunkAction::Pass(_) = seen {
+                bridge.feed(chunk, out.buffer())?;
             }
             Ok(Step::More)
         }
