@@ -1,5 +1,7 @@
 //! The two translations one after the other: a responses request to an Anthropic upstream.
 
+pub(crate) mod chunks;
+
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use wire::sse::{Splitter, write_event};

@@ -7,8 +7,9 @@ use wire::sse::Splitter;
 
 use super::super::super::anthropic;
 use super::super::{Stream, request};
-use super::streaming::{completions, feed, upstream};
+use super::streaming::{completions, feed};
 use super::{answer, counted, object, shape};
+use crate::tests::chunks::upstream;
 
 /// A model that takes an effort instead of a thinking budget.
 const MODEL: &str = "claude-opus-5";

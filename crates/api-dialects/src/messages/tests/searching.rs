@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::super::super::{Search, SearchError, SearchResult, Translated, opaque};
 use super::super::{Stream, request};
-use super::streaming::{call, delta, events, feed, finish, kinds, upstream};
+use super::streaming::{events, feed, kinds};
 use super::{counted, object, shape};
+use crate::tests::chunks::{call, delta, finish, upstream};
 
 fn translated() -> Translated {
     let body = json!({"messages": [{"role": "user", "content": "Song?"}],

@@ -10,37 +10,14 @@ use super::super::super::{
 };
 use super::super::Stream;
 use super::{answer, counted, shape};
+use crate::tests::chunks::{call, delta, finish, upstream};
 
 fn stream() -> Stream {
     Stream::new(shape(), ToolTable::default(), counted())
 }
 
-pub(super) fn delta(delta: &Value) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "b",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-}
-
-pub(super) fn finish(reason: &str) -> Value {
-    json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-}
-
-pub(super) fn call(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
-    delta(
-        &json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": arguments}}]}),
-    )
-}
-
 fn usage() -> Value {
     json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}})
-}
-
-pub(super) fn upstream(chunks: &[Value]) -> Vec<u8> {
-    let mut out = BytesMut::new();
-    for chunk in chunks {
-        wire::sse::write_data(&mut out, chunk.to_string().as_bytes());
-    }
-    wire::sse::write_data(&mut out, b"[DONE]");
-    out.to_vec()
 }
 
 pub(super) fn feed(

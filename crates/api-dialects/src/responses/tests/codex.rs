@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::super::super::{Translated, opaque};
 use super::super::request;
-use super::streaming::{call, events, feed, finish, kinds, upstream, with_tools};
+use super::streaming::{events, feed, kinds, with_tools};
 use super::{counted, object, shape};
+use crate::tests::chunks::{call, finish, upstream};
 
 /// A request of Codex CLI, shortened: every tool type and every field that it sends.
 fn codex() -> Value {

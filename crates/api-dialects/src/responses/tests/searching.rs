@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::super::super::{Search, SearchError, SearchResult, ToolTable, Usage};
 use super::super::request;
 use super::object;
-use super::streaming::{call, delta, events, feed, finish, kinds, upstream, with_tools};
+use super::streaming::{events, feed, kinds, with_tools};
+use crate::tests::chunks::{call, delta, finish, upstream};
 
 fn tools() -> ToolTable {
     let body = json!({"input": "Hi", "max_tool_calls": 2, "tools": [

@@ -8,6 +8,7 @@ use wire::sse::Splitter;
 use super::super::super::{MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable};
 use super::super::Stream;
 use super::{RESPONSE_FIELDS, answer, counted, shape};
+use crate::tests::chunks::{call, delta, finish, upstream};
 
 fn stream() -> Stream {
     with_tools(ToolTable::default())
@@ -17,32 +18,8 @@ pub(super) fn with_tools(tools: ToolTable) -> Stream {
     Stream::new(shape(json!({"model": "a/b", "stream": true})), tools, counted())
 }
 
-pub(super) fn delta(delta: &Value) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "b",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-}
-
-pub(super) fn finish(reason: &str) -> Value {
-    json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-}
-
-pub(super) fn call(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
-    delta(
-        &json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": arguments}}]}),
-    )
-}
-
 fn usage() -> Value {
     json!({"id": "c", "choices": null, "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})
-}
-
-pub(super) fn upstream(chunks: &[Value]) -> Vec<u8> {
-    let mut out = BytesMut::new();
-    for chunk in chunks {
-        wire::sse::write_data(&mut out, chunk.to_string().as_bytes());
-    }
-    wire::sse::write_data(&mut out, b"[DONE]");
-    out.to_vec()
 }
 
 pub(super) fn feed(
