@@ -57,8 +57,8 @@ pub struct Target {
 }
 
 /// An alias: a full id, a list of ids in the order they are tried, or a mapping. Its name is 1 to
-/// 128 letters, digits and characters of `._-/:`. With `*` or `?` it stands for all names that match
-/// and that no other model has, as in `claude-*`.
+/// 128 letters, digits and characters of `._-/:`. A name with `*` or `?`, as in
+/// `claude-*`, matches every name that no other model has.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>, extend("x-short" = "targets", "x-order" = [
     "targets", "price_micros", "description", "context_length", "max_n", "max_tokens",
