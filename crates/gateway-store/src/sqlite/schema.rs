@@ -67,10 +67,13 @@ pub(super) fn verify(connection: &Connection) -> Result<()> {
 }
 
 fn state_of(connection: &Connection) -> Result<SchemaState> {
-    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get(0));
-    let (application, version): (i64, i64) = (number("application_id")?, number("user_version")?);
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One statement, so that a migration that runs meanwhile is seen whole or not at all.
+    let (application, version, tables): (i64, i64, i64) = connection.query_row(
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
+         FROM pragma_application_id, pragma_user_version",
+        [],
+        |row| row.try_into(),
+    )?;
     let newest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     Ok(match (application, version, tables) {
         (0, 0, 0) => SchemaState::Empty,

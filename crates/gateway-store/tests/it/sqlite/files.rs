@@ -50,6 +50,25 @@ async fn concurrent_migrations_create_one_schema() {
 }
 
 #[tokio::test]
+async fn a_running_migration_is_never_taken_for_an_unknown_schema() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, options) = place(folder.path());
+        let mut migration = std::pin::pin!(Store::migrate(&place, &options));
+        loop {
+            tokio::select! {
+                biased;
+                migrated = &mut migration => break assert_eq!(migrated.unwrap(), SchemaState::Empty),
+                state = Store::schema(&place, &options) => {
+                    // A file that is being switched to WAL is briefly locked for everybody.
+                    assert!(!matches!(state, Ok(SchemaState::Unknown(_))), "{state:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn foreign_schemas_are_rejected() {
     for (sql, version) in [
         ("CREATE TABLE shop (id)", 0),
