@@ -22,6 +22,10 @@ const ALL: &[(Capability, Scope)] = &[
     (Capability::Research, Scope::Research),
     (Capability::Image, Scope::Media),
     (Capability::Speech, Scope::Media),
+    (Capability::Transcription, Scope::Media),
+    (Capability::Embeddings, Scope::Chat),
+    (Capability::Moderation, Scope::Chat),
+    (Capability::Rerank, Scope::Chat),
     (Capability::WebSearch, Scope::Search),
     (Capability::WebFetch, Scope::Fetch),
 ];
@@ -71,13 +75,18 @@ impl Capabilities<'_> {
                 let price_micros = price(Operation::Fetch);
                 vec![CapableModel { id: READER.to_owned(), usable: true, price_micros }]
             }
-            Capability::Image | Capability::Speech => {
+            Capability::Image | Capability::Speech | Capability::Transcription => {
                 let models = media::models(self.upstreams, self.caller, capability);
-                models.iter().map(|model| view_of(model, model.media_price.get())).collect()
+                let price = |model: &Model| model.prices.of(Operation::Media).get();
+                models.iter().map(|model| view_of(model, price(model))).collect()
             }
-            Capability::Chat => self.of_catalogue(capability, |model| model.chat_price.get()),
-            Capability::Responses => {
-                self.of_catalogue(capability, |model| model.responses_price.get())
+            Capability::Chat
+            | Capability::Responses
+            | Capability::Embeddings
+            | Capability::Moderation
+            | Capability::Rerank => {
+                let operation = capability.operation().unwrap_or(Operation::Chat);
+                self.of_catalogue(capability, |model| model.prices.of(operation).get())
             }
             Capability::Research => {
                 // Every chat model can do research, if a search is possible.

@@ -9,8 +9,19 @@ use serde_json::Value;
 use crate::config::{self, Capability, Caps, Config, Operation, Pattern};
 use crate::provider::{MAX_MODEL_NAME, Provider};
 
-/// The capabilities of models that make media.
-pub(crate) const MEDIA_CAPABILITIES: [Capability; 2] = [Capability::Image, Capability::Speech];
+/// The capabilities of models for media.
+pub(crate) const MEDIA_CAPABILITIES: [Capability; 3] =
+    [Capability::Image, Capability::Speech, Capability::Transcription];
+
+/// The operations that a model answers.
+const MODEL_OPERATIONS: [Operation; 6] = [
+    Operation::Chat,
+    Operation::Responses,
+    Operation::Media,
+    Operation::Embeddings,
+    Operation::Moderations,
+    Operation::Rerank,
+];
 
 /// All models by name.
 #[derive(Debug, Default)]
@@ -34,11 +45,26 @@ pub(crate) struct Model {
     /// Whether it can call tools, if known.
     pub(crate) tools: Option<bool>,
     pub(crate) caps: Caps,
-    pub(crate) chat_price: Micros,
-    pub(crate) responses_price: Micros,
-    pub(crate) media_price: Micros,
+    pub(crate) prices: ModelPrices,
     /// Groups in the order of preference; within a group, targets are drawn by weight.
     pub(crate) groups: Vec<Vec<Target>>,
+}
+
+/// The prices of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelPrices(Vec<(Operation, Micros)>);
+
+impl ModelPrices {
+    fn new(config: &Config, id: &str) -> Self {
+        let price = |operation| (operation, Micros::new(config.price_micros(operation, id)));
+        Self(MODEL_OPERATIONS.map(price).into())
+    }
+
+    /// The price of one of [`MODEL_OPERATIONS`].
+    pub(crate) fn of(&self, operation: Operation) -> Micros {
+        let price = self.0.iter().find(|(known, _)| *known == operation);
+        price.map_or(Micros::ZERO, |(_, price)| *price)
+    }
 }
 
 /// One upstream's model.
@@ -163,13 +189,8 @@ impl Model {
 
     /// The price of a request that uses its main capability.
     pub(crate) fn usual_price(&self) -> Micros {
-        if self.is_for(Capability::Chat) {
-            self.chat_price
-        } else if MEDIA_CAPABILITIES.iter().any(|capability| self.is_for(*capability)) {
-            self.media_price
-        } else {
-            self.responses_price
-        }
+        let operation = self.capabilities.iter().find_map(|capability| capability.operation());
+        self.prices.of(operation.unwrap_or(Operation::Chat))
     }
 
     /// The targets to try, in order. If all of them are ejected, all are tried: failed requests alone
@@ -211,7 +232,6 @@ fn of_provider(
     created: i64,
 ) -> Model {
     let id = format!("{}/{}", provider.name, model.id);
-    let price = |operation| Micros::new(config.price_micros(operation, &id));
     let here = provider.local.as_ref().map(|local| local.known(&model.upstream_name));
     let (window, about) = here.map(|known| (known.context, known.description)).unzip();
     let target = Target {
@@ -230,9 +250,7 @@ fn of_provider(
         capabilities: model.capabilities.clone(),
         tools: window.map(|_| false),
         caps: model.caps,
-        chat_price: price(Operation::Chat),
-        responses_price: price(Operation::Responses),
-        media_price: price(Operation::Media),
+        prices: ModelPrices::new(config, &id),
         groups: vec![vec![target]],
         quoted_id: quoted(&id).into(),
         id: id.into(),
@@ -263,7 +281,6 @@ fn of_alias(
         });
         targets.collect()
     });
-    let price = |operation| Micros::new(config.price_micros(operation, &alias.name));
     Model {
         id: alias.name.as_str().into(),
         quoted_id: quoted(&alias.name).into(),
@@ -274,9 +291,7 @@ fn of_alias(
         capabilities: first.map(|model| model.capabilities.clone()).unwrap_or_default(),
         tools: has_no_tools.then_some(false),
         caps: alias.caps.or(of_targets),
-        chat_price: price(Operation::Chat),
-        responses_price: price(Operation::Responses),
-        media_price: price(Operation::Media),
+        prices: ModelPrices::new(config, &alias.name),
         groups: groups.collect(),
     }
 }

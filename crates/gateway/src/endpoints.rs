@@ -10,6 +10,7 @@ mod downloads;
 mod event_tail;
 mod files;
 mod fixed_price;
+mod form;
 mod internal_call;
 mod json;
 pub(crate) mod mcp;
@@ -20,6 +21,7 @@ mod model_request;
 mod models;
 mod oauth;
 mod operations;
+mod pass_through;
 mod path;
 mod replay;
 mod research;
@@ -46,9 +48,11 @@ use self::internal_call::InternalCalls;
 use self::state::AppState;
 use crate::config::Config;
 use crate::failure::ApiError;
-use crate::openapi::{Routes, media as made, member, operator, responses as described};
 use crate::openapi::{
-    messages as message_table, research as jobs, search as searches, web as pages,
+    self, Access, Routes, Verb, media as made, member, operator, responses as described,
+};
+use crate::openapi::{
+    messages as message_table, openai, research as jobs, search as searches, web as pages,
 };
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
@@ -77,6 +81,7 @@ impl Endpoints {
             known.insert(route, Route { pattern, operation: operation(pattern) })?;
         }
         let state = AppState::new(service);
+        let offered: Arc<str> = offered(described.operations()).into();
         let plain = described.into_router();
         let calls = InternalCalls {
             router: plain.clone().with_state(state.clone()),
@@ -88,7 +93,7 @@ impl Endpoints {
         let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));
         let router = plain
             .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
-            .fallback(not_found)
+            .fallback(move |uri: Uri| async move { not_found(&uri, &offered) })
             .method_not_allowed_fallback(wrong_method)
             .with_state(state);
         Ok(Self { router, routes: known })
@@ -114,6 +119,14 @@ fn routes(service: &Service) -> Routes<AppState> {
     let config = &service.config;
     let mut routes = Routes::new()
         .on(&member::CHAT, chat::create)
+        .on(&openai::COMPLETIONS, chat::complete)
+        .on(&openai::EMBEDDINGS, pass_through::create)
+        .on(&openai::MODERATIONS, pass_through::create)
+        .on(&openai::RERANK, pass_through::create)
+        .on(&openai::IMAGES, pass_through::create)
+        .on(&openai::IMAGE_EDITS, pass_through::create)
+        .on(&openai::SPEECH, pass_through::create)
+        .on(&openai::TRANSCRIPTIONS, pass_through::create)
         .on(&message_table::CREATE, messages::create)
         .on(&message_table::COUNT_TOKENS, messages::count_tokens)
         .on(&described::CREATE, responses::create)
@@ -151,9 +164,23 @@ fn routes(service: &Service) -> Routes<AppState> {
     docs::describe(downloads::add(routes, config), config)
 }
 
-async fn not_found(uri: Uri) -> ApiError {
+/// The paths that take requests of members, for clients of other services.
+fn offered(operations: &[&openapi::Operation]) -> String {
+    let is_offered = |it: &&&openapi::Operation| {
+        it.access == Access::Key && it.verb == Verb::Post && !it.path.contains('{')
+    };
+    let paths: Vec<&str> = operations.iter().filter(is_offered).map(|it| it.path).collect();
+    paths.join(", ")
+}
+
+fn not_found(uri: &Uri, offered: &str) -> ApiError {
     let path = sanitized_path(uri.path());
-    ApiError::new(Code::NotFound, format!("there is no path {path}; see /docs"))
+    let message = if path.starts_with("/v1/") {
+        format!("there is no path {path}; there is {offered}; see /docs")
+    } else {
+        format!("there is no path {path}; see /docs")
+    };
+    ApiError::new(Code::NotFound, message)
 }
 
 async fn wrong_method() -> ApiError {
@@ -171,6 +198,12 @@ fn operation(pattern: &str) -> &'static str {
     let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
         ["v1", "chat", ..] => "chat",
+        ["v1", "completions"] => "completions",
+        ["v1", "embeddings"] => "embeddings",
+        ["v1", "moderations"] => "moderations",
+        ["v1", "rerank"] => "rerank",
+        ["v1", "images", ..] => "images",
+        ["v1", "audio", ..] => "audio",
         ["v1", "messages", ..] => "messages",
         ["v1", "responses", ..] => "responses",
         ["v1", "research", ..] => "research",

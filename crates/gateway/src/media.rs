@@ -10,17 +10,18 @@ use std::sync::Arc;
 use document_parser::Pool;
 use gateway_store::{Artifact, KeyRecord, MediaRun};
 use ledger::HoldId;
+use wire::error::Code;
 use wire::media as view;
 
 use crate::billing::Billing;
 use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::clock;
 use crate::config::{Capability, Config};
-use crate::failure::chain;
+use crate::failure::{ApiError, chain};
 use crate::identity::{Caller, hex, may_use};
 use crate::upstreams::Upstreams;
 
-pub(crate) use artifact_store::ArtifactStore;
+pub(crate) use artifact_store::{ArtifactStore, FilePart};
 pub(crate) use run::{Done, Finished, MediaRequest, RunContext};
 
 /// The most objects that are removed in one batch.
@@ -70,6 +71,26 @@ impl Media {
         }
         let near = near.join("`, `");
         format!("`{shown}` is no full id of a model that makes media; there is `{near}`")
+    }
+
+    /// Checks the number of images of a request.
+    pub(crate) fn check_image_count(&self, count: &str) -> Result<(), ApiError> {
+        let max = self.config.media.max_images;
+        if count.parse().is_ok_and(|count: u32| (1..=max).contains(&count)) {
+            return Ok(());
+        }
+        let message = format!("`n` must be from 1 to {max}");
+        Err(ApiError::of_param(Code::InvalidRequest, "n", message))
+    }
+
+    /// Checks the text of a request for speech.
+    pub(crate) fn check_speech(&self, text: &str) -> Result<(), ApiError> {
+        let max = self.config.media.max_text_chars;
+        if u32::try_from(text.chars().count()).is_ok_and(|count| count <= max) {
+            return Ok(());
+        }
+        let message = format!("`input` must be at most {max} characters");
+        Err(ApiError::of_param(Code::InvalidRequest, "input", message))
     }
 
     /// A run as members see it.

@@ -9,6 +9,7 @@ pub(crate) mod downloads;
 pub(crate) mod media;
 pub(crate) mod member;
 pub(crate) mod messages;
+pub(crate) mod openai;
 pub(crate) mod operator;
 pub(crate) mod research;
 pub(crate) mod responses;
@@ -83,8 +84,9 @@ pub(crate) enum ParameterLocation {
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) is_required: bool,
+    pub(crate) media_type: &'static str,
     pub(crate) schema: Make,
-    /// As JSON.
+    /// As JSON; empty for none.
     pub(crate) example: &'static str,
 }
 
@@ -111,8 +113,7 @@ pub(crate) struct Offer<'a> {
     /// Its public address.
     pub(crate) server: &'a str,
     /// The models of the examples.
-    pub(crate) chat_model: String,
-    pub(crate) image_model: String,
+    models: [(Capability, String); 7],
     /// Whether jobs may name a webhook.
     pub(crate) has_webhooks: bool,
 }
@@ -133,8 +134,16 @@ impl<'a> Offer<'a> {
         };
         Self {
             server,
-            chat_model: model(Capability::Chat),
-            image_model: model(Capability::Image),
+            models: [
+                Capability::Chat,
+                Capability::Image,
+                Capability::Speech,
+                Capability::Transcription,
+                Capability::Embeddings,
+                Capability::Moderation,
+                Capability::Rerank,
+            ]
+            .map(|capability| (capability, model(capability))),
             has_webhooks: config.research.webhook_secret.is_some(),
         }
     }
@@ -142,9 +151,10 @@ impl<'a> Offer<'a> {
     /// An example with existing model names.
     fn fill(&self, example: &str) -> String {
         let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
-        example
-            .replace("{chat model}", &quoted(&self.chat_model))
-            .replace("{image model}", &quoted(&self.image_model))
+        let fill = |example: String, (capability, model): &(Capability, String)| {
+            example.replace(&format!("{{{} model}}", capability.word()), &quoted(model))
+        };
+        self.models.iter().fold(example.to_owned(), fill)
     }
 }
 

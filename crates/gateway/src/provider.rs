@@ -44,8 +44,27 @@ pub(crate) const COUNT_TOKENS_PATH: &str = "/messages/count_tokens";
 pub(crate) const RESPONSES_PATH: &str = "/responses";
 pub(crate) const IMAGES_PATH: &str = "/images/generations";
 pub(crate) const SPEECH_PATH: &str = "/audio/speech";
-const PATHS: [&str; 6] =
-    [CHAT_PATH, MESSAGES_PATH, COUNT_TOKENS_PATH, RESPONSES_PATH, IMAGES_PATH, SPEECH_PATH];
+pub(crate) const COMPLETIONS_PATH: &str = "/completions";
+/// Paths of which requests are passed on as they came.
+pub(crate) const EMBEDDINGS_PATH: &str = "/embeddings";
+pub(crate) const MODERATIONS_PATH: &str = "/moderations";
+pub(crate) const RERANK_PATH: &str = "/rerank";
+pub(crate) const IMAGE_EDITS_PATH: &str = "/images/edits";
+pub(crate) const TRANSCRIPTIONS_PATH: &str = "/audio/transcriptions";
+const PATHS: [&str; 12] = [
+    CHAT_PATH,
+    MESSAGES_PATH,
+    COUNT_TOKENS_PATH,
+    RESPONSES_PATH,
+    IMAGES_PATH,
+    SPEECH_PATH,
+    COMPLETIONS_PATH,
+    EMBEDDINGS_PATH,
+    MODERATIONS_PATH,
+    RERANK_PATH,
+    IMAGE_EDITS_PATH,
+    TRANSCRIPTIONS_PATH,
+];
 
 /// The longest model name that is accepted from an upstream or compared with known names.
 pub(crate) const MAX_MODEL_NAME: usize = 200;

@@ -4,6 +4,7 @@ mod connection;
 mod connection_phase;
 mod connections;
 mod response_body;
+mod sendfile;
 mod write_timeout;
 
 use std::io;
@@ -151,7 +152,7 @@ async fn answer(
     connection: &Connection,
     request: Request<Incoming>,
 ) -> (Response, Arc<RequestLog>) {
-    let Connection { edge, peer, phase } = connection;
+    let Connection { edge, peer, phase, .. } = connection;
     let Edge { service, endpoints } = &**edge;
     let id = clock::new_hold_id();
     let path = request.uri().path();

@@ -38,6 +38,17 @@ pub fn anthropic_node(script: &str, env: &[(&str, &str)]) -> Value {
     node_in("anthropic-node", script, env)
 }
 
+/// Runs a script with LangChain and `llm` and returns what it printed.
+pub fn langchain(script: &str, env: &[(&str, &str)]) -> Value {
+    let mut command = command(&python_of("langchain", &["-"]), PATIENCE, env);
+    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+}
+
+/// Runs a module with the AI SDK of Vercel and returns what it printed.
+pub fn ai_sdk(script: &str, env: &[(&str, &str)]) -> Value {
+    node_in("ai-sdk", script, env)
+}
+
 /// Runs `codex` or `claude` in a folder, with standard input closed.
 pub fn coding_agent(
     program: &str,

@@ -19,6 +19,7 @@ mod encode;
 mod generated_answer;
 pub mod media;
 mod model_request;
+mod pass_through;
 mod recorded_request;
 mod responses;
 mod server_state;

@@ -233,6 +233,20 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         ..DEFAULT
     },
     Requirement {
+        name: "LangChain and llm",
+        manager: Manager::Venv("langchain"),
+        packages: &["langchain-openai==1.7.3", "llm==0.36"],
+        reason: "the service is tested with them",
+        ..DEFAULT
+    },
+    Requirement {
+        name: "the AI SDK of Vercel",
+        manager: Manager::Npm("ai-sdk"),
+        packages: &["ai@7.0.170", "@ai-sdk/openai@4.0.115"],
+        reason: "the service is tested with it",
+        ..DEFAULT
+    },
+    Requirement {
         name: "Codex and Claude Code",
         manager: Manager::Npm("coding-agents"),
         packages: &["@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.197"],

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use settings::{Named, section};
 
-use super::price::Micros;
+use super::price::{Micros, Operation};
 
 /// The most models that one provider may name.
 pub const MAX_MODELS: usize = 4096;
@@ -37,8 +37,8 @@ pub struct Model {
     /// How many tokens it can look at.
     #[schemars(range(min = 1, max = MAX_CONTEXT))]
     pub context_length: Option<u64>,
-    /// What it can be used for: `chat`, `responses`, `research`, `image`, `speech`, `web_search`,
-    /// `web_fetch`. A voice of `espeak` is for `speech` alone, and a file of `local` for no media.
+    /// What it can be used for: `chat`, `responses`, `research`, `image`, `speech`,
+    /// `transcription`, `embeddings`, `moderation`, `rerank`, `web_search`, `web_fetch`. A voice of `espeak` is for `speech` alone, and a file of `local` for no media.
     #[schemars(length(min = 1), extend("x-empty" = "must name at least one capability"))]
     pub capabilities: Vec<Capability>,
     /// What one request costs, if not by the price list.
@@ -118,6 +118,14 @@ pub enum Capability {
     Image,
     /// Making speech.
     Speech,
+    /// Writing down speech.
+    Transcription,
+    /// Embeddings of texts.
+    Embeddings,
+    /// Judging texts and images.
+    Moderation,
+    /// Ordering documents by relevance.
+    Rerank,
     /// Searching the web.
     WebSearch,
     /// Reading pages.
@@ -133,9 +141,26 @@ impl Capability {
             Self::Research => "research",
             Self::Image => "image",
             Self::Speech => "speech",
+            Self::Transcription => "transcription",
+            Self::Embeddings => "embeddings",
+            Self::Moderation => "moderation",
+            Self::Rerank => "rerank",
             Self::WebSearch => "web_search",
             Self::WebFetch => "web_fetch",
         }
+    }
+
+    /// The operation that it is charged as, of a capability that one model provides.
+    pub fn operation(self) -> Option<Operation> {
+        Some(match self {
+            Self::Chat => Operation::Chat,
+            Self::Responses => Operation::Responses,
+            Self::Image | Self::Speech | Self::Transcription => Operation::Media,
+            Self::Embeddings => Operation::Embeddings,
+            Self::Moderation => Operation::Moderations,
+            Self::Rerank => Operation::Rerank,
+            Self::Research | Self::WebSearch | Self::WebFetch => return None,
+        })
     }
 }
 

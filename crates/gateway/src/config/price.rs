@@ -37,6 +37,12 @@ pub enum Operation {
     Research,
     /// Looking at a research job.
     ResearchRead,
+    /// Embeddings of texts.
+    Embeddings,
+    /// Judging texts and images.
+    Moderations,
+    /// Ordering documents by relevance.
+    Rerank,
     /// Making media.
     Media,
     /// Looking at media.
@@ -58,7 +64,15 @@ const OPERATIONS: &[(Operation, &str, i64, &str)] = &[
     (Operation::Capabilities, "capabilities", 0, "The list of capabilities."),
     (Operation::Research, "research", DEFAULT_PRICE_MICROS, "A research job."),
     (Operation::ResearchRead, "research_read", 0, "Looking at a research job."),
-    (Operation::Media, "media", DEFAULT_PRICE_MICROS, "Making media."),
+    (Operation::Embeddings, "embeddings", DEFAULT_PRICE_MICROS, "Embeddings of texts."),
+    (Operation::Moderations, "moderations", 0, "Judging texts and images."),
+    (Operation::Rerank, "rerank", DEFAULT_PRICE_MICROS, "Ordering documents by relevance."),
+    (
+        Operation::Media,
+        "media",
+        DEFAULT_PRICE_MICROS,
+        "Making images and speech, and writing down speech.",
+    ),
     (Operation::MediaRead, "media_read", 0, "Looking at media that were made."),
     (Operation::Search, "search", DEFAULT_PRICE_MICROS, "A search."),
     (Operation::Fetch, "fetch", DEFAULT_PRICE_MICROS, "Reading a page."),

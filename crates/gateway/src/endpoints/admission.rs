@@ -13,7 +13,7 @@ use wire::research::Depth;
 use super::body;
 use super::fixed_price::FixedPrice;
 use crate::billing::Billing;
-use crate::catalogue::Model;
+use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::config::{Capability, Config, Operation};
 use crate::failure::ApiError;
 use crate::identity::{Caller, Identities};
@@ -137,14 +137,23 @@ impl RequestAdmission {
     /// The price of the cheapest request of a scope.
     fn cheapest(&self, scope: Scope) -> Micros {
         let catalogue = self.upstreams.catalogue.load();
-        let least = |capability, price: fn(&Model) -> Micros| {
-            let models = catalogue.models().filter(|model| model.is_for(capability));
-            models.map(|model| price(model)).min()
+        let least = |offered: &[Capability]| {
+            let prices = catalogue.models().flat_map(|model| {
+                let used = offered.iter().filter(|capability| model.is_for(**capability));
+                let operations = used.filter_map(|capability| capability.operation());
+                operations.map(|operation| model.prices.of(operation))
+            });
+            prices.min()
         };
         let cheapest = match scope {
-            Scope::Chat => least(Capability::Chat, |model| model.chat_price),
-            Scope::Responses => least(Capability::Responses, |model| model.responses_price),
-            Scope::Media => catalogue.models().map(|model| model.media_price).min(),
+            Scope::Chat => least(&[
+                Capability::Chat,
+                Capability::Embeddings,
+                Capability::Moderation,
+                Capability::Rerank,
+            ]),
+            Scope::Responses => least(&[Capability::Responses]),
+            Scope::Media => least(&MEDIA_CAPABILITIES),
             Scope::Search => Some(self.billing.price(Operation::Search)),
             Scope::Fetch => Some(self.billing.price(Operation::Fetch)),
             Scope::Research => {

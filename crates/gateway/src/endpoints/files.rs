@@ -58,11 +58,15 @@ pub(super) async fn answer(
         Requested::Unsatisfiable => return Ok(unsatisfiable(file.bytes)),
     };
     let length = range.as_ref().map_or(file.bytes, |range| range.end - range.start);
+    let mut sent_file = None;
     let body = if method == Method::HEAD {
         Body::empty()
     } else {
         match file.store.read(file.object, range.clone()).await {
-            Ok(Some(content)) if content.length == length => Body::from_stream(content.chunks),
+            Ok(Some(content)) if content.length == length => {
+                sent_file = content.file;
+                Body::from_stream(content.chunks)
+            }
             Ok(Some(_)) => {
                 tracing::error!(object = file.object, "a file is shorter than it was");
                 return Err(unavailable());
@@ -79,6 +83,9 @@ pub(super) async fn answer(
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
+    if let Some(file) = sent_file {
+        response.extensions_mut().insert(file);
+    }
     let headers = response.headers_mut();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     write(headers, &[(ETAG, &etag), (CACHE_CONTROL, file.caching), (ACCEPT_RANGES, "bytes")]);

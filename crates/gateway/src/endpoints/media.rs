@@ -53,13 +53,33 @@ pub(super) async fn create(
     let member = caller.key.member;
     let RequestInfo { id, span, .. } = info;
     let done = media.run(RunContext { id, caller, idempotency, span }, &request).await?;
+    delivered(&media, member, done, form).await
+}
+
+/// Makes media; the response is the first file.
+pub(super) async fn answer_with_file(
+    media: &Arc<Media>,
+    context: RunContext,
+    request: &MediaRequest,
+) -> Result<Response, ApiError> {
+    let member = context.caller.key.member;
+    let done = media.run(context, request).await?;
+    delivered(media, member, done, Form::Binary).await
+}
+
+async fn delivered(
+    media: &Media,
+    member: MemberId,
+    done: Done,
+    form: Form,
+) -> Result<Response, ApiError> {
     match (done, form) {
-        (Done::Now(finished), form) => Ok(response(&media, *finished, form)),
+        (Done::Now(finished), form) => Ok(response(media, *finished, form)),
         (Done::Replay(replay), Form::Json) => Ok(replayed(replay)),
         (Done::Replay(replay), Form::Binary) => {
             let run: Option<MediaRun> = serde_json::from_slice(&replay.answer.body).ok();
             let run = run.ok_or_else(ApiError::internal)?;
-            let mut response = first_file(&media, member, &run).await?;
+            let mut response = first_file(media, member, &run).await?;
             response_headers::write_replayed(response.headers_mut());
             response_headers::write_receipt(response.headers_mut(), replay.id, replay.charged);
             Ok(response)

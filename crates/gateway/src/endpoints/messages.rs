@@ -16,7 +16,7 @@ use super::admission::Received;
 use super::chat::check_messages;
 use super::fixed_price::FixedPrice;
 use super::json::json;
-use super::model_request::{self, ModelApi, ModelRequest};
+use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Kind, Operation};
@@ -25,7 +25,7 @@ use crate::identity::Caller;
 use crate::images::Images;
 use crate::provider::{COUNT_TOKENS_PATH, Failure, Owner, Sender};
 use crate::proxy::begin::{refused, retry_after, unavailable};
-use crate::proxy::messages_request::MessagesRequest;
+use crate::proxy::messages_request::{BETA, MessagesRequest};
 use crate::raw_object::{RawObject, tree};
 use crate::request_info::RequestInfo;
 
@@ -54,9 +54,10 @@ pub(super) async fn create(
         MessagesRequest { body: bytes.clone(), is_streamed, model: model.quoted_id.clone(), beta };
     let prepare = async move { Ok(move |target: &Target| request.for_target(target)) };
     // A message costs what a chat completion costs.
-    let (price, operation, dialect) = (model.chat_price, Operation::Chat, Dialect::Anthropic);
+    let (price, operation, dialect) =
+        (model.prices.of(Operation::Chat), Operation::Chat, Dialect::Anthropic);
     let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
-    request.answer(&api, is_streamed, None, prepare).await
+    request.answer(&api, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
 /// Counts the tokens of a request: exactly where the upstream can, else by an estimate.
@@ -99,6 +100,7 @@ async fn count_upstream(
 ) -> Result<u64, ApiError> {
     let provider = &target.provider;
     let count = async {
+        let beta = beta.map(|beta| (BETA, beta));
         let mut upstream = provider.send(COUNT_TOKENS_PATH, body.into(), beta, sender).await?;
         let body = upstream.read(MAX_COUNT_BYTES).await?;
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -155,5 +157,5 @@ fn check_conversation(model: &Model, object: &RawObject<'_>) -> Result<(), ApiEr
 }
 
 fn beta(headers: &HeaderMap) -> Option<HeaderValue> {
-    headers.get("anthropic-beta").cloned()
+    headers.get(BETA).cloned()
 }

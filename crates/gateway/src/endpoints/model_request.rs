@@ -1,13 +1,13 @@
 //! Requests that a model answers: held, sent to an upstream, charged.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
 use gateway_store::{SavedAnswer, StoredResponse};
 use http::HeaderValue;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
 use wire::error::Code;
 
@@ -48,6 +48,24 @@ pub(super) struct ModelApi {
     pub(super) background: Arc<BackgroundTasks>,
 }
 
+/// How an answer is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerForm {
+    /// In one piece, once it is charged.
+    Whole,
+    /// As events.
+    Events,
+    /// As bytes of any kind, as they arrive.
+    Bytes,
+}
+
+impl AnswerForm {
+    /// The form that `stream` of a request asks for.
+    pub(super) fn streamed(is_streamed: bool) -> Self {
+        if is_streamed { Self::Events } else { Self::Whole }
+    }
+}
+
 /// A request to a model that will be charged.
 pub(super) struct ModelRequest {
     pub(super) id: HoldId,
@@ -66,7 +84,7 @@ impl ModelRequest {
     pub(super) async fn answer<Q>(
         self,
         api: &ModelApi,
-        is_streamed: bool,
+        form: AnswerForm,
         recorder: Option<Arc<dyn ResponseRecorder>>,
         prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
     ) -> Result<Response, ApiError>
@@ -78,8 +96,12 @@ impl ModelRequest {
             Opened::Replay(replay) => return Ok(replayed(replay)),
         };
         let beginning = self.begin(&api.upstreams, &charge, prepare);
-        if is_streamed {
-            let mut relay = Relay::waiting(api.policy, charge, beginning, self.dialect);
+        if form != AnswerForm::Whole {
+            let policy = match form {
+                AnswerForm::Bytes => api.policy.without_comments(),
+                AnswerForm::Whole | AnswerForm::Events => api.policy,
+            };
+            let mut relay = Relay::waiting(policy, charge, beginning, self.dialect);
             relay = relay.recorded_by(recorder);
             relay.begin().await?;
             return Ok(stream(relay, self.price));
@@ -135,13 +157,23 @@ impl ModelRequest {
 
 fn stream(relay: Relay, price: Micros) -> Response {
     let (id, rate_limit) = (relay.id(), relay.rate_limit());
-    let pieces = futures_util::stream::unfold(relay, |mut relay| async move {
-        relay.next().await.map(|piece| (Ok::<Bytes, std::convert::Infallible>(piece), relay))
+    let media_type = relay.media_type();
+    let pieces = futures_util::stream::unfold(Some(relay), |relay| async move {
+        let mut relay = relay?;
+        match relay.next().await {
+            Some(piece) => Some((Ok(piece), Some(relay))),
+            None if relay.is_cut() => Some((Err(io::Error::other("the answer broke off")), None)),
+            None => None,
+        }
     });
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
     headers.reserve(HEADERS);
     response_headers::write_stream(headers);
+    if let Some(media_type) = media_type {
+        headers.insert(CONTENT_TYPE, media_type);
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
     if let Some(id) = id {
         response_headers::write_price(headers, id, price);
     }

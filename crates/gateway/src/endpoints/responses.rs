@@ -21,7 +21,7 @@ pub(super) use stored::{cancel, delete, find, input_items};
 
 use self::recorder::StoredResponseRecorder;
 use super::admission::Received;
-use super::model_request::{self, ModelApi, ModelRequest};
+use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
@@ -29,6 +29,7 @@ use crate::config::{Capability, Operation};
 use crate::failure::{ApiError, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
+use crate::provider::CHAT_PATH;
 use crate::proxy::chat_request::ChatRequest;
 use crate::proxy::native::Ours;
 use crate::proxy::responses_request::ResponsesRequest;
@@ -86,6 +87,7 @@ pub(super) async fn create(
         kept: api.config.responses_kept,
     });
     let chat = ChatRequest {
+        path: CHAT_PATH,
         id,
         body: bytes.clone(),
         rest: None,
@@ -109,13 +111,13 @@ pub(super) async fn create(
             Ok(move |target: &Target| request.for_target(target))
         }
     };
-    let (price, operation) = (model.responses_price, Operation::Responses);
+    let (price, operation) = (model.prices.of(Operation::Responses), Operation::Responses);
     let dialect = Dialect::OpenAi;
     let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
     if options.is_background {
         return background::start(&api, request, &options, recorder, prepare).await;
     }
-    request.answer(&api, options.is_streamed, Some(recorder), prepare).await
+    request.answer(&api, AnswerForm::streamed(options.is_streamed), Some(recorder), prepare).await
 }
 
 /// Checks a conversation, with the responses before it, against the caps of its model. Returns the

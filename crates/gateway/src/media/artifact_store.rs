@@ -46,6 +46,15 @@ pub(crate) struct ArtifactStore {
 pub(crate) struct Content {
     pub(crate) length: u64,
     pub(crate) chunks: BoxStream<'static, io::Result<Bytes>>,
+    /// The same, for a connection that can send files.
+    pub(crate) file: Option<FilePart>,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct FilePart {
+    pub(crate) file: Arc<File>,
+    pub(crate) part: Range<u64>,
 }
 
 /// Why an object cannot be written or read, for operators only.
@@ -104,11 +113,16 @@ impl ArtifactStore {
         match self.store.get_opts(&self.path(name), options).await {
             Ok(found) => {
                 let length = found.range.end.saturating_sub(found.range.start);
-                let chunks = match found.payload {
-                    GetResultPayload::File(file, _) => file_chunks(file, found.range).boxed(),
-                    GetResultPayload::Stream(stream) => stream.map_err(io::Error::other).boxed(),
+                let (chunks, file) = match found.payload {
+                    GetResultPayload::File(file, _) => {
+                        let file = FilePart { file: Arc::new(file), part: found.range };
+                        (file_chunks(file.clone()).boxed(), Some(file))
+                    }
+                    GetResultPayload::Stream(stream) => {
+                        (stream.map_err(io::Error::other).boxed(), None)
+                    }
                 };
-                Ok(Some(Content { length, chunks }))
+                Ok(Some(Content { length, chunks, file }))
             }
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -137,8 +151,8 @@ impl ArtifactStore {
 }
 
 /// Reads a part of a file in chunks, on the threads for blocking work.
-fn file_chunks(file: File, part: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    stream::try_unfold((file, part), |(file, part)| async move {
+fn file_chunks(file: FilePart) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    stream::try_unfold(file, |FilePart { file, part }| async move {
         if part.is_empty() {
             return Ok(None);
         }
@@ -146,7 +160,7 @@ fn file_chunks(file: File, part: Range<u64>) -> impl Stream<Item = io::Result<By
         let read = spawn_blocking(move || {
             let mut chunk = vec![0; usize::try_from(end - part.start).map_err(io::Error::other)?];
             file.read_exact_at(&mut chunk, part.start)?;
-            Ok((Bytes::from(chunk), (file, end..part.end)))
+            Ok((Bytes::from(chunk), FilePart { file, part: end..part.end }))
         });
         read.await.map_err(io::Error::other)?.map(Some)
     })

@@ -74,12 +74,13 @@ impl Media {
         let (model, target, capability) = self.resolve(&caller, request)?;
         let input = RawObject::parse(&request.input)?;
         let input = input::translate(&input, capability, &target, &self.config.media)?;
+        let price = model.prices.of(Operation::Media);
         let order = Order {
             id,
             caller: &caller,
             operation: Operation::Media.word(),
             model: Some(&model.id),
-            price: model.media_price,
+            price,
             idempotency,
             background: None,
         };
@@ -88,7 +89,6 @@ impl Media {
             Opened::Replay(replay) => return Ok(Done::Replay(replay)),
         };
         let progress = charge.progress();
-        let price = model.media_price;
         let work = Work { media: self.clone(), caller, target, capability, price, span };
         // In a separate task, so that the result is stored, or the price released, even if the
         // client disconnects.
@@ -104,6 +104,38 @@ impl Media {
         request: &MediaRequest,
     ) -> Result<(Arc<Model>, Target, Capability), ApiError> {
         let asked = request.model.as_str();
+        let model = self.exact_model(caller, asked)?;
+        let input = RawObject::parse(&request.input).map_err(|_| {
+            ApiError::of_param(Code::InvalidRequest, "input", "`input` must be an object")
+        })?;
+        let capability = input::capability(&input, &model.capabilities);
+        let (Some(capability), Some(target)) = (capability, model.full_target()) else {
+            let message = format!("the model `{asked}` is not offered for making media");
+            return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
+        };
+        let target = target.clone();
+        check_usable(&model)?;
+        Ok((model, target, capability))
+    }
+
+    /// The model of a full id that this key may use for a capability, and that is usable now.
+    pub(crate) fn model_for(
+        &self,
+        caller: &Caller,
+        asked: &str,
+        capability: Capability,
+    ) -> Result<Arc<Model>, ApiError> {
+        let model = self.exact_model(caller, asked)?;
+        if !model.is_for(capability) {
+            let message = format!("the model `{asked}` is not offered for {}", capability.word());
+            return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
+        }
+        check_usable(&model)?;
+        Ok(model)
+    }
+
+    /// The model of a full id that this key may use.
+    fn exact_model(&self, caller: &Caller, asked: &str) -> Result<Arc<Model>, ApiError> {
         let catalogue = self.upstreams.catalogue.load();
         let wrong = |code, message: String| ApiError::of_param(code, "model", message);
         let is_full = |model: &&Arc<Model>| model.full_target().is_some();
@@ -114,22 +146,17 @@ impl Media {
             let message = format!("this key may not use the model `{asked}`");
             return Err(wrong(Code::ModelNotAllowed, message));
         }
-        let input = RawObject::parse(&request.input).map_err(|_| {
-            ApiError::of_param(Code::InvalidRequest, "input", "`input` must be an object")
-        })?;
-        let capability = input::capability(&input, &model.capabilities);
-        let (Some(capability), Some(target)) = (capability, model.full_target()) else {
-            let message = format!("the model `{asked}` is not offered for making media");
-            return Err(wrong(Code::ModelNotForCapability, message));
-        };
-        if !model.is_usable() {
-            let message =
-                format!("the provider of the model `{asked}` is not usable at the moment");
-            let error = ApiError::new(Code::CapabilityUnavailable, message);
-            return Err(error.retry_after(UNUSABLE_RETRY));
-        }
-        Ok((model.clone(), target.clone(), capability))
+        Ok(model.clone())
     }
+}
+
+fn check_usable(model: &Model) -> Result<(), ApiError> {
+    if model.is_usable() {
+        return Ok(());
+    }
+    let message = format!("the provider of the model `{}` is not usable at the moment", model.id);
+    let error = ApiError::new(Code::CapabilityUnavailable, message);
+    Err(error.retry_after(UNUSABLE_RETRY))
 }
 
 /// A request whose price is held.

@@ -33,7 +33,7 @@ const PLAIN: Operation = Operation {
 };
 
 const fn body(schema: Make, example: &'static str) -> Body {
-    Body { is_required: true, schema, example }
+    Body { is_required: true, media_type: JSON, schema, example }
 }
 
 macro_rules! answers {
@@ -313,6 +313,7 @@ pub(crate) static ROTATE_KEY: Operation = Operation {
     parameters: &[&KEY_ID],
     body: Some(Body {
         is_required: false,
+        media_type: JSON,
         schema: of::<Rotation>,
         example: r#"{"overlap_seconds": 3600}"#,
     }),

@@ -135,11 +135,12 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator, offer: &Off
     });
     if let Some(body) = &operation.body {
         let schema = (body.schema)(generator);
-        let example: Value = serde_json::from_str(&offer.fill(body.example)).unwrap_or_default();
-        described["requestBody"] = json!({
-            "required": body.is_required,
-            "content": { JSON: { "schema": schema, "example": example } },
-        });
+        let mut content = json!({ "schema": schema });
+        if let Ok(example) = serde_json::from_str::<Value>(&offer.fill(body.example)) {
+            content["example"] = example;
+        }
+        described["requestBody"] =
+            json!({ "required": body.is_required, "content": { body.media_type: content } });
     }
     described
 }

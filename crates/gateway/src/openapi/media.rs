@@ -76,6 +76,7 @@ pub(crate) static RUN: Operation = Operation {
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: request,
         example: r#"{"model": "{image model}", "input": {"prompt": "A lighthouse at dusk"}}"#,
     }),

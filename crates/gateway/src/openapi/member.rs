@@ -156,6 +156,7 @@ pub(crate) static CHAT: Operation = Operation {
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: chat_request,
         example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
     }),

@@ -32,6 +32,7 @@ pub(crate) static CREATE: Operation = Operation {
     parameters: &[&IDEMPOTENCY, &BETA],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: request,
         example: r#"{"model": "{chat model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello"}]}"#,
     }),
@@ -55,6 +56,7 @@ pub(crate) static COUNT_TOKENS: Operation = Operation {
     parameters: &[&IDEMPOTENCY, &BETA],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: counted,
         example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
     }),

@@ -26,6 +26,7 @@ pub(crate) static CREATE: Operation = Operation {
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: of::<ResearchRequest>,
         example: r#"{"query": "Why is the sky blue?", "depth": "quick"}"#,
     }),

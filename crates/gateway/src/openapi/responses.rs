@@ -42,6 +42,7 @@ pub(crate) static CREATE: Operation = Operation {
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: request,
         example: r#"{"model": "{chat model}", "input": "Hello"}"#,
     }),

@@ -19,6 +19,7 @@ pub(crate) static CREATE: Operation = Operation {
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: of::<SearchRequest>,
         example: r#"{"query": "rust async runtime", "max_results": 5, "recency": "year"}"#,
     }),

@@ -23,6 +23,7 @@ pub(crate) static FETCH: Operation = Operation {
     parameters: &[&IDEMPOTENCY],
     body: Some(Body {
         is_required: true,
+        media_type: JSON,
         schema: of::<PageRequest>,
         example: r#"{"url": "https://example.com/", "format": "markdown", "max_chars": 5000}"#,
     }),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use serde::Deserialize;
 use time::OffsetDateTime;
@@ -48,12 +48,13 @@ enum Body {
 }
 
 impl Provider {
-    /// Sends a request and waits until the upstream begins to answer with success.
+    /// Sends a request, with a header that replaces ours of that name, and waits until the upstream
+    /// begins to answer with success.
     pub(crate) async fn send(
         &self,
         path: &str,
         body: Bytes,
-        beta: Option<HeaderValue>,
+        header: Option<(HeaderName, HeaderValue)>,
         sender: Sender,
     ) -> Result<Upstream, Failure> {
         let slot = self.slot()?;
@@ -69,8 +70,8 @@ impl Provider {
             .address(path)
             .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
         *request.headers_mut() = self.headers();
-        if let Some(beta) = beta {
-            request.headers_mut().insert("anthropic-beta", beta);
+        if let Some((name, value)) = header {
+            request.headers_mut().insert(name, value);
         }
         if let Some(header) = sender.span.and_then(SpanContext::header) {
             request.headers_mut().insert("traceparent", header);

@@ -46,6 +46,8 @@ pub(crate) struct Streaming {
     pub(crate) upstream: Upstream,
     pub(crate) splitter: Splitter,
     pub(crate) stage: Stage,
+    /// Whether an event has arrived.
+    is_started: bool,
     /// Events to send.
     pub(crate) out: EventBuffer,
     /// Events from the end marker on, sent after the request is charged.
@@ -167,8 +169,8 @@ struct Call<'a> {
 impl Call<'_> {
     async fn send(&self, request: UpstreamRequest) -> Result<BegunAnswer, Failure> {
         let provider = self.provider;
-        let is_whole = matches!(request.reader, AnswerReader::Whole(_));
-        let sent = provider.send(request.path, request.body, request.beta, self.sender).await;
+        let is_whole = !matches!(request.reader, AnswerReader::Stream(_));
+        let sent = provider.send(request.path, request.body, request.header, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
             // The member decides how long a whole answer takes.
             Failure::Late if is_whole => Failure::Gone("its answer did not come in time"),
@@ -181,6 +183,14 @@ impl Call<'_> {
                     .await
                     .map_err(|_| Failure::Gone("its answer took too long"))??;
                 reader.read(body).map(BegunAnswer::Whole)
+            }
+            AnswerReader::Bytes => {
+                let headers = std::mem::take(&mut upstream.headers);
+                let media_type = headers.get(CONTENT_TYPE).cloned();
+                let stage = Stage::Bytes { media_type, has_content: false };
+                first_event(upstream, stage, provider.timeouts.first_byte)
+                    .await
+                    .map(BegunAnswer::Stream)
             }
             AnswerReader::Stream(stage) => {
                 let is_stream = upstream
@@ -209,6 +219,7 @@ async fn first_event(
         upstream,
         splitter: Splitter::new(MAX_EVENT_BYTES),
         stage,
+        is_started: false,
         out: EventBuffer::default(),
         last: EventBuffer::default(),
         step: Step::More,
@@ -218,7 +229,7 @@ async fn first_event(
             let Some(piece) = streaming.upstream.piece().await? else {
                 return Err(Failure::Gone("it ended before its first event"));
             };
-            if streaming.take(piece)? {
+            if streaming.take(piece).map_err(|fault| failure(&fault))? {
                 return Ok(());
             }
         }
@@ -231,28 +242,29 @@ async fn first_event(
 }
 
 impl Streaming {
-    /// Processes a piece; returns whether it had an event.
-    fn take(&mut self, piece: Bytes) -> Result<bool, Failure> {
+    /// Processes a piece; returns whether an event has arrived by now.
+    pub(crate) fn take(&mut self, piece: Bytes) -> Result<bool, Fault> {
+        if let Stage::Bytes { has_content, .. } = &mut self.stage {
+            (self.is_started, *has_content) = (true, true);
+            self.out.push(piece);
+            return Ok(true);
+        }
         self.splitter.push(piece);
-        let mut has_event = false;
         while let Some(event) = self.splitter.next() {
-            let event = event.map_err(|_| Failure::Malformed("an event is too long"))?;
+            let event = event.map_err(|_| Fault::Malformed("an event is too long"))?;
             if event.is_comment() {
                 continue;
             }
-            if !has_event {
+            if !self.is_started {
                 self.stage.start(&mut self.out);
-                has_event = true;
+                self.is_started = true;
             }
-            self.step = self
-                .stage
-                .feed(&event, &mut self.out, &mut self.last)
-                .map_err(|fault| failure(&fault))?;
+            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
             if self.step == Step::Done {
                 break;
             }
         }
-        Ok(has_event)
+        Ok(self.is_started)
     }
 }
 

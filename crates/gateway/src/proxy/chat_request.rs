@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api_dialects::{Untranslatable, anthropic};
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 use ledger::HoldId;
 use serde_json::{Map, Value};
 use wire::error::Code;
@@ -25,6 +25,8 @@ const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// A request as a member sent it.
 pub(crate) struct ChatRequest {
     pub(crate) id: HoldId,
+    /// The path of the upstream: chat completions, or the older completions.
+    pub(crate) path: &'static str,
     /// The unchanged body.
     pub(crate) body: Bytes,
     /// The body without the fields that we set; only of a request without a stream.
@@ -43,13 +45,15 @@ pub(crate) struct UpstreamRequest {
     pub(crate) path: &'static str,
     pub(crate) body: Bytes,
     pub(crate) reader: AnswerReader,
-    /// The `anthropic-beta` header.
-    pub(crate) beta: Option<HeaderValue>,
+    /// A header of this request alone.
+    pub(crate) header: Option<(HeaderName, HeaderValue)>,
 }
 
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
+    /// Bytes of any kind, passed on as they arrive.
+    Bytes,
 }
 
 /// The fields that we always set.
@@ -64,7 +68,9 @@ impl ChatRequest {
     /// The request for a target.
     pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
         match target.provider.kind {
-            config::Kind::OpenAi | config::Kind::Local => self.plain_chat(target),
+            config::Kind::OpenAi => self.plain_chat(target),
+            _ if self.path != CHAT_PATH => Err(unsupported(target, "POST /v1/chat/completions")),
+            config::Kind::Local => self.plain_chat(target),
             config::Kind::Anthropic => {
                 let chat = raw_object::tree(&self.body)?;
                 self.messages(&chat, target)
@@ -84,7 +90,12 @@ impl ChatRequest {
             let own = [("model", Some(model.as_str())), ("stream", Some("false")), max_tokens];
             let body = rest.with(&own);
             let reader = AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() });
-            return Ok(UpstreamRequest { path: CHAT_PATH, body: body.into(), reader, beta: None });
+            return Ok(UpstreamRequest {
+                path: self.path,
+                body: body.into(),
+                reader,
+                header: None,
+            });
         }
         let object = RawObject::parse(&self.body)?;
         let options = (self.is_streamed && target.provider.stream_usage)
@@ -104,7 +115,7 @@ impl ChatRequest {
         } else {
             AnswerReader::Whole(WholeReader::Chat { model: self.model.clone() })
         };
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })
+        Ok(UpstreamRequest { path: self.path, body, reader, header: None })
     }
 
     /// The request in the form of the messages interface.
@@ -123,7 +134,7 @@ impl ChatRequest {
             AnswerReader::Whole(WholeReader::Messages { id, created, model: self.model.clone() })
         };
         let body = body.to_string().into();
-        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, beta: None })
+        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header: None })
     }
 
     pub(crate) fn watch(&self) -> ChatWatch {
@@ -140,6 +151,12 @@ impl ChatRequest {
     fn answer_id(&self) -> String {
         format!("chatcmpl-{}", self.id.digits())
     }
+}
+
+/// The error for a target whose provider lacks the requested interface.
+pub(crate) fn unsupported(target: &Target, instead: &str) -> ApiError {
+    let message = format!("the provider of `{}` does not offer this; use {instead}", target.id);
+    ApiError::of_param(Code::ModelNotForCapability, "model", message)
 }
 
 /// The member's `stream_options` with `include_usage`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_dialects::Translated;
 use api_dialects::messages::{self, remove_own_blocks};
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use super::chat::ChatWatch;
@@ -18,6 +18,9 @@ use crate::config::Kind;
 use crate::failure::ApiError;
 use crate::provider::{CHAT_PATH, MESSAGES_PATH};
 use crate::raw_object::{RawObject, tree};
+
+/// Beta features, by name.
+pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
 /// A request as a member sent it.
 pub(crate) struct MessagesRequest {
@@ -55,8 +58,9 @@ impl MessagesRequest {
         } else {
             AnswerReader::Whole(WholeReader::NativeMessage { model })
         };
-        let (body, beta) = (object.rewrite(&changes).into(), self.beta.clone());
-        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, beta })
+        let body = object.rewrite(&changes).into();
+        let header = self.beta.clone().map(|beta| (BETA, beta));
+        Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header })
     }
 
     /// The conversation without blocks of other upstreams, which Anthropic would refuse; `None` if it
@@ -93,6 +97,6 @@ impl MessagesRequest {
             AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
         };
         let body = Value::Object(chat).to_string().into();
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })
+        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gateway_store::{SavedAnswer, StoredResponse};
+use http::HeaderValue;
 use ledger::{AnswerProgress, EndReason, HoldId, HoldOutcome, RateLimitStatus};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -17,6 +18,7 @@ use tokio::time::{Instant, timeout};
 use super::begin::{Begun, BegunAnswer, Streaming};
 use super::chat::Fault;
 use super::event_buffer::{EventBuffer, Step};
+use super::stage::Stage;
 use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
 use crate::billing::{Charge, Results};
 use crate::config::{ClientGone, Config};
@@ -26,6 +28,8 @@ use crate::response_headers::EVENT_STREAM;
 
 /// The largest answer that is stored for an idempotency key.
 pub(crate) const MAX_STORED_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+
+const NEVER: Duration = Duration::from_hours(365 * 24);
 
 /// The most bytes of a stream that are joined into one piece.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
@@ -57,6 +61,10 @@ struct Inner {
     recorder: Option<Arc<dyn ResponseRecorder>>,
     /// Everything that was sent, if it is stored for an idempotency key.
     sent: Option<BytesMut>,
+    /// The type of an answer that is not a stream of events.
+    media_type: Option<HeaderValue>,
+    /// Whether such an answer broke off, which only the connection can show.
+    is_cut: bool,
     begun: Instant,
 }
 
@@ -78,13 +86,17 @@ pub(crate) struct StreamPolicy {
 
 impl StreamPolicy {
     pub(crate) fn new(config: &Config) -> Self {
-        const NEVER: Duration = Duration::from_hours(365 * 24);
         Self {
             keepalive: config.limits.keepalive_comment.unwrap_or(NEVER),
             max_stream: config.limits.max_stream,
             write_timeout: config.limits.write_timeout,
             on_client_gone: config.on_client_gone,
         }
+    }
+
+    /// The policy of answers that cannot contain comments.
+    pub(crate) fn without_comments(self) -> Self {
+        Self { keepalive: NEVER, ..self }
     }
 
     /// Whether an answer is read to its end after its client disconnected.
@@ -110,6 +122,8 @@ impl Relay {
             dialect,
             recorder: None,
             sent,
+            media_type: None,
+            is_cut: false,
             begun: Instant::now(),
         })))
     }
@@ -144,6 +158,16 @@ impl Relay {
         self.0.as_ref().and_then(|inner| inner.charge.rate_limit())
     }
 
+    /// The type of an answer that is not a stream of events.
+    pub(crate) fn media_type(&self) -> Option<HeaderValue> {
+        self.0.as_ref()?.media_type.clone()
+    }
+
+    /// Whether the connection must be broken off, because the answer did.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.0.as_ref().is_some_and(|inner| inner.is_cut)
+    }
+
     /// The next piece for the client; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         self.0.as_mut()?.next_stored().await
@@ -157,6 +181,9 @@ impl Inner {
         let Begun { model, answer } = result?;
         let BegunAnswer::Stream(streaming) = answer else { return Err(ApiError::internal()) };
         self.charge.model = Some(model);
+        if let Stage::Bytes { media_type, .. } = &streaming.stage {
+            self.media_type = Some(safe_type(media_type.as_ref()));
+        }
         let timeouts = StreamTimeouts {
             keepalive: self.policy.keepalive,
             idle: streaming.upstream.idle(),
@@ -296,7 +323,9 @@ impl Inner {
             SavedAnswer { status, content_type, body: object?.to_string().into() }
         } else {
             body.extend_from_slice(last);
-            SavedAnswer { status: 200, content_type: EVENT_STREAM.to_owned(), body: body.to_vec() }
+            let own = self.media_type.as_ref().and_then(|media_type| media_type.to_str().ok());
+            let content_type = own.unwrap_or(EVENT_STREAM).to_owned();
+            SavedAnswer { status: 200, content_type, body: body.to_vec() }
         };
         (answer.body.len() <= MAX_STORED_ANSWER_BYTES).then_some(answer)
     }
@@ -307,6 +336,7 @@ impl Inner {
         else {
             return None;
         };
+        self.is_cut = self.media_type.is_some();
         let what = match &fault {
             Fault::Told(_) => "it told of an error",
             Fault::Malformed(what) => what,
@@ -385,12 +415,15 @@ impl Relay {
 impl Streaming {
     /// Processes a piece, and more that have already arrived.
     fn take_all(&mut self, piece: Bytes, has_more: bool) -> Result<(), Fault> {
-        self.take_more(piece)?;
+        self.take(piece)?;
         if has_more { self.join() } else { Ok(()) }
     }
 
     /// Processes the rest after the upstream has ended: the last event may lack its blank line.
     fn take_rest(&mut self) -> Result<Step, Fault> {
+        if matches!(self.stage, Stage::Bytes { .. }) {
+            self.step = Step::Done;
+        }
         let Some(event) = self.splitter.rest() else { return Ok(self.step) };
         let is_end_marker = event.data().trim_ascii() == b"[DONE]";
         if is_end_marker {
@@ -403,25 +436,20 @@ impl Streaming {
     fn join(&mut self) -> Result<(), Fault> {
         while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
             let Some(piece) = self.upstream.ready_piece() else { break };
-            self.take_more(piece)?;
+            self.take(piece)?;
         }
         Ok(())
     }
+}
 
-    fn take_more(&mut self, piece: Bytes) -> Result<(), Fault> {
-        self.splitter.push(piece);
-        while let Some(event) = self.splitter.next() {
-            let event = event.map_err(|_| Fault::Malformed("an event is too long"))?;
-            if event.is_comment() {
-                continue;
-            }
-            self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
-            if self.step == Step::Done {
-                break;
-            }
-        }
-        Ok(())
-    }
+/// The type of an upstream's answer, unless a browser could run it.
+fn safe_type(media_type: Option<&HeaderValue>) -> HeaderValue {
+    const SAFE: [&str; 6] =
+        ["audio/", "image/", "text/plain", "text/vtt", "text/event-stream", "application/json"];
+    let text = media_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_safe = SAFE.iter().any(|safe| text.starts_with(safe)) && !text.contains("svg");
+    let found = media_type.filter(|_| is_safe).cloned();
+    found.unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 
 /// Keeps an idle stream alive; readers ignore it.

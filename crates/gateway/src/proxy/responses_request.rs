@@ -55,7 +55,7 @@ impl ResponsesRequest {
             AnswerReader::Whole(WholeReader::Native(self.ours.clone()))
         };
         let body = Value::Object(fields).to_string().into();
-        UpstreamRequest { path: RESPONSES_PATH, body, reader, beta: None }
+        UpstreamRequest { path: RESPONSES_PATH, body, reader, header: None }
     }
 
     fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
@@ -75,7 +75,7 @@ impl ResponsesRequest {
         let whole = AnswerReader::Whole(WholeReader::Chat { model: None });
         let reader = self.bridge(whole, tools, None);
         let body = Value::Object(body).to_string().into();
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, beta: None })
+        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
 
     fn bridge(

@@ -2,6 +2,7 @@
 
 use api_dialects::{StreamFault, anthropic, messages, responses};
 use bytes::BytesMut;
+use http::HeaderValue;
 use ledger::{AnswerProgress, TokenCounts};
 use wire::sse::{Event, Splitter};
 
@@ -23,6 +24,8 @@ pub(crate) enum Stage {
     Native(Box<NativeWatch>),
     /// Events of the messages interface pass unchanged.
     Messages(Box<MessagesWatch>),
+    /// Not events, but bytes of any kind.
+    Bytes { media_type: Option<HeaderValue>, has_content: bool },
 }
 
 /// From the chat interface to another one.
@@ -80,6 +83,7 @@ impl Stage {
             Self::Translated(translation) => translation.feed(event, out, last),
             Self::Native(watch) => watch.feed(event, out, last),
             Self::Messages(watch) => watch.feed(event, out, last),
+            Self::Bytes { .. } => Ok(Step::More),
         }
     }
 
@@ -90,6 +94,7 @@ impl Stage {
             Self::Translated(translation) => translation.watch.tokens,
             Self::Native(watch) => watch.tokens,
             Self::Messages(watch) => watch.tokens(),
+            Self::Bytes { .. } => TokenCounts::default(),
         }
     }
 
@@ -99,6 +104,7 @@ impl Stage {
             Self::Translated(translation) => translation.watch.has_content,
             Self::Native(watch) => watch.has_content,
             Self::Messages(watch) => watch.has_content(),
+            Self::Bytes { has_content, .. } => *has_content,
         };
         if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }
     }
@@ -106,7 +112,7 @@ impl Stage {
     /// The final response object of a stream of the responses interface.
     pub(crate) fn final_response(&self) -> Option<&serde_json::Value> {
         match self {
-            Self::Chat(_) | Self::Messages(_) => None,
+            Self::Chat(_) | Self::Messages(_) | Self::Bytes { .. } => None,
             Self::Translated(translation) => match translation.bridge.as_ref()? {
                 Bridge::Responses(stream) => stream.final_response(),
                 Bridge::Messages(_) => None,
@@ -123,6 +129,8 @@ impl Stage {
         out: &mut EventBuffer,
     ) {
         let dialect = match self {
+            // The connection is broken off instead.
+            Self::Bytes { .. } => return,
             Self::Native(watch) => return watch.fail(error, out),
             Self::Translated(translation) => match &mut translation.bridge {
                 Some(Bridge::Responses(stream)) => {

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::chat::{Chunk, renamed};
 use super::native::{self, Ours};
 use crate::provider::Failure;
+use crate::raw_object::RawObject;
 
 /// How a whole answer is read.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub(crate) enum WholeReader {
     Native(Ours),
     /// A message of an upstream with the messages interface, passed on with its model renamed.
     NativeMessage { model: Arc<str> },
+    /// An object with content in one field, passed on with its model renamed.
+    Plain { model: Arc<str>, content: &'static str },
     /// A chat completion or message, translated to the interface of the client.
     Bridged(Box<BridgedReader>),
 }
@@ -65,6 +68,7 @@ impl WholeReader {
             }
             Self::Native(ours) => read_response(&body, ours),
             Self::NativeMessage { model } => read_message(body, model),
+            Self::Plain { model, content } => read_plain(&body, model, content),
             Self::Bridged(bridged) => {
                 let BridgedReader { from, shape, tools } = &**bridged;
                 let chat = from.read(body)?;
@@ -118,6 +122,27 @@ fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     let named = chunk.model.zip(model);
     let named = named.and_then(|(found, model)| renamed(&body, found, model));
     let body = named.map_or(body, Bytes::from);
+    Ok(WholeAnswer { body, tokens, has_content, response: None })
+}
+
+/// Reads an object and renames its model.
+fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, Failure> {
+    let object = RawObject::parse(body).map_err(|_| not_json())?;
+    if object.raw("error").is_some_and(|error| error != "null") {
+        return Err(Failure::Malformed("its answer is an error"));
+    }
+    let found =
+        object.raw(content).filter(|found| !matches!(*found, "null" | "\"\"" | "[]" | "{}"));
+    let usage: Value =
+        serde_json::from_str(object.raw("usage").unwrap_or("null")).unwrap_or_default();
+    let count = |names: [&str; 2]| names.iter().find_map(|name| usage.get(name)?.as_i64());
+    let tokens = TokenCounts {
+        input: count(["prompt_tokens", "input_tokens"]),
+        output: count(["completion_tokens", "output_tokens"]),
+    };
+    let is_named = object.raw("model").is_some();
+    let renamed = is_named.then(|| object.rewrite(&[("model", Some(model))]).into());
+    let (body, has_content) = (renamed.unwrap_or_else(|| body.clone()), found.is_some());
     Ok(WholeAnswer { body, tokens, has_content, response: None })
 }
 

@@ -12,7 +12,7 @@ use crate::billing::Progress;
 use crate::catalogue::Model;
 use crate::clock;
 use crate::failure::ApiError;
-use crate::provider::Owner;
+use crate::provider::{CHAT_PATH, Owner};
 use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
 use crate::proxy::chat_request::ChatRequest;
 use crate::upstreams::Upstreams;
@@ -60,6 +60,7 @@ pub(super) async fn ask(
     };
     let body = json!({ "model": model, "messages": [{ "role": "user", "content": prompt }] });
     let request = ChatRequest {
+        path: CHAT_PATH,
         id: clock::new_hold_id(),
         body: body.to_string().into(),
         rest: None,

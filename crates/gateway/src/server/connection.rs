@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 
 use super::connection_phase::{ConnectionPhase, IdleTimer, PhaseTimeouts};
 use super::response_body::ResponseBody;
+use super::sendfile::FileTransfer;
 use super::write_timeout::WriteTimeoutStream;
 use super::{Edge, answer};
 use crate::metrics::GaugeGuard;
@@ -27,11 +28,12 @@ pub(super) struct Connection {
     pub(super) edge: Arc<Edge>,
     pub(super) peer: SocketAddr,
     pub(super) phase: Arc<ConnectionPhase>,
+    transfer: Arc<FileTransfer>,
 }
 
 impl Connection {
     pub(super) fn new(edge: Arc<Edge>, peer: SocketAddr) -> Arc<Self> {
-        Arc::new(Self { edge, peer, phase: Arc::default() })
+        Arc::new(Self { edge, peer, phase: Arc::default(), transfer: Arc::default() })
     }
 
     /// Serves the connection to its end, then drops `guards`.
@@ -93,7 +95,12 @@ impl Connection {
         // Small pieces of a stream must not wait for each other.
         let _ = stream.set_nodelay(true);
         let limits = &self.edge.service.config.limits;
-        let io = WriteTimeoutStream::new(stream, limits.write_timeout, self.phase.clone());
+        let io = WriteTimeoutStream::new(
+            stream,
+            limits.write_timeout,
+            self.phase.clone(),
+            self.transfer.clone(),
+        );
         http1::Builder::new()
             .keep_alive(!is_late)
             // `IdleTimer` does this.
@@ -118,9 +125,11 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
         let connection = self.0.clone();
         connection.phase.request_started();
         Box::pin(async move {
-            let (response, log) = answer(&connection, request).await;
+            let (mut response, log) = answer(&connection, request).await;
             let phase = connection.phase.clone();
-            Ok(response.map(|body| ResponseBody { body, phase, _log: log }))
+            let file = response.extensions_mut().remove();
+            let file = file.and_then(|file| connection.transfer.body(file));
+            Ok(response.map(|body| ResponseBody { body, file, phase, _log: log }))
         })
     }
 }

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::connection_phase::ConnectionPhase;
+use super::sendfile::{FileTransfer, is_placeholder};
 
 /// Fails if the client reads nothing of a response for the length of the timeout.
 pub(super) struct WriteTimeoutStream {
@@ -19,11 +20,17 @@ pub(super) struct WriteTimeoutStream {
     /// Runs while a write is blocked.
     timer: Option<Pin<Box<Sleep>>>,
     phase: Arc<ConnectionPhase>,
+    transfer: Arc<FileTransfer>,
 }
 
 impl WriteTimeoutStream {
-    pub(super) fn new(stream: TcpStream, timeout: Duration, phase: Arc<ConnectionPhase>) -> Self {
-        Self { stream, timeout, timer: None, phase }
+    pub(super) fn new(
+        stream: TcpStream,
+        timeout: Duration,
+        phase: Arc<ConnectionPhase>,
+        transfer: Arc<FileTransfer>,
+    ) -> Self {
+        Self { stream, timeout, timer: None, phase, transfer }
     }
 
     /// Starts the timer when a write blocks, and stops it when a write succeeds.
@@ -67,7 +74,12 @@ impl AsyncWrite for WriteTimeoutStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let written = if is_placeholder(bytes) {
+            self.transfer.poll_send(&self.stream, context, bytes.len())
+        } else {
+            self.transfer.check()?;
+            Pin::new(&mut self.stream).poll_write(context, bytes)
+        };
         self.watch(context, written)
     }
 
@@ -76,7 +88,16 @@ impl AsyncWrite for WriteTimeoutStream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        // What precedes a file is sent first.
+        let own = slices.iter().take_while(|slice| !is_placeholder(slice)).count();
+        let written = match slices.first() {
+            Some(file) if own == 0 => self.transfer.poll_send(&self.stream, context, file.len()),
+            _ => {
+                self.transfer.check()?;
+                let own = slices.get(..own).unwrap_or_default();
+                Pin::new(&mut self.stream).poll_write_vectored(context, own)
+            }
+        };
         self.watch(context, written)
     }
 

@@ -36,6 +36,7 @@ mod messages;
 mod model_names;
 mod openai;
 mod openapi;
+mod pass_through;
 mod passing;
 mod raw;
 mod request_lines;

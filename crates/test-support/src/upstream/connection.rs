@@ -12,6 +12,7 @@ use super::ResponsesApi;
 use super::dialect::Dialect;
 use super::media;
 use super::model_request::ModelRequest;
+use super::pass_through;
 use super::recorded_request::{Exchange, Outcome};
 use super::server_state::{OpenConnection, ServerState};
 use super::step_runner::{StepRunner, send};
@@ -91,6 +92,9 @@ fn respond(
         }
         ("POST", path) if media::is_path(path) => {
             return media::respond(site, exchange, request, stream);
+        }
+        ("POST", path) if pass_through::is_path(path) => {
+            return pass_through::respond(site, exchange, request, stream);
         }
         // An image that an answer can refer to by its URL.
         ("GET", "/v1/files/picture.png") => {

@@ -81,7 +81,7 @@ pub fn mp3() -> Vec<u8> {
     frame.repeat(3)
 }
 
-fn seed(text: &str) -> u64 {
+pub(super) fn seed(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -114,7 +114,7 @@ pub(super) fn respond(
     StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &reply)
 }
 
-fn images(body: &Value, text: &str) -> Reply {
+pub(super) fn images(body: &Value, text: &str) -> Reply {
     let count = body["n"].as_u64().unwrap_or(1);
     let image = |number: u64| {
         let words = if number == 0 { text.to_owned() } else { format!("{text} {number}") };

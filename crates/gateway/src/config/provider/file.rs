@@ -314,15 +314,19 @@ impl Entry<'_, '_> {
         let base_url = self.base_url(file.base_url.take(), api_key.is_some());
         let responses = file.responses;
         let provider = self.provider(file, kind);
-        let media = |model: &&Model| {
-            let makes = |one: &Capability| matches!(one, Capability::Image | Capability::Speech);
-            model.capabilities.iter().any(makes)
+        let of_openai = |one: &&Capability| {
+            !matches!(one, Capability::Chat | Capability::Responses | Capability::Research)
         };
-        if kind == Kind::Anthropic
-            && let Some(model) = provider.models.iter().find(media)
-        {
-            let message = format!("the model `{}` cannot make media", model.id);
-            self.refuse(message, "only providers of the kinds `openai` and `espeak` do");
+        for model in provider.models.iter().filter(|_| kind == Kind::Anthropic) {
+            let makes = |one: &Capability| matches!(one, Capability::Image | Capability::Speech);
+            if model.capabilities.iter().any(makes) {
+                let message = format!("the model `{}` cannot make media", model.id);
+                self.refuse(message, "only providers of the kinds `openai` and `espeak` do");
+            } else if let Some(other) = model.capabilities.iter().find(of_openai) {
+                let (id, word) = (&model.id, other.word());
+                let message = format!("the model `{id}` cannot be used for `{word}`");
+                self.refuse(message, "only providers of the kind `openai` can");
+            }
         }
         self.has_no_files(&provider);
         let base_url = base_url.unwrap_or_else(|| kind.default_base());

@@ -8,6 +8,7 @@ use wire::admin::{OfferedModel, Page, ProviderView, TargetView};
 
 use super::Admin;
 use crate::catalogue::{Catalogue, Model};
+use crate::config::Operation;
 use crate::endpoints::json::json;
 use crate::provider::{Local, Provider};
 use crate::upstreams::Upstreams;
@@ -68,8 +69,8 @@ fn model_view(model: &Model) -> OfferedModel {
         id: model.id.to_string(),
         usable: model.is_usable(),
         capabilities: model.capabilities.iter().map(|word| word.word().to_owned()).collect(),
-        chat_price_micros: model.chat_price.get(),
-        responses_price_micros: model.responses_price.get(),
+        chat_price_micros: model.prices.of(Operation::Chat).get(),
+        responses_price_micros: model.prices.of(Operation::Responses).get(),
         context_length: model.context_length,
         targets: targets.collect(),
     }

@@ -1,0 +1,291 @@
+//! Operations of OpenAI's interface that are passed on as they came, but for the model: embeddings,
+//! moderations, reranking, images, speech and transcriptions.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use gateway_store::Scope;
+use http::Request;
+use http::header::CONTENT_TYPE;
+use serde_json::{Map, Value, json};
+use wire::error::Code;
+
+use super::admission::Received;
+use super::form::Form;
+use super::media;
+use super::model_request::{AnswerForm, ModelApi, ModelRequest};
+use crate::caps::{self, Conversation};
+use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
+use crate::config::{Capability, Kind, Operation};
+use crate::failure::{ApiError, Dialect};
+use crate::identity::{Caller, may_use};
+use crate::media::{Media, MediaRequest, RunContext};
+use crate::openapi::{self, openai};
+use crate::provider::{
+    EMBEDDINGS_PATH, IMAGE_EDITS_PATH, IMAGES_PATH, MODERATIONS_PATH, RERANK_PATH, SPEECH_PATH,
+    TRANSCRIPTIONS_PATH,
+};
+use crate::proxy::chat_request::{AnswerReader, UpstreamRequest, unsupported};
+use crate::proxy::whole::WholeReader;
+use crate::raw_object::RawObject;
+use crate::request_info::RequestInfo;
+
+/// An operation that is passed on.
+struct PassThrough {
+    described: &'static openapi::Operation,
+    /// The path of an upstream.
+    path: &'static str,
+    capability: Capability,
+    /// The fields that a request must have; the first is measured against the caps of the model.
+    required: &'static [&'static str],
+    /// The field of an answer without which it is empty, and free.
+    content: &'static str,
+}
+
+static OPERATIONS: [PassThrough; 7] = [
+    PassThrough {
+        described: &openai::EMBEDDINGS,
+        path: EMBEDDINGS_PATH,
+        capability: Capability::Embeddings,
+        required: &["input"],
+        content: "data",
+    },
+    PassThrough {
+        described: &openai::MODERATIONS,
+        path: MODERATIONS_PATH,
+        capability: Capability::Moderation,
+        required: &["input"],
+        content: "results",
+    },
+    PassThrough {
+        described: &openai::RERANK,
+        path: RERANK_PATH,
+        capability: Capability::Rerank,
+        required: &["documents", "query"],
+        content: "results",
+    },
+    PassThrough {
+        described: &openai::IMAGES,
+        path: IMAGES_PATH,
+        capability: Capability::Image,
+        required: &["prompt"],
+        content: "data",
+    },
+    PassThrough {
+        described: &openai::IMAGE_EDITS,
+        path: IMAGE_EDITS_PATH,
+        capability: Capability::Image,
+        required: &["prompt"],
+        content: "data",
+    },
+    PassThrough {
+        described: &openai::SPEECH,
+        path: SPEECH_PATH,
+        capability: Capability::Speech,
+        required: &["input"],
+        content: "",
+    },
+    PassThrough {
+        described: &openai::TRANSCRIPTIONS,
+        path: TRANSCRIPTIONS_PATH,
+        capability: Capability::Transcription,
+        required: &["file"],
+        content: "text",
+    },
+];
+
+/// The body of a request.
+enum Content {
+    Json(Bytes),
+    Form(Form),
+}
+
+pub(super) async fn create(
+    State(api): State<Arc<ModelApi>>,
+    State(media): State<Arc<Media>>,
+    Extension(info): Extension<RequestInfo>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let path = request.uri().path();
+    let passed = OPERATIONS.iter().find(|passed| passed.described.path == path);
+    let passed = passed.ok_or_else(ApiError::internal)?;
+    let media_type = request.headers().get(CONTENT_TYPE).cloned();
+    let is_media = MEDIA_CAPABILITIES.contains(&passed.capability);
+    let scope = if is_media { Scope::Media } else { Scope::Chat };
+    let received = api.admission.receive(request, scope, passed.described.id).await?;
+    let Received { caller, bytes, idempotency } = received;
+
+    let media_type = media_type.as_ref().and_then(|value| value.to_str().ok());
+    let content = match Form::parse(media_type, &bytes).await? {
+        Some(form) => Content::Form(form),
+        None => Content::Json(bytes),
+    };
+    let model = passed.model(&api, &media, &caller, &content)?;
+    passed.check(&model, &media, &content)?;
+    let RequestInfo { id, span, .. } = info;
+    let target = model.full_target();
+    if passed.capability == Capability::Speech
+        && target.is_some_and(|target| target.provider.kind == Kind::Espeak)
+    {
+        let request = program_input(&model, &content)?;
+        let context = RunContext { id, caller, idempotency, span };
+        return media::answer_with_file(&media, context, &request).await;
+    }
+    let form = passed.form(&content)?;
+    let operation = passed.capability.operation().unwrap_or(Operation::Media);
+    let (price, dialect) = (model.prices.of(operation), Dialect::OpenAi);
+    let name = model.quoted_id.clone();
+    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let prepare = async move {
+        Ok(move |target: &Target| {
+            if target.provider.kind != Kind::OpenAi {
+                return Err(unsupported(target, "another model"));
+            }
+            let (body, media_type) = content.with_model(target)?;
+            let whole = WholeReader::Plain { model: name.clone(), content: passed.content };
+            let reader = match form {
+                AnswerForm::Bytes => AnswerReader::Bytes,
+                AnswerForm::Whole | AnswerForm::Events => AnswerReader::Whole(whole),
+            };
+            let header = media_type.map(|media_type| (CONTENT_TYPE, media_type));
+            Ok(UpstreamRequest { path: passed.path, body, reader, header })
+        })
+    };
+    request.answer(&api, form, None, prepare).await
+}
+
+impl PassThrough {
+    /// The model that answers.
+    fn model(
+        &self,
+        api: &ModelApi,
+        media: &Media,
+        caller: &Caller,
+        content: &Content,
+    ) -> Result<Arc<Model>, ApiError> {
+        let asked = content.text("model")?.filter(|model| !model.is_empty());
+        let asked = match asked {
+            Some(asked) => asked,
+            // Clients leave it to the service which model moderates.
+            None if self.capability == Capability::Moderation => {
+                let catalogue = api.upstreams.catalogue.load();
+                let can = |model: &&Arc<Model>| {
+                    model.is_for(self.capability) && model.is_usable() && may_use(caller, &model.id)
+                };
+                let found = catalogue.models().find(can).map(|model| model.id.to_string());
+                found.ok_or_else(|| {
+                    let message = "no model for moderation is usable at the moment";
+                    ApiError::new(Code::CapabilityUnavailable, message)
+                })?
+            }
+            None => return Err(missing("model")),
+        };
+        if MEDIA_CAPABILITIES.contains(&self.capability) {
+            return media.model_for(caller, &asked, self.capability);
+        }
+        api.upstreams.resolve(caller, &asked, self.capability)
+    }
+
+    /// Checks the required fields, and the operator's limits.
+    fn check(&self, model: &Model, media: &Media, content: &Content) -> Result<(), ApiError> {
+        if let Some(field) = self.required.iter().find(|field| !content.has(field)) {
+            return Err(missing(field));
+        }
+        if let (Content::Json(body), Some(field)) = (content, self.required.first()) {
+            let object = RawObject::parse(body)?;
+            let bytes = object.all_like(field).map(str::len).sum();
+            caps::check(&model.caps, &object, &Conversation { field, bytes, images: 0 })?;
+        }
+        match self.capability {
+            Capability::Image => {
+                let count = content.text("n")?.unwrap_or_else(|| "1".to_owned());
+                media.check_image_count(&count)
+            }
+            Capability::Speech => {
+                let text = content.text("input")?.unwrap_or_default();
+                media.check_speech(&text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How the answer is delivered.
+    fn form(&self, content: &Content) -> Result<AnswerForm, ApiError> {
+        let is_streamed = match self.capability {
+            Capability::Speech => true,
+            Capability::Image => content.text("stream")?.as_deref() == Some("true"),
+            Capability::Transcription => {
+                let format = content.text("response_format")?;
+                let is_json = matches!(format.as_deref(), None | Some("json" | "verbose_json"));
+                content.text("stream")?.as_deref() == Some("true") || !is_json
+            }
+            _ => false,
+        };
+        Ok(if is_streamed { AnswerForm::Bytes } else { AnswerForm::Whole })
+    }
+}
+
+impl Content {
+    /// A field as text; numbers and booleans as they are written.
+    fn text(&self, name: &'static str) -> Result<Option<String>, ApiError> {
+        match self {
+            Self::Form(form) => Ok(form.text(name)),
+            Self::Json(body) => {
+                let object = RawObject::parse(body)?;
+                match object.raw(name) {
+                    Some(value) if value.starts_with('"') => object.read(name, "a string"),
+                    Some(value) if value.starts_with(['{', '[']) => {
+                        let message = format!("`{name}` must not be a list or an object");
+                        Err(ApiError::of_param(Code::InvalidRequest, name, message))
+                    }
+                    value => Ok(value.filter(|value| *value != "null").map(str::to_owned)),
+                }
+            }
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Form(form) => form.has(name),
+            Self::Json(body) => RawObject::parse(body).is_ok_and(|object| {
+                object.raw(name).is_some_and(|value| !matches!(value, "null" | "\"\"" | "[]"))
+            }),
+        }
+    }
+
+    /// The body for a target, and its type if it is not JSON.
+    fn with_model(&self, target: &Target) -> Result<(Bytes, Option<http::HeaderValue>), ApiError> {
+        match self {
+            Self::Json(body) => {
+                let object = RawObject::parse(body)?;
+                Ok((object.rewrite(&[("model", Some(&target.quoted_name))]).into(), None))
+            }
+            Self::Form(form) => {
+                let (body, media_type) = form.with("model", &target.name);
+                Ok((body, Some(media_type)))
+            }
+        }
+    }
+}
+
+/// The request for speech of a program, which knows fewer options.
+fn program_input(model: &Model, content: &Content) -> Result<MediaRequest, ApiError> {
+    let mut input = Map::new();
+    input.insert("text".to_owned(), content.text("input")?.into());
+    if let Some(format) = content.text("response_format")? {
+        input.insert("response_format".to_owned(), format.into());
+    }
+    if let Some(speed) = content.text("speed")? {
+        input.insert("speed".to_owned(), speed.parse::<f64>().map_or(json!(speed), Into::into));
+    }
+    let input = Value::Object(input).to_string().into();
+    Ok(MediaRequest { model: model.id.to_string(), input })
+}
+
+fn missing(field: &'static str) -> ApiError {
+    ApiError::of_param(Code::InvalidRequest, field, format!("`{field}` is missing"))
+}

@@ -1,0 +1,227 @@
+//! Operations of OpenAI's interface that are passed on to a provider.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+use super::media::binary;
+use super::member::{IDEMPOTENCY, PAID, PAID_FAILURES};
+use super::{
+    Access, Body, EVENTS, JSON, Make, Operation, Parameter, SuccessResponse, Verb, events, text,
+};
+
+/// The media type of forms.
+const FORM: &str = "multipart/form-data";
+
+static PARAMETERS: &[&Parameter] = &[&IDEMPOTENCY];
+
+/// An operation whose successful responses have these contents.
+const fn operation(
+    [path, id, summary, description]: [&'static str; 4],
+    body: Body,
+    answers: &'static [SuccessResponse],
+) -> Operation {
+    Operation {
+        verb: Verb::Post,
+        path,
+        id,
+        summary,
+        description,
+        access: Access::Key,
+        parameters: PARAMETERS,
+        body: Some(body),
+        answers,
+        failures: PAID_FAILURES,
+    }
+}
+
+const fn answer(
+    description: &'static str,
+    contents: &'static [(&'static str, Make)],
+) -> SuccessResponse {
+    SuccessResponse { status: 200, description, contents, headers: PAID }
+}
+
+const fn json_body(schema: Make, example: &'static str) -> Body {
+    Body { is_required: true, media_type: JSON, schema, example }
+}
+
+const fn form_body(schema: Make) -> Body {
+    Body { is_required: true, media_type: FORM, schema, example: "" }
+}
+
+/// `POST /v1/completions`.
+pub(crate) static COMPLETIONS: Operation = operation(
+    [
+        "/v1/completions",
+        "createCompletion",
+        "Completion of a text",
+        "The older interface without messages, for providers of the kind `openai` that have it. It \
+         costs what a chat completion costs.",
+    ],
+    json_body(
+        |_| object("prompt", json!({ "type": ["string", "array"], "items": {} })),
+        r#"{"model": "{chat model}", "prompt": "Once upon a time"}"#,
+    ),
+    &[answer("The completion, or its stream.", &[(JSON, any_object), (EVENTS, events)])],
+);
+
+/// `POST /v1/embeddings`.
+pub(crate) static EMBEDDINGS: Operation = operation(
+    [
+        "/v1/embeddings",
+        "createEmbeddings",
+        "Embeddings",
+        "The vectors of texts or of lists of tokens. `dimensions` and `encoding_format` reach the \
+         provider.",
+    ],
+    json_body(
+        |_| object("input", inputs()),
+        r#"{"model": "{embeddings model}", "input": ["A lighthouse", "A tower"]}"#,
+    ),
+    &[answer("The embeddings.", &[(JSON, |_| list("data"))])],
+);
+
+/// `POST /v1/moderations`.
+pub(crate) static MODERATIONS: Operation = operation(
+    [
+        "/v1/moderations",
+        "createModeration",
+        "Moderation",
+        "Whether texts or images are harmful. Without `model`, a model for moderation is chosen.",
+    ],
+    json_body(
+        |_| {
+            let mut schema = object("input", inputs());
+            schema.insert("required".to_owned(), json!(["input"]));
+            schema
+        },
+        r#"{"model": "{moderation model}", "input": "Hello"}"#,
+    ),
+    &[answer("The results.", &[(JSON, |_| list("results"))])],
+);
+
+/// `POST /v1/rerank`.
+pub(crate) static RERANK: Operation = operation(
+    [
+        "/v1/rerank",
+        "rerank",
+        "Order documents by relevance",
+        "The documents that fit a query best come first.",
+    ],
+    json_body(
+        |_| {
+            let documents = json!({ "type": "array", "minItems": 1, "items": {} });
+            let mut schema = object("documents", documents);
+            schema.insert("required".to_owned(), json!(["model", "query", "documents"]));
+            if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+                properties.insert("query".to_owned(), json!({ "type": "string", "minLength": 1 }));
+            }
+            schema
+        },
+        r#"{"model": "{rerank model}", "query": "sea", "documents": ["A harbour", "A desert"]}"#,
+    ),
+    &[answer("The order.", &[(JSON, |_| list("results"))])],
+);
+
+/// `POST /v1/images/generations`.
+pub(crate) static IMAGES: Operation = operation(
+    [
+        "/v1/images/generations",
+        "createImage",
+        "Make images",
+        "Like `POST /v1/media/run`, in the shape of OpenAI's clients: the full id of a model is \
+         needed, and the answer is the provider's. Nothing is kept.",
+    ],
+    json_body(
+        |_| object("prompt", json!({ "type": "string", "minLength": 1 })),
+        r#"{"model": "{image model}", "prompt": "A lighthouse at dusk"}"#,
+    ),
+    &[answer("The images, or a stream of them.", &[(JSON, |_| list("data")), (EVENTS, events)])],
+);
+
+/// `POST /v1/images/edits`.
+pub(crate) static IMAGE_EDITS: Operation = operation(
+    [
+        "/v1/images/edits",
+        "editImage",
+        "Change images",
+        "Images and a prompt as a form. The full id of a model is needed.",
+    ],
+    form_body(|_| {
+        let mut schema = object("prompt", json!({ "type": "string", "minLength": 1 }));
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.insert("image".to_owned(), json!({ "type": "string", "format": "binary" }));
+        }
+        schema
+    }),
+    &[answer("The images, or a stream of them.", &[(JSON, |_| list("data")), (EVENTS, events)])],
+);
+
+/// `POST /v1/audio/speech`.
+pub(crate) static SPEECH: Operation = operation(
+    [
+        "/v1/audio/speech",
+        "createSpeech",
+        "Speak a text",
+        "The audio is passed on as it arrives. The full id of a model is needed; `voice` is needed \
+         by most providers.",
+    ],
+    json_body(
+        |_| object("input", json!({ "type": "string", "minLength": 1 })),
+        r#"{"model": "{speech model}", "input": "Hello", "voice": "alloy"}"#,
+    ),
+    &[answer(
+        "The audio.",
+        &[("audio/*", binary), ("application/octet-stream", binary), (EVENTS, events)],
+    )],
+);
+
+/// `POST /v1/audio/transcriptions`.
+pub(crate) static TRANSCRIPTIONS: Operation = operation(
+    [
+        "/v1/audio/transcriptions",
+        "createTranscription",
+        "Write down speech",
+        "Audio as a form. The full id of a model is needed.",
+    ],
+    form_body(|_| object("file", json!({ "type": "string", "format": "binary", "minLength": 1 }))),
+    &[answer(
+        "The text, in the requested form, or a stream of it.",
+        &[(JSON, any_object), ("text/*", text), (EVENTS, events)],
+    )],
+);
+
+/// An object with a model and one more required field; other fields reach the provider.
+fn object(field: &str, schema: Value) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["model", field],
+        "properties": {
+            "model": {
+                "type": "string", "minLength": 1,
+                "description": "A full id of `GET /v1/models`; where no media are made, also an alias.",
+            },
+            field: schema,
+        },
+        "additionalProperties": true,
+    })
+}
+
+/// A text, or a list of texts or of lists of tokens.
+fn inputs() -> Value {
+    json!({ "type": ["string", "array"], "minLength": 1, "minItems": 1, "items": {} })
+}
+
+fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "additionalProperties": true })
+}
+
+/// An object with a list.
+fn list(field: &str) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": [field],
+        "properties": { field: { "type": "array", "items": {} } },
+        "additionalProperties": true,
+    })
+}

@@ -1,0 +1,262 @@
+//! Embeddings, moderations, reranking, completions, images, speech and transcriptions as OpenAI's
+//! clients ask for them.
+
+use agent_test_support::sdk;
+use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::wait::eventually;
+use gateway_store::Scope;
+use serde_json::{Value, json};
+
+use crate::fixture::{paid, provider, receipt, with_providers};
+use crate::raw::Raw;
+use crate::support::{Answer, Holder, PRICE, Running};
+
+const MODELS: &str = "kind: openai, health: false, models: {\
+    echo: {}, \
+    embed: {name: embed-3, capabilities: [embeddings], price_micros: 30}, \
+    judge: {capabilities: [moderation]}, \
+    rank: {capabilities: [rerank]}, \
+    paint: {capabilities: [image], price_micros: 7000}, \
+    speak: {capabilities: [speech], price_micros: 7000}, \
+    hear: {capabilities: [transcription], price_micros: 500}}";
+
+struct World {
+    upstream: Upstream,
+    service: Running,
+    ada: Holder,
+}
+
+fn world() -> World {
+    let upstream = Upstream::start();
+    let rest = "models: {painter: up/paint, vectors: up/embed}\n";
+    let service = Running::start(&with_providers(&[provider("up", &upstream, MODELS)], rest));
+    let ada = service.holder("ada", 1000 * PRICE);
+    World { upstream, service, ada }
+}
+
+impl World {
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        self.service.post(path, self.ada.key.as_str(), body)
+    }
+
+    fn run(&self, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> Value {
+        let base = format!("{}/v1", self.service.origin());
+        let home = self.service.folder.path().display().to_string();
+        let key = self.ada.key.as_str();
+        run(script, &[("OPENAI_BASE_URL", &base), ("OPENAI_API_KEY", key), ("HOME", &home)])
+    }
+
+    fn speak(&self) -> Raw {
+        let body = json!({"model": "up/speak", "input": "hello", "voice": "alloy"});
+        let key = self.ada.key.as_str();
+        Raw::post(self.service.address, "/v1/audio/speech", key, &body)
+    }
+}
+
+#[test]
+fn all_paths_work_as_the_client_of_python_expects() {
+    let world = world();
+    let found = world.run(sdk::python, include_str!("scripts/paths.py"));
+    let errors = found["errors"].as_array().unwrap();
+    let expected = json!({
+        "embeddings": [2, 8, "up/embed", true, 2],
+        "encodings_agree": true,
+        "tokens": 3,
+        "moderation": [true, false],
+        "completion": ["Once upon and more", "up/echo", 4],
+        "streamed_completion": ["Once upon and more", "up/echo"],
+        "image": "89504e47",
+        "edited": ["89504e47", "a tower"],
+        "speech": ["audio/wav", "RIFF", "7000"],
+        "transcription": "heard talk.wav of 104 characters",
+        "transcribed_text": "heard talk.wav of 104 characters",
+        "transcribed_stream": ["transcript.text.delta", "transcript.text.done"],
+        "errors": errors,
+    });
+    assert_eq!(found, expected);
+    let codes: Vec<(i64, &str)> = errors
+        .iter()
+        .map(|error| (error[0].as_i64().unwrap(), error[1].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            (400, "model_not_for_capability"),
+            (400, "invalid_request"),
+            (400, "model_not_found"),
+            (400, "model_not_for_capability"),
+            (404, "not_found"),
+        ]
+    );
+    assert!(errors[4][2].as_str().unwrap().contains("/v1/embeddings"), "{found}");
+    world.service.check_ledger();
+}
+
+#[test]
+fn all_paths_work_as_the_client_of_node_expects() {
+    let world = world();
+    let found = world.run(sdk::node, include_str!("scripts/paths.mjs"));
+    let expected = json!({
+        "embeddings": [2, 8, "up/embed"],
+        "moderation": true,
+        "completion": "Once and more",
+        "image": "PNG",
+        "transcription": "heard talk.wav of 13 characters",
+        "speech": "RIFF",
+    });
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn langchain_and_llm_work() {
+    let world = world();
+    let found = world.run(sdk::langchain, include_str!("scripts/langchain.py"));
+    let turns = json!(["hello there", "hello there", "weather", "tool said: rain", true]);
+    let expected = json!({"chat": turns, "responses": turns, "embeddings": [2, 8], "query": 8,
+        "llm": ["hello there", "hello there"]});
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_ai_sdk_of_vercel_works() {
+    let world = world();
+    let found = world.run(sdk::ai_sdk, include_str!("scripts/ai_sdk.mjs"));
+    let turns = json!(["hello there", "hello there", 2, "tool said: rain", "number"]);
+    assert_eq!(found, json!({"chat": turns, "responses": turns, "embeddings": [3, 8]}));
+}
+
+#[test]
+fn the_body_reaches_the_upstream_as_it_came_but_for_the_model() {
+    let world = world();
+    let body = json!({"model": "vectors", "input": [[1, 2], [3]], "dimensions": 2, "other": 1.0});
+    let answer = world.post("/v1/embeddings", &body);
+    assert_eq!(answer.good()["model"], "vectors");
+    let sent = world.upstream.requests().pop().unwrap();
+    let mut expected = body.clone();
+    expected["model"] = "embed-3".into();
+    assert_eq!((sent.path.as_str(), sent.json()), ("/v1/embeddings", expected));
+    assert_eq!(answer.header("x-charge-micros"), "30");
+    let found = receipt(&world.service, &world.ada, answer.header("x-receipt-id"));
+    assert_eq!(found, ("answered".to_owned(), 30));
+}
+
+#[test]
+fn reranking_is_passed_on_and_charged() {
+    let world = world();
+    let body = json!({"model": "rank", "query": "sea", "documents": ["sand", "the sea"]});
+    let answer = world.post("/v1/rerank", &body);
+    assert_eq!(answer.good()["results"][0]["index"], 1);
+    assert_eq!(answer.header("x-charge-micros"), PRICE.to_string());
+}
+
+#[test]
+fn failures_and_empty_answers_are_free() {
+    let world = world();
+    let body = json!({"model": "up/embed", "input": "x"});
+    let raw = |text: &str| Step::Raw {
+        status: 200,
+        media_type: "application/json".into(),
+        body: text.as_bytes().to_vec(),
+    };
+    for (step, status) in [
+        (raw("{\"data\": []}"), 200),
+        (raw("not JSON"), 503),
+        (raw("{\"error\": {\"message\": \"x\"}, \"data\": [1]}"), 503),
+        (Step::Status(500), 503),
+        (Step::CutMidEvent, 503),
+    ] {
+        world.upstream.script("embed-3", vec![step.clone()]);
+        assert_eq!(world.post("/v1/embeddings", &body).status, status, "{step:?}");
+    }
+    assert_eq!(paid(&world.service, &world.ada), 0);
+}
+
+#[test]
+fn media_models_need_their_full_id() {
+    let world = world();
+    for (path, field) in [("/v1/images/generations", "prompt"), ("/v1/audio/speech", "input")] {
+        let answer = world.post(path, &json!({"model": "painter", field: "x"}));
+        assert_eq!(answer.failure(), (400, "model_not_found".to_owned()), "{path}");
+    }
+    assert_eq!(world.upstream.requests().len(), 0);
+    let chat = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    let body = json!({"model": "up/paint", "prompt": "x"});
+    let answer = world.service.post("/v1/images/generations", chat.as_str(), &body);
+    assert_eq!(answer.failure(), (403, "scope_missing".to_owned()));
+    let many = json!({"model": "up/paint", "prompt": "x", "n": 2});
+    assert_eq!(world.post("/v1/images/generations", &many).failure().0, 400);
+}
+
+#[test]
+fn speech_that_breaks_off_breaks_the_connection_and_is_free() {
+    let world = world();
+    world.upstream.script("speak", vec![Step::CutMidEvent]);
+    let mut client = world.speak();
+    let head = client.head();
+    assert_eq!((head.status, head.header("x-price-micros")), (200, "7000"));
+    let id = head.header("x-receipt-id").to_owned();
+    while client.try_piece().is_some_and(|piece| !piece.is_empty()) {}
+    assert_eq!(receipt(&world.service, &world.ada, &id).1, 0);
+}
+
+#[test]
+fn speech_is_charged_once_its_client_leaves_in_the_middle() {
+    let world = world();
+    world.upstream.script("speak", vec![Step::Endless]);
+    let mut client = world.speak();
+    let id = client.head().header("x-receipt-id").to_owned();
+    client.piece();
+    drop(client);
+    eventually("the request has ended", || paid(&world.service, &world.ada) == 7000);
+    assert_eq!(receipt(&world.service, &world.ada, &id).1, 7000);
+}
+
+#[test]
+fn speech_is_stored_for_its_idempotency_key() {
+    let world = world();
+    let body =
+        json!({"model": "up/speak", "input": "hello", "voice": "a", "response_format": "wav"});
+    let post = || {
+        let request = http::Request::post("/v1/audio/speech")
+            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("idempotency-key", "once")
+            .header("content-type", "application/json");
+        world.service.send_raw(request.body(body.to_string().into_bytes()).unwrap())
+    };
+    let (first, second) = (post(), post());
+    assert_eq!(first.body, second.body);
+    assert_eq!(second.header("content-type"), "audio/wav");
+    assert_eq!(second.header("idempotent-replayed"), "true");
+    assert_eq!(paid(&world.service, &world.ada), 7000);
+}
+
+#[test]
+fn a_page_of_an_upstream_is_never_shown_as_a_page() {
+    let world = world();
+    let page = b"<script>alert(1)</script>".to_vec();
+    let media_type = "text/html".to_owned();
+    world.upstream.script("speak", vec![Step::Raw { status: 200, media_type, body: page }]);
+    let answer =
+        world.post("/v1/audio/speech", &json!({"model": "up/speak", "input": "x", "voice": "a"}));
+    assert_eq!(answer.header("content-type"), "application/octet-stream");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+}
+
+#[test]
+fn forms_are_checked() {
+    let world = world();
+    let post = |media_type: &str, body: &str| {
+        let request = http::Request::post("/v1/audio/transcriptions")
+            .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+            .header("content-type", media_type);
+        world.service.send_raw(request.body(body.as_bytes().to_vec()).unwrap()).failure()
+    };
+    let form = "multipart/form-data; boundary=x";
+    let invalid = (400, "invalid_request".to_owned());
+    assert_eq!(post("multipart/form-data", "x"), invalid);
+    assert_eq!(post(form, "--x\r\nbroken"), invalid);
+    let model = "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nup/hear\r\n";
+    assert_eq!(post(form, &format!("{model}--x--\r\n")), invalid);
+    assert_eq!(post(form, &format!("{}--x--\r\n", model.repeat(65))), invalid);
+    assert_eq!(world.upstream.requests().len(), 0);
+}
