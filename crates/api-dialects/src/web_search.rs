@@ -18,8 +18,9 @@ pub struct WebSearchTool {
     pub blocked_domains: Vec<String>,
     /// Where the member is, for local results.
     pub user_location: Option<UserLocation>,
-    /// Whether the client forbade requests to live pages (`external_web_access: false`).
-    pub cached_only: bool,
+    /// How many of the pages that a search finds are read: `search_context_size` and
+    /// `external_web_access` decide.
+    pub pages: usize,
 }
 
 /// An approximate location.
@@ -90,12 +91,19 @@ impl WebSearchTool {
     pub(crate) fn parse(tool: &Object) -> Self {
         let filters = present(tool, "filters").and_then(Value::as_object).unwrap_or(tool);
         let location = present(tool, "user_location").and_then(Value::as_object);
+        let size = present(tool, "search_context_size").and_then(Value::as_str);
+        let is_live = present(tool, "external_web_access") != Some(&Value::Bool(false));
         Self {
             max_uses: present(tool, "max_uses").and_then(Value::as_u64),
             allowed_domains: texts(filters, "allowed_domains"),
             blocked_domains: texts(filters, "blocked_domains"),
             user_location: location.map(UserLocation::parse),
-            cached_only: present(tool, "external_web_access") == Some(&Value::Bool(false)),
+            pages: match size {
+                _ if !is_live => 0,
+                Some("low") => 0,
+                Some("high") => 4,
+                _ => 2,
+            },
         }
     }
 }
@@ -211,7 +219,7 @@ mod tests {
         let responses = json!({"type": "web_search", "external_web_access": false,
             "filters": {"allowed_domains": ["a.example"]}});
         let tool = WebSearchTool::parse(&object(responses));
-        assert_eq!((tool.cached_only, tool.allowed_domains), (true, vec!["a.example".to_owned()]));
+        assert_eq!((tool.pages, tool.allowed_domains), (0, vec!["a.example".to_owned()]));
     }
 
     #[test]

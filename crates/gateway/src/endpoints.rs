@@ -29,6 +29,7 @@ mod responses;
 mod search;
 mod state;
 mod web;
+mod web_search;
 
 pub(crate) use models::ANTHROPIC_VERSION;
 pub(crate) use operations::serve_metrics;
@@ -62,6 +63,7 @@ use crate::service::Service;
 pub(crate) struct Endpoints {
     router: Router,
     routes: matchit::Router<Route>,
+    calls: Arc<InternalCalls>,
 }
 
 impl Endpoints {
@@ -96,7 +98,7 @@ impl Endpoints {
             .fallback(move |uri: Uri| async move { not_found(&uri, &offered) })
             .method_not_allowed_fallback(wrong_method)
             .with_state(state);
-        Ok(Self { router, routes: known })
+        Ok(Self { router, routes: known, calls: Arc::new(calls) })
     }
 
     /// The route of a path.
@@ -107,6 +109,10 @@ impl Endpoints {
     pub(crate) async fn call(&self, request: Request<Incoming>, info: RequestInfo) -> Response {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(info);
+        // Models may search the web there; requests of our own have no such extension.
+        if matches!(request.uri().path(), "/v1/messages" | "/v1/responses") {
+            request.extensions_mut().insert(self.calls.clone());
+        }
         match self.router.clone().call(request).await {
             Ok(response) => response,
             Err(never) => match never {},

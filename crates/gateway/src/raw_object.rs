@@ -134,6 +134,7 @@ fn values(text: &[u8]) -> usize {
 }
 
 /// An object without its closing brace.
+#[derive(Clone)]
 pub(crate) struct Rest(Vec<u8>);
 
 impl Rest {

@@ -171,7 +171,7 @@ impl Stream {
     }
 
     /// The response object, after the end.
-    pub(super) fn into_response(self) -> Option<Value> {
+    pub fn into_response(self) -> Option<Value> {
         self.end
     }
 

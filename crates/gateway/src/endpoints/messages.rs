@@ -40,6 +40,7 @@ pub(super) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let RequestInfo { id, span, .. } = info;
+    let searcher = api.searcher(info, &request);
     let beta = beta(request.headers());
     let received = api.admission.receive(request, Scope::Chat, "messages").await?;
     let Received { caller, bytes, idempotency } = received;
@@ -50,8 +51,13 @@ pub(super) async fn create(
     check_max_tokens(&object)?;
     check_conversation(&model, &object)?;
 
-    let request =
-        MessagesRequest { body: bytes.clone(), is_streamed, model: model.quoted_id.clone(), beta };
+    let request = MessagesRequest {
+        body: bytes.clone(),
+        is_streamed,
+        model: model.quoted_id.clone(),
+        beta,
+        searcher,
+    };
     let prepare = async move { Ok(move |target: &Target| request.for_target(target)) };
     // A message costs what a chat completion costs.
     let (price, operation, dialect) =

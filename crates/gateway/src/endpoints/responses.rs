@@ -49,6 +49,7 @@ pub(super) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let RequestInfo { id, span, .. } = info;
+    let searcher = api.searcher(info, &request);
     let received = api.admission.receive(request, Scope::Responses, "responses").await?;
     let Received { caller, bytes, idempotency } = received;
 
@@ -107,7 +108,7 @@ pub(super) async fn create(
                 }
             }
             let earlier = earlier.items;
-            let request = ResponsesRequest { chat, fields, earlier, shape, ours };
+            let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher };
             Ok(move |target: &Target| request.for_target(target))
         }
     };

@@ -159,7 +159,7 @@ fn bridge(
 /// One request to one upstream.
 struct Call<'a> {
     begun: Instant,
-    provider: &'a Provider,
+    provider: &'a Arc<Provider>,
     progress: &'a Progress,
     sender: Sender,
     /// The time limit of a whole answer.
@@ -184,6 +184,13 @@ impl Call<'_> {
                     .map_err(|_| Failure::Gone("its answer took too long"))??;
                 reader.read(body).map(BegunAnswer::Whole)
             }
+            AnswerReader::Searching(mut reader) => {
+                reader.rounds.set_upstream(provider.clone(), self.sender);
+                let answer = reader.read(upstream, provider.max_answer_bytes);
+                let answer = timeout(self.max_time, answer).await;
+                let late = Failure::Gone("its answer took too long");
+                answer.map_err(|_| late)?.map(BegunAnswer::Whole)
+            }
             AnswerReader::Bytes => {
                 let headers = std::mem::take(&mut upstream.headers);
                 let media_type = headers.get(CONTENT_TYPE).cloned();
@@ -192,7 +199,8 @@ impl Call<'_> {
                     .await
                     .map(BegunAnswer::Stream)
             }
-            AnswerReader::Stream(stage) => {
+            AnswerReader::Stream(mut stage) => {
+                stage.set_upstream(provider, self.sender);
                 let is_stream = upstream
                     .headers
                     .get(CONTENT_TYPE)
@@ -260,7 +268,7 @@ impl Streaming {
                 self.is_started = true;
             }
             self.step = self.stage.feed(&event, &mut self.out, &mut self.last)?;
-            if self.step == Step::Done {
+            if self.step != Step::More {
                 break;
             }
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use wire::error::Code;
 
 use super::chat::ChatWatch;
+use super::rounds::SearchingReader;
 use super::stage::Stage;
 use super::whole::WholeReader;
 use crate::catalogue::Target;
@@ -23,6 +24,7 @@ use crate::raw_object::{self, RawObject, Rest};
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 /// A request as a member sent it.
+#[derive(Clone)]
 pub(crate) struct ChatRequest {
     pub(crate) id: HoldId,
     /// The path of the upstream: chat completions, or the older completions.
@@ -52,6 +54,8 @@ pub(crate) struct UpstreamRequest {
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
+    /// A whole answer of several rounds.
+    Searching(Box<SearchingReader>),
     /// Bytes of any kind, passed on as they arrive.
     Bytes,
 }
@@ -128,7 +132,7 @@ impl ChatRequest {
         let default = max_tokens.map_or(DEFAULT_MAX_TOKENS, |cap| cap.min(DEFAULT_MAX_TOKENS));
         let body = anthropic::request(chat, &target.name, default)?;
         let reader = if self.is_streamed {
-            AnswerReader::Stream(Stage::translated(Some(self.stream()), None, self.watch()))
+            AnswerReader::Stream(Stage::translated(Some(self.stream()), None, self.watch(), None))
         } else {
             let (id, created) = (self.answer_id(), clock::unix_seconds());
             AnswerReader::Whole(WholeReader::Messages { id, created, model: self.model.clone() })

@@ -13,6 +13,8 @@ pub(crate) struct EventBuffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     More,
+    /// The model called for web searches; another round follows.
+    Search,
     /// The end marker arrived; the events after it are sent once the request is charged.
     Done,
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use api_dialects::Translated;
 use api_dialects::messages::{self, remove_own_blocks};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
@@ -11,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::messages::MessagesWatch;
+use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
 use super::stage::{Bridge, Stage};
 use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
@@ -31,6 +31,8 @@ pub(crate) struct MessagesRequest {
     pub(crate) model: Arc<str>,
     /// The member's `anthropic-beta`.
     pub(crate) beta: Option<HeaderValue>,
+    /// Executes web searches.
+    pub(crate) searcher: Option<Arc<dyn Searcher>>,
 }
 
 impl MessagesRequest {
@@ -78,25 +80,46 @@ impl MessagesRequest {
     /// The request in the form of the chat interface.
     fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
         let fields: Map<String, Value> = tree(&self.body)?;
-        let translated = messages::request(&fields)?.without_web_search();
-        let Translated { mut chat, tools } = translated;
+        let mut translated = messages::request(&fields)?;
+        let searcher = self.searcher.clone().filter(|_| translated.tools.web_search().is_some());
+        if searcher.is_none() {
+            translated = translated.without_web_search();
+        }
+        let chat = &mut translated.chat;
         chat.insert("model".to_owned(), target.name.as_str().into());
         chat.insert("stream".to_owned(), self.is_streamed.into());
         chat.remove("stream_options");
         if self.is_streamed && target.provider.stream_usage {
             chat.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
-        let shape = messages::Shape::new(&fields, &new_id("msg"));
-        let reader = if self.is_streamed {
-            let bridge = Bridge::Messages(messages::Stream::new(shape, tools, new_id));
-            let watch = ChatWatch { wants_usage: true, ..ChatWatch::default() };
-            AnswerReader::Stream(Stage::translated(None, Some(bridge), watch))
-        } else {
-            let (from, shape) = (WholeReader::Chat { model: None }, Shape::Message(shape));
-            let bridged = BridgedReader { from, shape, tools };
-            AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
+        let make = |chat: &Map<String, Value>| RoundRequest {
+            path: CHAT_PATH,
+            body: json!(chat).to_string().into(),
+            anthropic: None,
         };
-        let body = Value::Object(chat).to_string().into();
+        let body = make(chat).body;
+        let tools = translated.tools.clone();
+        let rounds =
+            searcher.map(|it| Rounds::new(it, translated, Box::new(move |chat| Ok(make(chat)))));
+        let shape = messages::Shape::new(&fields, &new_id("msg"));
+        let bridge = |shape, tools| Bridge::Messages(messages::Stream::new(shape, tools, new_id));
+        let from = WholeReader::Chat { model: None };
+        let reader = match rounds {
+            rounds if self.is_streamed => {
+                let watch = ChatWatch { wants_usage: true, ..ChatWatch::default() };
+                let bridge = Some(bridge(shape, tools));
+                AnswerReader::Stream(Stage::translated(None, bridge, watch, rounds))
+            }
+            Some(rounds) => {
+                let bridge = bridge(shape, tools);
+                AnswerReader::Searching(Box::new(SearchingReader { from, bridge, rounds }))
+            }
+            None => {
+                let shape = Shape::Message(shape);
+                let bridged = BridgedReader { from, shape, tools };
+                AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
+            }
+        };
         Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Relay(Option<Box<Inner>>);
 /// An upstream that has not begun to answer yet.
 pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Begun, ApiError>> + Send>>;
 
+type Searching = Pin<Box<dyn Future<Output = (Box<Streaming>, Result<(), Fault>)> + Send>>;
+
 /// Stores the response object of a stream of the responses interface.
 pub(crate) trait ResponseRecorder: Send + Sync {
     /// The row of a response object.
@@ -71,6 +73,8 @@ struct Inner {
 enum Source {
     Waiting(Beginning),
     Live(Box<Streaming>, StreamTimer),
+    /// Web searches are executed between two rounds.
+    Searching(Searching, StreamTimer),
     EndResult,
 }
 
@@ -198,7 +202,7 @@ impl Inner {
     fn is_under_way(&self) -> bool {
         match self.source {
             Source::Waiting(_) => self.charge.progress().has_begun(),
-            Source::Live(..) => true,
+            Source::Live(..) | Source::Searching(..) => true,
             Source::EndResult => false,
         }
     }
@@ -233,15 +237,44 @@ impl Inner {
                         return Some(piece);
                     }
                     // Boxed, to keep the future small while a stream waits.
-                    if streaming.step == Step::Done {
-                        return Box::pin(self.finish()).await;
+                    match streaming.step {
+                        Step::Done => return Box::pin(self.finish()).await,
+                        Step::Search => self.begin_search(),
+                        Step::More => {
+                            if let Some(comment) = self.read().await {
+                                return Some(comment);
+                            }
+                        }
                     }
-                    if let Some(comment) = self.read().await {
-                        return Some(comment);
+                }
+                Source::Searching(searching, _) => {
+                    let Ok((streaming, result)) = timeout(self.policy.keepalive, searching).await
+                    else {
+                        return Some(comment());
+                    };
+                    self.end_search(streaming);
+                    if let Err(fault) = result {
+                        return Box::pin(self.broken(EndReason::UpstreamFailed, fault)).await;
                     }
                 }
             }
         }
+    }
+
+    fn begin_search(&mut self) {
+        self.source = match std::mem::replace(&mut self.source, Source::EndResult) {
+            Source::Live(streaming, timer) => {
+                Source::Searching(Box::pin(streaming.search()), timer)
+            }
+            other => other,
+        };
+    }
+
+    fn end_search(&mut self, streaming: Box<Streaming>) {
+        self.source = match std::mem::replace(&mut self.source, Source::EndResult) {
+            Source::Searching(_, timer) => Source::Live(streaming, timer),
+            other => other,
+        };
     }
 
     /// Reads the next piece of the upstream; returns a comment or failure to send.
@@ -261,6 +294,7 @@ impl Inner {
             }
             Waited::Came(Ok(None)) => match streaming.take_rest() {
                 Ok(Step::Done) => return None,
+                Ok(Step::Search) => return None,
                 Ok(Step::More) => (cut, Fault::Malformed("it ended without its end marker")),
                 Err(fault) => (failed, fault),
             },

@@ -3,11 +3,14 @@
 //! Upstreams store nothing for us: the items before a response are sent along, so that any upstream
 //! can continue the answer of another one.
 
-use api_dialects::{ToolTable, Translated, anthropic, responses};
+use std::sync::Arc;
+
+use api_dialects::{ToolTable, anthropic, responses};
 use serde_json::{Map, Value, json};
 
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
+use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
 use super::stage::{Bridge, Stage};
 use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
@@ -27,6 +30,8 @@ pub(crate) struct ResponsesRequest {
     pub(crate) shape: responses::Shape,
     /// Our fields of the response object.
     pub(crate) ours: Ours,
+    /// Executes web searches.
+    pub(crate) searcher: Option<Arc<dyn Searcher>>,
 }
 
 impl ResponsesRequest {
@@ -59,43 +64,90 @@ impl ResponsesRequest {
     }
 
     fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
-        let Translated { chat: mut body, tools } =
-            responses::request(&self.fields, &self.earlier)?.without_web_search();
-        body.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
-        body.insert("model".to_owned(), target.name.as_str().into());
-        body.insert("stream".to_owned(), self.chat.is_streamed.into());
-        if target.provider.kind == Kind::Anthropic {
-            let request = self.chat.messages(&body, target)?;
-            let reader = self.bridge(request.reader, tools, Some(self.chat.stream()));
-            return Ok(UpstreamRequest { reader, ..request });
+        let mut translated = responses::request(&self.fields, &self.earlier)?;
+        let searcher = self.searcher.clone().filter(|_| translated.tools.web_search().is_some());
+        if searcher.is_none() {
+            translated = translated.without_web_search();
         }
-        if self.chat.is_streamed && target.provider.stream_usage {
-            body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        let chat = &mut translated.chat;
+        chat.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
+        chat.insert("model".to_owned(), target.name.as_str().into());
+        chat.insert("stream".to_owned(), self.chat.is_streamed.into());
+        let is_anthropic = target.provider.kind == Kind::Anthropic;
+        if self.chat.is_streamed && target.provider.stream_usage && !is_anthropic {
+            chat.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
-        let whole = AnswerReader::Whole(WholeReader::Chat { model: None });
-        let reader = self.bridge(whole, tools, None);
-        let body = Value::Object(body).to_string().into();
-        Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
+        let make = round_maker(&self.chat, target);
+        let first = make(chat)?;
+        let from = match first.from {
+            AnswerReader::Whole(from) => from,
+            _ => WholeReader::Chat { model: None },
+        };
+        let tools = translated.tools.clone();
+        let rounds = searcher.map(|searcher| {
+            Rounds::new(searcher, translated, Box::new(move |chat| Ok(make(chat)?.request)))
+        });
+        let RoundRequest { path, body, anthropic } = first.request;
+        let reader = self.reader(from, tools, anthropic, rounds);
+        Ok(UpstreamRequest { path, body, reader, header: None })
     }
 
-    fn bridge(
+    /// The reader that translates the answer to a response.
+    fn reader(
         &self,
-        reader: AnswerReader,
+        from: WholeReader,
         tools: ToolTable,
         anthropic: Option<anthropic::Stream>,
+        rounds: Option<Rounds>,
     ) -> AnswerReader {
-        match reader {
-            AnswerReader::Whole(from) if !self.chat.is_streamed => {
+        let bridge = |shape: &responses::Shape, tools| {
+            Bridge::Responses(responses::Stream::new(shape.clone(), tools, new_id))
+        };
+        match rounds {
+            rounds if self.chat.is_streamed => {
+                let bridge = Some(bridge(&self.shape, tools));
+                AnswerReader::Stream(Stage::translated(
+                    anthropic,
+                    bridge,
+                    self.chat.watch(),
+                    rounds,
+                ))
+            }
+            Some(rounds) => {
+                let bridge = bridge(&self.shape, tools);
+                AnswerReader::Searching(Box::new(SearchingReader { from, bridge, rounds }))
+            }
+            None => {
                 let shape = Shape::Response(self.shape.clone());
                 let bridged = BridgedReader { from, shape, tools };
                 AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
             }
-            _ => {
-                let bridge = responses::Stream::new(self.shape.clone(), tools, new_id);
-                let bridge = Some(Bridge::Responses(bridge));
-                AnswerReader::Stream(Stage::translated(anthropic, bridge, self.chat.watch()))
-            }
         }
+    }
+}
+
+/// The request of a round, and the reader of its whole answer as a chat completion.
+struct Round {
+    request: RoundRequest,
+    from: AnswerReader,
+}
+
+/// Writes the request of a round for a target.
+fn round_maker(
+    own: &ChatRequest,
+    target: &Target,
+) -> impl Fn(&Map<String, Value>) -> Result<Round, ApiError> + Send + Sync + 'static {
+    let (own, target) = (own.clone(), target.clone());
+    move |chat| {
+        if target.provider.kind != Kind::Anthropic {
+            let body = json!(chat).to_string().into();
+            let request = RoundRequest { path: CHAT_PATH, body, anthropic: None };
+            let from = AnswerReader::Whole(WholeReader::Chat { model: None });
+            return Ok(Round { request, from });
+        }
+        let UpstreamRequest { path, body, reader, .. } = own.messages(chat, &target)?;
+        let request = RoundRequest { path, body, anthropic: Some(own.stream()) };
+        Ok(Round { request, from: reader })
     }
 }
 

@@ -1,16 +1,21 @@
 //! The processing of each event between the stream of an upstream and that of the client.
 
-use api_dialects::{StreamFault, anthropic, messages, responses};
+use std::sync::Arc;
+
+use api_dialects::{Malformed, Search, SearchOutcome, StreamFault, anthropic, messages, responses};
 use bytes::BytesMut;
 use http::HeaderValue;
 use ledger::{AnswerProgress, TokenCounts};
+use serde_json::Value;
 use wire::sse::{Event, Splitter};
 
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
 use super::messages::MessagesWatch;
 use super::native::NativeWatch;
+use super::rounds::{Rounds, sum};
 use crate::failure::Dialect;
+use crate::provider::{Provider, Sender};
 
 /// The largest event that is read.
 pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
@@ -39,7 +44,13 @@ pub(crate) struct Translation {
     /// From the messages interface to the chat interface.
     anthropic: Option<(anthropic::Stream, Splitter)>,
     watch: ChatWatch,
-    bridge: Option<Bridge>,
+    pub(super) bridge: Option<Bridge>,
+    /// Further rounds, if the answer may search the web.
+    pub(super) rounds: Option<Rounds>,
+    /// The searches that end this round.
+    pub(super) searches: Vec<Search>,
+    /// The tokens of earlier rounds.
+    earlier: TokenCounts,
 }
 
 impl Stage {
@@ -47,9 +58,21 @@ impl Stage {
         anthropic: Option<anthropic::Stream>,
         bridge: Option<Bridge>,
         watch: ChatWatch,
+        rounds: Option<Rounds>,
     ) -> Self {
         let anthropic = anthropic.map(|stream| (stream, Splitter::new(MAX_EVENT_BYTES)));
-        Self::Translated(Box::new(Translation { anthropic, watch, bridge }))
+        let (searches, earlier) = (Vec::new(), TokenCounts::default());
+        let translation = Translation { anthropic, watch, bridge, rounds, searches, earlier };
+        Self::Translated(Box::new(translation))
+    }
+
+    /// Sets the upstream that further rounds are sent to.
+    pub(crate) fn set_upstream(&mut self, provider: &Arc<Provider>, sender: Sender) {
+        if let Self::Translated(translation) = self
+            && let Some(rounds) = &mut translation.rounds
+        {
+            rounds.set_upstream(provider.clone(), sender);
+        }
     }
 
     /// Writes the events that precede the first one of the upstream.
@@ -91,7 +114,7 @@ impl Stage {
     pub(crate) fn tokens(&self) -> TokenCounts {
         match self {
             Self::Chat(watch) => watch.tokens,
-            Self::Translated(translation) => translation.watch.tokens,
+            Self::Translated(translation) => sum(translation.earlier, translation.watch.tokens),
             Self::Native(watch) => watch.tokens,
             Self::Messages(watch) => watch.tokens(),
             Self::Bytes { .. } => TokenCounts::default(),
@@ -110,7 +133,7 @@ impl Stage {
     }
 
     /// The final response object of a stream of the responses interface.
-    pub(crate) fn final_response(&self) -> Option<&serde_json::Value> {
+    pub(crate) fn final_response(&self) -> Option<&Value> {
         match self {
             Self::Chat(_) | Self::Messages(_) | Self::Bytes { .. } => None,
             Self::Translated(translation) => match translation.bridge.as_ref()? {
@@ -161,15 +184,58 @@ impl Bridge {
         }
     }
 
-    fn finish(&mut self, out: &mut BytesMut) {
+    pub(super) fn finish(&mut self, out: &mut BytesMut) {
         match self {
             Self::Responses(stream) => stream.finish(out),
             Self::Messages(stream) => stream.finish(out),
         }
     }
+
+    pub(super) fn add_completion(
+        &mut self,
+        completion: &Value,
+        out: &mut BytesMut,
+    ) -> Result<(), Malformed> {
+        match self {
+            Self::Responses(stream) => stream.add_completion(completion, out),
+            Self::Messages(stream) => stream.add_completion(completion, out),
+        }
+    }
+
+    pub(super) fn begin_searches(&mut self, out: &mut BytesMut) -> Vec<Search> {
+        match self {
+            Self::Responses(stream) => stream.begin_searches(out),
+            Self::Messages(stream) => stream.begin_searches(out),
+        }
+    }
+
+    pub(super) fn end_search(
+        &mut self,
+        search: &Search,
+        outcome: &SearchOutcome,
+        out: &mut BytesMut,
+    ) {
+        match self {
+            Self::Responses(stream) => stream.end_search(search, outcome, out),
+            Self::Messages(stream) => stream.end_search(search, outcome, out),
+        }
+    }
+
+    pub(super) fn next_round(&mut self) -> Option<Vec<Value>> {
+        match self {
+            Self::Responses(stream) => stream.next_round(),
+            Self::Messages(stream) => stream.next_round(),
+        }
+    }
 }
 
 impl Translation {
+    /// Prepares the translation of another round.
+    pub(super) fn next_round(&mut self, anthropic: Option<anthropic::Stream>) {
+        self.anthropic = anthropic.map(|stream| (stream, Splitter::new(MAX_EVENT_BYTES)));
+        self.earlier = sum(self.earlier, std::mem::take(&mut self.watch.tokens));
+    }
+
     fn feed(
         &mut self,
         event: &Event,
@@ -177,52 +243,56 @@ impl Translation {
         last: &mut EventBuffer,
     ) -> Result<Step, Fault> {
         let Some((stream, splitter)) = &mut self.anthropic else {
-            return look(&mut self.watch, self.bridge.as_mut(), event, out, last);
+            return self.look(event, out, last);
         };
         let mut chunks = BytesMut::new();
         stream.feed(event, &mut chunks)?;
         splitter.push(chunks.freeze());
-        while let Some(chunk) = splitter.next() {
+        while let Some(chunk) = self.anthropic.as_mut().and_then(|(_, splitter)| splitter.next()) {
             let chunk = chunk.map_err(|_| Fault::Malformed("an event is too long"))?;
-            let step = look(&mut self.watch, self.bridge.as_mut(), &chunk, out, last)?;
-            if step == Step::Done {
+            let step = self.look(&chunk, out, last)?;
+            if step != Step::More {
                 return Ok(step);
             }
         }
         Ok(Step::More)
     }
-}
 
-/// Processes one chunk of the chat interface.
-fn look(
-    watch: &mut ChatWatch,
-    bridge: Option<&mut Bridge>,
-    chunk: &Event,
-    out: &mut EventBuffer,
-    last: &mut EventBuffer,
-) -> Result<Step, Fault> {
-    let seen = watch.look(chunk)?;
-    match bridge {
-        Some(bridge) => {
-            if seen == ChunkAction::Done {
+    /// Processes one chunk of the chat interface.
+    fn look(
+        &mut self,
+        chunk: &Event,
+        out: &mut EventBuffer,
+        last: &mut EventBuffer,
+    ) -> Result<Step, Fault> {
+        let seen = self.watch.look(chunk)?;
+        let Some(bridge) = &mut self.bridge else {
+            return Ok(match seen {
+                ChunkAction::Pass(piece) => {
+                    out.push(piece);
+                    Step::More
+                }
+                ChunkAction::Skip => Step::More,
+                ChunkAction::Done => {
+                    last.push(chunk.raw().clone());
+                    Step::Done
+                }
+            });
+        };
+        match seen {
+            ChunkAction::Pass(_) => bridge.feed(chunk, out.buffer())?,
+            ChunkAction::Skip => {}
+            ChunkAction::Done => {
+                if self.rounds.as_ref().is_some_and(Rounds::may_continue) {
+                    self.searches = bridge.begin_searches(out.buffer());
+                }
+                if !self.searches.is_empty() {
+                    return Ok(Step::Search);
+                }
                 bridge.finish(last.buffer());
                 return Ok(Step::Done);
             }
-            if let ChunkAction::Pass(_) = seen {
-                bridge.feed(chunk, out.buffer())?;
-            }
-            Ok(Step::More)
         }
-        None => match seen {
-            ChunkAction::Pass(piece) => {
-                out.push(piece);
-                Ok(Step::More)
-            }
-            ChunkAction::Skip => Ok(Step::More),
-            ChunkAction::Done => {
-                last.push(chunk.raw().clone());
-                Ok(Step::Done)
-            }
-        },
+        Ok(Step::More)
     }
 }

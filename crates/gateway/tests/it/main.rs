@@ -60,3 +60,4 @@ mod web_fetch_limits;
 mod web_fetch_pages;
 mod web_fetch_robots;
 mod web_fetch_tls;
+mod web_search;

@@ -15,7 +15,7 @@ use crate::support::{Answer, Holder, PRICE, Running};
 const KEY: &str = "a-key-of-a-provider";
 
 /// An answer of `SearXNG`, as its documentation has it.
-fn searxng(urls: &[&str]) -> Reply {
+pub(crate) fn searxng(urls: &[&str]) -> Reply {
     let results = urls.iter().map(|url| {
         json!({
             "url": url, "title": "A title", "content": "What it says", "publishedDate": null,

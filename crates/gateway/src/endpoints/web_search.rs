@@ -1,0 +1,111 @@
+//! The web search of a model: one search, and the pages that it found first. Each is an operation
+//! of the member's key like any other, with a price and a receipt.
+
+use std::sync::Arc;
+
+use api_dialects::{Search, SearchError, SearchOutcome, SearchResult, WebSearchTool};
+use axum::body::to_bytes;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use wire::error::Code;
+use wire::search::{MAX_QUERY_CHARS, SearchAnswer};
+use wire::web::Page;
+
+use super::internal_call::{InternalCalls, InternalRequest};
+use crate::clock;
+use crate::failure::ApiError;
+use crate::identity::API_KEY;
+use crate::proxy::rounds::Searcher;
+use crate::request_info::RequestInfo;
+
+/// The most results of a search that the model sees.
+const MAX_RESULTS: usize = 6;
+/// The most characters of a page that the model sees.
+const MAX_PAGE_CHARS: usize = 6000;
+/// The most bytes of an answer of our own routes.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Searches with the key of a request.
+#[derive(Clone)]
+pub(super) struct MemberSearcher {
+    calls: Arc<InternalCalls>,
+    info: RequestInfo,
+    /// The key.
+    headers: HeaderMap,
+}
+
+impl MemberSearcher {
+    /// The searcher of a request; `None` for a request of our own, which may not search.
+    pub(super) fn new(
+        calls: Option<Arc<InternalCalls>>,
+        info: RequestInfo,
+        headers: &HeaderMap,
+    ) -> Option<Arc<dyn Searcher>> {
+        let calls = calls?;
+        let key = [&AUTHORIZATION, &API_KEY]
+            .into_iter()
+            .filter_map(|name| headers.get(name).map(|value| (name.clone(), value.clone())));
+        Some(Arc::new(Self { calls, info, headers: key.collect() }))
+    }
+
+    async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> Result<T, ApiError> {
+        let info = RequestInfo { id: clock::new_hold_id(), ..self.info };
+        tracing::info!(request = %info.id, parent = %self.info.id, "web search of a model");
+        let response = self.calls.send(&info, &self.headers, request).await?;
+        let body = to_bytes(response.into_body(), MAX_ANSWER_BYTES).await;
+        let body = body.map_err(|_| ApiError::internal())?;
+        serde_json::from_slice(&body).map_err(|_| ApiError::internal())
+    }
+
+    async fn find(self, search: Search, tool: WebSearchTool) -> SearchOutcome {
+        let query: String = search.query.chars().take(MAX_QUERY_CHARS).collect();
+        let WebSearchTool { allowed_domains, blocked_domains, .. } = &tool;
+        let request = json!({
+            "query": query, "max_results": MAX_RESULTS,
+            "domains": { "include": allowed_domains, "exclude": blocked_domains },
+        });
+        let found: Result<SearchAnswer, ApiError> =
+            self.call(InternalRequest::Search(request.to_string().into())).await;
+        let found = found.map_err(|error| {
+            tracing::info!(error = error.message(), "a web search of a model failed");
+            match error.code() {
+                Code::InvalidRequest => SearchError::InvalidInput,
+                Code::RateLimited => SearchError::TooManyRequests,
+                _ => SearchError::Unavailable,
+            }
+        })?;
+        let results = found.results.into_iter().enumerate().map(|(place, found)| {
+            let wants_page = place < tool.pages;
+            self.result(found, wants_page)
+        });
+        Ok(join_all(results).await)
+    }
+
+    /// A result, with the text of its page if that is wanted and can be read.
+    async fn result(&self, found: wire::search::SearchResult, wants_page: bool) -> SearchResult {
+        let mut result = SearchResult {
+            url: found.url,
+            title: found.title,
+            page_age: found.published_at,
+            content: found.snippet,
+        };
+        if wants_page {
+            let request = json!({ "url": result.url, "max_chars": MAX_PAGE_CHARS });
+            let request = InternalRequest::Fetch(request.to_string().into());
+            if let Ok(page) = self.call::<Page>(request).await {
+                result.content = page.content;
+            }
+        }
+        result
+    }
+}
+
+impl Searcher for MemberSearcher {
+    fn search(&self, search: &Search, tool: &WebSearchTool) -> BoxFuture<'static, SearchOutcome> {
+        self.clone().find(search.clone(), tool.clone()).boxed()
+    }
+}

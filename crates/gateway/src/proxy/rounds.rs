@@ -1,0 +1,193 @@
+//! The rounds of an answer that searches the web. When the model calls the search, the service
+//! executes it, and the model goes on with the results in the next round, at the same upstream.
+
+use std::sync::Arc;
+
+use api_dialects::{Search, SearchError, SearchOutcome, Translated, WebSearchTool, anthropic};
+use bytes::{Bytes, BytesMut};
+use futures_util::future::{BoxFuture, join_all};
+use ledger::TokenCounts;
+use serde_json::{Map, Value};
+use wire::sse::Splitter;
+
+use super::begin::Streaming;
+use super::chat::Fault;
+use super::event_buffer::Step;
+use super::stage::{Bridge, MAX_EVENT_BYTES, Stage};
+use super::whole::{WholeAnswer, WholeReader};
+use crate::failure::ApiError;
+use crate::provider::{Failure, Provider, Sender, Upstream};
+
+/// The most rounds of one answer; in the last one the model must answer.
+const MAX_ROUNDS: usize = 8;
+/// The most searches of one answer, unless the request allows fewer.
+const MAX_SEARCHES: u64 = 10;
+
+/// Executes searches for a member.
+pub(crate) trait Searcher: Send + Sync {
+    fn search(&self, search: &Search, tool: &WebSearchTool) -> BoxFuture<'static, SearchOutcome>;
+}
+
+/// The request of a round in the form of its upstream.
+pub(crate) struct RoundRequest {
+    pub(crate) path: &'static str,
+    pub(crate) body: Bytes,
+    /// The translation of the answer to chat chunks.
+    pub(crate) anthropic: Option<anthropic::Stream>,
+}
+
+type MakeRequest = Box<dyn Fn(&Map<String, Value>) -> Result<RoundRequest, ApiError> + Send + Sync>;
+
+/// The rounds after the first one.
+pub(crate) struct Rounds {
+    searcher: Arc<dyn Searcher>,
+    translated: Translated,
+    make: MakeRequest,
+    upstream: Option<(Arc<Provider>, Sender)>,
+    count: usize,
+    searches: u64,
+}
+
+impl Rounds {
+    /// The rounds of a request that offers a search; `make` writes the request of a round.
+    pub(crate) fn new(
+        searcher: Arc<dyn Searcher>,
+        translated: Translated,
+        make: MakeRequest,
+    ) -> Self {
+        Self { searcher, translated, make, upstream: None, count: 1, searches: 0 }
+    }
+
+    /// Sets the upstream that has begun to answer.
+    pub(crate) fn set_upstream(&mut self, provider: Arc<Provider>, sender: Sender) {
+        self.upstream = Some((provider, sender));
+    }
+
+    /// Whether another round may follow.
+    pub(crate) fn may_continue(&self) -> bool {
+        self.count < MAX_ROUNDS
+    }
+
+    /// Executes the searches of a round, and reports them to the translation.
+    async fn execute(&mut self, searches: &[Search], bridge: &mut Bridge, out: &mut BytesMut) {
+        let tool = self.translated.tools.web_search().cloned().unwrap_or_default();
+        let max = tool.max_uses.map_or(MAX_SEARCHES, |max| max.min(MAX_SEARCHES));
+        let outcomes = searches.iter().map(|search| {
+            self.searches += 1;
+            let allowed = (self.searches <= max).then(|| self.searcher.search(search, &tool));
+            async move {
+                match allowed {
+                    Some(outcome) => outcome.await,
+                    None => Err(SearchError::MaxUsesExceeded),
+                }
+            }
+        });
+        let outcomes: Vec<_> = outcomes.collect();
+        for (search, outcome) in searches.iter().zip(join_all(outcomes).await) {
+            bridge.end_search(search, &outcome, out);
+        }
+    }
+
+    /// Sends the request of the next round.
+    async fn start(
+        &mut self,
+        messages: Vec<Value>,
+    ) -> Result<(Upstream, Option<anthropic::Stream>), Failure> {
+        self.count += 1;
+        self.translated.add_round(messages);
+        if !self.may_continue() {
+            self.translated.forbid_tools();
+        }
+        let request = (self.make)(&self.translated.chat).map_err(Failure::Unfit)?;
+        let Some((provider, sender)) = &self.upstream else {
+            return Err(Failure::Malformed("it was not asked yet"));
+        };
+        let upstream = provider.send(request.path, request.body, None, *sender).await?;
+        Ok((upstream, request.anthropic))
+    }
+}
+
+impl Streaming {
+    /// Executes the searches of the round that has ended, and starts the next one.
+    pub(crate) async fn search(mut self: Box<Self>) -> (Box<Self>, Result<(), Fault>) {
+        let Stage::Translated(translation) = &mut self.stage else { return (self, Ok(())) };
+        let searches = std::mem::take(&mut translation.searches);
+        let (Some(rounds), Some(bridge)) = (&mut translation.rounds, &mut translation.bridge)
+        else {
+            return (self, Ok(()));
+        };
+        rounds.execute(&searches, bridge, self.out.buffer()).await;
+        let Some(messages) = bridge.next_round() else {
+            bridge.finish(self.last.buffer());
+            self.step = Step::Done;
+            return (self, Ok(()));
+        };
+        match rounds.start(messages).await {
+            Ok((upstream, anthropic)) => {
+                translation.next_round(anthropic);
+                self.upstream = upstream;
+                self.splitter = Splitter::new(MAX_EVENT_BYTES);
+                self.step = Step::More;
+                (self, Ok(()))
+            }
+            Err(_) => (self, Err(Fault::Malformed("it failed after a web search"))),
+        }
+    }
+}
+
+/// Reads an answer of several rounds as a whole.
+pub(crate) struct SearchingReader {
+    /// Reads the answer of one round as a chat completion.
+    pub(crate) from: WholeReader,
+    pub(crate) bridge: Bridge,
+    pub(crate) rounds: Rounds,
+}
+
+impl SearchingReader {
+    /// Reads the answer whose first round has begun.
+    pub(crate) async fn read(
+        mut self,
+        mut upstream: Upstream,
+        max_bytes: usize,
+    ) -> Result<WholeAnswer, Failure> {
+        const ODD: Failure = Failure::Malformed("its answer is not as documented");
+        let mut events = BytesMut::new();
+        let (mut tokens, mut has_content) = (TokenCounts::default(), false);
+        loop {
+            let round = self.from.read(upstream.read(max_bytes).await?)?;
+            let completion: Value = serde_json::from_slice(&round.body).map_err(|_| ODD)?;
+            self.bridge.add_completion(&completion, &mut events).map_err(|_| ODD)?;
+            tokens = sum(tokens, round.tokens);
+            has_content |= round.has_content;
+            if !self.rounds.may_continue() {
+                break;
+            }
+            let searches = self.bridge.begin_searches(&mut events);
+            if searches.is_empty() {
+                break;
+            }
+            self.rounds.execute(&searches, &mut self.bridge, &mut events).await;
+            events.clear();
+            let Some(messages) = self.bridge.next_round() else { break };
+            upstream = self.rounds.start(messages).await?.0;
+        }
+        self.bridge.finish(&mut events);
+        let (answer, response) = match self.bridge {
+            Bridge::Messages(stream) => (stream.message(), None),
+            Bridge::Responses(stream) => {
+                let response = stream.into_response().ok_or(ODD)?;
+                (response.clone(), Some(response))
+            }
+        };
+        Ok(WholeAnswer { body: answer.to_string().into(), tokens, has_content, response })
+    }
+}
+
+/// The tokens of several rounds.
+pub(crate) fn sum(one: TokenCounts, other: TokenCounts) -> TokenCounts {
+    let add = |one: Option<i64>, other: Option<i64>| match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    };
+    TokenCounts { input: add(one.input, other.input), output: add(one.output, other.output) }
+}

@@ -1,0 +1,198 @@
+//! The web search of models: executed by the service, cited in the answer, paid by the member.
+
+use std::sync::Arc;
+
+use agent_test_support::upstream::{ResponsesApi, Step, Upstream};
+use gateway_store::Scope;
+use serde_json::{Value, json};
+
+use crate::fixture::provider;
+use crate::raw::events;
+use crate::search::searxng;
+use crate::search_peer::{Peer, Reply};
+use crate::site::{HOST, Names, PUBLIC, Site, World as SiteWorld};
+use crate::support::{Answer, PRICE};
+
+const PAGE: &str = "<html><head><title>Linnet</title></head><body><article><h1>Linnet</h1>\
+    <p>The linnet is a small bird of the finch family, and its song is a fast warble.</p>\
+    </article></body></html>";
+
+struct World {
+    open: Upstream,
+    claude: Upstream,
+    peer: Peer,
+    site: Site,
+    running: SiteWorld,
+}
+
+fn world() -> World {
+    let [open, claude] = std::array::from_fn(|_| Upstream::start());
+    open.set_responses(ResponsesApi::Absent);
+    let site = Site::of(&[("/linnet", "text/html", PAGE), ("/other", "text/html", PAGE)]);
+    let peer = Peer::start(searxng(&[&site.url("/linnet"), &site.url("/missing")]));
+    let text = format!(
+        "listen: 127.0.0.1:0\n\
+         database: {{url: \"sqlite:gateway.sqlite3\", durability: process}}\n\
+         providers:\n{}\n{}\n  find: {{kind: searxng, base_url: \"{}\"}}\n\
+         prices: {{default_micros: {{search: 100, fetch: 10}}}}\n\
+         fetch: {{allow_private: [\"{HOST}:{}\"]}}\n",
+        provider("open", &open, "kind: openai, models: [echo], health: false"),
+        provider("claude", &claude, "kind: anthropic, models: [echo], health: false"),
+        peer.base_url(),
+        site.address.port(),
+    );
+    let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
+    let running = SiteWorld::start(Arc::new(tempfile::tempdir().unwrap()), &text, names);
+    World { open, claude, peer, site, running }
+}
+
+impl World {
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        self.running.service.post(path, self.running.ada.key.as_str(), body)
+    }
+
+    fn respond(&self, model: &str, more: &Value) -> Answer {
+        let mut body = json!({"model": model, "input": "use web_search for linnet",
+            "tools": [{"type": "web_search"}]});
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        self.post("/v1/responses", &body)
+    }
+
+    fn message(&self, more: &Value) -> Answer {
+        let mut body = json!({"model": "open/echo", "max_tokens": 500,
+            "messages": [{"role": "user", "content": "use web_search for linnet"}],
+            "tools": [{"type": "web_search_20250305", "name": "web_search"}]});
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        self.post("/v1/messages", &body)
+    }
+}
+
+/// What a search, one page that can be read and one that cannot, and an answer cost.
+const ALL: i64 = PRICE + 100 + 10;
+
+#[track_caller]
+fn check_response(world: &World, response: &Value) {
+    let kinds: Vec<&str> = response["output"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["web_search_call", "message"], "{response}");
+    let part = &response["output"][1]["content"][0];
+    assert!(part["text"].as_str().unwrap().contains("a fast warble"), "{part}");
+    let citation = &part["annotations"][0];
+    assert_eq!(citation["type"], "url_citation");
+    assert_eq!(citation["url"], world.site.url("/linnet"));
+    assert!(world.peer.asked()[0].param("q").is_some());
+}
+
+#[test]
+fn a_response_searches_reads_and_cites() {
+    let world = world();
+    let answer = world.respond("open/echo", &json!({}));
+    check_response(&world, &answer.good());
+    assert_eq!(world.running.paid(), ALL);
+    let rounds = world.open.completions();
+    let last = rounds.last().unwrap().json();
+    let said = last["messages"].as_array().unwrap();
+    assert_eq!(said[said.len() - 1]["role"], "tool", "{last}");
+}
+
+#[test]
+fn a_streamed_response_shows_its_searches() {
+    let world = world();
+    for model in ["open/echo", "claude/echo"] {
+        let answer = world.respond(model, &json!({"stream": true}));
+        let events = events(answer.text());
+        let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+        let place = |kind: &str| kinds.iter().position(|found| *found == kind).unwrap();
+        let searching = place("response.web_search_call.searching");
+        let completed = place("response.web_search_call.completed");
+        assert!(searching < completed && completed < place("response.output_text.delta"));
+        check_response(&world, &events.last().unwrap()["response"]);
+    }
+    // The second answer finds the same results in the caches of search and pages.
+    assert_eq!(world.running.paid(), 2 * ALL);
+    assert_eq!(world.claude.completions().len(), 2);
+}
+
+#[test]
+fn a_message_searches_reads_and_cites() {
+    let world = world();
+    let message = world.message(&json!({})).good();
+    let content = message["content"].as_array().unwrap();
+    let kinds: Vec<&str> = content.iter().map(|block| block["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["server_tool_use", "web_search_tool_result", "text"], "{message}");
+    assert_eq!(content[1]["content"][0]["url"], world.site.url("/linnet"));
+    assert_eq!(content[2]["citations"][0]["url"], world.site.url("/linnet"), "{message}");
+    assert_eq!(message["usage"]["server_tool_use"]["web_search_requests"], 1);
+    assert_eq!(world.running.paid(), ALL);
+
+    let answer = world.message(&json!({"stream": true}));
+    let events = events(answer.text());
+    assert_eq!(events.last().unwrap()["type"], "message_stop", "{}", answer.text());
+    let starts = events.iter().filter(|event| event["type"] == "content_block_start");
+    let kinds: Vec<&str> =
+        starts.map(|event| event["content_block"]["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["server_tool_use", "web_search_tool_result", "text"]);
+}
+
+#[test]
+fn without_the_scope_or_results_the_model_still_answers() {
+    let world = world();
+    let member = world.running.ada.member;
+    let key = world
+        .running
+        .service
+        .key_with(member, |key| key.scopes = vec![Scope::Chat, Scope::Responses]);
+    let body = json!({"model": "open/echo", "input": "use web_search for linnet",
+        "tools": [{"type": "web_search"}]});
+    let response = world.running.service.post("/v1/responses", key.as_str(), &body).good();
+    assert_eq!(response["output"][0]["type"], "web_search_call");
+    assert_eq!(response["output"][0]["status"], "failed", "{response}");
+    assert_eq!(response["output"][1]["type"], "message");
+    assert_eq!(world.running.paid(), PRICE);
+    assert_eq!(world.peer.asked().len(), 0);
+}
+
+#[test]
+fn a_model_that_never_stops_searching_is_stopped() {
+    let world = world();
+    let search = || ("web_search".to_owned(), "{\"query\": \"linnet\"}".to_owned());
+    let steps = (0..20).map(|_| Step::Turn("", vec![search(), search()])).collect();
+    world.open.script("echo", steps);
+    let more =
+        json!({"stream": true, "tools": [{"type": "web_search", "search_context_size": "low"}]});
+    let answer = world.respond("open/echo", &more);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(world.open.completions().len(), 9, "8 rounds, and the request to `/responses`");
+    // Ten searches at most; no page is read.
+    assert_eq!(world.running.paid(), PRICE + 10 * 100);
+    assert_eq!(world.site.paths(), Vec::<String>::new());
+}
+
+#[test]
+fn an_upstream_that_fails_after_a_search_is_not_charged() {
+    let world = world();
+    let search = ("web_search".to_owned(), "{\"query\": \"linnet\"}".to_owned());
+    world.open.script("echo", vec![Step::Turn("", vec![search]), Step::Status(500)]);
+    let answer = world.message(&json!({"stream": true}));
+    assert!(answer.text().contains("event: error"), "{}", answer.text());
+    // What was searched and read is paid; the answer is not.
+    assert_eq!(world.running.paid(), 110);
+}
+
+#[test]
+fn a_failing_search_is_told_to_the_model() {
+    let world = world();
+    world.peer.script(&vec![Reply::Status(500, ""); 8]);
+    let message = world.message(&json!({})).good();
+    let result = &message["content"][1]["content"];
+    assert_eq!(result["error_code"], "unavailable", "{message}");
+    assert_eq!(world.running.paid(), PRICE);
+}
