@@ -7,6 +7,7 @@
 //! A web search takes several rounds: see [`Stream::begin_searches`].
 
 mod answer;
+mod compaction;
 mod conversation;
 mod events;
 mod input;
@@ -18,6 +19,7 @@ mod stream;
 mod tools;
 
 pub use answer::answer;
+pub use compaction::{compaction, compaction_request, reveal_summary};
 pub use input::{input_items, output_items};
 pub use request::request;
 pub use shape::{Incomplete, Outcome, Shape, Status};

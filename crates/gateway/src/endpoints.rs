@@ -40,6 +40,7 @@ use axum::body::Body;
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
+use http::header::UPGRADE;
 use http::{HeaderMap, Request, Uri};
 use hyper::body::Incoming;
 use tower_service::Service as _;
@@ -136,6 +137,8 @@ fn routes(service: &Service) -> Routes<AppState> {
         .on(&message_table::CREATE, messages::create)
         .on(&message_table::COUNT_TOKENS, messages::count_tokens)
         .on(&described::CREATE, responses::create)
+        .on(&described::COMPACT, responses::compact)
+        .on(&described::INPUT_TOKENS, responses::input_tokens)
         .on(&described::SHOW, responses::find)
         .on(&described::DELETE, responses::delete)
         .on(&described::CANCEL, responses::cancel)
@@ -189,7 +192,13 @@ fn not_found(uri: &Uri, offered: &str) -> ApiError {
     ApiError::new(Code::NotFound, message)
 }
 
-async fn wrong_method() -> ApiError {
+async fn wrong_method(headers: HeaderMap) -> ApiError {
+    // Codex tries a WebSocket first, and asks again at once after this status alone.
+    if headers.get(UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    {
+        let message = "WebSockets are not offered here; send the request with POST";
+        return ApiError::new(Code::WebSocketNotOffered, message);
+    }
     ApiError::new(Code::MethodNotAllowed, "this path does not know this method; see /docs")
 }
 

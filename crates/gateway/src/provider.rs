@@ -42,6 +42,8 @@ pub(crate) const CHAT_PATH: &str = "/chat/completions";
 pub(crate) const MESSAGES_PATH: &str = "/messages";
 pub(crate) const COUNT_TOKENS_PATH: &str = "/messages/count_tokens";
 pub(crate) const RESPONSES_PATH: &str = "/responses";
+pub(crate) const COMPACT_PATH: &str = "/responses/compact";
+pub(crate) const INPUT_TOKENS_PATH: &str = "/responses/input_tokens";
 pub(crate) const IMAGES_PATH: &str = "/images/generations";
 pub(crate) const SPEECH_PATH: &str = "/audio/speech";
 pub(crate) const COMPLETIONS_PATH: &str = "/completions";
@@ -51,11 +53,13 @@ pub(crate) const MODERATIONS_PATH: &str = "/moderations";
 pub(crate) const RERANK_PATH: &str = "/rerank";
 pub(crate) const IMAGE_EDITS_PATH: &str = "/images/edits";
 pub(crate) const TRANSCRIPTIONS_PATH: &str = "/audio/transcriptions";
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 14] = [
     CHAT_PATH,
     MESSAGES_PATH,
     COUNT_TOKENS_PATH,
     RESPONSES_PATH,
+    COMPACT_PATH,
+    INPUT_TOKENS_PATH,
     IMAGES_PATH,
     SPEECH_PATH,
     COMPLETIONS_PATH,

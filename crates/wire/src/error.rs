@@ -113,6 +113,8 @@ codes! {
     RangeNotSatisfiable = 416 "range_not_satisfiable" "invalid_request_error",
     /// The idempotency key was used with another body.
     IdempotencyMismatch = 422 "idempotency_mismatch" "invalid_request_error",
+    /// The path offers no WebSocket.
+    WebSocketNotOffered = 426 "websocket_not_offered" "invalid_request_error",
     /// Too many requests of this key.
     RateLimited = 429 "rate_limited" "rate_limit_error",
     /// The model has as many requests as it takes at once.

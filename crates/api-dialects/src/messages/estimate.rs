@@ -1,4 +1,4 @@
-//! An estimate of the input tokens of a messages request.
+//! An estimate of the input tokens of a messages or chat completion request.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ fn tokens(value: &Value) -> usize {
         Value::String(text) => text.len().div_ceil(BYTES_PER_TOKEN),
         Value::Array(items) => items.iter().map(|item| FRAME_TOKENS + tokens(item)).sum(),
         Value::Object(object) => match object.get("type").and_then(Value::as_str) {
-            Some("image") => IMAGE_TOKENS,
+            Some("image" | "image_url") => IMAGE_TOKENS,
             Some("base64") => {
                 let data = object.get("data").and_then(Value::as_str).unwrap_or_default();
                 data.len().div_ceil(PDF_BYTES_PER_TOKEN)

@@ -11,7 +11,9 @@ use crate::service::{Home, Service};
 use crate::upstream::Behaviour;
 
 /// What the provider is called.
-const PROVIDER: &str = "mock";
+pub(crate) const PROVIDER: &str = "mock";
+/// The same upstream, with the interface of messages.
+pub(crate) const ANTHROPIC: &str = "claude";
 
 /// With a separate file.
 pub(crate) async fn sqlite(upstream: SocketAddr) -> Home {
@@ -25,10 +27,15 @@ pub(crate) async fn postgres(upstream: SocketAddr, url: &str) -> Home {
 }
 
 fn providers(upstream: SocketAddr) -> String {
-    let models = Behaviour::ALL.map(Behaviour::model).join(", ");
+    let models = Behaviour::ALL.map(|behaviour| match behaviour {
+        Behaviour::Embed => "embed: {capabilities: [embeddings]}".to_owned(),
+        other => format!("{}: {{}}", other.model()),
+    });
+    let models = models.join(", ");
     format!(
         "providers:\n  {PROVIDER}:\n    kind: openai\n    base_url: http://{upstream}/v1\n    \
-         models: [{models}]\n    health: {{interval: 3600}}\n"
+         models: {{{models}}}\n    health: {{interval: 3600}}\n  {ANTHROPIC}:\n    kind: anthropic\n    \
+         base_url: http://{upstream}/v1\n    models: [message]\n    health: {{interval: 3600}}\n"
     )
 }
 

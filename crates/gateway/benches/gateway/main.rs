@@ -75,6 +75,7 @@ fn main() {
         table::head();
         rows.memory().await;
         rows.processor_time().await;
+        rows.other_interfaces().await;
         rows.pace().await;
         rows.saturation().await;
         rows.stored().await;

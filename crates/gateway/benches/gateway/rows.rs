@@ -121,6 +121,51 @@ impl Rows {
         }
     }
 
+    /// The processor's time for messages against chats, and for embeddings against nginx.
+    pub(crate) async fn other_interfaces(&self) {
+        let service = Service::start(&self.sqlite);
+        let ours = |name, target| Contender { name, processes: service.processes.clone(), target };
+        let (address, keys) = (service.address, &self.sqlite.keys);
+        let (openai, claude) = (format!("{}/", home::PROVIDER), format!("{}/", home::ANTHROPIC));
+        let chat = |behaviour| contender("chat", &service, behaviour, &self.sqlite);
+        let message =
+            |behaviour, prefix| ours("message", chat::message(address, behaviour, prefix, keys));
+        let works = [
+            (
+                "CPU of a message of an Anthropic upstream",
+                [message(Behaviour::Message, &claude), chat(Behaviour::Small)],
+                1.2,
+            ),
+            (
+                "CPU of a translated message stream",
+                [message(Behaviour::Paced, &openai), chat(Behaviour::Paced)],
+                2.0,
+            ),
+            (
+                "CPU of the embeddings of 100 strings",
+                [
+                    ours("embeddings", chat::embeddings(address, &openai, keys)),
+                    Contender {
+                        name: "nginx",
+                        processes: Processes(self.nginx.processes()),
+                        target: chat::embeddings(self.nginx.address, "", &["none".to_owned()]),
+                    },
+                ],
+                5.0,
+            ),
+        ];
+        for (name, both, bar) in works {
+            if !self.is_wanted(name) {
+                continue;
+            }
+            let measured = self.measure(&both, CONNECTIONS).await;
+            let ratio = ratios(&measured[0], &measured[1], |round| round.cpu_us);
+            let [ours, theirs] = [0, 1].map(|at| median(&measured[at], |round| round.cpu_us));
+            let against = format!("{} {theirs:.1} µs", both[1].name);
+            row(name, &format!("{ours:.1} µs"), &against, &ratio, Some(Goal::times(bar)));
+        }
+    }
+
     /// As much as can be asked.
     pub(crate) async fn saturation(&self) {
         let name = format!("requests/s at saturation, {MANY_CONNECTIONS} connections");

@@ -13,6 +13,8 @@ use crate::message::Inbox;
 
 /// How many pieces a stream has, each written on its own.
 pub(crate) const CHUNKS: usize = 64;
+/// How many strings are embedded at once.
+pub(crate) const EMBEDDED: usize = 100;
 /// How long the paced model rests between two pieces.
 const PACE: Duration = Duration::from_millis(1);
 /// How long the slow model takes.
@@ -31,11 +33,22 @@ pub(crate) enum Behaviour {
     Slow,
     /// A stream of one piece that then stays open.
     Idle,
+    /// As [`Self::Small`], in the shape of a message.
+    Message,
+    /// The embeddings of [`EMBEDDED`] strings.
+    Embed,
 }
 
 impl Behaviour {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Small, Self::Stream, Self::Paced, Self::Slow, Self::Idle];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Small,
+        Self::Stream,
+        Self::Paced,
+        Self::Slow,
+        Self::Idle,
+        Self::Message,
+        Self::Embed,
+    ];
 
     /// The name of its model.
     pub(crate) const fn model(self) -> &'static str {
@@ -45,6 +58,8 @@ impl Behaviour {
             Self::Paced => "paced",
             Self::Slow => "slow",
             Self::Idle => "idle",
+            Self::Message => "message",
+            Self::Embed => "embed",
         }
     }
 
@@ -79,6 +94,7 @@ pub(crate) async fn start() -> SocketAddr {
 async fn serve(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (small, models) = (json(&small_answer()), json(&model_list()));
+    let (message, embeddings) = (json(&message()), json(&embeddings()));
     let chunks = chunks();
     let mut inbox = Inbox::default();
     while let Some(request) = inbox.request(&mut stream).await? {
@@ -88,6 +104,8 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
         }
         match Behaviour::of(inbox.body(&request)) {
             Some(Behaviour::Small) => stream.write_all(&small).await?,
+            Some(Behaviour::Message) => stream.write_all(&message).await?,
+            Some(Behaviour::Embed) => stream.write_all(&embeddings).await?,
             Some(Behaviour::Slow) => {
                 tokio::time::sleep(DELAY).await;
                 stream.write_all(&small).await?;
@@ -138,6 +156,27 @@ fn small_answer() -> String {
          \"content\":\"{words}\",\"refusal\":null}},\"logprobs\":null,\"finish_reason\":\"stop\"}}],\
          \"usage\":{{\"prompt_tokens\":19,\"completion_tokens\":140,\"total_tokens\":159}},\
          \"system_fingerprint\":\"fp_0123456789\"}}"
+    )
+}
+
+fn message() -> String {
+    let words = "The quick brown fox jumps over the lazy dog. ".repeat(14);
+    format!(
+        "{{\"id\":\"msg_0123456789\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"message\",\
+         \"content\":[{{\"type\":\"text\",\"text\":\"{words}\"}}],\"stop_reason\":\"end_turn\",\
+         \"stop_sequence\":null,\"usage\":{{\"input_tokens\":19,\"output_tokens\":140}}}}"
+    )
+}
+
+fn embeddings() -> String {
+    let vector = vec!["-0.01234567"; 256].join(",");
+    let entry =
+        |at: usize| format!("{{\"object\":\"embedding\",\"index\":{at},\"embedding\":[{vector}]}}");
+    let data: Vec<String> = (0..EMBEDDED).map(entry).collect();
+    format!(
+        "{{\"object\":\"list\",\"data\":[{}],\"model\":\"embed\",\"usage\":{{\"prompt_tokens\":1000,\
+         \"total_tokens\":1000}}}}",
+        data.join(",")
     )
 }
 

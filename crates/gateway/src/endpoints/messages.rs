@@ -7,8 +7,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use bytes::Bytes;
 use gateway_store::Scope;
-use http::{HeaderMap, HeaderValue, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use serde_json::{Value, json};
 use wire::error::Code;
 
@@ -84,7 +85,8 @@ pub(super) async fn count_tokens(
         let tokens = if let Some(target) = target.filter(is_native) {
             let body = object.rewrite(&[("model", Some(&target.quoted_name))]);
             let sender = Sender { owner: Owner::Member(caller.key.member), span: info.span };
-            count_upstream(target, body, beta, sender).await?
+            let beta = beta.map(|beta| (BETA, beta));
+            count_upstream(target, COUNT_TOKENS_PATH, body.into(), beta, sender).await?
         } else {
             let fields = tree(&bytes)?;
             // A request that would be refused is not counted.
@@ -97,17 +99,17 @@ pub(super) async fn count_tokens(
     price.once(idempotency).answer(work).await
 }
 
-/// The number of tokens that an upstream with the messages interface counts.
-async fn count_upstream(
+/// The number of tokens that an upstream counts.
+pub(super) async fn count_upstream(
     target: &Target,
-    body: Vec<u8>,
-    beta: Option<HeaderValue>,
+    path: &str,
+    body: Bytes,
+    header: Option<(HeaderName, HeaderValue)>,
     sender: Sender,
 ) -> Result<u64, ApiError> {
     let provider = &target.provider;
     let count = async {
-        let beta = beta.map(|beta| (BETA, beta));
-        let mut upstream = provider.send(COUNT_TOKENS_PATH, body.into(), beta, sender).await?;
+        let mut upstream = provider.send(path, body, header, sender).await?;
         let body = upstream.read(MAX_COUNT_BYTES).await?;
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         let tokens = answer.get("input_tokens").and_then(Value::as_u64);

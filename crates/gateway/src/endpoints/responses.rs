@@ -6,21 +6,27 @@ mod recorder;
 mod stored;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api_dialects::responses::{Shape, input_items as items_of, output_items};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use bytes::Bytes;
 use gateway_store::Scope;
 use http::Request;
-use serde_json::{Map, Value};
+use ledger::{HoldId, IdempotencyKey};
+use serde_json::{Map, Value, json};
 use wire::error::Code;
 
 pub(super) use stored::{cancel, delete, find, input_items};
 
 use self::recorder::StoredResponseRecorder;
 use super::admission::Received;
+use super::fixed_price::FixedPrice;
+use super::json::json;
+use super::messages::count_upstream;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
@@ -29,7 +35,8 @@ use crate::config::{Capability, Operation};
 use crate::failure::{ApiError, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
-use crate::provider::CHAT_PATH;
+use crate::provider::{CHAT_PATH, INPUT_TOKENS_PATH, Owner, Sender};
+use crate::proxy::begin::unavailable;
 use crate::proxy::chat_request::ChatRequest;
 use crate::proxy::native::Ours;
 use crate::proxy::responses_request::ResponsesRequest;
@@ -51,26 +58,8 @@ pub(super) async fn create(
     let RequestInfo { id, span, .. } = info;
     let searcher = api.searcher(info, &request);
     let received = api.admission.receive(request, Scope::Responses, "responses").await?;
-    let Received { caller, bytes, idempotency } = received;
-
-    let object = RawObject::parse(&bytes)?;
-    let asked: String = model_request::required(&object, "model")?;
-    let options = Options::read(&object)?;
-    let model = api.upstreams.resolve(&caller, &asked, Capability::Responses)?;
-    let mut fields: Map<String, Value> = raw_object::tree(&bytes)?;
-    let items = fields.get("input").and_then(Value::as_array).map_or(0, Vec::len);
-    if items > MAX_ITEMS {
-        let message = format!("`input` has more than {MAX_ITEMS} items");
-        return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
-    }
-    let mut earlier = match &options.previous {
-        Some(previous) => Earlier::load(&api, &caller, previous).await?,
-        None => Earlier::default(),
-    };
-    let (max_tokens, remote) = check_conversation(&api, &model, &object, &earlier)?;
-    if let Some(tokens) = max_tokens {
-        fields.insert("max_output_tokens".to_owned(), tokens.into());
-    }
+    let Asked { caller, idempotency, bytes, options, model, mut fields, mut earlier, remote } =
+        Asked::read(&api, received).await?;
 
     let answer_id = new_id("resp");
     let created = clock::unix_seconds();
@@ -87,16 +76,7 @@ pub(super) async fn create(
         is_background: options.is_background,
         kept: api.config.responses_kept,
     });
-    let chat = ChatRequest {
-        path: CHAT_PATH,
-        id,
-        body: bytes.clone(),
-        rest: None,
-        is_streamed: options.is_streamed || options.is_background,
-        wants_usage: true,
-        model: None,
-        max_tokens: None,
-    };
+    let chat = chat_request(id, bytes, options.is_streamed || options.is_background);
     let ours = ours(&options, &answer_id, &fields);
     let prepare = {
         let web = api.web.clone();
@@ -119,6 +99,112 @@ pub(super) async fn create(
         return background::start(&api, request, &options, recorder, prepare).await;
     }
     request.answer(&api, AnswerForm::streamed(options.is_streamed), Some(recorder), prepare).await
+}
+
+/// A request with its conversation.
+struct Asked {
+    caller: Caller,
+    idempotency: Option<IdempotencyKey>,
+    bytes: Bytes,
+    options: Options,
+    model: Arc<Model>,
+    fields: Map<String, Value>,
+    earlier: Earlier,
+    remote: Remote,
+}
+
+impl Asked {
+    /// Reads and checks a request, and loads the responses before it.
+    async fn read(api: &ModelApi, received: Received) -> Result<Self, ApiError> {
+        let Received { caller, bytes, idempotency } = received;
+        let object = RawObject::parse(&bytes)?;
+        let asked: String = model_request::required(&object, "model")?;
+        let options = Options::read(&object)?;
+        let model = api.upstreams.resolve(&caller, &asked, Capability::Responses)?;
+        let mut fields: Map<String, Value> = raw_object::tree(&bytes)?;
+        let items = fields.get("input").and_then(Value::as_array).map_or(0, Vec::len);
+        if items > MAX_ITEMS {
+            let message = format!("`input` has more than {MAX_ITEMS} items");
+            return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
+        }
+        let earlier = match &options.previous {
+            Some(previous) => Earlier::load(api, &caller, previous).await?,
+            None => Earlier::default(),
+        };
+        let (max_tokens, remote) = check_conversation(api, &model, &object, &earlier)?;
+        if let Some(tokens) = max_tokens {
+            fields.insert("max_output_tokens".to_owned(), tokens.into());
+        }
+        Ok(Self { caller, idempotency, bytes, options, model, fields, earlier, remote })
+    }
+
+    /// The request without a stream.
+    fn into_whole(
+        self,
+        id: HoldId,
+    ) -> (Caller, Option<IdempotencyKey>, Arc<Model>, ResponsesRequest) {
+        let Self { caller, idempotency, bytes, model, fields, earlier, .. } = self;
+        let chat = chat_request(id, bytes, false);
+        let shape = Shape::new(&fields, "", 0);
+        let (earlier, ours) = (earlier.items, Ours::new());
+        let request = ResponsesRequest { chat, fields, earlier, shape, ours, searcher: None };
+        (caller, idempotency, model, request)
+    }
+}
+
+/// The part of a request that all interfaces have in common.
+fn chat_request(id: HoldId, body: Bytes, is_streamed: bool) -> ChatRequest {
+    ChatRequest {
+        path: CHAT_PATH,
+        id,
+        body,
+        rest: None,
+        is_streamed,
+        wants_usage: true,
+        model: None,
+        max_tokens: None,
+    }
+}
+
+/// Replaces a conversation by a summary: `POST /v1/responses/compact`.
+pub(super) async fn compact(
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let RequestInfo { id, span, .. } = info;
+    let received = api.admission.receive(request, Scope::Responses, "compact").await?;
+    let asked = Asked::read(&api, received).await?;
+    let (caller, idempotency, model, request) = asked.into_whole(id);
+    let prepare = async move { Ok(move |target: &Target| request.compaction_for(target)) };
+    let (price, operation) = (model.prices.of(Operation::Responses), Operation::Responses);
+    let dialect = Dialect::OpenAi;
+    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    request.answer(&api, AnswerForm::Whole, None, prepare).await
+}
+
+/// Counts the tokens of an input: `POST /v1/responses/input_tokens`.
+pub(super) async fn input_tokens(
+    State(api): State<Arc<ModelApi>>,
+    Extension(info): Extension<RequestInfo>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    let received = api.admission.receive(request, Scope::Responses, "input_tokens").await?;
+    let asked = Asked::read(&api, received).await?;
+    let (caller, idempotency, model, request) = asked.into_whole(info.id);
+    let work = async {
+        let unusable = || unavailable(Duration::from_secs(2));
+        let target = model.candidates().into_iter().next().ok_or_else(unusable)?;
+        let sender = Sender { owner: Owner::Member(caller.key.member), span: info.span };
+        let counted = match request.count_for(target) {
+            Some(body) => count_upstream(target, INPUT_TOKENS_PATH, body, None, sender).await.ok(),
+            None => None,
+        };
+        let tokens = counted.map_or_else(|| request.estimated_tokens(), Ok)?;
+        Ok(json(&json!({ "object": "response.input_tokens", "input_tokens": tokens })))
+    };
+    let price = FixedPrice::new(&api.billing, &info, &caller, Operation::CountTokens);
+    price.once(idempotency).answer(work).await
 }
 
 /// Checks a conversation, with the responses before it, against the caps of its model. Returns the

@@ -55,6 +55,72 @@ pub(crate) static CREATE: Operation = Operation {
     failures: FAILURES,
 };
 
+/// `POST /v1/responses/compact`.
+pub(crate) static COMPACT: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/responses/compact",
+    id: "compactResponse",
+    summary: "Compact a conversation",
+    description: "Replaces a conversation by the messages of its user and a summary. The `output` is \
+                  the beginning of the next `input`. Costs what a response costs.",
+    access: Access::Key,
+    parameters: &[&IDEMPOTENCY],
+    body: Some(Body {
+        is_required: true,
+        media_type: JSON,
+        schema: request,
+        example: r#"{"model": "{chat model}", "input": "Hello"}"#,
+    }),
+    answers: &[SuccessResponse {
+        status: 200,
+        description: "The compacted conversation.",
+        contents: &[(JSON, compacted)],
+        headers: PAID,
+    }],
+    failures: FAILURES,
+};
+
+/// `POST /v1/responses/input_tokens`.
+pub(crate) static INPUT_TOKENS: Operation = Operation {
+    verb: Verb::Post,
+    path: "/v1/responses/input_tokens",
+    id: "countInputTokens",
+    summary: "Count the tokens of an input",
+    description: "Counted by a provider that has the responses interface, estimated for others.",
+    access: Access::Key,
+    parameters: &[&IDEMPOTENCY],
+    body: Some(Body {
+        is_required: true,
+        media_type: JSON,
+        schema: request,
+        example: r#"{"model": "{chat model}", "input": "Hello"}"#,
+    }),
+    answers: &[SuccessResponse {
+        status: 200,
+        description: "The number of tokens.",
+        contents: &[(JSON, counted)],
+        headers: OWN,
+    }],
+    failures: FAILURES,
+};
+
+fn compacted(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["id", "object", "output"],
+        "properties": { "output": { "type": "array", "items": { "type": "object" } } },
+        "additionalProperties": true,
+    })
+}
+
+fn counted(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["object", "input_tokens"],
+        "properties": { "input_tokens": { "type": "integer", "minimum": 0 } },
+    })
+}
+
 static ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",

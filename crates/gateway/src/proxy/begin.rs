@@ -19,7 +19,7 @@ use crate::billing::Progress;
 use crate::catalogue::{Model, Target};
 use crate::config::Responses;
 use crate::failure::ApiError;
-use crate::provider::{Failure, Owner, Provider, RESPONSES_PATH, Sender, Upstream};
+use crate::provider::{COMPACT_PATH, Failure, Owner, Provider, RESPONSES_PATH, Sender, Upstream};
 use crate::trace::SpanContext;
 use crate::upstreams::{Attempt, Upstreams};
 
@@ -97,7 +97,7 @@ pub(crate) async fn begin(
             Some(Ok(bridged)) => {
                 let call = Call { begun: Instant::now(), ..call };
                 result = call.send(bridged).await;
-                if result.is_ok() {
+                if result.is_ok() && path == RESPONSES_PATH {
                     target.provider.responses.set(Responses::Bridged);
                 }
             }
@@ -137,8 +137,11 @@ fn bridge(
     request_for: impl Fn(&Target) -> Result<UpstreamRequest, ApiError>,
 ) -> Option<Result<UpstreamRequest, ApiError>> {
     let modes = &target.provider.responses;
-    if path != RESPONSES_PATH || modes.get() != Responses::Auto {
-        return None;
+    let before = modes.get();
+    match (path, before) {
+        // Few upstreams with the responses interface can compact.
+        (RESPONSES_PATH, Responses::Auto) | (COMPACT_PATH, Responses::Native) => {}
+        _ => return None,
     }
     match result {
         Ok(_) => {
@@ -149,7 +152,7 @@ fn bridge(
             modes.set(Responses::Bridged);
             let request = request_for(target);
             // The next attempt shows whether this is permanent.
-            modes.set(Responses::Auto);
+            modes.set(before);
             Some(request)
         }
         Err(_) => None,

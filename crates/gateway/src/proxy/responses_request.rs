@@ -5,18 +5,20 @@
 
 use std::sync::Arc;
 
-use api_dialects::{ToolTable, anthropic, responses};
+use api_dialects::{ToolTable, anthropic, messages, responses};
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
 use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
 use super::stage::{Bridge, Stage};
-use super::whole::{BridgedReader, Shape, WholeReader, new_id};
+use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
+use crate::clock;
 use crate::config::{Kind, Responses};
 use crate::failure::ApiError;
-use crate::provider::{CHAT_PATH, RESPONSES_PATH};
+use crate::provider::{CHAT_PATH, COMPACT_PATH, RESPONSES_PATH};
 use crate::raw_object::is_like;
 
 /// Fields that are not passed on: we set them, or they concern only the member and us.
@@ -43,17 +45,59 @@ impl ResponsesRequest {
         }
     }
 
-    fn native(&self, target: &Target) -> UpstreamRequest {
+    /// The fields for an upstream with the responses interface.
+    fn native_fields(&self, target: &Target) -> Map<String, Value> {
         let mut fields = self.fields.clone();
         fields.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
         fields.insert("model".to_owned(), target.name.as_str().into());
-        fields.insert("store".to_owned(), false.into());
-        fields.insert("stream".to_owned(), self.chat.is_streamed.into());
         if self.fields.contains_key("previous_response_id") {
             let earlier = self.earlier.iter().filter_map(sendable);
             let input: Vec<Value> = earlier.chain(own_input(&self.fields)).collect();
             fields.insert("input".to_owned(), input.into());
         }
+        if let Some(Value::Array(items)) = fields.get_mut("input") {
+            items.iter_mut().for_each(responses::reveal_summary);
+        }
+        fields
+    }
+
+    /// The request for a compacted conversation.
+    pub(crate) fn compaction_for(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+        if target.provider.responses.get() == Responses::Native {
+            let body = Value::Object(self.native_fields(target)).to_string().into();
+            let model = Value::from(target.name.as_str()).to_string().into();
+            let reader = AnswerReader::Whole(WholeReader::Plain { model, content: "output" });
+            return Ok(UpstreamRequest { path: COMPACT_PATH, body, reader, header: None });
+        }
+        let mut chat = responses::compaction_request(&self.fields, &self.earlier)?.chat;
+        chat.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
+        chat.insert("model".to_owned(), target.name.as_str().into());
+        let Round { request, from } = round_maker(&self.chat, target)(&chat)?;
+        let AnswerReader::Whole(from) = from else { return Err(ApiError::internal()) };
+        let own = responses::input_items(&self.fields, new_id);
+        let input = self.earlier.iter().cloned().chain(own).collect();
+        let (id, created) = (new_id("resp"), clock::unix_seconds());
+        let reader = CompactionReader { from, input, id, created };
+        let reader = AnswerReader::Whole(WholeReader::Compaction(Box::new(reader)));
+        Ok(UpstreamRequest { path: request.path, body: request.body, reader, header: None })
+    }
+
+    /// The request to count the tokens of the input, for an upstream that may be able to.
+    pub(crate) fn count_for(&self, target: &Target) -> Option<Bytes> {
+        let is_native = target.provider.responses.get() == Responses::Native;
+        is_native.then(|| Value::Object(self.native_fields(target)).to_string().into())
+    }
+
+    /// About how many tokens the input has.
+    pub(crate) fn estimated_tokens(&self) -> Result<u64, ApiError> {
+        let chat = responses::request(&self.fields, &self.earlier)?.chat;
+        Ok(messages::estimate_input_tokens(&chat))
+    }
+
+    fn native(&self, target: &Target) -> UpstreamRequest {
+        let mut fields = self.native_fields(target);
+        fields.insert("store".to_owned(), false.into());
+        fields.insert("stream".to_owned(), self.chat.is_streamed.into());
         let reader = if self.chat.is_streamed {
             AnswerReader::Stream(Stage::Native(Box::new(NativeWatch::new(self.ours.clone()))))
         } else {

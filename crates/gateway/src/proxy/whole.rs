@@ -27,6 +27,8 @@ pub(crate) enum WholeReader {
     NativeMessage { model: Arc<str> },
     /// An object with content in one field, passed on with its model renamed.
     Plain { model: Arc<str>, content: &'static str },
+    /// A summary of a conversation.
+    Compaction(Box<CompactionReader>),
     /// A chat completion or message, translated to the interface of the client.
     Bridged(Box<BridgedReader>),
 }
@@ -37,6 +39,15 @@ pub(crate) struct BridgedReader {
     pub(crate) from: WholeReader,
     pub(crate) shape: Shape,
     pub(crate) tools: ToolTable,
+}
+
+/// The translation of a chat completion to a compacted conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct CompactionReader {
+    pub(crate) from: WholeReader,
+    pub(crate) input: Vec<Value>,
+    pub(crate) id: String,
+    pub(crate) created: u64,
 }
 
 /// The answer that a chat completion is translated to.
@@ -69,6 +80,15 @@ impl WholeReader {
             Self::Native(ours) => read_response(&body, ours),
             Self::NativeMessage { model } => read_message(body, model),
             Self::Plain { model, content } => read_plain(&body, model, content),
+            Self::Compaction(reader) => {
+                let CompactionReader { from, input, id, created } = &**reader;
+                let chat = from.read(body)?;
+                let completion: Value =
+                    serde_json::from_slice(&chat.body).map_err(|_| not_json())?;
+                let answer = responses::compaction(&completion, input, id, *created)
+                    .map_err(|_| Failure::Malformed("its answer has no summary"))?;
+                Ok(WholeAnswer { body: answer.to_string().into(), ..chat })
+            }
             Self::Bridged(bridged) => {
                 let BridgedReader { from, shape, tools } = &**bridged;
                 let chat = from.read(body)?;

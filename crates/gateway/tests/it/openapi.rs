@@ -155,7 +155,16 @@ fn the_page_shows_every_operation_and_loads_nothing() {
 fn schemathesis_finds_nothing_wrong_with_what_members_ask() {
     let upstream = examine(&["--exclude-tag", "admin"]);
     let asked: Vec<String> = upstream.completions().into_iter().map(|seen| seen.path).collect();
-    for path in ["/v1/chat/completions", "/v1/responses", "/v1/images/generations"] {
+    for path in [
+        "/v1/chat/completions",
+        "/v1/responses",
+        "/v1/images/generations",
+        "/v1/completions",
+        "/v1/embeddings",
+        "/v1/moderations",
+        "/v1/rerank",
+        "/v1/audio/speech",
+    ] {
         assert!(asked.iter().any(|asked| asked == path), "the examples reach models: {asked:?}");
     }
 }
@@ -166,7 +175,10 @@ fn schemathesis_finds_nothing_wrong_with_what_operators_ask() {
 }
 
 /// What the examples ask for.
-const OFFERED: &str = "{echo: {name: echo}, paint: {name: echo, capabilities: [image]}}";
+const OFFERED: &str = "{echo: {name: echo}, paint: {name: echo, capabilities: [image]}, \
+    speak: {name: echo, capabilities: [speech]}, hear: {name: echo, capabilities: [transcription]}, \
+    embed: {name: echo, capabilities: [embeddings]}, judge: {name: echo, capabilities: [moderation]}, \
+    rank: {name: echo, capabilities: [rerank]}}";
 
 /// Lets schemathesis try everything that is described, and fails if anything is otherwise.
 fn examine(which: &[&str]) -> Upstream {
@@ -212,7 +224,11 @@ admin.bearer = "{ADMIN_TOKEN}"
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 
 [[operations]]
-include-operation-id = ["createChatCompletion", "createMessage", "countMessageTokens", "createResponse", "runMedia"]
+include-operation-id = [
+    "createChatCompletion", "createMessage", "countMessageTokens", "createResponse", "runMedia",
+    "compactResponse", "countInputTokens", "createCompletion", "createEmbeddings", "createModeration",
+    "rerank", "createImage", "editImage", "createSpeech", "createTranscription",
+]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
 
 [[operations]]

@@ -65,6 +65,9 @@ fn all_paths_work_as_the_client_of_python_expects() {
         "moderation": [true, false],
         "completion": ["Once upon and more", "up/echo", 4],
         "streamed_completion": ["Once upon and more", "up/echo"],
+        "input_tokens": true,
+        "compact bridged": ["response.compaction", ["message", "compaction"], "and now"],
+        "compact native": ["response.compaction", ["message", "compaction"], "and now"],
         "image": "89504e47",
         "edited": ["89504e47", "a tower"],
         "speech": ["audio/wav", "RIFF", "7000"],
@@ -240,6 +243,17 @@ fn a_page_of_an_upstream_is_never_shown_as_a_page() {
         world.post("/v1/audio/speech", &json!({"model": "up/speak", "input": "x", "voice": "a"}));
     assert_eq!(answer.header("content-type"), "application/octet-stream");
     assert_eq!(answer.header("x-content-type-options"), "nosniff");
+}
+
+#[test]
+fn a_websocket_is_refused_with_the_status_that_codex_understands() {
+    let world = world();
+    let request = http::Request::get("/v1/responses")
+        .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket");
+    let answer = world.service.send_raw(request.body(Vec::new()).unwrap());
+    assert_eq!(answer.failure(), (426, "websocket_not_offered".to_owned()));
 }
 
 #[test]

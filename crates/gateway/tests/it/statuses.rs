@@ -234,8 +234,17 @@ fn what_is_not_there_is_a_404_and_what_cannot_be_done_a_405() {
     let world = world();
     let key = world.ada.key.as_str();
     for path in ["/", "/v1", "/v1/nothing", "/v1/chat/completions/", "/v2/models", "//v1/models"] {
-        let expected =
-            error(&format!("there is no path {path}; see /docs"), INVALID, None, "not_found");
+        let offered = if path.starts_with("/v1/") {
+            "; there is /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/moderations, \
+             /v1/rerank, /v1/images/generations, /v1/images/edits, /v1/audio/speech, \
+             /v1/audio/transcriptions, /v1/messages, /v1/messages/count_tokens, /v1/responses, \
+             /v1/responses/compact, /v1/responses/input_tokens, /v1/media/run, /v1/research/jobs, \
+             /v1/web/fetch, /v1/search"
+        } else {
+            ""
+        };
+        let message = format!("there is no path {path}{offered}; see /docs");
+        let expected = error(&message, INVALID, None, "not_found");
         check(&world.service.get(path, key), 404, expected, &[]);
     }
     let message = "there is no response of this id of yours";

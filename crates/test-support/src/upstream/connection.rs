@@ -112,7 +112,10 @@ fn respond(
             return send(exchange, stream, &Reply::json(200, body));
         }
         ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages") => {}
-        _ => return refused(404, "Invalid URL"),
+        _ => {
+            let body = json!({"error": {"message": "Invalid URL", "code": null}}).to_string();
+            return send(exchange, stream, &Reply::json(404, body));
+        }
     }
     let body: Value = request.json();
     if let Some(complaint) = dialect.complaint(&body, request) {

@@ -329,7 +329,8 @@ fn models_that_cannot_be_are_refused() {
             "error 5:43: providers.p.models.a.context_length: must be a whole number from 1 to \
              1000000000",
             "error 5:67: providers.p.models.a.capabilities[1]: found `dance`, allowed are `chat`, \
-             `responses`, `research`, `image`, `speech`, `web_search`, `web_fetch`",
+             `responses`, `research`, `image`, `speech`, `transcription`, `embeddings`, `moderation`, `rerank`, \
+             `web_search`, `web_fetch`",
             "error 5:89: providers.p.models.a.price_micros: must be a whole number of \
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
             "error 5:107: providers.p.models.a.description: must be a text, found a list",

@@ -20,6 +20,16 @@ found["completion"] = [answer.choices[0].text, answer.model, answer.usage.total_
 chunks = list(client.completions.create(model="up/echo", prompt="Once upon", stream=True))
 found["streamed_completion"] = ["".join(chunk.choices[0].text for chunk in chunks), chunks[0].model]
 
+counted = client.responses.input_tokens.count(model="up/echo", input="four words of input")
+found["input_tokens"] = counted.input_tokens > 3
+for name in ("bridged", "native"):
+    compact = client.responses.compact(model="up/echo", input=[{"role": "user", "content": "my goal"},
+                                                               {"role": "assistant", "content": "done"}])
+    kinds = [item.type for item in compact.output]
+    again = [item.model_dump(exclude_none=True) for item in compact.output]
+    more = client.responses.create(model="up/echo", input=again + [{"role": "user", "content": "and now"}])
+    found["compact " + name] = [compact.object, kinds, more.output_text]
+
 answer = client.images.generate(model="up/paint", prompt="a lighthouse")
 found["image"] = base64.b64decode(answer.data[0].b64_json)[:4].hex()
 answer = client.images.edit(model="up/paint", prompt="a tower", image=("in.png", io.BytesIO(b"\x89PNG"), "image/png"))
