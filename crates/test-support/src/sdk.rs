@@ -38,7 +38,7 @@ pub fn anthropic_node(script: &str, env: &[(&str, &str)]) -> Value {
     node_in("anthropic-node", script, env)
 }
 
-/// Runs a script with LangChain and `llm` and returns what it printed.
+/// Runs a script with `LangChain` and `llm` and returns what it printed.
 pub fn langchain(script: &str, env: &[(&str, &str)]) -> Value {
     let mut command = command(&python_of("langchain", &["-"]), PATIENCE, env);
     must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))

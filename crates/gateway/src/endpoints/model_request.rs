@@ -61,7 +61,7 @@ impl ModelApi {
     ) -> Option<Arc<dyn Searcher>> {
         let calls = request.extensions().get::<Arc<InternalCalls>>().cloned();
         let calls = calls.filter(|_| self.web.search.is_usable());
-        MemberSearcher::new(calls, info, request.headers())
+        MemberSearcher::of_request(calls, info, request.headers())
     }
 }
 

@@ -132,8 +132,8 @@ pub(super) async fn create(
         && target.is_some_and(|target| target.provider.kind == Kind::Espeak)
     {
         let request = program_input(&model, &content)?;
-        let context = RunContext { id, caller, idempotency, span };
-        return media::answer_with_file(&media, context, &request).await;
+        let run = RunContext { id, caller, idempotency, span };
+        return media::answer_with_file(&media, run, &request).await;
     }
     let form = passed.form(&content)?;
     let operation = passed.capability.operation().unwrap_or(Operation::Media);

@@ -40,7 +40,7 @@ pub(super) struct MemberSearcher {
 
 impl MemberSearcher {
     /// The searcher of a request; `None` for a request of our own, which may not search.
-    pub(super) fn new(
+    pub(super) fn of_request(
         calls: Option<Arc<InternalCalls>>,
         info: RequestInfo,
         headers: &HeaderMap,

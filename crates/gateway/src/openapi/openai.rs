@@ -59,7 +59,7 @@ pub(crate) static COMPLETIONS: Operation = operation(
          costs what a chat completion costs.",
     ],
     json_body(
-        |_| object("prompt", json!({ "type": ["string", "array"], "items": {} })),
+        |_| object("prompt", &json!({ "type": ["string", "array"], "items": {} })),
         r#"{"model": "{chat model}", "prompt": "Once upon a time"}"#,
     ),
     &[answer("The completion, or its stream.", &[(JSON, any_object), (EVENTS, events)])],
@@ -75,7 +75,7 @@ pub(crate) static EMBEDDINGS: Operation = operation(
          provider.",
     ],
     json_body(
-        |_| object("input", inputs()),
+        |_| object("input", &inputs()),
         r#"{"model": "{embeddings model}", "input": ["A lighthouse", "A tower"]}"#,
     ),
     &[answer("The embeddings.", &[(JSON, |_| list("data"))])],
@@ -91,7 +91,7 @@ pub(crate) static MODERATIONS: Operation = operation(
     ],
     json_body(
         |_| {
-            let mut schema = object("input", inputs());
+            let mut schema = object("input", &inputs());
             schema.insert("required".to_owned(), json!(["input"]));
             schema
         },
@@ -111,7 +111,7 @@ pub(crate) static RERANK: Operation = operation(
     json_body(
         |_| {
             let documents = json!({ "type": "array", "minItems": 1, "items": {} });
-            let mut schema = object("documents", documents);
+            let mut schema = object("documents", &documents);
             schema.insert("required".to_owned(), json!(["model", "query", "documents"]));
             if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
                 properties.insert("query".to_owned(), json!({ "type": "string", "minLength": 1 }));
@@ -133,7 +133,7 @@ pub(crate) static IMAGES: Operation = operation(
          needed, and the answer is the provider's. Nothing is kept.",
     ],
     json_body(
-        |_| object("prompt", json!({ "type": "string", "minLength": 1 })),
+        |_| object("prompt", &json!({ "type": "string", "minLength": 1 })),
         r#"{"model": "{image model}", "prompt": "A lighthouse at dusk"}"#,
     ),
     &[answer("The images, or a stream of them.", &[(JSON, |_| list("data")), (EVENTS, events)])],
@@ -148,7 +148,7 @@ pub(crate) static IMAGE_EDITS: Operation = operation(
         "Images and a prompt as a form. The full id of a model is needed.",
     ],
     form_body(|_| {
-        let mut schema = object("prompt", json!({ "type": "string", "minLength": 1 }));
+        let mut schema = object("prompt", &json!({ "type": "string", "minLength": 1 }));
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("image".to_owned(), json!({ "type": "string", "format": "binary" }));
         }
@@ -167,7 +167,7 @@ pub(crate) static SPEECH: Operation = operation(
          by most providers.",
     ],
     json_body(
-        |_| object("input", json!({ "type": "string", "minLength": 1 })),
+        |_| object("input", &json!({ "type": "string", "minLength": 1 })),
         r#"{"model": "{speech model}", "input": "Hello", "voice": "alloy"}"#,
     ),
     &[answer(
@@ -184,7 +184,7 @@ pub(crate) static TRANSCRIPTIONS: Operation = operation(
         "Write down speech",
         "Audio as a form. The full id of a model is needed.",
     ],
-    form_body(|_| object("file", json!({ "type": "string", "format": "binary", "minLength": 1 }))),
+    form_body(|_| object("file", &json!({ "type": "string", "format": "binary", "minLength": 1 }))),
     &[answer(
         "The text, in the requested form, or a stream of it.",
         &[(JSON, any_object), ("text/*", text), (EVENTS, events)],
@@ -192,7 +192,7 @@ pub(crate) static TRANSCRIPTIONS: Operation = operation(
 );
 
 /// An object with a model and one more required field; other fields reach the provider.
-fn object(field: &str, schema: Value) -> Schema {
+fn object(field: &str, schema: &Value) -> Schema {
     json_schema!({
         "type": "object",
         "required": ["model", field],

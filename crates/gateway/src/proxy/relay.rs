@@ -293,8 +293,7 @@ impl Inner {
                 }
             }
             Waited::Came(Ok(None)) => match streaming.take_rest() {
-                Ok(Step::Done) => return None,
-                Ok(Step::Search) => return None,
+                Ok(Step::Done | Step::Search) => return None,
                 Ok(Step::More) => (cut, Fault::Malformed("it ended without its end marker")),
                 Err(fault) => (failed, fault),
             },

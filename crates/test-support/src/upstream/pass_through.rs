@@ -23,8 +23,10 @@ pub(super) fn is_path(path: &str) -> bool {
     answer_of(path).is_some()
 }
 
+type MakeReply = fn(&Value) -> Reply;
+
 /// The field that a request must have, and the answer.
-fn answer_of(path: &str) -> Option<(&'static str, fn(&Value) -> Reply)> {
+fn answer_of(path: &str) -> Option<(&'static str, MakeReply)> {
     Some(match path {
         "/v1/embeddings" => ("input", embeddings),
         "/v1/moderations" => ("input", moderations),
@@ -140,8 +142,8 @@ fn completions(body: &Value) -> Reply {
     };
     if body["stream"] == true {
         let events = [completion(&prompt, Value::Null), completion(" and more", "stop".into())];
-        let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-        return streamed(events + "data: [DONE]\n\n");
+        let [first, last] = events;
+        return streamed(format!("data: {first}\n\ndata: {last}\n\ndata: [DONE]\n\n"));
     }
     let mut answer = completion(&format!("{prompt} and more"), "stop".into());
     answer["usage"] = json!({"prompt_tokens": 2, "completion_tokens": 2, "total_tokens": 4});

@@ -50,7 +50,7 @@ async fn the_kernel_sends_the_file_and_not_the_placeholder() {
 async fn a_placeholder_that_was_not_sent_breaks_the_connection() {
     let (_client, served) = pair().await;
     let transfer = Arc::default();
-    let mut body = body(&transfer, &[7; 70_000], 0);
+    let mut body = body(&transfer, &vec![7; 70_000], 0);
     let mut piece = poll_fn(|context| body.poll_piece(context)).await.unwrap().unwrap();
     piece.advance(1);
     assert!(transfer.check().is_err());
