@@ -7,6 +7,7 @@ mod doctor;
 mod down;
 mod fetch;
 mod gateway;
+mod man;
 mod mcp;
 mod me;
 mod media;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     Update(update::Args),
     Completions(completions::Args),
+    Man(man::Args),
     ParseWorker(parse_worker::Args),
 }
 
@@ -94,6 +96,7 @@ pub(crate) fn run(
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),
         Command::Completions(args) => completions::run(&args, session, program()),
+        Command::Man(args) => man::run(&args, session, program()),
         Command::ParseWorker(args) => parse_worker::run(&args),
     }
 }

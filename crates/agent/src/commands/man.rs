@@ -1,0 +1,36 @@
+//! `agent man`: manual pages, for packages.
+
+use std::path::PathBuf;
+
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Write manual pages
+#[derive(Debug, clap::Args)]
+#[command(
+    hide = true,
+    after_help = "Examples:\n  agent man | man -l -\n  agent man --out /usr/local/share/man/man1"
+)]
+pub(crate) struct Args {
+    /// Write a page for each command to this folder; without it, print the page of `agent`
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    session: &Session,
+    program: clap::Command,
+) -> Result<(), Diagnostic> {
+    if let Some(folder) = &args.out {
+        return clap_mangen::generate_to(program, folder).map_err(|error| {
+            let message = format!("cannot write manual pages to {}", folder.display());
+            Diagnostic::failed(message).because(&error)
+        });
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(program)
+        .render(&mut page)
+        .map_err(|error| Diagnostic::failed("cannot make the manual page").because(&error))?;
+    session.output.bytes(&page)
+}
