@@ -8,14 +8,13 @@ mod report;
 mod scenarios;
 mod service;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use crate::failure::Failure;
 use crate::process;
 use crate::setup::{self, PeerFolders, Task};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, create_empty};
 use report::Row;
 use scenarios::{EXTENSIONS, EXTRA_SCENARIOS, REVISIONS, required_count};
 
@@ -199,15 +198,6 @@ impl Suite {
         command.args(["--timeout", SCENARIO_TIMEOUT_MS, "--output-dir"]).arg(output);
         command
     }
-}
-
-/// Creates an empty folder; removes what an earlier run left.
-fn create_empty(folder: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::work(format!("cannot renew {}: {error}", folder.display()));
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
-    fs::create_dir_all(folder).map_err(failed)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod bench;
 mod chaos;
 mod ci;
 mod conformance;
+mod dist;
 mod docs;
 mod failure;
 mod fuzz;
@@ -41,6 +42,9 @@ Commands:
                           Kill and disturb the service under load, and audit its ledger [default: 2]
   conformance [WHAT]      Judge the MCP client with the official suite: all scenarios without
                           authorization, or `--requirements VERSION`, or `--scenario NAME ...`
+  dist [--check] [--binary FILE] [--generator FILE] [--key FILE] [--allow-dirty]
+                          Make the artifacts that users install, in target/dist/packages;
+                          `--check` installs and runs each, `--key` signs a manifest of them
   docs [--check]          Write the reference pages made from the code, or compare them
   tidy                    Check the house rules: sources, arrows, documents, commands, text
   help, --help            Print this text
@@ -52,6 +56,7 @@ Examples:
   cargo xtask bench metrics
   cargo xtask chaos 20 --kills 1000
   cargo xtask conformance --scenario tools_call
+  cargo xtask dist --check --binary target/release/agent
 
 Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
 ";
@@ -87,6 +92,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         "bench" => bench::run,
         "chaos" => chaos::run,
         "conformance" => conformance::run,
+        "dist" => dist::run,
         "docs" => docs::run,
         "tidy" => tidy::run,
         unknown => return Err(Failure::usage(format!("there is no command `{unknown}`"))),

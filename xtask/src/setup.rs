@@ -14,8 +14,9 @@ use crate::process;
 use crate::workspace::Workspace;
 
 pub(crate) use peer_folders::PeerFolders;
-pub(crate) use requirements::Task;
-use requirements::{APT, Importance, PYTHON_VALIDATOR, REQUIREMENTS, Requirement, find_program};
+use requirements::{APT, Importance, PYTHON_VALIDATOR, REQUIREMENTS, Requirement};
+pub(crate) use requirements::{Task, find_program};
+pub(crate) use weights::path as weights_path;
 
 /// The words of a command line.
 type CommandLine = Vec<String>;
@@ -23,16 +24,23 @@ type CommandLine = Vec<String>;
 /// Installs what the task needs and the machine lacks.
 pub(crate) fn run(workspace: &Workspace, task: Task) -> Result<(), Failure> {
     let peers = PeerFolders::of(workspace);
-    let missing: Vec<&Requirement> = REQUIREMENTS
+    let mut missing: Vec<&Requirement> = REQUIREMENTS
         .iter()
         .filter(|needed| needed.tasks.contains(&task) && !needed.is_installed(&peers))
         .collect();
+    let access = AptAccess::probe();
+    if access != AptAccess::Root {
+        let is_skipped = |needed: &Requirement| {
+            needed.uses_apt() && matches!(needed.importance, Importance::Optional)
+        };
+        missing.retain(|needed| !is_skipped(needed));
+    }
     if missing.is_empty() {
         println!("setup: nothing to install");
         return Ok(());
     }
     if missing.iter().any(|needed| needed.uses_apt()) {
-        check_apt_access(&missing, AptAccess::probe())?;
+        check_apt_access(&missing, access)?;
         run_line(&["apt-get".to_owned(), "update".to_owned()])?;
     }
     for requirement in missing {

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,6 +75,15 @@ impl Workspace {
             .map(str::to_owned)
             .ok_or_else(|| Failure::work("`rustc -vV` names no host"))
     }
+}
+
+/// Creates an empty folder; removes what an earlier run left.
+pub(crate) fn create_empty(folder: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::work(format!("cannot renew {}: {error}", folder.display()));
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(failed)?;
+    }
+    fs::create_dir_all(folder).map_err(failed)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used with map_err")]

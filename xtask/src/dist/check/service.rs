@@ -1,0 +1,124 @@
+//! Starts `agent up` and reads a streamed answer.
+
+use std::env;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::dist::read;
+use crate::failure::Failure;
+
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A process that is killed on drop.
+pub(super) struct Running(pub(super) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs `COMMAND up` in a home folder on this machine.
+pub(super) fn up(mut command: Command, home: &Path) -> Result<String, Failure> {
+    command.env("HOME", home);
+    stream_from(command, &home.join(".agent"), home)
+}
+
+/// Runs `COMMAND up` on a free port until it has streamed an answer. `agent_home` has its key, as
+/// seen from this process, and `log_folder` gets its output.
+pub(super) fn stream_from(
+    mut command: Command,
+    agent_home: &Path,
+    log_folder: &Path,
+) -> Result<String, Failure> {
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("AGENT_") {
+            command.env_remove(name);
+        }
+    }
+    let started = Instant::now();
+    let port = free_port()?;
+    let listen = format!("127.0.0.1:{port}");
+    let path = log_folder.join("up.log");
+    let failed = |error| Failure::work(format!("cannot start `agent up`: {error}"));
+    let log = File::create(&path).map_err(failed)?;
+    command.args(["up", "--listen", &listen, "--no-discover", "--no-download"]);
+    command.stdout(log.try_clone().map_err(failed)?).stderr(log).stdin(Stdio::null());
+    let mut process = Running(command.spawn().map_err(failed)?);
+    let answer = wait_until_ready(port, &mut process.0).and_then(|()| stream(port, agent_home));
+    let pieces = answer.map_err(|failure| {
+        let log = read(&path).unwrap_or_default();
+        Failure::work(format!("{failure}\n{}", String::from_utf8_lossy(&log)))
+    })?;
+    Ok(format!("streamed {pieces} pieces after {:.1} s", started.elapsed().as_secs_f64()))
+}
+
+pub(super) fn free_port() -> Result<u16, Failure> {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| Failure::work(format!("there is no free port: {error}")))
+}
+
+/// Waits until the port accepts connections.
+pub(super) fn wait_until_ready(port: u16, process: &mut Child) -> Result<(), Failure> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if let Ok(Some(status)) = process.try_wait() {
+            return Err(Failure::work(format!("the server stopped ({status})")));
+        }
+        if Instant::now() > deadline {
+            return Err(Failure::work(format!("port {port} was not open in time")));
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+/// Sends a chat and counts the events with content. The key is that of `agent up`.
+pub(super) fn stream(port: u16, agent_home: &Path) -> Result<usize, Failure> {
+    let settings = String::from_utf8_lossy(&read(&agent_home.join(".env"))?).into_owned();
+    let key = settings.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY="));
+    let key = key.ok_or_else(|| Failure::work("`agent up` wrote no key"))?;
+    let body = json!({
+        "model": "local/smollm2-135m",
+        "stream": true,
+        "max_tokens": 16,
+        "messages": [{ "role": "user", "content": "Say hello." }],
+    })
+    .to_string();
+    let length = body.len();
+    let request = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\
+         Authorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    let failed = |error| Failure::work(format!("cannot chat with the service: {error}"));
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
+    connection.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
+    connection.write_all(request.as_bytes()).map_err(failed)?;
+    let mut pieces = 0;
+    let mut received = String::new();
+    for line in BufReader::new(connection).lines() {
+        let line = line.map_err(failed)?;
+        if line == "data: [DONE]" && pieces > 1 {
+            return Ok(pieces);
+        }
+        if line.contains("\"content\":\"") && !line.contains("\"content\":\"\"") {
+            pieces += 1;
+        }
+        received += &line;
+        received.push('\n');
+    }
+    Err(Failure::work(format!("the answer was not a complete stream: {received}")))
+}

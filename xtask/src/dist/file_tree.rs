@@ -1,0 +1,98 @@
+//! Files of an artifact in a fixed order, and the archives and folders that they are written to.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use flate2::{Compression, GzBuilder};
+use tar::{Builder, EntryType, Header};
+
+use crate::failure::Failure;
+
+/// Entries by path. All belong to root unless another owner is set.
+#[derive(Default)]
+pub(super) struct FileTree {
+    entries: BTreeMap<String, Entry>,
+}
+
+struct Entry {
+    /// `None` for a folder.
+    bytes: Option<Vec<u8>>,
+    mode: u32,
+    owner: u64,
+}
+
+impl FileTree {
+    pub(super) fn file(&mut self, path: impl Into<String>, bytes: impl Into<Vec<u8>>) {
+        self.add(path, Some(bytes.into()), 0o644, 0);
+    }
+
+    pub(super) fn program(&mut self, path: impl Into<String>, bytes: impl Into<Vec<u8>>) {
+        self.add(path, Some(bytes.into()), 0o755, 0);
+    }
+
+    pub(super) fn folder(&mut self, path: impl Into<String>, mode: u32, owner: u64) {
+        self.add(path, None, mode, owner);
+    }
+
+    fn add(&mut self, path: impl Into<String>, bytes: Option<Vec<u8>>, mode: u32, owner: u64) {
+        self.entries.insert(path.into(), Entry { bytes, mode, owner });
+    }
+
+    pub(super) fn total_bytes(&self) -> usize {
+        self.entries.values().filter_map(|entry| entry.bytes.as_ref()).map(Vec::len).sum()
+    }
+
+    /// The files: path, mode and bytes.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&str, u32, &[u8])> {
+        self.entries
+            .iter()
+            .filter_map(|(path, entry)| Some((path.as_str(), entry.mode, entry.bytes.as_deref()?)))
+    }
+
+    /// A tar archive; all times are `epoch`.
+    pub(super) fn tar(&self, epoch: u64) -> Result<Vec<u8>, Failure> {
+        let mut archive = Builder::new(Vec::new());
+        for (path, entry) in &self.entries {
+            let bytes = entry.bytes.as_deref().unwrap_or_default();
+            let mut header = Header::new_ustar();
+            let is_file = entry.bytes.is_some();
+            header.set_entry_type(if is_file { EntryType::Regular } else { EntryType::Directory });
+            header.set_mode(entry.mode);
+            header.set_uid(entry.owner);
+            header.set_gid(entry.owner);
+            header.set_mtime(epoch);
+            header.set_size(bytes.len() as u64);
+            archive.append_data(&mut header, path, bytes).map_err(unwritten)?;
+        }
+        archive.into_inner().map_err(unwritten)
+    }
+
+    /// Writes the tree to a folder, with its modes.
+    pub(super) fn write_to(&self, folder: &Path) -> Result<(), Failure> {
+        for (path, mode, bytes) in self.files() {
+            let path = folder.join(path);
+            let parent = path.parent().unwrap_or(folder);
+            fs::create_dir_all(parent).map_err(unwritten)?;
+            fs::write(&path, bytes).map_err(unwritten)?;
+            fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(unwritten)?;
+            for parent in parent.ancestors().take_while(|parent| parent.starts_with(folder)) {
+                fs::set_permissions(parent, Permissions::from_mode(0o755)).map_err(unwritten)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Compresses without a name or time in the header.
+pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::new(6));
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(unwritten)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
+fn unwritten(error: io::Error) -> Failure {
+    Failure::work(format!("cannot write an archive: {error}"))
+}
