@@ -196,7 +196,7 @@ fn tarball(context: &Context<'_>) -> Result<Outcome, Failure> {
 }
 
 fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["python3"]) {
+    if let Some(outcome) = missing(&["python3", "curl"]) {
         return Ok(outcome);
     }
     let environment = context.scratch.join("venv");
@@ -211,7 +211,7 @@ fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
 }
 
 fn npm_package(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["npm", "npx"]) {
+    if let Some(outcome) = missing(&["npm", "npx", "curl"]) {
         return Ok(outcome);
     }
     let folder = context.scratch.join("project");

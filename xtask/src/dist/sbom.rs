@@ -1,11 +1,11 @@
-//! The software bill of materials: the crates in the binary, as CycloneDX JSON.
+//! The software bill of materials: the crates in the binary, as `CycloneDX` JSON.
 //!
 //! `cargo metadata` has all that is listed here. `cargo-cyclonedx` must be compiled first and writes
 //! one document per member of the workspace instead of one for the binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_metadata::{DependencyKind, Metadata, Package, PackageId};
+use cargo_metadata::{DependencyKind, Metadata, Node, NodeDep, Package, PackageId};
 use serde_json::{Value, json};
 
 use super::Artifact;
@@ -19,56 +19,40 @@ pub(super) fn build(release: &Release) -> Result<Artifact, Failure> {
 }
 
 fn document(metadata: &Metadata, root: &str, timestamp: &str) -> Result<Value, Failure> {
+    let members = metadata.workspace_packages();
+    let root = members.iter().find(|package| package.name == root);
+    let root = root.ok_or_else(|| Failure::work("the workspace lacks the package of the SBOM"))?;
     let packages: BTreeMap<&PackageId, &Package> =
         metadata.packages.iter().map(|package| (&package.id, package)).collect();
-    let members = metadata.workspace_packages();
-    let root = members.iter().find(|package| package.name == root).map(|package| &package.id);
-    let root = root.ok_or_else(|| Failure::work("the workspace lacks the package of the SBOM"))?;
-    let graph = linked_packages(metadata, root);
-    let component = |id: &PackageId| packages.get(id).map(|package| describe(package));
-    let components: Vec<Value> =
-        graph.keys().filter(|&&id| id != root).filter_map(|id| component(id)).collect();
-    let reference = |id: &PackageId| packages.get(id).map(|package| purl(package));
-    let dependencies: Vec<Value> = graph
-        .iter()
-        .map(|(id, targets)| {
-            let targets: Vec<String> = targets.iter().filter_map(|id| reference(id)).collect();
-            json!({ "ref": reference(id), "dependsOn": targets })
-        })
-        .collect();
-    let mut main = component(root).unwrap_or_default();
+    let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
+    let nodes: BTreeMap<&PackageId, &Node> = nodes.map(|node| (&node.id, node)).collect();
+    let (mut components, mut dependencies) = (BTreeMap::new(), BTreeMap::new());
+    let mut pending = vec![&root.id];
+    while let Some(id) = pending.pop() {
+        let (Some(package), Some(node)) = (packages.get(id), nodes.get(id)) else { continue };
+        if components.insert(id, describe(package)).is_some() {
+            continue;
+        }
+        // Those of build scripts count: they decide what is compiled. Those of tests do not.
+        let is_used = |dependency: &&NodeDep| {
+            dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
+        };
+        let used: Vec<&PackageId> = node.deps.iter().filter(is_used).map(|dep| &dep.pkg).collect();
+        let urls: BTreeSet<String> =
+            used.iter().filter_map(|id| packages.get(id)).map(|package| purl(package)).collect();
+        dependencies.insert(id, json!({ "ref": purl(package), "dependsOn": urls }));
+        pending.extend(used);
+    }
+    let mut main = components.remove(&root.id).unwrap_or_default();
     main["type"] = json!("application");
     Ok(json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": { "timestamp": timestamp, "component": main },
-        "components": components,
-        "dependencies": dependencies,
+        "components": components.into_values().collect::<Vec<_>>(),
+        "dependencies": dependencies.into_values().collect::<Vec<_>>(),
     }))
-}
-
-/// The packages that are linked into the root, with their dependencies. Build scripts, procedural
-/// macros and what only they use are listed too: they decide what is compiled.
-fn linked_packages<'m>(
-    metadata: &'m Metadata,
-    root: &'m PackageId,
-) -> BTreeMap<&'m PackageId, BTreeSet<&'m PackageId>> {
-    let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
-    let nodes: BTreeMap<&PackageId, _> = nodes.map(|node| (&node.id, node)).collect();
-    let mut graph = BTreeMap::new();
-    let mut pending = vec![root];
-    while let Some(id) = pending.pop() {
-        let Some(node) = nodes.get(id).filter(|_| !graph.contains_key(id)) else { continue };
-        let is_used = |dependency: &&cargo_metadata::NodeDep| {
-            dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
-        };
-        let targets: BTreeSet<&PackageId> =
-            node.deps.iter().filter(is_used).map(|dependency| &dependency.pkg).collect();
-        pending.extend(&targets);
-        graph.insert(id, targets);
-    }
-    graph
 }
 
 fn describe(package: &Package) -> Value {

@@ -32,7 +32,7 @@ test ! -e /etc/agent
 test -e /var/lib/agent-gateway/gateway.sqlite3";
 
 pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["mmdebstrap", "unshare", "chroot"]) {
+    if let Some(outcome) = missing(&["mmdebstrap", "unshare", "curl"]) {
         return Ok(outcome);
     }
     if process::capture(Command::new("id").arg("-u"))?.trim() != "0" {

@@ -12,7 +12,7 @@ const NAME: &str = "agent-dist-check";
 const USER: u32 = 65532;
 
 pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
-    if let Some(outcome) = missing(&["buildah", "podman", "runc"]) {
+    if let Some(outcome) = missing(&["buildah", "podman", "runc", "curl"]) {
         return Ok(outcome);
     }
     // Apart from the images of this machine. Podman wants a short path.

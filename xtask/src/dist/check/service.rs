@@ -2,7 +2,6 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,9 +12,10 @@ use serde_json::json;
 
 use crate::dist::read;
 use crate::failure::Failure;
+use crate::process;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const ANSWER_SECONDS: &str = "30";
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A process that is killed on drop.
@@ -86,7 +86,7 @@ pub(super) fn wait_until_ready(port: u16, process: &mut Child) -> Result<(), Fai
 }
 
 /// Sends a chat and counts the events with content. The key is that of `agent up`.
-pub(super) fn stream(port: u16, agent_home: &Path) -> Result<usize, Failure> {
+fn stream(port: u16, agent_home: &Path) -> Result<usize, Failure> {
     let settings = String::from_utf8_lossy(&read(&agent_home.join(".env"))?).into_owned();
     let key = settings.lines().find_map(|line| line.strip_prefix("AGENT_API_KEY="));
     let key = key.ok_or_else(|| Failure::work("`agent up` wrote no key"))?;
@@ -95,30 +95,26 @@ pub(super) fn stream(port: u16, agent_home: &Path) -> Result<usize, Failure> {
         "stream": true,
         "max_tokens": 16,
         "messages": [{ "role": "user", "content": "Say hello." }],
-    })
-    .to_string();
-    let length = body.len();
-    let request = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\
-         Authorization: Bearer {key}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n\r\n{body}"
-    );
-    let failed = |error| Failure::work(format!("cannot chat with the service: {error}"));
-    let mut connection = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
-    connection.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
-    connection.write_all(request.as_bytes()).map_err(failed)?;
-    let mut pieces = 0;
-    let mut received = String::new();
-    for line in BufReader::new(connection).lines() {
-        let line = line.map_err(failed)?;
-        if line == "data: [DONE]" && pieces > 1 {
-            return Ok(pieces);
-        }
-        if line.contains("\"content\":\"") && !line.contains("\"content\":\"\"") {
-            pieces += 1;
-        }
-        received += &line;
-        received.push('\n');
+    });
+    let events = process::capture(
+        Command::new("curl")
+            .args([
+                "-fsSN",
+                "--noproxy",
+                "*",
+                "--max-time",
+                ANSWER_SECONDS,
+                "--json",
+                &body.to_string(),
+            ])
+            .args(["--header", &format!("Authorization: Bearer {key}")])
+            .arg(format!("http://127.0.0.1:{port}/v1/chat/completions")),
+    )?;
+    let has_content =
+        |line: &&str| line.contains("\"content\":\"") && !line.contains("\"content\":\"\"");
+    let pieces = events.lines().filter(has_content).count();
+    if pieces > 1 && events.lines().any(|line| line == "data: [DONE]") {
+        return Ok(pieces);
     }
-    Err(Failure::work(format!("the answer was not a complete stream: {received}")))
+    Err(Failure::work(format!("the answer was not a complete stream: {events}")))
 }
