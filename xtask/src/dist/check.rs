@@ -207,7 +207,9 @@ fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
     let agent = environment.join("bin/agent");
     let version = context.expect_version(Command::new(&agent).arg("--version"))?;
     let answer = service::up(Command::new(&agent), &context.home()?)?;
-    Ok(Outcome::Passed(format!("pip install; agent --version: {version}; agent up: {answer}")))
+    Ok(Outcome::Passed(format!(
+        "pip install; agent --version: {version}; agent up with a model file: {answer}"
+    )))
 }
 
 fn npm_package(context: &Context<'_>) -> Result<Outcome, Failure> {
@@ -225,5 +227,21 @@ fn npm_package(context: &Context<'_>) -> Result<Outcome, Failure> {
     // Not through npx: it does not pass on a kill.
     let agent = folder.join("node_modules/.bin/agent");
     let answer = service::up(Command::new(agent), &context.home()?)?;
-    Ok(Outcome::Passed(format!("npm install; npx agent --version: {version}; agent up: {answer}")))
+    Ok(Outcome::Passed(format!(
+        "npm install; npx agent --version: {version}; agent up with a model file: {answer}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_without_its_program_is_not_run() {
+        let outcome = missing(&["sh", "no-such-program"]);
+        assert!(
+            matches!(outcome, Some(Outcome::NotRun(reason)) if reason.contains("no-such-program"))
+        );
+        assert!(missing(&["sh"]).is_none());
+    }
 }

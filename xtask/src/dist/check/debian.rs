@@ -47,6 +47,7 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
     process::capture(Command::new("tar").arg("-xf").arg(base).arg("-C").arg(&root))?;
     let copied = fs::copy(context.artifact(".deb")?, root.join("tmp/agent.deb"));
     copied.map_err(|error| Failure::work(format!("cannot copy the package: {error}")))?;
+    // `agent up` downloads a model with pip, which the base system lacks.
     context.add_model(&root.join("root/.agent/models"))?;
 
     let started = Instant::now();
@@ -62,7 +63,7 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
     process::capture(inside(&root).args(["sh", "-c", INSPECT]))?;
     process::capture(inside(&root).args(["sh", "-c", REMOVE]))?;
     Ok(Outcome::Passed(format!(
-        "dpkg --install in a Debian base system; agent --version: {version}; agent up: {answer}; \
+        "dpkg --install in a Debian base system; agent --version: {version}; agent up with a model file: {answer}; \
          {:.1} s from installation to answer; gateway check; dpkg --purge",
         elapsed.as_secs_f64()
     )))

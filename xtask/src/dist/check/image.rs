@@ -55,6 +55,6 @@ pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {
     let _ = tool("podman").args(["rm", "--force", NAME]).stdout(Stdio::null()).status();
     let answer = answer?;
     Ok(Outcome::Passed(format!(
-        "buildah build; podman load; podman run: {version}; agent up as user {USER}: {answer}"
+        "buildah build; podman load; podman run: {version}; agent up as user {USER} with a model file: {answer}"
     )))
 }
