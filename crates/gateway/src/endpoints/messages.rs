@@ -18,6 +18,7 @@ use super::chat::check_messages;
 use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Kind, Operation};
@@ -41,7 +42,7 @@ pub(super) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let RequestInfo { id, span, .. } = info;
-    let searcher = api.searcher(info, &request);
+    let searcher = MemberSearcher::of_request(&api.web, info, &request);
     let beta = beta(request.headers());
     let received = api.admission.receive(request, Scope::Chat, "messages").await?;
     let Received { caller, bytes, idempotency } = received;

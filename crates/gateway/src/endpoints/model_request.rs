@@ -6,15 +6,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use gateway_store::{SavedAnswer, StoredResponse};
+use http::HeaderValue;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, Request};
 use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
 use wire::error::Code;
 
 use super::admission::RequestAdmission;
-use super::internal_call::InternalCalls;
 use super::replay::replayed;
-use super::web_search::MemberSearcher;
 use crate::abort_early::AbortEarly;
 use crate::background::BackgroundTasks;
 use crate::billing::{Billing, Charge, Opened, Order, Results};
@@ -28,10 +26,8 @@ use crate::proxy::chat_request::UpstreamRequest;
 use crate::proxy::relay::{
     Beginning, MAX_STORED_ANSWER_BYTES, Relay, ResponseRecorder, StreamPolicy,
 };
-use crate::proxy::rounds::Searcher;
 use crate::proxy::whole::WholeAnswer;
 use crate::raw_object::RawObject;
-use crate::request_info::RequestInfo;
 use crate::request_log;
 use crate::response_headers;
 use crate::trace::SpanContext;
@@ -50,19 +46,6 @@ pub(super) struct ModelApi {
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) web: Arc<WebServices>,
     pub(super) background: Arc<BackgroundTasks>,
-}
-
-impl ModelApi {
-    /// Executes the web searches of a request; `None` where the service has no search.
-    pub(super) fn searcher(
-        &self,
-        info: RequestInfo,
-        request: &Request<Body>,
-    ) -> Option<Arc<dyn Searcher>> {
-        let calls = request.extensions().get::<Arc<InternalCalls>>().cloned();
-        let calls = calls.filter(|_| self.web.search.is_usable());
-        MemberSearcher::of_request(calls, info, request.headers())
-    }
 }
 
 /// How an answer is delivered.

@@ -28,6 +28,7 @@ use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::messages::count_upstream;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
@@ -56,7 +57,7 @@ pub(super) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let RequestInfo { id, span, .. } = info;
-    let searcher = api.searcher(info, &request);
+    let searcher = MemberSearcher::of_request(&api.web, info, &request);
     let received = api.admission.receive(request, Scope::Responses, "responses").await?;
     let Asked { caller, idempotency, bytes, options, model, mut fields, mut earlier, remote } =
         Asked::read(&api, received).await?;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use api_dialects::{Search, SearchError, SearchOutcome, SearchResult, WebSearchTool};
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, Request};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use wire::error::Code;
@@ -21,6 +21,7 @@ use crate::failure::ApiError;
 use crate::identity::API_KEY;
 use crate::proxy::rounds::Searcher;
 use crate::request_info::RequestInfo;
+use crate::web_services::WebServices;
 
 /// The most results of a search that the model sees.
 const MAX_RESULTS: usize = 6;
@@ -39,13 +40,16 @@ pub(super) struct MemberSearcher {
 }
 
 impl MemberSearcher {
-    /// The searcher of a request; `None` for a request of our own, which may not search.
+    /// The searcher of a request; `None` where the service has no search, and for a request of our
+    /// own, which may not search.
     pub(super) fn of_request(
-        calls: Option<Arc<InternalCalls>>,
+        web: &WebServices,
         info: RequestInfo,
-        headers: &HeaderMap,
+        request: &Request<Body>,
     ) -> Option<Arc<dyn Searcher>> {
-        let calls = calls?;
+        let calls = request.extensions().get::<Arc<InternalCalls>>();
+        let calls = calls.filter(|_| web.search.is_usable())?.clone();
+        let headers = request.headers();
         let key = [&AUTHORIZATION, &API_KEY]
             .into_iter()
             .filter_map(|name| headers.get(name).map(|value| (name.clone(), value.clone())));

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
+use super::bridge::Bridge;
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::messages::MessagesWatch;
 use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
-use super::stage::{Bridge, Stage};
+use super::stage::Stage;
 use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::Kind;

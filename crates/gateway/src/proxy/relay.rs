@@ -14,11 +14,12 @@ use http::HeaderValue;
 use ledger::{AnswerProgress, EndReason, HoldId, HoldOutcome, RateLimitStatus};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
+use wire::sse::Splitter;
 
 use super::begin::{Begun, BegunAnswer, Streaming};
 use super::chat::Fault;
 use super::event_buffer::{EventBuffer, Step};
-use super::stage::Stage;
+use super::stage::{MAX_EVENT_BYTES, Stage};
 use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
 use crate::billing::{Charge, Results};
 use crate::config::{ClientGone, Config};
@@ -446,6 +447,32 @@ impl Relay {
 }
 
 impl Streaming {
+    /// Executes the searches of the round that has ended, and starts the next one.
+    async fn search(mut self: Box<Self>) -> (Box<Self>, Result<(), Fault>) {
+        let Stage::Translated(translation) = &mut self.stage else { return (self, Ok(())) };
+        let searches = std::mem::take(&mut translation.searches);
+        let (Some(rounds), Some(bridge)) = (&mut translation.rounds, &mut translation.bridge)
+        else {
+            return (self, Ok(()));
+        };
+        rounds.execute(&searches, bridge, self.out.buffer()).await;
+        let Some(messages) = bridge.next_round() else {
+            bridge.finish(self.last.buffer());
+            self.step = Step::Done;
+            return (self, Ok(()));
+        };
+        match rounds.start(messages).await {
+            Ok((upstream, anthropic)) => {
+                translation.next_round(anthropic);
+                self.upstream = upstream;
+                self.splitter = Splitter::new(MAX_EVENT_BYTES);
+                self.step = Step::More;
+                (self, Ok(()))
+            }
+            Err(_) => (self, Err(Fault::Malformed("it failed after a web search"))),
+        }
+    }
+
     /// Processes a piece, and more that have already arrived.
     fn take_all(&mut self, piece: Bytes, has_more: bool) -> Result<(), Fault> {
         self.take(piece)?;

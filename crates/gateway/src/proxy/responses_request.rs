@@ -9,10 +9,11 @@ use api_dialects::{ToolTable, anthropic, messages, responses};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use super::bridge::Bridge;
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
 use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
-use super::stage::{Bridge, Stage};
+use super::stage::Stage;
 use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::clock;

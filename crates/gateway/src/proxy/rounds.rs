@@ -8,12 +8,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::{BoxFuture, join_all};
 use ledger::TokenCounts;
 use serde_json::{Map, Value};
-use wire::sse::Splitter;
 
-use super::begin::Streaming;
-use super::chat::Fault;
-use super::event_buffer::Step;
-use super::stage::{Bridge, MAX_EVENT_BYTES, Stage};
+use super::bridge::Bridge;
 use super::whole::{WholeAnswer, WholeReader};
 use crate::failure::ApiError;
 use crate::provider::{Failure, Provider, Sender, Upstream};
@@ -69,7 +65,12 @@ impl Rounds {
     }
 
     /// Executes the searches of a round, and reports them to the translation.
-    async fn execute(&mut self, searches: &[Search], bridge: &mut Bridge, out: &mut BytesMut) {
+    pub(super) async fn execute(
+        &mut self,
+        searches: &[Search],
+        bridge: &mut Bridge,
+        out: &mut BytesMut,
+    ) {
         let tool = self.translated.tools.web_search().cloned().unwrap_or_default();
         let max = tool.max_uses.map_or(MAX_SEARCHES, |max| max.min(MAX_SEARCHES));
         let outcomes = searches.iter().map(|search| {
@@ -89,7 +90,7 @@ impl Rounds {
     }
 
     /// Sends the request of the next round.
-    async fn start(
+    pub(super) async fn start(
         &mut self,
         messages: Vec<Value>,
     ) -> Result<(Upstream, Option<anthropic::Stream>), Failure> {
@@ -104,34 +105,6 @@ impl Rounds {
         };
         let upstream = provider.send(request.path, request.body, None, *sender).await?;
         Ok((upstream, request.anthropic))
-    }
-}
-
-impl Streaming {
-    /// Executes the searches of the round that has ended, and starts the next one.
-    pub(crate) async fn search(mut self: Box<Self>) -> (Box<Self>, Result<(), Fault>) {
-        let Stage::Translated(translation) = &mut self.stage else { return (self, Ok(())) };
-        let searches = std::mem::take(&mut translation.searches);
-        let (Some(rounds), Some(bridge)) = (&mut translation.rounds, &mut translation.bridge)
-        else {
-            return (self, Ok(()));
-        };
-        rounds.execute(&searches, bridge, self.out.buffer()).await;
-        let Some(messages) = bridge.next_round() else {
-            bridge.finish(self.last.buffer());
-            self.step = Step::Done;
-            return (self, Ok(()));
-        };
-        match rounds.start(messages).await {
-            Ok((upstream, anthropic)) => {
-                translation.next_round(anthropic);
-                self.upstream = upstream;
-                self.splitter = Splitter::new(MAX_EVENT_BYTES);
-                self.step = Step::More;
-                (self, Ok(()))
-            }
-            Err(_) => (self, Err(Fault::Malformed("it failed after a web search"))),
-        }
     }
 }
 

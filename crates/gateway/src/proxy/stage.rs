@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use api_dialects::{Malformed, Search, SearchOutcome, StreamFault, anthropic, messages, responses};
+use api_dialects::{Search, anthropic};
 use bytes::BytesMut;
 use http::HeaderValue;
 use ledger::{AnswerProgress, TokenCounts};
 use serde_json::Value;
 use wire::sse::{Event, Splitter};
 
+use super::bridge::Bridge;
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
 use super::messages::MessagesWatch;
@@ -31,12 +32,6 @@ pub(crate) enum Stage {
     Messages(Box<MessagesWatch>),
     /// Not events, but bytes of any kind.
     Bytes { media_type: Option<HeaderValue>, has_content: bool },
-}
-
-/// From the chat interface to another one.
-pub(crate) enum Bridge {
-    Responses(responses::Stream),
-    Messages(messages::Stream),
 }
 
 /// The translation of an upstream's events to the client's.
@@ -166,66 +161,6 @@ impl Stage {
             Self::Messages(_) => Dialect::Anthropic,
         };
         error.write_event(dialect, id, out.buffer());
-    }
-}
-
-impl Bridge {
-    fn start(&mut self, out: &mut BytesMut) {
-        match self {
-            Self::Responses(stream) => stream.start(out),
-            Self::Messages(stream) => stream.start(out),
-        }
-    }
-
-    fn feed(&mut self, chunk: &Event, out: &mut BytesMut) -> Result<(), StreamFault> {
-        match self {
-            Self::Responses(stream) => stream.feed(chunk, out),
-            Self::Messages(stream) => stream.feed(chunk, out),
-        }
-    }
-
-    pub(super) fn finish(&mut self, out: &mut BytesMut) {
-        match self {
-            Self::Responses(stream) => stream.finish(out),
-            Self::Messages(stream) => stream.finish(out),
-        }
-    }
-
-    pub(super) fn add_completion(
-        &mut self,
-        completion: &Value,
-        out: &mut BytesMut,
-    ) -> Result<(), Malformed> {
-        match self {
-            Self::Responses(stream) => stream.add_completion(completion, out),
-            Self::Messages(stream) => stream.add_completion(completion, out),
-        }
-    }
-
-    pub(super) fn begin_searches(&mut self, out: &mut BytesMut) -> Vec<Search> {
-        match self {
-            Self::Responses(stream) => stream.begin_searches(out),
-            Self::Messages(stream) => stream.begin_searches(out),
-        }
-    }
-
-    pub(super) fn end_search(
-        &mut self,
-        search: &Search,
-        outcome: &SearchOutcome,
-        out: &mut BytesMut,
-    ) {
-        match self {
-            Self::Responses(stream) => stream.end_search(search, outcome, out),
-            Self::Messages(stream) => stream.end_search(search, outcome, out),
-        }
-    }
-
-    pub(super) fn next_round(&mut self) -> Option<Vec<Value>> {
-        match self {
-            Self::Responses(stream) => stream.next_round(),
-            Self::Messages(stream) => stream.next_round(),
-        }
     }
 }
 

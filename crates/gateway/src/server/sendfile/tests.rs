@@ -1,3 +1,5 @@
+//! Tests of `sendfile`.
+
 use std::future::poll_fn;
 use std::io::Write;
 use std::task::Waker;
