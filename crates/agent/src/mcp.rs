@@ -443,26 +443,4 @@ pub(crate) fn block_on<T>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_words_of_a_process_stand_beside_the_error() {
-        let shown = Sanitizer::new(Arc::new(Redactor::default()));
-        let error = mcp_client::Error::Exited {
-            exit: mcp_client::error::ProcessExit::Status(3),
-            stderr: "one\ntwo\n".to_owned(),
-            noise: Some("hello".to_owned()),
-        };
-        let (summary, lines) = told(&shown, &error);
-        assert_eq!(summary, "the server exited with status 3");
-        assert_eq!(
-            lines,
-            [
-                "standard error: one",
-                "standard error: two",
-                "standard output held text that is no message: hello"
-            ]
-        );
-    }
-}
+mod tests;

@@ -61,14 +61,4 @@ fn ignores(status: &str, signal: i32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_starter_ignores_is_read_from_its_mask() {
-        let status = "Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n";
-        assert!(ignores(status, 1) && ignores(status, 13));
-        assert!(!ignores(status, 15) && !ignores(status, 3));
-        assert!(!ignores("", 1) && !ignores("SigIgn:\tx", 1) && !ignores(status, 0));
-    }
-}
+mod tests;

@@ -91,39 +91,4 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table =
-            Table::new([("a", Alignment::Left), ("n", Alignment::Right), ("z", Alignment::Left)]);
-        table.row(["long".to_owned(), "1".to_owned(), "x".to_owned()]);
-        table.row(["b".to_owned(), "100".to_owned(), String::new()]);
-        assert_eq!(table.text(), "a       n  z\nlong    1  x\nb     100\n");
-    }
-
-    #[test]
-    fn a_cell_stays_on_its_line() {
-        let mut table = Table::new([("a", Alignment::Left), ("b", Alignment::Left)]);
-        table.row(["x\ny\x1b[2J".to_owned(), "z".to_owned()]);
-        assert_eq!(table.text().lines().count(), 2);
-        assert!(!table.text().contains('\x1b'));
-    }
-
-    #[test]
-    fn thousands_stand_apart() {
-        for (number, text) in
-            [(0_u32, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")]
-        {
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!((counted(1, "tool"), counted(0, "tool")), ("1 tool".into(), "0 tools".into()));
-    }
-
-    #[test]
-    fn amounts_are_short() {
-        assert_eq!(amount(12_345_678_901), "12.3 GB");
-        assert_eq!(amount(999_999_999), "999 MB");
-    }
-}
+mod tests;

@@ -246,19 +246,4 @@ pub(crate) fn size(bytes: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn times_and_sizes_are_short() {
-        assert_eq!(duration(Duration::from_millis(7)), "7 ms");
-        assert_eq!(duration(Duration::from_millis(1234)), "1.2 s");
-        assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
-        assert_eq!(
-            (size(12), size(34_567), size(3_456_789)),
-            ("12 B".into(), "34 kB".into(), "3.4 MB".into())
-        );
-    }
-}
+mod tests;

@@ -101,16 +101,4 @@ pub(crate) fn parse_id(text: &str) -> Option<HoldId> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_is_called_as_its_hold_is() {
-        let id = HoldId::new(5, 7);
-        assert_eq!(parse_id(&job_id(id)), Some(id));
-        assert!(job_id(id).starts_with("job_") && job_id(id).len() == 36);
-        for wrong in ["", "job_", "job_5", "req_5", &id.to_string(), "job_req_5"] {
-            assert_eq!(parse_id(wrong), None, "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -91,40 +91,4 @@ impl RepeatedText {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(before: &str, pieces: &[&str]) -> String {
-        let patience = RetryBudget { tries: 1, heard: before.to_owned() };
-        let mut told = patience.told();
-        pieces.iter().filter_map(|piece| told.hear(piece)).collect()
-    }
-
-    #[test]
-    fn what_was_told_is_not_told_again() {
-        assert_eq!(told("", &["a", "b"]), "ab");
-        assert_eq!(told("ab", &["a", "b", "c"]), "c");
-        assert_eq!(told("ab", &["abcd", "e"]), "cde");
-        assert_eq!(told("ab", &["a"]), "");
-    }
-
-    #[test]
-    fn another_answer_is_told_whole() {
-        assert_eq!(told("ab", &["a", "x", "y"]), "\n[asked again]\naxy");
-        assert_eq!(told("ab", &["x"]), "\n[asked again]\nx");
-    }
-
-    #[test]
-    fn waits_grow_and_end() {
-        let mut patience = RetryBudget::default();
-        let trouble = MemberError::Unreachable { reason: String::new() };
-        let mut waits = Vec::new();
-        while let Some(wait) = patience.wait_for(&trouble, patience.told()) {
-            waits.push(wait);
-        }
-        assert_eq!(waits.len(), MAX_TRIES as usize);
-        assert!(waits[0] < waits[2] && waits[5] <= LONGEST_WAIT.mul_f64(1.2), "{waits:?}");
-        let nonsense = MemberError::Nonsense { what: String::new() };
-        assert_eq!(RetryBudget::default().wait_for(&nonsense, RetryBudget::default().told()), None);
-    }
-}
+mod tests;

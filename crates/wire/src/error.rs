@@ -134,33 +134,4 @@ codes! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_four_keys_are_always_there() {
-        let body = ErrorBody {
-            error: ErrorDetail {
-                message: "no".into(),
-                kind: Code::NotFound.kind().into(),
-                param: None,
-                code: None,
-                request_id: None,
-                needed_micros: None,
-                available_micros: None,
-            },
-        };
-        assert_eq!(
-            serde_json::to_string(&body).unwrap(),
-            r#"{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}"#
-        );
-    }
-
-    #[test]
-    fn no_two_codes_are_the_same_word() {
-        let mut words: Vec<_> = Code::ALL.iter().map(|code| code.word()).collect();
-        words.sort_unstable();
-        words.dedup();
-        assert_eq!(words.len(), Code::ALL.len());
-    }
-}
+mod tests;

@@ -33,31 +33,4 @@ impl Name {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file_name::MAX_NAME_BYTES;
-
-    #[test]
-    fn names_stay_in_their_folder() {
-        let longest = "a".repeat(MAX_NAME_BYTES);
-        for good in ["a", "7", "Qwen2.5-0.5B_Q8", "x-", longest.as_str()] {
-            assert_eq!(Name::parse(good).unwrap().as_str(), good);
-        }
-        let too_long = "a".repeat(MAX_NAME_BYTES + 1);
-        for bad in [
-            "", "-a", ".a", "..", ".", "a b", "a/b", "../a", "ä", "a\n", "a.gguf", "a.GGUF",
-            &too_long,
-        ] {
-            assert_eq!(Name::parse(bad), None, "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_has_the_name_before_its_ending() {
-        let of = |path: &str| Name::of_any_file(Path::new(path)).map(|name| name.to_string());
-        assert_eq!(of("/x/small.Q4_1.gguf").as_deref(), Some("small.Q4_1"));
-        assert_eq!(of("small").as_deref(), Some("small"));
-        assert_eq!(of("/x/two words.gguf"), None);
-        assert_eq!(of("/"), None);
-    }
-}
+mod tests;

@@ -141,22 +141,4 @@ impl InputResponses {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_cannot_ask_for_input_is_plainly_complete() {
-        for (answer, expected) in [
-            (r#"{"content":[]}"#, true),
-            (r#"{"resultType":"complete","content":[]}"#, true),
-            (r#"{"content":[],"structuredContent":{"resultType":"complete"}}"#, true),
-            (r#"{"content":["\"resultType\":\"x\""],"resultType":"complete"}"#, true),
-            (r#"{"resultType":"input_required"}"#, false),
-            (r#"{"resultType":"completely"}"#, false),
-            (r#"{"resultType": "complete"}"#, false),
-            (r#"{"_meta":{"resultType":"complete"},"resultType":"input_required"}"#, false),
-        ] {
-            assert_eq!(is_plainly_complete(answer), expected, "{answer}");
-        }
-    }
-}
+mod tests;

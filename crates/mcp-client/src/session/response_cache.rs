@@ -77,32 +77,4 @@ fn ttl(answer: &RawJson) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_is_kept_as_long_as_the_server_said_and_no_longer() {
-        let cache = ResponseCache::default();
-        let answer = RawJson::from_value(&json!({ "ttlMs": 1500.0, "tools": [] }));
-        cache.keep("a".to_owned(), &answer, cache.generation());
-        assert_eq!(cache.find("a"), Some(answer.clone()));
-        tokio::time::advance(Duration::from_millis(1400)).await;
-        assert!(cache.find("a").is_some());
-        tokio::time::advance(Duration::from_millis(200)).await;
-        assert!(cache.find("a").is_none());
-        for none in
-            [json!({}), json!({ "ttlMs": -5 }), json!({ "ttlMs": 0 }), json!({ "ttlMs": "9" })]
-        {
-            cache.keep("b".to_owned(), &RawJson::from_value(&none), cache.generation());
-            assert_eq!(cache.find("b"), None, "{none}");
-        }
-        let before = cache.generation();
-        cache.keep("c".to_owned(), &answer, before);
-        cache.clear();
-        assert_eq!(cache.find("c"), None);
-        cache.keep("d".to_owned(), &answer, before);
-        assert_eq!(cache.find("d"), None, "it was asked for before the change");
-    }
-}
+mod tests;

@@ -103,32 +103,4 @@ impl PendingCounts {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalogue::{Architecture, InstallMethod, OsFamily};
-
-    fn route(at: usize) -> Counter {
-        Counter::Route { model: format!("m{at}"), provider: "lab".to_owned() }
-    }
-
-    #[test]
-    fn full_pending_drops_and_counts_new_counters_and_keeps_known_ones() {
-        let mut pending = PendingCounts::default();
-        let now = Timestamp::from_ms(0);
-        for at in 0..MAX_PENDING + 10 {
-            pending.add(now, route(at), 2);
-        }
-        pending.add(now, route(0), 5);
-        assert_eq!(pending.lost(), 20);
-        assert_eq!(pending.increments(), 2 * MAX_PENDING as u64 + 5);
-        let resource = Resource {
-            agent_version: "1".to_owned(),
-            architecture: Architecture::X86_64,
-            install_method: InstallMethod::Git,
-            os_family: OsFamily::Linux,
-        };
-        let batches = pending.batches(now, &resource);
-        assert_eq!((batches.len(), batches[0].lost), (1, 20));
-        assert_eq!(batches[0].counts.len(), MAX_PENDING);
-    }
-}
+mod tests;

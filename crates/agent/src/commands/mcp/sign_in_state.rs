@@ -111,29 +111,4 @@ pub(super) fn standing_json(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn grant(expires_at: Option<u64>, renewable: bool) -> Grant {
-        Grant {
-            issuer: "https://a.example".to_owned(),
-            client_id: "c".to_owned(),
-            scope: None,
-            requested: None,
-            expires_at,
-            obtained_at: 0,
-            renewable,
-            bound: false,
-        }
-    }
-
-    #[test]
-    fn an_end_is_told_with_what_happens_then() {
-        let told = |end, renewable| ends(&grant(end, renewable), 10_000);
-        assert_eq!(told(Some(10_000 + 52 * 60), false), "in 52 minutes");
-        assert_eq!(told(Some(10_000 + 3600), true), "in 60 minutes, renews by itself");
-        assert_eq!(told(Some(10_000 - 180), true), "expired 3 minutes ago, renews by itself");
-        assert_eq!(told(Some(10_000), false), "expired 0 seconds ago; sign in again");
-        assert_eq!(told(None, true), "when the server says so");
-    }
-}
+mod tests;

@@ -117,38 +117,4 @@ fn provider(server: &Server) -> Provider {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_has_a_name_and_an_address() {
-        let server = named("gpu=http://gpu:8000/v1/").unwrap();
-        assert_eq!(
-            (&*server.name, server.base_url.to_string()),
-            ("gpu", "http://gpu:8000/v1".into())
-        );
-        for wrong in
-            ["gpu", "=http://x/v1", "a/b=http://x/v1", "gpu=gpu:8000", "gpu=ftp://x/", "gpu="]
-        {
-            assert!(named(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_given_server_takes_the_place_of_the_usual_one_of_its_name() {
-        let given = [named("ollama=http://127.0.0.1:9/v1").unwrap()];
-        let names = |servers: Vec<Server>| -> Vec<String> {
-            servers.into_iter().map(|server| server.name).collect()
-        };
-        assert_eq!(names(candidates(&given, false)), ["ollama", "llamacpp", "vllm", "lmstudio"]);
-        assert_eq!(names(candidates(&given, true)), ["ollama"]);
-    }
-
-    #[test]
-    fn two_names_of_this_machine_are_one_place() {
-        let of = |text: &'static str| place(&Uri::from_static(text));
-        assert_eq!(of("http://localhost:11434/v1"), of("http://127.0.0.1:11434/v1"));
-        assert_eq!(of("https://a.example/v1"), of("https://A.example:443"));
-        assert_ne!(of("http://127.0.0.1:8000/v1"), of("http://127.0.0.1:8080/v1"));
-    }
-}
+mod tests;

@@ -105,25 +105,4 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        for (path, text) in [
-            ("/home/a/.env", "/home/a/.env"),
-            ("/a b/.env", "'/a b/.env'"),
-            ("/it's", "'/it'\\''s'"),
-            ("ollama/llama3:8b", "ollama/llama3:8b"),
-            ("$(x)", "'$(x)'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(path), text);
-        }
-    }
-
-    #[test]
-    fn a_name_cannot_leave_its_quotes() {
-        assert_eq!(literal("it's \"x\""), "\"it\\u0027s \\\"x\\\"\"");
-    }
-}
+mod tests;

@@ -60,44 +60,4 @@ impl PartialEq for Version {
 impl Eq for Version {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_have_an_order() {
-        let order = [
-            "0.0.9",
-            "0.1",
-            "0.1.1-alpha",
-            "0.1.1-alpha.1",
-            "0.1.1-alpha.beta",
-            "0.1.1-beta.2",
-            "0.1.1-beta.11",
-            "0.1.1-rc.1",
-            "0.1.1",
-            "0.1.10",
-            "0.2",
-            "1",
-            "v1.0.1",
-            "10.0.0",
-        ];
-        let versions: Vec<Version> =
-            order.iter().map(|text| Version::parse(text).unwrap()).collect();
-        for (place, one) in versions.iter().enumerate() {
-            for (other, two) in versions.iter().enumerate() {
-                assert_eq!(one.cmp(two), place.cmp(&other), "{one} {two}");
-            }
-        }
-        assert_eq!(Version::parse("1.0"), Version::parse("v1.0.0+build.7"));
-    }
-
-    #[test]
-    fn what_is_no_version_is_none() {
-        let long = format!("1.{}", "9".repeat(30));
-        for wrong in ["", "v", "1.", ".1", "one", "1.x", "1..2", "1-", "1-a..b", "+1", "1 2", &long]
-        {
-            assert!(Version::parse(wrong).is_none(), "{wrong}");
-        }
-        assert!(Version::parse(env!("CARGO_PKG_VERSION")).is_some());
-    }
-}
+mod tests;

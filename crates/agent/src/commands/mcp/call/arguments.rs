@@ -72,15 +72,4 @@ pub(super) fn check(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diag
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn only_objects_are_arguments() {
-        assert_eq!(parse("{}").unwrap(), json!({}));
-        for wrong in ["", "null", "[]", "\"x\"", "1", "{\"a\":}"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -207,16 +207,4 @@ fn stamps(files: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reload_names_what_it_did() {
-        let done = ReloadReport {
-            added: vec!["a".to_owned()],
-            restarted: vec!["b".to_owned(), "c".to_owned()],
-            ..ReloadReport::default()
-        };
-        assert_eq!(reloaded_line(&done), "configuration read again; added: a; restarted: b, c");
-    }
-}
+mod tests;

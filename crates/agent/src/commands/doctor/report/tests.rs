@@ -1,0 +1,21 @@
+//! Tests of `report`.
+
+use super::*;
+
+#[test]
+fn only_a_problem_is_unhealthy() {
+    let mut findings = Findings::default();
+    assert!(is_healthy(&findings));
+    findings.add(Finding::warning("b").of("a"));
+    assert!(is_healthy(&findings) && text(&findings).ends_with("Everything works; 1 warning.\n"));
+    findings.add(Finding::error("b").of("a"));
+    assert!(!is_healthy(&findings) && text(&findings).ends_with("1 problem, 1 warning.\n"));
+}
+
+#[test]
+fn a_line_stays_one() {
+    let mut findings = Findings::default();
+    findings.add(Finding::good("one\ntwo\x1b[2J").of("a").hint("three\rfour"));
+    assert_eq!(text(&findings).lines().count(), 3);
+    assert!(!text(&findings).contains("\x1b[2J") && !text(&findings).contains('\r'));
+}

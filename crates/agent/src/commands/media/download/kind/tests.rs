@@ -1,0 +1,11 @@
+//! Tests of `kind`.
+
+use super::*;
+
+#[test]
+fn an_ending_is_one_of_the_table() {
+    assert_eq!(extension("image/png"), "png");
+    assert_eq!(extension("Audio/WAV; codecs=1"), "wav");
+    assert_eq!(extension("../../etc/passwd"), "bin");
+    assert_eq!(extension(""), "bin");
+}

@@ -1,0 +1,20 @@
+//! Tests of `transfer`.
+
+use super::*;
+
+#[test]
+fn a_part_says_which_bytes_it_has() {
+    assert_eq!(content_range("bytes 5-9/10"), Some((5..10, Some(10))));
+    assert_eq!(content_range("bytes 5-9/*"), Some((5..10, None)));
+    for wrong in ["", "bytes */10", "bytes 9-5/10", "bytes 5-/10", "items 5-9/10", "bytes 5-9"] {
+        assert_eq!(content_range(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn a_weak_tag_stands_for_no_bytes() {
+    let of = |tag: &'static str| {
+        strong_tag(&HeaderMap::from_iter([(ETAG, HeaderValue::from_static(tag))]))
+    };
+    assert!(of("\"a\"").is_some() && of("W/\"a\"").is_none() && of("a").is_none());
+}

@@ -1,0 +1,18 @@
+//! Tests of `page`.
+
+use super::*;
+
+#[test]
+fn prose_is_escaped_and_code_is_marked() {
+    assert_eq!(prose("a <b> `c & d` e"), "a &lt;b&gt; <code>c &amp; d</code> e");
+}
+
+#[test]
+fn fields_within_themselves_end_somewhere() {
+    let document = serde_json::json!({
+        "loop": { "properties": { "again": { "$ref": "#/loop" } } },
+    });
+    let mut rows = Vec::new();
+    describe_fields(&document, &document["loop"], 0, &mut rows);
+    assert_eq!(rows.len(), MAX_DEPTH);
+}

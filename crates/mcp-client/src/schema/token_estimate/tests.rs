@@ -1,0 +1,23 @@
+//! Tests of `token_estimate`.
+
+use super::*;
+use serde_json::json;
+
+#[test]
+fn the_length_is_that_of_compact_json() {
+    for value in [
+        json!({}),
+        json!([]),
+        json!({"a": 1, "b": [true, false, null, -3, 0, 10, 1.5, "text"], "c": {"d": []}}),
+    ] {
+        assert_eq!(compact_bytes(&value), value.to_string().len(), "{value}");
+    }
+}
+
+#[test]
+fn four_bytes_are_a_token_and_each_tool_has_a_price_of_its_own() {
+    assert_eq!(estimate_tokens("", "", &json!({})), 13);
+    assert_eq!(estimate_tokens("abcd", "efgh", &json!({})), 15);
+    assert_eq!(estimate_tokens("abcd", "efghi", &json!({})), 15);
+    assert_eq!(estimate_tokens("abcd", "efghijk", &json!({})), 16);
+}

@@ -1,0 +1,20 @@
+//! Tests of `text`.
+
+use super::*;
+
+#[test]
+fn only_the_value_tells_what_a_reference_became() {
+    let text = Text::resolved("Bearer ${TOKEN}", "Bearer s3cret");
+    assert_eq!(text.shown(), "Bearer ${TOKEN}");
+    assert_eq!(format!("{text:?}"), "\"Bearer ${TOKEN}\"");
+    assert_eq!(text.value(), "Bearer s3cret");
+}
+
+#[test]
+fn a_masked_literal_is_used_but_not_shown() {
+    let text = Text::literal("Bearer s3cret").masked("Bearer [hidden]");
+    assert_eq!(format!("{text:?}"), "\"Bearer [hidden]\"");
+    assert_eq!((text.value(), text.written()), ("Bearer s3cret", "Bearer s3cret"));
+    let text = text.with_value("other");
+    assert_eq!((text.shown(), text.value()), ("Bearer [hidden]", "other"));
+}
