@@ -100,6 +100,33 @@ pub(crate) struct SuccessResponse {
     pub(crate) headers: &'static [&'static Header],
 }
 
+/// The defaults of operations: a member's request without a body.
+pub(crate) const PLAIN: Operation = Operation {
+    verb: Verb::Get,
+    path: "",
+    id: "",
+    summary: "",
+    description: "",
+    access: Access::Key,
+    parameters: &[],
+    body: None,
+    answers: &[],
+    failures: &[],
+};
+
+pub(crate) const fn answer(
+    status: u16,
+    description: &'static str,
+    contents: &'static [(&'static str, Make)],
+    headers: &'static [&'static Header],
+) -> SuccessResponse {
+    SuccessResponse { status, description, contents, headers }
+}
+
+pub(crate) const fn json_body(schema: Make, example: &'static str) -> Body {
+    Body { is_required: true, media_type: JSON, schema, example }
+}
+
 /// A header of responses.
 #[derive(Debug)]
 pub(crate) struct Header {

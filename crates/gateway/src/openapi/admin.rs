@@ -10,8 +10,8 @@ use wire::error::Code;
 
 use super::member::REQUEST_ID;
 use super::{
-    Access, Body, Header, JSON, Make, Operation, Parameter, ParameterLocation, SuccessResponse,
-    Verb, of, text,
+    Access, Body, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse,
+    Verb, answer, json_body, of, text,
 };
 
 /// The default and the largest length of a page.
@@ -19,31 +19,11 @@ pub(crate) const DEFAULT_LIMIT: u32 = 50;
 pub(crate) const MAX_LIMIT: u32 = 200;
 
 /// The defaults of all operations of this file.
-const PLAIN: Operation = Operation {
-    verb: Verb::Get,
-    path: "",
-    id: "",
-    summary: "",
-    description: "",
-    access: Access::Admin,
-    parameters: &[],
-    body: None,
-    answers: &[],
-    failures: &[],
-};
-
-const fn body(schema: Make, example: &'static str) -> Body {
-    Body { is_required: true, media_type: JSON, schema, example }
-}
+const PLAIN: Operation = Operation { access: Access::Admin, ..super::PLAIN };
 
 macro_rules! answers {
     ($status:literal, $description:literal, $type:ty) => {
-        &[SuccessResponse {
-            status: $status,
-            description: $description,
-            contents: &[(JSON, of::<$type>)],
-            headers: &[],
-        }]
+        &[answer($status, $description, &[(JSON, of::<$type>)], &[])]
     };
 }
 
@@ -144,7 +124,7 @@ pub(crate) static CREATE_MEMBER: Operation = Operation {
     id: "createMember",
     summary: "Make a member",
     description: "Without money and without a key.",
-    body: Some(body(of::<NewMember>, r#"{"name": "ada"}"#)),
+    body: Some(json_body(of::<NewMember>, r#"{"name": "ada"}"#)),
     answers: answers!(201, "The member.", MemberView),
     failures: &[
         Code::InvalidJson,
@@ -176,7 +156,7 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     summary: "Rename, block or unblock a member",
     description: "All keys of a blocked member are refused from the next request on.",
     parameters: &[&MEMBER_ID],
-    body: Some(body(of::<MemberPatch>, r#"{"blocked": true}"#)),
+    body: Some(json_body(of::<MemberPatch>, r#"{"blocked": true}"#)),
     answers: answers!(200, "The member.", MemberView),
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
@@ -184,18 +164,13 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
 
 /// The responses to a transfer.
 static MOVED: &[SuccessResponse] = &[
-    SuccessResponse {
-        status: 201,
-        description: "What was moved.",
-        contents: &[(JSON, of::<PostingView>)],
-        headers: &[],
-    },
-    SuccessResponse {
-        status: 200,
-        description: "What was moved before with the same `reference`; nothing was moved now.",
-        contents: &[(JSON, of::<PostingView>)],
-        headers: &[&REPLAYED],
-    },
+    answer(201, "What was moved.", &[(JSON, of::<PostingView>)], &[]),
+    answer(
+        200,
+        "What was moved before with the same `reference`; nothing was moved now.",
+        &[(JSON, of::<PostingView>)],
+        &[&REPLAYED],
+    ),
 ];
 
 static REPLAYED: Header = Header {
@@ -214,7 +189,7 @@ pub(crate) static TOP_UP: Operation = Operation {
                   reference with another amount or reason is a conflict. Without one, each \
                   request pays in once more.",
     parameters: &[&MEMBER_ID],
-    body: Some(body(
+    body: Some(json_body(
         of::<TopUp>,
         r#"{"amount_micros": 5000000, "reason": "invoice 17", "reference": "invoice-17"}"#,
     )),
@@ -232,7 +207,7 @@ pub(crate) static ADJUST: Operation = Operation {
     description: "Takes no more than is available: what is set aside for requests stays. A \
                   `reference` works as it does for top-ups, and is shared with them.",
     parameters: &[&MEMBER_ID],
-    body: Some(body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#)),
+    body: Some(json_body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#)),
     answers: MOVED,
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
@@ -270,7 +245,7 @@ pub(crate) static CREATE_KEY: Operation = Operation {
     summary: "Make a key",
     description: "This answer is the only one that has the key: it is not kept.",
     parameters: &[&MEMBER_ID],
-    body: Some(body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)),
+    body: Some(json_body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)),
     answers: answers!(201, "The key.", IssuedKey),
     failures: WRONG_BODY_OR_CONFLICT,
     ..PLAIN
@@ -296,7 +271,7 @@ pub(crate) static CHANGE_KEY: Operation = Operation {
     summary: "Change a key",
     description: "From the next request on.",
     parameters: &[&KEY_ID],
-    body: Some(body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#)),
+    body: Some(json_body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#)),
     answers: answers!(200, "The key.", KeyRecordView),
     failures: WRONG_BODY_OR_ID,
     ..PLAIN

@@ -5,28 +5,21 @@ use wire::download::Manifest;
 use wire::error::Code;
 
 use super::media::{FILE as HEADERS, IF_NONE_MATCH, IF_RANGE, PART, RANGE, binary};
-use super::{Access, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb, of};
+use super::{Access, JSON, Operation, PLAIN, Parameter, ParameterLocation, answer, of};
 
 const BYTES: &str = "application/octet-stream";
 
 /// `GET /v1/downloads/manifest.json`.
 pub(crate) static MANIFEST: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/downloads/manifest.json",
     id: "getDownloads",
     summary: "What can be downloaded",
     description: "The files that were published last, with their sizes and digests, signed by the \
                   operator. The signature covers all but the addresses.",
     access: Access::Open,
-    parameters: &[],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The manifest.",
-        contents: &[(JSON, of::<Manifest>)],
-        headers: &[],
-    }],
+    answers: &[answer(200, "The manifest.", &[(JSON, of::<Manifest>)], &[])],
     failures: &[Code::NotFound, Code::Unavailable],
+    ..PLAIN
 };
 
 static VERSION: Parameter = Parameter {
@@ -50,33 +43,17 @@ fn name(_: &mut SchemaGenerator) -> Schema {
 
 /// `GET /v1/downloads/{version}/{name}`.
 pub(crate) static FILE: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/downloads/{version}/{name}",
     id: "getDownload",
     summary: "Download a file",
     description: "A file of the manifest, whole or a part of it.",
     access: Access::Open,
     parameters: &[&VERSION, &NAME, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
-    body: None,
     answers: &[
-        SuccessResponse {
-            status: 200,
-            description: "The file.",
-            contents: &[(BYTES, binary)],
-            headers: HEADERS,
-        },
-        SuccessResponse {
-            status: 206,
-            description: "A part of the file.",
-            contents: &[(BYTES, binary)],
-            headers: PART,
-        },
-        SuccessResponse {
-            status: 304,
-            description: "It is unchanged.",
-            contents: &[],
-            headers: &[],
-        },
+        answer(200, "The file.", &[(BYTES, binary)], HEADERS),
+        answer(206, "A part of the file.", &[(BYTES, binary)], PART),
+        answer(304, "It is unchanged.", &[], &[]),
     ],
     failures: &[Code::NotFound, Code::RangeNotSatisfiable, Code::Unavailable],
+    ..PLAIN
 };

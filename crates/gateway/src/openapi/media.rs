@@ -6,8 +6,8 @@ use wire::media::MediaRun;
 
 use super::member::{IDEMPOTENCY, OWN, PAID, PAID_FAILURES};
 use super::{
-    Access, Body, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb, of,
-    text,
+    Header, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, json_body,
+    of, text,
 };
 
 /// The headers of every file.
@@ -72,21 +72,19 @@ pub(crate) static RUN: Operation = Operation {
                   first. What was made is checked (an image can be decoded, audio has a frame) and \
                   stored before it is charged; all else is given back. With `response: binary` the \
                   answer is the first file itself.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: request,
-        example: r#"{"model": "{image model}", "input": {"prompt": "A lighthouse at dusk"}}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "What was made, or the first file of it.",
-        contents: &[(JSON, of::<MediaRun>), ("image/*", binary), ("audio/*", binary)],
-        headers: PAID,
-    }],
+    body: Some(json_body(
+        request,
+        r#"{"model": "{image model}", "input": {"prompt": "A lighthouse at dusk"}}"#,
+    )),
+    answers: &[answer(
+        200,
+        "What was made, or the first file of it.",
+        &[(JSON, of::<MediaRun>), ("image/*", binary), ("audio/*", binary)],
+        PAID,
+    )],
     failures: PAID_FAILURES,
+    ..PLAIN
 };
 
 fn request(_: &mut SchemaGenerator) -> Schema {
@@ -131,35 +129,18 @@ fn artifact_id(_: &mut SchemaGenerator) -> Schema {
 
 /// `GET /v1/media/artifacts/{id}`.
 pub(crate) static ARTIFACT: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/media/artifacts/{id}",
     id: "getArtifact",
     summary: "A file that was made",
     description: "Its bytes, whole or a part. Only the member who had it made can have it.",
-    access: Access::Key,
     parameters: &[&ARTIFACT_ID, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
-    body: None,
     answers: &[
-        SuccessResponse {
-            status: 200,
-            description: "The file.",
-            contents: &[("image/*", binary), ("audio/*", binary)],
-            headers: FILE,
-        },
-        SuccessResponse {
-            status: 206,
-            description: "A part of the file.",
-            contents: &[("image/*", binary), ("audio/*", binary)],
-            headers: PART,
-        },
-        SuccessResponse {
-            status: 304,
-            description: "It is unchanged.",
-            contents: &[],
-            headers: &[],
-        },
+        answer(200, "The file.", &[("image/*", binary), ("audio/*", binary)], FILE),
+        answer(206, "A part of the file.", &[("image/*", binary), ("audio/*", binary)], PART),
+        answer(304, "It is unchanged.", &[], &[]),
     ],
     failures: &[Code::ScopeMissing, Code::NotFound, Code::RangeNotSatisfiable],
+    ..PLAIN
 };
 
 static RUN_ID: Parameter = Parameter {
@@ -176,19 +157,12 @@ fn run_id(_: &mut SchemaGenerator) -> Schema {
 
 /// `GET /v1/media/runs/{id}/manifest.json`.
 pub(crate) static MANIFEST: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/media/runs/{id}/manifest.json",
     id: "getMediaManifest",
     summary: "What a run made",
     description: "The same as the run was answered with.",
-    access: Access::Key,
     parameters: &[&RUN_ID],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The run.",
-        contents: &[(JSON, of::<MediaRun>)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The run.", &[(JSON, of::<MediaRun>)], OWN)],
     failures: &[Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };

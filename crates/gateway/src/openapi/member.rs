@@ -7,8 +7,8 @@ use wire::error::Code;
 use wire::model::{Model, ModelList};
 
 use super::{
-    Access, Body, EVENTS, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse,
-    Verb, count, events, of, text,
+    EVENTS, Header, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, count,
+    events, json_body, of, text,
 };
 
 pub(crate) static CHARGE: Header = Header {
@@ -72,21 +72,13 @@ pub(crate) const PAID_FAILURES: &[Code] = &[
 
 /// `GET /v1/models`.
 pub(crate) static LIST_MODELS: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/models",
     id: "listModels",
     summary: "List models",
     description: "The models that this key may use, with what a request costs.",
-    access: Access::Key,
-    parameters: &[],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The models.",
-        contents: &[(JSON, of::<ModelList>)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The models.", &[(JSON, of::<ModelList>)], OWN)],
     failures: &[Code::ScopeMissing],
+    ..PLAIN
 };
 
 static MODEL_ID: Parameter = Parameter {
@@ -103,42 +95,26 @@ pub(super) fn filled(_: &mut SchemaGenerator) -> Schema {
 
 /// `GET /v1/models/{id}`.
 pub(crate) static FIND_MODEL: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/models/{id}",
     id: "findModel",
     summary: "Look up a model",
     description: "One model that this key may use.",
-    access: Access::Key,
     parameters: &[&MODEL_ID],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The model.",
-        contents: &[(JSON, of::<Model>)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The model.", &[(JSON, of::<Model>)], OWN)],
     failures: &[Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };
 
 /// `GET /v1/capabilities`.
 pub(crate) static CAPABILITIES: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/capabilities",
     id: "listCapabilities",
     summary: "List capabilities",
     description: "What can be done with this key at this moment, by whom, and at which price. A \
                   request for something that is not `usable` is refused before anything is set \
                   aside for it.",
-    access: Access::Key,
-    parameters: &[],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "All capabilities.",
-        contents: &[(JSON, of::<CapabilityList>)],
-        headers: OWN,
-    }],
-    failures: &[],
+    answers: &[answer(200, "All capabilities.", &[(JSON, of::<CapabilityList>)], OWN)],
+    ..PLAIN
 };
 
 /// `POST /v1/chat/completions`.
@@ -152,21 +128,19 @@ pub(crate) static CHAT: Operation = Operation {
                   given back when there is none. With `stream: true` the answer is a stream of \
                   events that ends with `data: [DONE]`; an error after its beginning is one event \
                   with a top-level `error`.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: chat_request,
-        example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The completion, or its stream.",
-        contents: &[(JSON, chat_answer), (EVENTS, events)],
-        headers: PAID,
-    }],
+    body: Some(json_body(
+        chat_request,
+        r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
+    )),
+    answers: &[answer(
+        200,
+        "The completion, or its stream.",
+        &[(JSON, chat_answer), (EVENTS, events)],
+        PAID,
+    )],
     failures: PAID_FAILURES,
+    ..PLAIN
 };
 
 fn chat_request(_: &mut SchemaGenerator) -> Schema {
@@ -212,21 +186,12 @@ fn chat_answer(_: &mut SchemaGenerator) -> Schema {
 
 /// `GET /v1/me`.
 pub(crate) static ME: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/me",
     id: "showMe",
     summary: "The caller",
     description: "Whose key this is, what they have, and what the key may do.",
-    access: Access::Key,
-    parameters: &[],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The caller.",
-        contents: &[(JSON, of::<Me>)],
-        headers: OWN,
-    }],
-    failures: &[],
+    answers: &[answer(200, "The caller.", &[(JSON, of::<Me>)], OWN)],
+    ..PLAIN
 };
 
 pub(crate) static REQUEST_ID: Parameter = Parameter {
@@ -243,19 +208,12 @@ fn request_id(_: &mut SchemaGenerator) -> Schema {
 
 /// `GET /v1/requests/{id}`.
 pub(crate) static FIND_RECEIPT: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/requests/{id}",
     id: "showReceipt",
     summary: "What became of a request",
     description: "Whether it was charged, and by which rule. A request has a receipt once it ended.",
-    access: Access::Key,
     parameters: &[&REQUEST_ID],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The receipt.",
-        contents: &[(JSON, of::<ReceiptView>)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The receipt.", &[(JSON, of::<ReceiptView>)], OWN)],
     failures: &[Code::NotFound],
+    ..PLAIN
 };

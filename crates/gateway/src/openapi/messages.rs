@@ -5,8 +5,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use super::member::{IDEMPOTENCY, OWN, PAID};
 use super::responses::FAILURES;
 use super::{
-    Access, Body, EVENTS, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
-    events, text,
+    EVENTS, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, events, json_body,
+    text,
 };
 
 static BETA: Parameter = Parameter {
@@ -28,21 +28,19 @@ pub(crate) static CREATE: Operation = Operation {
                   completion and back, and what they cannot do is refused by name. The key may also \
                   be in `x-api-key`. Errors and streams have Anthropic's shape. A message costs what \
                   a chat completion costs.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY, &BETA],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: request,
-        example: r#"{"model": "{chat model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello"}]}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The message, or its stream.",
-        contents: &[(JSON, message), (EVENTS, events)],
-        headers: PAID,
-    }],
+    body: Some(json_body(
+        request,
+        r#"{"model": "{chat model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello"}]}"#,
+    )),
+    answers: &[answer(
+        200,
+        "The message, or its stream.",
+        &[(JSON, message), (EVENTS, events)],
+        PAID,
+    )],
     failures: FAILURES,
+    ..PLAIN
 };
 
 /// `POST /v1/messages/count_tokens`.
@@ -52,21 +50,14 @@ pub(crate) static COUNT_TOKENS: Operation = Operation {
     id: "countMessageTokens",
     summary: "Count the tokens of a message",
     description: "Counted by a provider of the kind `anthropic`, estimated for others.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY, &BETA],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: counted,
-        example: r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The number of tokens.",
-        contents: &[(JSON, count)],
-        headers: OWN,
-    }],
+    body: Some(json_body(
+        counted,
+        r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
+    )),
+    answers: &[answer(200, "The number of tokens.", &[(JSON, count)], OWN)],
     failures: FAILURES,
+    ..PLAIN
 };
 
 fn counted(_: &mut SchemaGenerator) -> Schema {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::media::binary;
 use super::member::{IDEMPOTENCY, PAID, PAID_FAILURES};
 use super::{
-    Access, Body, EVENTS, JSON, Make, Operation, Parameter, SuccessResponse, Verb, events, text,
+    Body, EVENTS, JSON, Make, Operation, PLAIN, Parameter, SuccessResponse, Verb, answer, events,
+    json_body, text,
 };
 
 /// The media type of forms.
@@ -26,23 +27,12 @@ const fn operation(
         id,
         summary,
         description,
-        access: Access::Key,
         parameters: PARAMETERS,
         body: Some(body),
         answers,
         failures: PAID_FAILURES,
+        ..PLAIN
     }
-}
-
-const fn answer(
-    description: &'static str,
-    contents: &'static [(&'static str, Make)],
-) -> SuccessResponse {
-    SuccessResponse { status: 200, description, contents, headers: PAID }
-}
-
-const fn json_body(schema: Make, example: &'static str) -> Body {
-    Body { is_required: true, media_type: JSON, schema, example }
 }
 
 const fn form_body(schema: Make) -> Body {
@@ -62,7 +52,7 @@ pub(crate) static COMPLETIONS: Operation = operation(
         |_| object("prompt", &json!({ "type": ["string", "array"], "items": {} })),
         r#"{"model": "{chat model}", "prompt": "Once upon a time"}"#,
     ),
-    &[answer("The completion, or its stream.", &[(JSON, any_object), (EVENTS, events)])],
+    &[answer(200, "The completion, or its stream.", &[(JSON, any_object), (EVENTS, events)], PAID)],
 );
 
 /// `POST /v1/embeddings`.
@@ -78,7 +68,7 @@ pub(crate) static EMBEDDINGS: Operation = operation(
         |_| object("input", &inputs()),
         r#"{"model": "{embeddings model}", "input": ["A lighthouse", "A tower"]}"#,
     ),
-    &[answer("The embeddings.", &[(JSON, |_| list("data"))])],
+    &[answer(200, "The embeddings.", &[(JSON, |_| list("data"))], PAID)],
 );
 
 /// `POST /v1/moderations`.
@@ -97,7 +87,7 @@ pub(crate) static MODERATIONS: Operation = operation(
         },
         r#"{"model": "{moderation model}", "input": "Hello"}"#,
     ),
-    &[answer("The results.", &[(JSON, |_| list("results"))])],
+    &[answer(200, "The results.", &[(JSON, |_| list("results"))], PAID)],
 );
 
 /// `POST /v1/rerank`.
@@ -120,7 +110,7 @@ pub(crate) static RERANK: Operation = operation(
         },
         r#"{"model": "{rerank model}", "query": "sea", "documents": ["A harbour", "A desert"]}"#,
     ),
-    &[answer("The order.", &[(JSON, |_| list("results"))])],
+    &[answer(200, "The order.", &[(JSON, |_| list("results"))], PAID)],
 );
 
 /// `POST /v1/images/generations`.
@@ -136,7 +126,12 @@ pub(crate) static IMAGES: Operation = operation(
         |_| object("prompt", &json!({ "type": "string", "minLength": 1 })),
         r#"{"model": "{image model}", "prompt": "A lighthouse at dusk"}"#,
     ),
-    &[answer("The images, or a stream of them.", &[(JSON, |_| list("data")), (EVENTS, events)])],
+    &[answer(
+        200,
+        "The images, or a stream of them.",
+        &[(JSON, |_| list("data")), (EVENTS, events)],
+        PAID,
+    )],
 );
 
 /// `POST /v1/images/edits`.
@@ -154,7 +149,12 @@ pub(crate) static IMAGE_EDITS: Operation = operation(
         }
         schema
     }),
-    &[answer("The images, or a stream of them.", &[(JSON, |_| list("data")), (EVENTS, events)])],
+    &[answer(
+        200,
+        "The images, or a stream of them.",
+        &[(JSON, |_| list("data")), (EVENTS, events)],
+        PAID,
+    )],
 );
 
 /// `POST /v1/audio/speech`.
@@ -171,8 +171,10 @@ pub(crate) static SPEECH: Operation = operation(
         r#"{"model": "{speech model}", "input": "Hello", "voice": "alloy"}"#,
     ),
     &[answer(
+        200,
         "The audio.",
         &[("audio/*", binary), ("application/octet-stream", binary), (EVENTS, events)],
+        PAID,
     )],
 );
 
@@ -186,8 +188,10 @@ pub(crate) static TRANSCRIPTIONS: Operation = operation(
     ],
     form_body(|_| object("file", &json!({ "type": "string", "format": "binary", "minLength": 1 }))),
     &[answer(
+        200,
         "The text, in the requested form, or a stream of it.",
         &[(JSON, any_object), ("text/*", text), (EVENTS, events)],
+        PAID,
     )],
 );
 

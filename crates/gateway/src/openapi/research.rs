@@ -6,8 +6,8 @@ use wire::research::{JobList, JobView, ResearchRequest};
 
 use super::member::{CHARGE, IDEMPOTENCY, OWN, RECEIPT, REPLAYED};
 use super::{
-    Access, Body, EVENTS, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse,
-    Verb, events, of, text,
+    EVENTS, Header, JSON, Operation, PLAIN, Parameter, ParameterLocation, SuccessResponse, Verb,
+    answer, events, json_body, of, text,
 };
 
 static PLACE: Header =
@@ -22,20 +22,17 @@ pub(crate) static CREATE: Operation = Operation {
     description: "Queues a job and answers at once. The price is set aside first, charged when the \
                   job has completed, and given back when it fails, is cancelled or expires. The job \
                   searches, reads pages and writes a report whose every `[n]` is a source.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: of::<ResearchRequest>,
-        example: r#"{"query": "Why is the sky blue?", "depth": "quick"}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 202,
-        description: "The job.",
-        contents: &[(JSON, of::<JobView>)],
-        headers: &[&CHARGE, &RECEIPT, &REPLAYED, &PLACE],
-    }],
+    body: Some(json_body(
+        of::<ResearchRequest>,
+        r#"{"query": "Why is the sky blue?", "depth": "quick"}"#,
+    )),
+    answers: &[answer(
+        202,
+        "The job.",
+        &[(JSON, of::<JobView>)],
+        &[&CHARGE, &RECEIPT, &REPLAYED, &PLACE],
+    )],
     failures: &[
         Code::InvalidJson,
         Code::InvalidRequest,
@@ -52,6 +49,7 @@ pub(crate) static CREATE: Operation = Operation {
         Code::CapabilityUnavailable,
         Code::OutcomeUnknown,
     ],
+    ..PLAIN
 };
 
 static ID: Parameter = Parameter {
@@ -104,63 +102,47 @@ static LAST_EVENT_ID: Parameter = Parameter {
 
 /// `GET /v1/research/jobs/{id}`.
 pub(crate) static SHOW: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/research/jobs/{id}",
     id: "showResearch",
     summary: "Look at a research job",
     description: "The current state of a job, or, with `wait`, its final state.",
-    access: Access::Key,
     parameters: &[&ID, &WAIT],
-    body: None,
     answers: &[ONE],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };
 
-const ONE: SuccessResponse = SuccessResponse {
-    status: 200,
-    description: "The job.",
-    contents: &[(JSON, of::<JobView>)],
-    headers: OWN,
-};
+const ONE: SuccessResponse = answer(200, "The job.", &[(JSON, of::<JobView>)], OWN);
 
 /// `GET /v1/research/jobs`.
 pub(crate) static LIST: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/research/jobs",
     id: "listResearch",
     summary: "List research jobs",
     description: "The jobs of the member, newest first, without their steps and reports.",
-    access: Access::Key,
     parameters: &[&LIMIT, &AFTER],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The jobs.",
-        contents: &[(JSON, of::<JobList>)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The jobs.", &[(JSON, of::<JobList>)], OWN)],
     failures: &[Code::InvalidRequest, Code::ScopeMissing],
+    ..PLAIN
 };
 
 /// `GET /v1/research/jobs/{id}/events`.
 pub(crate) static FOLLOW: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/research/jobs/{id}/events",
     id: "followResearch",
     summary: "Follow a research job",
     description: "The events of a job, past and future, until its end. The `id` of an \
                   event is its number, from 1 without gaps.",
-    access: Access::Key,
     parameters: &[&ID, &STARTING_AFTER, &LAST_EVENT_ID],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "Events: `queued`, `running`, `step.started`, `step.finished`, `step.failed`, \
+    answers: &[answer(
+        200,
+        "Events: `queued`, `running`, `step.started`, `step.finished`, `step.failed`, \
                       and one of `completed`, `failed`, `cancelled`, `expired`.",
-        contents: &[(EVENTS, events)],
-        headers: OWN,
-    }],
+        &[(EVENTS, events)],
+        OWN,
+    )],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };
 
 /// `POST /v1/research/jobs/{id}/cancel`.
@@ -170,11 +152,10 @@ pub(crate) static CANCEL: Operation = Operation {
     id: "cancelResearch",
     summary: "Cancel a research job",
     description: "Ends a job at once; it is not charged. One that has ended stays as it is.",
-    access: Access::Key,
     parameters: &[&ID],
-    body: None,
     answers: &[ONE],
     failures: &[Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };
 
 fn wait(_: &mut SchemaGenerator) -> Schema {

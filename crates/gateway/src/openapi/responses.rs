@@ -5,8 +5,8 @@ use wire::error::Code;
 
 use super::member::{IDEMPOTENCY, OWN, PAID, filled};
 use super::{
-    Access, Body, EVENTS, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
-    events, text,
+    EVENTS, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, events, json_body,
+    text,
 };
 
 /// Failures of requests to models that can also refer to something that is not found.
@@ -38,21 +38,16 @@ pub(crate) static CREATE: Operation = Operation {
                   `type` as the event and a `sequence_number` from 0. With `background: true` it is \
                   answered at once with `queued` and can be looked up, followed and cancelled. \
                   Charged as chat completions are.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: request,
-        example: r#"{"model": "{chat model}", "input": "Hello"}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The response, or its stream.",
-        contents: &[(JSON, response), (EVENTS, events)],
-        headers: PAID,
-    }],
+    body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
+    answers: &[answer(
+        200,
+        "The response, or its stream.",
+        &[(JSON, response), (EVENTS, events)],
+        PAID,
+    )],
     failures: FAILURES,
+    ..PLAIN
 };
 
 /// `POST /v1/responses/compact`.
@@ -63,21 +58,11 @@ pub(crate) static COMPACT: Operation = Operation {
     summary: "Compact a conversation",
     description: "Replaces a conversation by the messages of its user and a summary. The `output` is \
                   the beginning of the next `input`. Costs what a response costs.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: request,
-        example: r#"{"model": "{chat model}", "input": "Hello"}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The compacted conversation.",
-        contents: &[(JSON, compacted)],
-        headers: PAID,
-    }],
+    body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
+    answers: &[answer(200, "The compacted conversation.", &[(JSON, compacted)], PAID)],
     failures: FAILURES,
+    ..PLAIN
 };
 
 /// `POST /v1/responses/input_tokens`.
@@ -87,21 +72,11 @@ pub(crate) static INPUT_TOKENS: Operation = Operation {
     id: "countInputTokens",
     summary: "Count the tokens of an input",
     description: "Counted by a provider that has the responses interface, estimated for others.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: request,
-        example: r#"{"model": "{chat model}", "input": "Hello"}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The number of tokens.",
-        contents: &[(JSON, counted)],
-        headers: OWN,
-    }],
+    body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
+    answers: &[answer(200, "The number of tokens.", &[(JSON, counted)], OWN)],
     failures: FAILURES,
+    ..PLAIN
 };
 
 fn compacted(_: &mut SchemaGenerator) -> Schema {
@@ -172,22 +147,20 @@ static AFTER: Parameter = Parameter {
 
 /// `GET /v1/responses/{id}`.
 pub(crate) static SHOW: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/responses/{id}",
     id: "showResponse",
     summary: "Look up a response",
     description: "The current state of a stored response; with `stream=true` a background response is \
                   followed to its end.",
-    access: Access::Key,
     parameters: &[&ID, &STREAM, &STARTING_AFTER],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The response, or its stream.",
-        contents: &[(JSON, response), (EVENTS, events)],
-        headers: OWN,
-    }],
+    answers: &[answer(
+        200,
+        "The response, or its stream.",
+        &[(JSON, response), (EVENTS, events)],
+        OWN,
+    )],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };
 
 /// `DELETE /v1/responses/{id}`.
@@ -197,16 +170,10 @@ pub(crate) static DELETE: Operation = Operation {
     id: "deleteResponse",
     summary: "Remove a response",
     description: "Removes a stored response. What it cost stays charged.",
-    access: Access::Key,
     parameters: &[&ID],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "It is gone.",
-        contents: &[(JSON, deleted)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "It is gone.", &[(JSON, deleted)], OWN)],
     failures: &[Code::ScopeMissing, Code::NotFound, Code::Conflict],
+    ..PLAIN
 };
 
 /// `POST /v1/responses/{id}/cancel`.
@@ -217,35 +184,22 @@ pub(crate) static CANCEL: Operation = Operation {
     summary: "Cancel a response",
     description: "Stops a response that was made with `background`; it is not charged. One that has \
                   ended stays as it is. Any other response is refused with 400.",
-    access: Access::Key,
     parameters: &[&ID],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The current state of the response.",
-        contents: &[(JSON, response)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The current state of the response.", &[(JSON, response)], OWN)],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict],
+    ..PLAIN
 };
 
 /// `GET /v1/responses/{id}/input_items`.
 pub(crate) static INPUT_ITEMS: Operation = Operation {
-    verb: Verb::Get,
     path: "/v1/responses/{id}/input_items",
     id: "listInputItems",
     summary: "What a response was asked",
     description: "The items of the input of a stored response.",
-    access: Access::Key,
     parameters: &[&ID, &LIMIT, &ORDER, &AFTER],
-    body: None,
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "The items.",
-        contents: &[(JSON, items)],
-        headers: OWN,
-    }],
+    answers: &[answer(200, "The items.", &[(JSON, items)], OWN)],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
+    ..PLAIN
 };
 
 fn request(_: &mut SchemaGenerator) -> Schema {

@@ -4,7 +4,7 @@ use wire::error::Code;
 use wire::search::{SearchAnswer, SearchRequest};
 
 use super::member::{IDEMPOTENCY, PAID};
-use super::{Access, Body, JSON, Operation, SuccessResponse, Verb, of};
+use super::{JSON, Operation, PLAIN, Verb, answer, json_body, of};
 
 /// `POST /v1/search`.
 pub(crate) static CREATE: Operation = Operation {
@@ -15,20 +15,12 @@ pub(crate) static CREATE: Operation = Operation {
     description: "Asks the operator's providers of results, one after the other until one finds \
                   something. Each page appears once in the answer. The price is set aside first, \
                   charged when a provider answered, and given back when none did.",
-    access: Access::Key,
     parameters: &[&IDEMPOTENCY],
-    body: Some(Body {
-        is_required: true,
-        media_type: JSON,
-        schema: of::<SearchRequest>,
-        example: r#"{"query": "rust async runtime", "max_results": 5, "recency": "year"}"#,
-    }),
-    answers: &[SuccessResponse {
-        status: 200,
-        description: "What was found.",
-        contents: &[(JSON, of::<SearchAnswer>)],
-        headers: PAID,
-    }],
+    body: Some(json_body(
+        of::<SearchRequest>,
+        r#"{"query": "rust async runtime", "max_results": 5, "recency": "year"}"#,
+    )),
+    answers: &[answer(200, "What was found.", &[(JSON, of::<SearchAnswer>)], PAID)],
     failures: &[
         Code::InvalidJson,
         Code::InvalidRequest,
@@ -40,4 +32,5 @@ pub(crate) static CREATE: Operation = Operation {
         Code::CapabilityUnavailable,
         Code::UpstreamUnavailable,
     ],
+    ..PLAIN
 };
