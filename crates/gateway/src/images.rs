@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
-use web_reader::{Reader, Target};
+use serde_json::{Value, json};
+use web_reader::{Image, Reader, Target};
 use wire::error::Code;
 
 use crate::config::RemoteImages;
@@ -29,6 +29,9 @@ pub(crate) struct Images {
     /// The field of the first other content that is not inline.
     other: Option<&'static str>,
 }
+
+/// The address of the content of a block of the messages interface.
+const SOURCE_URL: &str = "source.url";
 
 /// Fields whose value is an address that an upstream may fetch.
 const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
@@ -93,6 +96,14 @@ impl Images {
         }
     }
 
+    /// Whether images of a message must be fetched; an error for other content that is not inline.
+    pub(crate) fn check_sources(self, choice: RemoteImages) -> Result<Remote, ApiError> {
+        match (self.other, choice) {
+            (Some(SOURCE_URL), RemoteImages::Inline) if self.remote == 0 => Ok(Remote::Fetched),
+            _ => self.check_inline().map(|()| Remote::None),
+        }
+    }
+
     /// Rejects content that is not inline.
     pub(crate) fn check_inline(self) -> Result<(), ApiError> {
         let field = self.other.or((self.remote > 0).then_some("image_url"));
@@ -126,18 +137,58 @@ pub(crate) async fn inline(reader: &Reader, value: &mut Value) -> Result<(), Api
     let mut addresses = Vec::new();
     gather(value, &mut addresses);
     for address in addresses {
-        let target = Target::parse(address.trim());
-        let fetched = match target {
-            Ok(target) => reader.image(target, MAX_IMAGE_BYTES).await,
-            Err(fault) => Err(fault),
-        };
-        let image = fetched.map_err(|fault| {
-            let message = fault.to_string().replace("`url`", "`image_url`");
-            ApiError::of_param(ApiError::from(fault).code(), "image_url", message)
-        })?;
+        let image = fetch(reader, address, "image_url").await?;
         *address = format!("data:{};base64,{}", image.media_type, BASE64.encode(image.bytes));
     }
     Ok(())
+}
+
+/// Replaces addresses of images in blocks of the messages interface by the images.
+pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result<(), ApiError> {
+    let mut sources = Vec::new();
+    gather_sources(value, &mut sources);
+    if sources.len() > MAX_FETCHED {
+        let found = sources.len();
+        let message = format!("{found} images have addresses; at most {MAX_FETCHED} are fetched");
+        return Err(ApiError::of_param(Code::InvalidRequest, SOURCE_URL, message));
+    }
+    for source in sources {
+        let address = source["url"].as_str().unwrap_or_default().to_owned();
+        let image = fetch(reader, &address, SOURCE_URL).await?;
+        *source = json!({
+            "type": "base64", "media_type": image.media_type, "data": BASE64.encode(image.bytes),
+        });
+    }
+    Ok(())
+}
+
+async fn fetch(reader: &Reader, address: &str, field: &str) -> Result<Image, ApiError> {
+    let fetched = match Target::parse(address.trim()) {
+        Ok(target) => reader.image(target, MAX_IMAGE_BYTES).await,
+        Err(fault) => Err(fault),
+    };
+    fetched.map_err(|fault| {
+        let message = fault.to_string().replace("`url`", &format!("`{field}`"));
+        ApiError::of_param(ApiError::from(fault).code(), field, message)
+    })
+}
+
+/// Collects the sources of images that have an address.
+fn gather_sources<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| gather_sources(item, found)),
+        Value::Object(fields) => {
+            let is_image = fields.get("type").is_some_and(|kind| kind == "image");
+            for (name, value) in fields {
+                if is_image && name == "source" && value["type"] == "url" {
+                    found.push(value);
+                } else {
+                    gather_sources(value, found);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Collects the addresses of images that are not inline.
@@ -195,7 +246,7 @@ impl Under {
     fn of(key: &str, above: Option<Self>) -> Option<Self> {
         if is_like(key, "url") {
             return above.map(|above| match above {
-                Self::Source => Self::Field("source.url"),
+                Self::Source => Self::Field(SOURCE_URL),
                 other => other,
             });
         }

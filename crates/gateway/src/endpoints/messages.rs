@@ -11,6 +11,7 @@ use bytes::Bytes;
 use gateway_store::Scope;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use serde_json::{Value, json};
+use web_reader::Reader;
 use wire::error::Code;
 
 use super::admission::Received;
@@ -24,7 +25,7 @@ use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Kind, Operation};
 use crate::failure::{ApiError, Dialect};
 use crate::identity::Caller;
-use crate::images::Images;
+use crate::images::{self, Images, Remote};
 use crate::provider::{COUNT_TOKENS_PATH, Failure, Owner, Sender};
 use crate::proxy::begin::{refused, retry_after, unavailable};
 use crate::proxy::messages_request::{BETA, MessagesRequest};
@@ -51,16 +52,24 @@ pub(super) async fn create(
     let model = resolve(&api, &caller, &object)?;
     let is_streamed = object.read("stream", "a boolean")?.unwrap_or(false);
     check_max_tokens(&object)?;
-    check_conversation(&model, &object)?;
+    let remote = check_conversation(&api, &model, &object)?;
 
-    let request = MessagesRequest {
+    let mut request = MessagesRequest {
         body: bytes.clone(),
         is_streamed,
         model: model.quoted_id.clone(),
         beta,
         searcher,
     };
-    let prepare = async move { Ok(move |target: &Target| request.for_target(target)) };
+    let prepare = {
+        let web = api.web.clone();
+        async move {
+            if remote == Remote::Fetched {
+                request.body = with_images(&web.reader, &request.body).await?;
+            }
+            Ok(move |target: &Target| request.for_target(target))
+        }
+    };
     // A message costs what a chat completion costs.
     let (price, operation, dialect) =
         (model.prices.of(Operation::Chat), Operation::Chat, Dialect::Anthropic);
@@ -79,7 +88,7 @@ pub(super) async fn count_tokens(
     let Received { caller, bytes, idempotency } = received;
     let object = RawObject::parse(&bytes)?;
     let model = resolve(&api, &caller, &object)?;
-    check_conversation(&model, &object)?;
+    check_conversation(&api, &model, &object)?;
     let work = async {
         let target = model.candidates().into_iter().next();
         let is_native = |target: &&Target| target.provider.kind == Kind::Anthropic;
@@ -148,8 +157,22 @@ fn resolve(
     api.upstreams.resolve(caller, &asked, Capability::Chat)
 }
 
-/// Checks a conversation against the caps of its model. Images and documents must be inline.
-fn check_conversation(model: &Model, object: &RawObject<'_>) -> Result<(), ApiError> {
+/// The body with its images inline; documents must be inline already.
+async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
+    let object = RawObject::parse(body)?;
+    let mut messages = tree(body)?.remove("messages").unwrap_or_default();
+    images::inline_sources(reader, &mut messages).await?;
+    let messages = messages.to_string();
+    Images::in_text(&messages)?.check_inline()?;
+    Ok(object.rewrite(&[("messages", Some(&messages))]).into())
+}
+
+/// Checks a conversation against the caps of its model. Returns whether images must be fetched.
+fn check_conversation(
+    api: &ModelApi,
+    model: &Model,
+    object: &RawObject<'_>,
+) -> Result<Remote, ApiError> {
     let mut images = Images::default();
     let mut bytes = 0;
     for field in ["messages", "system"] {
@@ -158,11 +181,11 @@ fn check_conversation(model: &Model, object: &RawObject<'_>) -> Result<(), ApiEr
             bytes += value.len();
         }
     }
-    images.check_inline()?;
+    let remote = images.check_sources(api.config.remote_images)?;
     let conversation = Conversation { field: "messages", bytes, images: images.count };
     // The limit on tokens is always given.
     caps::check(&model.caps, object, &conversation)?;
-    Ok(())
+    Ok(remote)
 }
 
 fn beta(headers: &HeaderMap) -> Option<HeaderValue> {

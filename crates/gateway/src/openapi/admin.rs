@@ -10,8 +10,8 @@ use wire::error::Code;
 
 use super::member::REQUEST_ID;
 use super::{
-    Access, Body, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse,
-    Verb, answer, json_body, of, text,
+    Access, Body, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
+    answer, json_body, of, text,
 };
 
 /// The default and the largest length of a page.

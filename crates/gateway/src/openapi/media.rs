@@ -6,8 +6,7 @@ use wire::media::MediaRun;
 
 use super::member::{IDEMPOTENCY, OWN, PAID, PAID_FAILURES};
 use super::{
-    Header, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, json_body,
-    of, text,
+    Header, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, json_body, of, text,
 };
 
 /// The headers of every file.

@@ -149,7 +149,22 @@ fn images_that_lead_elsewhere_are_fetched_through_the_guard_and_sent_inline() {
             }
             assert_eq!(upstream.completions().len(), asked);
         }
-        assert_eq!(world.paid(), 2 * PRICE);
+        let message = |kind: &str, url: &str| {
+            let block = json!({"type": kind, "source": {"type": "url", "url": url}});
+            let messages = json!([{"role": "user", "content": [block]}]);
+            let body = json!({"model": "up/echo", "max_tokens": 9, "messages": messages});
+            world.service.post("/v1/messages", key, &body)
+        };
+        let answer = message("image", &site.url("/a.png"));
+        assert!(answer.text().contains("I saw 1 image"), "{kind} {}", answer.text());
+        let asked = upstream.completions().len();
+        for (kind, url) in [("image", "/page"), ("image", "/x"), ("document", "/a.png")] {
+            let answer = message(kind, &site.url(url));
+            assert_eq!(answer.status, 400, "{kind} {url} {}", answer.text());
+            assert!(answer.text().contains("source.url"), "{kind} {url} {}", answer.text());
+        }
+        assert_eq!(upstream.completions().len(), asked);
+        assert_eq!(world.paid(), 3 * PRICE);
     }
 }
 
