@@ -27,7 +27,7 @@ impl Reader {
         };
         let is_image = content.media.as_deref().is_none_or(|media| media.starts_with("image/"));
         let media_type = media_type(&content.bytes).filter(|_| is_image);
-        let media_type = media_type.ok_or(Fault::Unreadable("it is not an image"))?;
+        let media_type = media_type.ok_or(Fault::Unreadable("is not an image"))?;
         Ok(Image { media_type, bytes: content.bytes })
     }
 }
