@@ -472,9 +472,10 @@ fn counts_of_a_message_that_passes_unchanged_are_read() {
     assert!(reader.is_done() && reader.has_content());
     assert_eq!(reader.usage(), translated.usage());
     let mut whole = UsageReader::default();
-    whole.read(&json!({"content": [], "usage": {"input_tokens": 3, "output_tokens": 0}})).unwrap();
+    let message = br#"{"content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}"#;
+    whole.read(message).unwrap();
     assert_eq!((whole.usage().unwrap().prompt_tokens, whole.has_content()), (3, false));
-    assert_eq!(whole.read(&json!({})), Err(Malformed::Missing("content")));
+    assert_eq!(whole.read(b"{}").map(drop), Err(Malformed::Missing("content")));
     let error = upstream(&[json!({"type": "error", "error": {"type": "api_error"}})]);
     splitter.push(Bytes::from(error));
     assert!(reader.feed(&splitter.next().unwrap().unwrap()).is_err());

@@ -152,7 +152,7 @@ fn usage_excludes_what_is_cached() {
     let json = usage.to_message();
     assert_eq!(json["input_tokens"], 4);
     let mut reader = super::super::anthropic::UsageReader::default();
-    reader.read(&json!({"content": [], "usage": json})).unwrap();
+    reader.read(json!({"content": [], "usage": json}).to_string().as_bytes()).unwrap();
     assert_eq!(reader.usage(), Some(usage));
 }
 

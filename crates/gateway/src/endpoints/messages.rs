@@ -56,11 +56,15 @@ pub(super) async fn create(
 
     let mut request = MessagesRequest {
         body: bytes.clone(),
+        rest: None,
         is_streamed,
         model: model.quoted_id.clone(),
         beta,
         searcher,
     };
+    if remote == Remote::None {
+        request.rest = MessagesRequest::rest_of(&object);
+    }
     let prepare = {
         let web = api.web.clone();
         async move {

@@ -18,7 +18,7 @@ use crate::catalogue::Target;
 use crate::config::Kind;
 use crate::failure::ApiError;
 use crate::provider::{CHAT_PATH, MESSAGES_PATH};
-use crate::raw_object::{RawObject, tree};
+use crate::raw_object::{RawObject, Rest, tree};
 
 /// Beta features, by name.
 pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -27,6 +27,8 @@ pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 pub(crate) struct MessagesRequest {
     /// The unchanged body.
     pub(crate) body: Bytes,
+    /// The body without the fields that we set, if it can be sent on as it is.
+    pub(crate) rest: Option<Rest>,
     pub(crate) is_streamed: bool,
     /// The model name for the answer, as JSON.
     pub(crate) model: Arc<str>,
@@ -48,29 +50,41 @@ impl MessagesRequest {
 
     /// The member's body with our `model` and `stream`.
     fn native(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
-        let object = RawObject::parse(&self.body)?;
         let stream = if self.is_streamed { "true" } else { "false" };
-        let own_messages = self.without_own_blocks(&object)?;
-        let mut changes = vec![("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
-        if let Some(messages) = &own_messages {
-            changes.push(("messages", Some(messages)));
-        }
         let model = self.model.clone();
         let reader = if self.is_streamed {
             AnswerReader::Stream(Stage::Messages(Box::new(MessagesWatch::new(model))))
         } else {
             AnswerReader::Whole(WholeReader::NativeMessage { model })
         };
-        let body = object.rewrite(&changes).into();
         let header = self.beta.clone().map(|beta| (BETA, beta));
+        if let Some(rest) = &self.rest {
+            let own = [("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
+            let body = rest.with(&own).into();
+            return Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header });
+        }
+        let object = RawObject::parse(&self.body)?;
+        let own_messages = self.without_own_blocks(&object)?;
+        let mut changes = vec![("model", Some(&*target.quoted_name)), ("stream", Some(stream))];
+        if let Some(messages) = &own_messages {
+            changes.push(("messages", Some(messages)));
+        }
+        let body = object.rewrite(&changes).into();
         Ok(UpstreamRequest { path: MESSAGES_PATH, body, reader, header })
+    }
+
+    /// The part of a parsed body that can be sent unchanged; `None` if it may have blocks of other
+    /// upstreams.
+    pub(crate) fn rest_of(object: &RawObject<'_>) -> Option<Rest> {
+        let may_send = !object.raw("messages").is_some_and(may_have_own_blocks);
+        may_send.then(|| object.without(&["model", "stream"]))
     }
 
     /// The conversation without blocks of other upstreams, which Anthropic would refuse; `None` if it
     /// has none.
     fn without_own_blocks(&self, object: &RawObject<'_>) -> Result<Option<String>, ApiError> {
         let messages = object.raw("messages").unwrap_or_default();
-        if !messages.contains("\"signature\"") && !messages.contains("\"encrypted_content\"") {
+        if !may_have_own_blocks(messages) {
             return Ok(None);
         }
         let mut fields = tree(&self.body)?;
@@ -123,4 +137,9 @@ impl MessagesRequest {
         };
         Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
+}
+
+/// Whether a conversation may have blocks that another upstream or we ourselves made.
+fn may_have_own_blocks(messages: &str) -> bool {
+    messages.contains("\"signature\"") || messages.contains("\"encrypted_content\"")
 }

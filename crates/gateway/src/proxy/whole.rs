@@ -5,9 +5,7 @@ use std::sync::Arc;
 use api_dialects::{ToolTable, anthropic, messages, responses};
 use bytes::Bytes;
 use ledger::TokenCounts;
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::chat::{Chunk, renamed};
 use super::native::{self, Ours};
@@ -168,20 +166,12 @@ fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, F
 
 /// Reads a message and renames its model.
 fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
-    let message: Value = serde_json::from_slice(&body).map_err(|_| not_json())?;
     let mut reader = anthropic::UsageReader::default();
-    reader.read(&message).map_err(|_| Failure::Malformed("its answer is not as documented"))?;
-    let found: NamedMessage<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
-    let named = found.model.and_then(|found| renamed(&body, found, model));
+    let found = reader.read(&body);
+    let found = found.map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+    let named = found.and_then(|found| renamed(&body, found, model));
     let (tokens, has_content) = (tokens(reader.usage()), reader.has_content());
     Ok(WholeAnswer { body: named.map_or(body, Bytes::from), tokens, has_content, response: None })
-}
-
-/// The inspected field of a message.
-#[derive(Deserialize)]
-struct NamedMessage<'a> {
-    #[serde(borrow, default)]
-    model: Option<&'a RawValue>,
 }
 
 /// The token counts of an upstream with the messages interface.

@@ -1,7 +1,8 @@
 //! The counts of messages that pass unchanged.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use wire::sse::Event;
 
 use super::super::super::{Malformed, StreamFault, Usage};
@@ -14,6 +15,16 @@ pub struct UsageReader {
     counts: Option<Counts>,
     has_content: bool,
     is_done: bool,
+}
+
+/// The fields of a whole message that are read.
+#[derive(Deserialize)]
+struct Message<'a> {
+    content: Vec<IgnoredAny>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    model: Option<&'a RawValue>,
 }
 
 impl UsageReader {
@@ -33,13 +44,14 @@ impl UsageReader {
         Ok(())
     }
 
-    /// Reads a whole message.
-    pub fn read(&mut self, message: &Value) -> Result<(), Malformed> {
-        let content = message.get("content").and_then(Value::as_array);
-        self.has_content = !content.ok_or(Malformed::Missing("content"))?.is_empty();
-        self.counts = message.get("usage").and_then(|usage| Counts::deserialize(usage).ok());
+    /// Reads a whole message; returns its model, as JSON.
+    pub fn read<'a>(&mut self, message: &'a [u8]) -> Result<Option<&'a RawValue>, Malformed> {
+        let message: Message<'a> =
+            serde_json::from_slice(message).map_err(|_| Malformed::Missing("content"))?;
+        self.has_content = !message.content.is_empty();
+        self.counts = message.usage.and_then(|usage| serde_json::from_str(usage.get()).ok());
         self.is_done = true;
-        Ok(())
+        Ok(message.model)
     }
 
     /// What the upstream counted so far.
