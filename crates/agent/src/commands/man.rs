@@ -23,7 +23,8 @@ pub(crate) fn run(
     program: clap::Command,
 ) -> Result<(), Diagnostic> {
     if let Some(folder) = &args.out {
-        return clap_mangen::generate_to(program, folder).map_err(|error| {
+        let written = std::fs::create_dir_all(folder);
+        return written.and_then(|()| clap_mangen::generate_to(program, folder)).map_err(|error| {
             let message = format!("cannot write manual pages to {}", folder.display());
             Diagnostic::failed(message).because(&error)
         });
