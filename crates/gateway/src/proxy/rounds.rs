@@ -1,5 +1,5 @@
 //! The rounds of an answer that searches the web. When the model calls the search, the service
-//! executes it, and the model goes on with the results in the next round, at the same upstream.
+//! executes it, and the model continues with the results in the next round, at the same upstream.
 
 use std::sync::Arc;
 
