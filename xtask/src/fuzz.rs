@@ -35,7 +35,7 @@ const FLAGS: &[&str] = &[
 const WRAPPER_VARIABLE: &str = "XTASK_COMPILES_FOR_FUZZING";
 
 /// Time and size limits of an input.
-const LIMITS: &[&str] = &["-timeout=10", "-max_len=65536"];
+const LIMITS: &[&str] = &["-timeout=60", "-max_len=65536"];
 const MEMORY_MIB: u32 = 2048;
 /// Targets that decompress their input have less, so that an unbounded expansion is a finding.
 const DECOMPRESSING: &[(&str, u32)] = &[("html", 1024), ("pdf", 1024)];

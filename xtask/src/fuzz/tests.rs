@@ -33,7 +33,7 @@ fn target_gets_its_folders_and_limits() {
     assert_eq!(
         arguments.trim_end(),
         "fuzz/corpus/validate fuzz/seeds/validate -max_total_time=3 -rss_limit_mb=2048 \
-             -timeout=10 -max_len=65536 -artifact_prefix=fuzz/artifacts/validate/"
+             -timeout=60 -max_len=65536 -artifact_prefix=fuzz/artifacts/validate/"
     );
     assert!(root.path().join("fuzz/corpus/validate").is_dir());
     assert!(root.path().join("fuzz/artifacts/validate").is_dir());
