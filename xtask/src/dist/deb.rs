@@ -1,7 +1,7 @@
 //! The Debian package: the program, and the member service as a systemd unit.
 //!
 //! `dpkg-deb` builds it from the control files in `packaging/debian`. `cargo-deb` does no more for
-//! one binary without shared libraries of its own, and takes minutes to compile on a fresh machine.
+//! one binary that brings no shared libraries, and takes minutes to compile on a fresh machine.
 
 use std::process::Command;
 

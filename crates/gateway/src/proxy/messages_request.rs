@@ -11,7 +11,7 @@ use super::bridge::Bridge;
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::messages::MessagesWatch;
-use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
+use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader, searcher_for};
 use super::stage::Stage;
 use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
@@ -95,11 +95,8 @@ impl MessagesRequest {
     /// The request in the form of the chat interface.
     fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
         let fields: Map<String, Value> = tree(&self.body)?;
-        let mut translated = messages::request(&fields)?;
-        let searcher = self.searcher.clone().filter(|_| translated.tools.web_search().is_some());
-        if searcher.is_none() {
-            translated = translated.without_web_search();
-        }
+        let (searcher, mut translated) =
+            searcher_for(self.searcher.as_ref(), messages::request(&fields)?);
         let chat = &mut translated.chat;
         chat.insert("model".to_owned(), target.name.as_str().into());
         chat.insert("stream".to_owned(), self.is_streamed.into());

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::bridge::Bridge;
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
-use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader};
+use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader, searcher_for};
 use super::stage::Stage;
 use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
@@ -109,11 +109,8 @@ impl ResponsesRequest {
     }
 
     fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
-        let mut translated = responses::request(&self.fields, &self.earlier)?;
-        let searcher = self.searcher.clone().filter(|_| translated.tools.web_search().is_some());
-        if searcher.is_none() {
-            translated = translated.without_web_search();
-        }
+        let (searcher, mut translated) =
+            searcher_for(self.searcher.as_ref(), responses::request(&self.fields, &self.earlier)?);
         let chat = &mut translated.chat;
         chat.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
         chat.insert("model".to_owned(), target.name.as_str().into());

@@ -24,6 +24,17 @@ pub(crate) trait Searcher: Send + Sync {
     fn search(&self, search: &Search, tool: &WebSearchTool) -> BoxFuture<'static, SearchOutcome>;
 }
 
+/// The searcher of a translated request that offers a search; without one, the search is withdrawn.
+pub(crate) fn searcher_for(
+    searcher: Option<&Arc<dyn Searcher>>,
+    translated: Translated,
+) -> (Option<Arc<dyn Searcher>>, Translated) {
+    match searcher.filter(|_| translated.tools.web_search().is_some()) {
+        Some(searcher) => (Some(searcher.clone()), translated),
+        None => (None, translated.without_web_search()),
+    }
+}
+
 /// The request of a round in the form of its upstream.
 pub(crate) struct RoundRequest {
     pub(crate) path: &'static str,

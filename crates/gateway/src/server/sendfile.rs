@@ -44,7 +44,7 @@ struct Transfer {
     is_broken: bool,
 }
 
-/// Stands for a piece of the file.
+/// A piece of the file: its length, without its bytes.
 #[derive(Debug)]
 pub(super) struct Placeholder {
     transfer: Arc<FileTransfer>,
