@@ -23,6 +23,7 @@ use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
 use crate::config::{Capability, Kind, Operation};
 use crate::failure::{ApiError, Dialect};
 use crate::identity::{Caller, may_use};
+use crate::images::Images;
 use crate::media::{Media, MediaRequest, RunContext};
 use crate::openapi::{self, openai};
 use crate::provider::{
@@ -31,7 +32,7 @@ use crate::provider::{
 };
 use crate::proxy::chat_request::{AnswerReader, UpstreamRequest, unsupported};
 use crate::proxy::whole::WholeReader;
-use crate::raw_object::RawObject;
+use crate::raw_object::{RawObject, Rest};
 use crate::request_info::RequestInfo;
 
 /// An operation that is passed on.
@@ -98,9 +99,15 @@ static OPERATIONS: [PassThrough; 7] = [
     },
 ];
 
-/// The body of a request.
-enum Content {
-    Json(Bytes),
+/// The parsed body of a request.
+enum Content<'a> {
+    Json(RawObject<'a>),
+    Form(Form),
+}
+
+/// A body without its model.
+enum Outgoing {
+    Json(Rest),
     Form(Form),
 }
 
@@ -122,10 +129,13 @@ pub(super) async fn create(
     let media_type = media_type.as_ref().and_then(|value| value.to_str().ok());
     let content = match Form::parse(media_type, &bytes).await? {
         Some(form) => Content::Form(form),
-        None => Content::Json(bytes),
+        None => Content::Json(RawObject::parse(&bytes)?),
     };
     let model = passed.model(&api, &media, &caller, &content)?;
     passed.check(&model, &media, &content)?;
+    if matches!(content, Content::Json(_)) {
+        Images::in_text(std::str::from_utf8(&bytes).unwrap_or_default())?.check_inline()?;
+    }
     let RequestInfo { id, span, .. } = info;
     let target = model.full_target();
     if passed.capability == Capability::Speech
@@ -136,6 +146,10 @@ pub(super) async fn create(
         return media::answer_with_file(&media, run, &request).await;
     }
     let form = passed.form(&content)?;
+    let outgoing = match content {
+        Content::Json(object) => Outgoing::Json(object.without(&["model"])),
+        Content::Form(form) => Outgoing::Form(form),
+    };
     let operation = passed.capability.operation().unwrap_or(Operation::Media);
     let (price, dialect) = (model.prices.of(operation), Dialect::OpenAi);
     let name = model.quoted_id.clone();
@@ -145,7 +159,7 @@ pub(super) async fn create(
             if target.provider.kind != Kind::OpenAi {
                 return Err(unsupported(target, "another model"));
             }
-            let (body, media_type) = content.with_model(target)?;
+            let (body, media_type) = outgoing.with_model(target);
             let whole = WholeReader::Plain { model: name.clone(), content: passed.content };
             let reader = match form {
                 AnswerForm::Bytes => AnswerReader::Bytes,
@@ -165,7 +179,7 @@ impl PassThrough {
         api: &ModelApi,
         media: &Media,
         caller: &Caller,
-        content: &Content,
+        content: &Content<'_>,
     ) -> Result<Arc<Model>, ApiError> {
         let asked = content.text("model")?.filter(|model| !model.is_empty());
         let asked = match asked {
@@ -191,14 +205,13 @@ impl PassThrough {
     }
 
     /// Checks the required fields, and the operator's limits.
-    fn check(&self, model: &Model, media: &Media, content: &Content) -> Result<(), ApiError> {
+    fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> Result<(), ApiError> {
         if let Some(field) = self.required.iter().find(|field| !content.has(field)) {
             return Err(missing(field));
         }
-        if let (Content::Json(body), Some(field)) = (content, self.required.first()) {
-            let object = RawObject::parse(body)?;
+        if let (Content::Json(object), Some(field)) = (content, self.required.first()) {
             let bytes = object.all_like(field).map(str::len).sum();
-            caps::check(&model.caps, &object, &Conversation { field, bytes, images: 0 })?;
+            caps::check(&model.caps, object, &Conversation { field, bytes, images: 0 })?;
         }
         match self.capability {
             Capability::Image => {
@@ -214,7 +227,7 @@ impl PassThrough {
     }
 
     /// How the answer is delivered.
-    fn form(&self, content: &Content) -> Result<AnswerForm, ApiError> {
+    fn form(&self, content: &Content<'_>) -> Result<AnswerForm, ApiError> {
         let is_streamed = match self.capability {
             Capability::Speech => true,
             Capability::Image => content.text("stream")?.as_deref() == Some("true"),
@@ -229,51 +242,47 @@ impl PassThrough {
     }
 }
 
-impl Content {
+impl Content<'_> {
     /// A field as text; numbers and booleans as they are written.
     fn text(&self, name: &'static str) -> Result<Option<String>, ApiError> {
         match self {
             Self::Form(form) => Ok(form.text(name)),
-            Self::Json(body) => {
-                let object = RawObject::parse(body)?;
-                match object.raw(name) {
-                    Some(value) if value.starts_with('"') => object.read(name, "a string"),
-                    Some(value) if value.starts_with(['{', '[']) => {
-                        let message = format!("`{name}` must not be a list or an object");
-                        Err(ApiError::of_param(Code::InvalidRequest, name, message))
-                    }
-                    value => Ok(value.filter(|value| *value != "null").map(str::to_owned)),
+            Self::Json(object) => match object.raw(name) {
+                Some(value) if value.starts_with('"') => object.read(name, "a string"),
+                Some(value) if value.starts_with(['{', '[']) => {
+                    let message = format!("`{name}` must not be a list or an object");
+                    Err(ApiError::of_param(Code::InvalidRequest, name, message))
                 }
-            }
+                value => Ok(value.filter(|value| *value != "null").map(str::to_owned)),
+            },
         }
     }
 
     fn has(&self, name: &str) -> bool {
         match self {
             Self::Form(form) => form.has(name),
-            Self::Json(body) => RawObject::parse(body).is_ok_and(|object| {
+            Self::Json(object) => {
                 object.raw(name).is_some_and(|value| !matches!(value, "null" | "\"\"" | "[]"))
-            }),
+            }
         }
     }
+}
 
+impl Outgoing {
     /// The body for a target, and its type if it is not JSON.
-    fn with_model(&self, target: &Target) -> Result<(Bytes, Option<http::HeaderValue>), ApiError> {
+    fn with_model(&self, target: &Target) -> (Bytes, Option<http::HeaderValue>) {
         match self {
-            Self::Json(body) => {
-                let object = RawObject::parse(body)?;
-                Ok((object.rewrite(&[("model", Some(&target.quoted_name))]).into(), None))
-            }
+            Self::Json(rest) => (rest.with(&[("model", Some(&target.quoted_name))]).into(), None),
             Self::Form(form) => {
                 let (body, media_type) = form.with("model", &target.name);
-                Ok((body, Some(media_type)))
+                (body, Some(media_type))
             }
         }
     }
 }
 
 /// The request for speech of a program, which knows fewer options.
-fn program_input(model: &Model, content: &Content) -> Result<MediaRequest, ApiError> {
+fn program_input(model: &Model, content: &Content<'_>) -> Result<MediaRequest, ApiError> {
     let mut input = Map::new();
     input.insert("text".to_owned(), content.text("input")?.into());
     if let Some(format) = content.text("response_format")? {

@@ -257,6 +257,19 @@ fn a_websocket_is_refused_with_the_status_that_codex_understands() {
 }
 
 #[test]
+fn no_upstream_receives_an_address_that_it_would_fetch() {
+    let world = world();
+    let image = json!([{"type": "image_url", "image_url": {"url": "http://10.0.0.1/secret"}}]);
+    for (path, model) in [("/v1/moderations", "up/judge"), ("/v1/embeddings", "up/embed")] {
+        let answer = world.post(path, &json!({"model": model, "input": image}));
+        assert_eq!(answer.failure(), (400, "invalid_request".to_owned()), "{path}");
+    }
+    assert_eq!(world.upstream.requests().len(), 0);
+    let inline = json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]);
+    world.post("/v1/moderations", &json!({"model": "up/judge", "input": inline})).good();
+}
+
+#[test]
 fn forms_are_checked() {
     let world = world();
     let post = |media_type: &str, body: &str| {
