@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
-use clap::{ArgAction, Args, Parser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, Args, CommandFactory, Parser};
 
 use crate::commands::Command;
 use crate::diagnostic::{Diagnostic, Exit};
@@ -11,16 +11,39 @@ use crate::environment::Environment;
 use crate::output::{Color, Output, Style, Volume};
 use crate::session::Session;
 
+/// The page of `agent -h`: it fits 24 lines.
+const TEMPLATE: &str = "{about}
+
+Usage: agent [OPTIONS] <COMMAND>
+
+{subcommands}{after-help}";
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "agent",
     version,
-    about = "Run tasks with tools, and the members-only AI service behind them",
-    after_help = "Examples:\n  agent up                      The member service on this machine\n  \
-                  agent run \"Say hello\"         A task, with tools\n  agent chat                    \
-                  A conversation\n  agent mcp add files -- CMD    A server with tools\n  agent doctor                  \
-                  What to fix",
+    about = "Use AI models with tools, and run a members-only AI service",
+    help_template = TEMPLATE,
+    after_help = "Run `agent help COMMAND` for details, `agent --help` for all options.",
+    after_long_help = "\
+Options, accepted by every command:
+      --json            Print JSON
+  -q, --quiet           Print only results and errors
+  -v, --verbose         Print more details
+      --no-color        Disable colors (also NO_COLOR)
+      --profile <NAME>  Use a named profile [env: AGENT_PROFILE]
+  -h, --help            Print help
+  -V, --version         Print the version
+
+Examples:
+  agent up                    Start your own service
+  agent chat                  Chat with a model
+  agent run \"Say hello\"       Run a task
+  agent mcp add files -- CMD  Add an MCP server
+  agent doctor                Check your setup
+
+Run `agent help COMMAND` for details.",
     disable_help_subcommand = true,
     arg_required_else_help = true
 )]
@@ -31,37 +54,38 @@ pub(crate) struct Cli {
     command: Command,
 }
 
+/// Options of every command, shown on the page of `agent --help` only.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
 struct Global {
-    /// Print machine-readable JSON
-    #[arg(long, global = true, help_heading = "Global options")]
+    /// Print JSON
+    #[arg(long, global = true, hide = true)]
     json: bool,
-    /// Print nothing but data and errors
-    #[arg(long, short, global = true, help_heading = "Global options")]
+    /// Print only results and errors
+    #[arg(long, short, global = true, hide = true)]
     quiet: bool,
-    /// Print more about what is done
+    /// Print more details
     #[arg(long, short, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet",
-          help_heading = "Global options")]
+          hide = true)]
     verbose: bool,
-    /// Print without colour; the variable `NO_COLOR` does the same
-    #[arg(long, global = true, help_heading = "Global options")]
+    /// Disable colors (also `NO_COLOR`)
+    #[arg(long, global = true, hide = true)]
     no_color: bool,
-    /// Use a named profile with its own configuration
+    /// Use a named profile
     #[arg(
         long,
         global = true,
         value_name = "NAME",
         env = "AGENT_PROFILE",
         hide_env_values = true,
-        help_heading = "Global options"
+        hide = true
     )]
     profile: Option<String>,
 }
 
 /// Parses the command line; prints help, version and usage errors.
 pub(crate) fn parse() -> Result<(Command, Session), Exit> {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments = with_help_option(std::env::args_os().collect());
     let cli = match <Cli as Parser>::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return Err(tell(&error, &arguments)),
@@ -76,6 +100,15 @@ pub(crate) fn parse() -> Result<(Command, Session), Exit> {
     let style = if global.json { Style::Json } else { Style::Human };
     let output = Output::new(style, volume, color);
     Ok((command, Session::new(output, Environment::of_process(), global.profile)))
+}
+
+/// `agent help COMMAND` is `agent COMMAND --help`, and `agent help` is `agent -h`.
+fn with_help_option(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push(if arguments.len() == 1 { "-h".into() } else { "--help".into() });
+    }
+    arguments
 }
 
 /// Help and version are data; anything else is a usage error.
@@ -94,10 +127,29 @@ fn tell(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
     // A closed pipe is no reason to fail.
     let _ = error.print();
+    if let Some(meant) = nearest_command(error) {
+        anstream::eprintln!("\nDid you mean `{meant}`?");
+    }
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
         _ => Exit::Usage,
     }
+}
+
+/// The command that a mistyped one is like, where clap suggests none: it misses transposed letters
+/// of short names.
+fn nearest_command(error: &clap::Error) -> Option<String> {
+    let is_suggested = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let Some(ContextValue::String(typed)) =
+        error.get(ContextKind::InvalidSubcommand).filter(|_| !is_suggested)
+    else {
+        return None;
+    };
+    let program = Cli::command();
+    let names = program.get_subcommands().map(clap::Command::get_name);
+    let distance = |name: &&str| strsim::damerau_levenshtein(name, typed);
+    let nearest = names.min_by_key(distance)?;
+    (distance(&nearest) == 1).then(|| format!("agent {nearest}"))
 }
 
 /// The error of clap on one line, and the command whose help explains it.

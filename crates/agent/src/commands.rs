@@ -12,8 +12,6 @@ mod mcp;
 mod me;
 mod media;
 mod metrics;
-#[cfg(feature = "local-model")]
-mod model;
 mod models;
 pub(crate) mod parse_worker;
 mod research;
@@ -33,24 +31,22 @@ use crate::session::Session;
 pub(crate) enum Command {
     Up(up::Args),
     Down(down::Args),
-    Run(run::Args),
     Chat(chat::Args),
-    Me(me::Args),
+    Run(run::Args),
     Models(models::Args),
-    #[cfg(feature = "local-model")]
-    Model(model::Args),
+    Me(me::Args),
     Search(search::Args),
     Fetch(fetch::Args),
     Research(research::Args),
     Media(media::Args),
-    Gateway(gateway::Args),
     Mcp(mcp::Args),
     Skills(skills::Args),
+    Gateway(gateway::Args),
     Metrics(metrics::Args),
-    Config(config::Args),
     Doctor(doctor::Args),
     Update(update::Args),
     Completions(completions::Args),
+    Config(config::Args),
     Man(man::Args),
     ParseWorker(parse_worker::Args),
 }
@@ -82,8 +78,6 @@ pub(crate) fn run(
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
         Command::Models(args) => models::run(&args, session),
-        #[cfg(feature = "local-model")]
-        Command::Model(args) => model::run(args.command, session),
         Command::Search(args) => search::run(&args, session),
         Command::Fetch(args) => fetch::run(&args, session),
         Command::Research(args) => research::run(args, session),

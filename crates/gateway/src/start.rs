@@ -1,5 +1,6 @@
 //! Opens everything that a service needs, and collects all problems.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -98,8 +99,12 @@ fn note_port(config: &mut Config, address: SocketAddr) {
 
 async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> {
     TcpListener::bind(address).await.map_err(|error| {
-        Problem::new(format!("{address} cannot be listened on: {error}"))
-            .hint(format!("another process may listen there; set `{key}` to another address"))
+        let problem = match error.kind() {
+            ErrorKind::AddrInUse => Problem::new(format!("port {} is in use", address.port())),
+            _ => Problem::new(format!("cannot listen on {address}: {error}")),
+        };
+        let option = if key == "listen" { "`agent up --listen 127.0.0.1:PORT` or " } else { "" };
+        problem.hint(format!("choose another address with {option}`{key}` in gateway.yaml"))
     })
 }
 

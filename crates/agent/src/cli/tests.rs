@@ -1,7 +1,5 @@
 //! Tests of `cli`.
 
-use clap::CommandFactory;
-
 use super::*;
 
 #[test]
@@ -20,4 +18,27 @@ fn a_usage_error_names_what_is_missing_and_the_help_that_explains_it() {
 #[test]
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
+}
+
+#[test]
+fn help_of_a_command_is_its_help_option() {
+    let of = |words: &[&str]| {
+        with_help_option(words.iter().map(OsString::from).collect()).join(" ".as_ref())
+    };
+    assert_eq!(of(&["agent", "help"]), "agent -h");
+    assert_eq!(of(&["agent", "help", "mcp", "add"]), "agent mcp add --help");
+    assert_eq!(of(&["agent", "run", "help"]), "agent run help");
+}
+
+#[test]
+fn short_help_fits_24_lines() {
+    let help = Cli::command().render_help().to_string();
+    assert!(help.lines().count() <= 24, "{help}");
+    assert!(!help.contains("\n\n\n") && help.lines().all(|line| line.len() < 80), "{help}");
+}
+
+#[test]
+fn transposed_letters_get_a_suggestion() {
+    let error = <Cli as Parser>::try_parse_from(["agent", "rnu"]).unwrap_err();
+    assert_eq!(nearest_command(&error).as_deref(), Some("agent run"));
 }

@@ -22,23 +22,25 @@ use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
 use crate::task_setup::TaskSetup;
 
-/// Talk with a model that has tools
+/// Chat with a model that can use tools
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Every conversation is kept, and can be gone on with. `/help` lists the commands \
-                  of a conversation. Where standard input is no terminal, each line of it is a \
-                  message or a command.\n\nExamples:\n  agent chat\n  agent chat --resume\n  agent \
-                  chat --model openai/gpt-5 --server files\n  printf 'Say hello\\n/cost\\n' | agent \
-                  chat"
-)]
+#[command(after_help = "\
+Conversations are saved; resume one with `--resume`. Type `/help` in a chat to list its \
+commands. Without a terminal, each line of stdin is a message or a command.
+
+Examples:
+  agent chat
+  agent chat --resume
+  agent chat --model openai/gpt-5 --server files
+  printf 'Say hello\\n/cost\\n' | agent chat")]
 pub(crate) struct Args {
-    /// Take all of standard input as one message
+    /// Read all of stdin as one message
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     whole: Option<String>,
-    /// Go on with a conversation: this one, or the one that was used last
+    /// Resume a conversation [default: the most recent one]
     #[arg(long, short, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     resume: Option<String>,
-    /// List the conversations that are kept
+    /// List saved conversations
     #[arg(long, conflicts_with_all = ["whole", "resume"])]
     list: bool,
     #[command(flatten)]

@@ -5,22 +5,24 @@ use clap_complete::Shell;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Print completions for your shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent\n  \
-                        agent completions zsh > ~/.zfunc/_agent"
-)]
+#[command(after_help = "\
+Examples:
+  agent completions bash > ~/.local/share/bash-completion/completions/agent
+  agent completions zsh > ~/.zfunc/_agent")]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 
 pub(crate) fn run(
     args: &Args,
     session: &Session,
-    mut program: clap::Command,
+    program: clap::Command,
 ) -> Result<(), Diagnostic> {
+    // The options of every command are hidden in help texts only.
+    let mut program = program.mut_args(|arg| arg.hide(false));
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "agent", &mut script);
     if session.output.is_json() {

@@ -8,9 +8,13 @@ use clap::Subcommand;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Help editors with config.yaml
+/// Print the JSON Schema of config.yaml
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true, after_help = "Examples:\n  agent config schema")]
+#[command(
+    hide = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  agent config schema"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Config,

@@ -14,16 +14,20 @@ use crate::diagnostic::Diagnostic;
 use crate::finding::{Finding, Findings, Severity};
 use crate::session::Session;
 
-/// Look whether everything works, and say what to fix
+/// Check your setup and suggest fixes
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Looks at the home folder, the configuration, the key, the member service, MCP \
-                  servers, metrics, updates, model files, the disk and the clock.\n\n\
-                  Exit codes: 0 nothing is a problem, 1 something is.\n\n\
-                  Examples:\n  agent doctor\n  agent doctor --offline\n  agent doctor --json"
-)]
+#[command(after_help = "\
+Checks the home folder, the configuration, the key, the member service, MCP servers, metrics, \
+updates, model files, the disk and the clock.
+
+Exit codes: 0 no problem found, 1 problems found.
+
+Examples:
+  agent doctor
+  agent doctor --offline
+  agent doctor --json")]
 pub(crate) struct Args {
-    /// Ask nobody: neither the service nor servers
+    /// Skip checks that use the network
     #[arg(long)]
     offline: bool,
 }

@@ -16,16 +16,20 @@ use crate::session::Session;
 const PAUSE: Duration = Duration::from_millis(20);
 const MAX_WAIT_SECONDS: u64 = 86_400;
 
-/// Stop the member service that `agent up` of this profile started
+/// Stop the service started by `agent up`
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "What runs may finish, as with Ctrl-C. A second `agent down` stops at once. Where nothing \
-                  runs there is nothing to do, and that is no error.\n\n\
-                  Exit codes: 0 nothing runs any more, 1 it still finishes what runs.\n\n\
-                  Examples:\n  agent down\n  agent down --wait 5\n  agent down --profile work"
-)]
+#[command(after_help = "\
+Running requests finish first. Run the command again to stop immediately. It succeeds if the \
+service is not running.
+
+Exit codes: 0 stopped, 1 requests are still finishing.
+
+Examples:
+  agent down
+  agent down --wait 5
+  agent down --profile work")]
 pub(crate) struct Args {
-    /// How long to wait for its end, in seconds
+    /// Seconds to wait until it has stopped
     #[arg(long, value_name = "SECONDS", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(0..=MAX_WAIT_SECONDS))]
     wait: u64,

@@ -16,31 +16,30 @@ use crate::table::grouped;
 /// What the content can become.
 const FORMATS: [&str; 3] = ["markdown", "text", "html"];
 
-/// Read a page as Markdown, text or HTML
+/// Read a web page as Markdown, text or HTML
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The content goes to standard output, everything else to standard error. On a \
-                  terminal \
-        Markdown is shown with its headings, lists and tables, unless --format is given; \
-                        elsewhere it is written as it is.\n\n\
-                        Examples:\n  agent fetch https://example.com/\n  \
-                        agent fetch https://example.com/ --format text --max-chars 2000\n  \
-                        agent fetch https://example.com/ > page.md"
-)]
+#[command(after_help = "\
+The content goes to stdout; messages go to stderr. A terminal shows formatted Markdown unless \
+--format is given.
+
+Examples:
+  agent fetch https://example.com/
+  agent fetch https://example.com/ --format text --max-chars 2000
+  agent fetch https://example.com/ > page.md")]
 pub(crate) struct Args {
-    /// An http or https address
+    /// An http or https URL
     url: String,
-    /// What the content becomes: markdown if not given
+    /// Output format [default: markdown]
     #[arg(long, value_name = "FORMAT",
           value_parser = PossibleValuesParser::new(FORMATS).try_map(format_of))]
     format: Option<PageFormat>,
-    /// The most characters of the content: 50000 if not given
+    /// Maximum characters of content [default: 50000]
     #[arg(long, value_name = "N")]
     max_chars: Option<u32>,
-    /// The character to begin at, as the part before says it
+    /// Character offset to start at, to read a long page in parts
     #[arg(long, value_name = "N")]
     start: Option<u32>,
-    /// How old a kept page may be, in seconds; 0 reads it anew
+    /// Accept a cached copy up to this age; 0 skips the cache
     #[arg(long, value_name = "SECONDS")]
     max_age: Option<u32>,
     #[command(flatten)]

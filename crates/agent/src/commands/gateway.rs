@@ -7,8 +7,11 @@ mod check;
 mod downloads;
 mod example;
 mod file;
+mod first_config;
+mod init;
 mod key;
 mod ledger;
+mod local_servers;
 mod member;
 mod migrate;
 mod moment;
@@ -24,22 +27,29 @@ use clap::Subcommand;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-pub(super) use self::amount::both;
+pub(super) use self::amount::in_credits;
 pub(super) use self::file::{Location, problem};
+pub(super) use self::first_config::{FirstConfig, SNIPPET, write_if_missing};
 pub(super) use self::key::secret;
+pub(super) use self::local_servers::{DetectedServer, Server, candidates, look, merge, named};
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
 pub(super) use self::operator_store::{actor, trouble};
 pub(super) use self::serve::{address, ready, runtime, unless_stopped, until_stopped};
 
-/// Run the member service, look after its members, keys and money
+/// Run the member service and manage members, keys and credit
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "The service is configured by gateway.yaml; `agent gateway example` prints one to begin \
-                  with. Members, keys and money can be changed while the service runs.\n\n\
-                  Examples:\n  agent gateway migrate\n  agent gateway member create alice --credit 10\n  \
-                  agent gateway key create alice --name laptop\n  agent gateway serve"
+    after_help = "\
+`agent gateway init` creates gateway.yaml, a first member and a key. Members, keys and credit \
+can be changed while the service runs.
+
+Examples:
+  agent gateway init --member alice --credit 10
+  agent gateway serve
+  agent gateway member create bob --credit 10
+  agent gateway key create bob --name laptop"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -51,6 +61,7 @@ pub(crate) struct Args {
 /// What can be done with the service.
 #[derive(Debug, Subcommand)]
 enum Gateway {
+    Init(init::Args),
     Serve(serve::Args),
     Check(check::Args),
     Migrate(migrate::Args),
@@ -76,6 +87,7 @@ impl Args {
 pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
     let Args { location, command } = args;
     match command {
+        Gateway::Init(args) => init::run(&args, &location, session),
         Gateway::Serve(args) => serve::run(&args, &location, session),
         Gateway::Check(args) => check::run(&args, &location, session),
         Gateway::Migrate(args) => migrate::run(&args, &location, session),

@@ -9,10 +9,13 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(
     hide = true,
-    after_help = "Examples:\n  agent man | man -l -\n  agent man --out /usr/local/share/man/man1"
+    after_help = "\
+Examples:
+  agent man | man -l -
+  agent man --out /usr/local/share/man/man1"
 )]
 pub(crate) struct Args {
-    /// Write a page for each command to this folder; without it, print the page of `agent`
+    /// Write one page per command to this folder [default: print `agent.1`]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -22,6 +25,7 @@ pub(crate) fn run(
     session: &Session,
     program: clap::Command,
 ) -> Result<(), Diagnostic> {
+    let program = program.mut_args(|arg| arg.hide(false));
     if let Some(folder) = &args.out {
         let written = std::fs::create_dir_all(folder);
         return written.and_then(|()| clap_mangen::generate_to(program, folder)).map_err(|error| {

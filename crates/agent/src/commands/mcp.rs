@@ -30,15 +30,20 @@ use clap::Subcommand;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Connect MCP servers, look at them, call their tools
+/// Add, test and call MCP servers
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Servers are configured under `mcp_servers` in config.yaml; every key is explained \
-                  by `agent mcp reference`.\n\n\
-                  Examples:\n  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-                  agent mcp add docs --url https://example.com/mcp\n  agent mcp list\n  \
-                  agent mcp test files\n  agent mcp call mcp__files__list_directory '{\"path\": \".\"}'"
+    after_help = "\
+Servers are configured under `mcp_servers` in config.yaml; `agent mcp reference` explains every \
+key.
+
+Examples:
+  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  agent mcp add docs --url https://example.com/mcp
+  agent mcp list
+  agent mcp test files
+  agent mcp call mcp__files__list_directory '{\"path\": \".\"}'"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

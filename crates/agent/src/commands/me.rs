@@ -11,7 +11,7 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{counted, fields};
 
-/// Show your account: balance, key, and what was used
+/// Show your balance, key and usage
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent me\n  agent me --json")]
 pub(crate) struct Args {

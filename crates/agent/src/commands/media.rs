@@ -11,13 +11,15 @@ use clap::Subcommand;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Make images and speech
+/// Create images and speech
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Examples:\n  agent media list\n  \
-        agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output lighthouse.png\n  \
-        agent media download run_0123456789abcdef0123456789abcdef"
+    after_help = "\
+Examples:
+  agent media list
+  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output lighthouse.png
+  agent media download run_0123456789abcdef0123456789abcdef"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

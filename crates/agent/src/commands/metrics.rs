@@ -28,13 +28,17 @@ use crate::metrics_recorder::decision;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Count usage on this machine, look at it, and judge packages of any installation
+/// Record usage locally, view it, and validate packages
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Recording is off until you turn it on, and nothing ever leaves this machine.\n\n\
-                  Examples:\n  agent metrics on\n  agent metrics show\n  \
-                  agent metrics validate packages/"
+    after_help = "\
+Recording is off until you turn it on. Nothing is uploaded.
+
+Examples:
+  agent metrics on
+  agent metrics show
+  agent metrics validate packages/"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -1,4 +1,7 @@
-//! `agent models`: what there is to ask, what it costs, and whether it can be used now.
+//! `agent models`: models of the service with prices and availability, and local model files.
+
+#[cfg(feature = "local-model")]
+mod files;
 
 use task_loop::member::credits;
 use task_loop::untrusted::{escaped_lines, printable};
@@ -16,12 +19,27 @@ use crate::wrap;
 /// Indentation of a description.
 const INDENT: &str = "    ";
 
-/// List models: what they are for, what a request costs, and whether they can be used now
+/// List models, prices and availability; manage local models
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent models\n  agent models --capability chat\n  \
-                        agent models --json")]
+#[command(
+    alias = "model",
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Without a subcommand, lists the models of the service. Local models are GGUF files of the Llama \
+architecture, which the service of `agent up` runs itself as `local/NAME`.
+
+Examples:
+  agent models
+  agent models --capability chat
+  agent models pull smollm2-135m
+  agent models add ./some-model.Q8_0.gguf --name some-model"
+)]
 pub(crate) struct Args {
-    /// Only those for this: chat, responses, research, image, speech, `web_search` or `web_fetch`
+    #[cfg(feature = "local-model")]
+    #[command(subcommand)]
+    command: Option<files::FilesCommand>,
+    /// Filter by capability, for example chat, image or `web_search`
     #[arg(long, value_name = "NAME")]
     capability: Option<String>,
     #[command(flatten)]
@@ -29,6 +47,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    #[cfg(feature = "local-model")]
+    if let Some(command) = &args.command {
+        return files::run(command, session);
+    }
     let service = RetryingMember::find(session, args.waiting)?;
     let (listed, able) = block_on(async {
         let listed = service.get("/models").await?;

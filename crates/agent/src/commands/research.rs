@@ -14,16 +14,19 @@ use crate::diagnostic::Diagnostic;
 use crate::member::retry::RetryOptions;
 use crate::session::Session;
 
-/// Have a question researched: start jobs, follow them, read their reports
+/// Research questions and read the reports
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "A job runs in the service, whether or not somebody follows it. It is charged \
-                  when its \
-                  report is there, and costs nothing otherwise.\n\n\
-                  Examples:\n  agent research start \"Which files can be searched?\" --watch\n  \
-                  agent research list\n  agent research show job_0123 > report.md\n  \
-                  agent research watch job_0123"
+    after_help = "\
+Jobs run in the service and continue when you disconnect. A job is charged when its report is \
+complete.
+
+Examples:
+  agent research start \"Which files can be searched?\" --watch
+  agent research list
+  agent research show job_0123 > report.md
+  agent research watch job_0123"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -42,7 +45,7 @@ enum Command {
 /// A job that is asked about.
 #[derive(Debug, clap::Args)]
 struct JobArgs {
-    /// The id of the job
+    /// Job id
     #[arg(value_name = "JOB")]
     id: String,
     #[command(flatten)]

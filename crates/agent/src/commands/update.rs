@@ -22,29 +22,32 @@ use crate::output::GOOD;
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// Replace this program by the newest one that was published
+/// Update this program
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The manifest of downloads must be signed with a key that you know from \
-                  elsewhere: `update.public_key` in config.yaml, or the one that was built in. \
-                  Without one nothing is downloaded. Size and digest of the file are verified, \
-                  and it must run, before it takes the place of this program; the one before \
-                  stays as `<name>.previous`.\n\n\
-                  Examples:\n  agent update --check\n  agent update\n  agent update --rollback\n  \
-                  agent update --channel-url https://example.com/downloads/manifest.json")]
+#[command(after_help = "\
+The manifest must be signed with `update.public_key` in config.yaml or the built-in key. The new \
+program is verified and started once before it replaces this one, which is kept as \
+`<name>.previous`.
+
+Examples:
+  agent update --check
+  agent update
+  agent update --rollback
+  agent update --channel-url https://example.com/downloads/manifest.json")]
 pub(crate) struct Args {
-    /// Only say whether there is a newer one
+    /// Report whether an update exists and change nothing
     #[arg(long)]
     check: bool,
-    /// Where the manifest is; `update.url` in config.yaml, else the member service
+    /// Manifest URL [default: `update.url`, or the member service]
     #[arg(long, value_name = "URL")]
     channel_url: Option<String>,
-    /// The key that the manifest must be signed with, in base64
+    /// Public key of the manifest in base64
     #[arg(long, value_name = "KEY")]
     public_key: Option<String>,
-    /// Install what was published even if it is older than this program
+    /// Allow an older version
     #[arg(long)]
     allow_downgrade: bool,
-    /// Bring the previous program back
+    /// Restore the previous version
     #[arg(long, conflicts_with_all = ["check", "channel_url", "public_key", "allow_downgrade"])]
     rollback: bool,
 }

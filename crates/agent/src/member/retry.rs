@@ -31,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Whether a command waits for a service that is busy.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct RetryOptions {
-    /// Where the service is busy or away, wait and ask again, this long in all: 300 if not given
+    /// Retry while the service is unavailable, up to SECONDS [default: 300]
     #[arg(
         long,
         value_name = "SECONDS",

@@ -48,7 +48,7 @@ impl KnownModel {
                     diagnostic.hint(format!("there is {}", names().collect::<Vec<_>>().join(", ")))
                 }
             };
-            diagnostic.hint("`agent model add PATH` takes a GGUF file that you have")
+            diagnostic.hint("add your own GGUF file with `agent models add PATH`")
         })
     }
 

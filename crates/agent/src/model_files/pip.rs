@@ -185,8 +185,7 @@ fn largest(folder: &Path) -> u64 {
 }
 
 /// What to do where pip does not help.
-pub(super) const OTHERWISE: &str =
-    "a GGUF file that you have elsewhere can be used with `agent model add PATH`";
+pub(super) const OTHERWISE: &str = "add a GGUF file from elsewhere with `agent models add PATH`";
 
 /// Why pip did not do it, for a person.
 fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {

@@ -6,7 +6,7 @@ use super::schema::own_schema;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Print every key of config.yaml, with its type, default and meaning, as Markdown
+/// Print the reference of config.yaml as Markdown
 #[derive(Debug, clap::Args)]
 #[command(hide = true, after_help = "Examples:\n  agent config reference")]
 pub(crate) struct Args {}

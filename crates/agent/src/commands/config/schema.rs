@@ -9,13 +9,14 @@ use crate::member::settings::{MemberFile, RootFile};
 use crate::session::Session;
 use crate::task_setup::TaskConfig;
 
-/// Print the JSON Schema of config.yaml, for editors
+/// Print the JSON Schema of config.yaml for editors
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Editors that know the language server for YAML check and complete the file if \
-                        its first line is `# yaml-language-server: $schema=config.schema.json`.\n\n\
-                        Examples:\n  agent config schema > config.schema.json"
-)]
+#[command(after_help = "\
+Editors with the YAML language server validate and complete config.yaml if its first line is `# \
+yaml-language-server: $schema=config.schema.json`.
+
+Examples:
+  agent config schema > config.schema.json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {

@@ -24,7 +24,7 @@ pub(super) fn look(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
             Err(problem) => {
                 let why = printable(&problem.to_string());
                 let check = Finding::warning(format!("`{name}` cannot be used: {why}")).of(AREA);
-                checks.push(check.hint(format!("`agent model remove {name}` removes it")));
+                checks.push(check.hint(format!("remove it with `agent models remove {name}`")));
             }
         }
     }

@@ -11,7 +11,7 @@ const PLACES: usize = 6;
 /// In what amounts are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
 pub(crate) struct AmountUnit {
-    /// Amounts are whole micro-credits; a credit is 1000000 of them
+    /// Read amounts as micro-credits (1 credit = 1000000)
     #[arg(long)]
     micros: bool,
 }
@@ -51,9 +51,9 @@ fn credits(text: &str) -> Option<i64> {
     Some(if is_negative { -micros } else { micros })
 }
 
-/// An amount for a person: in both units.
-pub(crate) fn both(amount: Micros) -> String {
-    format!("{amount} credits ({} micros)", amount.get())
+/// An amount for a person, without trailing zeros.
+pub(crate) fn in_credits(amount: Micros) -> String {
+    format!("{} credits", task_loop::member::credits(amount.get()))
 }
 
 #[cfg(test)]

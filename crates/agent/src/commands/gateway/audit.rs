@@ -11,18 +11,19 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// List what operators changed, newest first
+/// List operator actions, newest first
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Each entry carries the digest of the one before; `agent gateway ledger check` \
-                        looks whether one is missing.\n\n\
-                        Examples:\n  agent gateway audit\n  agent gateway audit --limit 500 --json"
-)]
+#[command(after_help = "\
+Entries form a hash chain; `agent gateway ledger check` verifies it.
+
+Examples:
+  agent gateway audit
+  agent gateway audit --limit 500 --json")]
 pub(crate) struct Args {
-    /// How many at most
+    /// Maximum number of entries
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Only entries with a number below this
+    /// List entries with a number below N
     #[arg(long, value_name = "N")]
     before: Option<i64>,
 }

@@ -12,15 +12,16 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Write a copy of the SQLite database to a new file
+/// Back up the SQLite database to a new file
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The service may run meanwhile. The file holds hashes of keys, not the secret they \
-                        are made with: keep gateway.secret too. Backups of PostgreSQL are made by pg_dump.\n\n\
-                        Examples:\n  agent gateway backup /var/backups/gateway-$(date +%F).sqlite3"
-)]
+#[command(after_help = "\
+The service can keep running. Keys are stored as hashes: back up gateway.secret as well. Use \
+pg_dump for PostgreSQL.
+
+Examples:
+  agent gateway backup /var/backups/gateway-$(date +%F).sqlite3")]
 pub(crate) struct Args {
-    /// The new file
+    /// Path of the new file
     file: PathBuf,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use document_parser::Pool;
 use futures_util::future::join_all;
-use gateway::config::{Config, Database, KeySecret, Provider, SearchProvider};
+use gateway::config::{Config, Database, KeySecret, Kind, Provider, SearchProvider};
 use gateway::{key_secret, probe, search};
 use gateway_store::{SchemaState, Store};
 use ledger::MemberId;
@@ -29,13 +29,18 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 /// What search providers are asked for.
 const SEARCHED: &str = "weather";
 
-/// Look whether the service can do its work
+/// Check the configuration, database and providers
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Nothing is changed. It can be run while the service runs.\n\n\
-                        Exit codes: 0 nothing is wrong, 1 something is, 3 the file cannot be read.\n\n\
-                        Examples:\n  agent gateway check\n  agent gateway check --offline --json")]
+#[command(after_help = "\
+Changes nothing; the service can keep running.
+
+Exit codes: 0 no problem found, 1 problems found, 3 the configuration file cannot be read.
+
+Examples:
+  agent gateway check
+  agent gateway check --offline --json")]
 pub(crate) struct Args {
-    /// Do not ask providers
+    /// Skip checks that contact providers
     #[arg(long)]
     offline: bool,
 }
@@ -257,7 +262,13 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
         );
     }
     let text = format!("{} in {ms} ms", counted(models.len(), "model"));
-    let missing = provider.models.iter().filter(|known| !models.contains(&known.upstream_name));
+    let is_listed = |name: &String| {
+        // A voice may be the language alone: `en` is `en-gb` to espeak-ng.
+        let is_language =
+            |voice: &String| voice.strip_prefix(name).is_some_and(|it| it.starts_with('-'));
+        models.contains(name) || (provider.kind == Kind::Espeak && models.iter().any(is_language))
+    };
+    let missing = provider.models.iter().filter(|known| !is_listed(&known.upstream_name));
     let missing: Vec<&str> = missing.map(|known| known.upstream_name.as_str()).collect();
     let finding = if missing.is_empty() || models.is_empty() {
         Finding::good(text).of(what)

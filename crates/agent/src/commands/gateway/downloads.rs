@@ -10,14 +10,16 @@ use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Files that everybody may download: sign and publish them
+/// Sign and publish files for public download
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Files are there for everybody under /v1/downloads where gateway.yaml has the section \
-                  `downloads`.\n\n\
-                  Examples:\n  agent gateway downloads key\n  \
-                  agent gateway downloads publish --version 1.0.0 dist/*"
+    after_help = "\
+The service offers published files under /v1/downloads if gateway.yaml has a `downloads` section.
+
+Examples:
+  agent gateway downloads key
+  agent gateway downloads publish --version 1.0.0 dist/*"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Print a commented gateway.yaml to begin with
+/// Print an example gateway.yaml with comments
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent gateway example > gateway.yaml")]
 pub(crate) struct Args {}

@@ -13,7 +13,7 @@ use crate::session::Session;
 /// Which configuration.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Location {
-    /// The configuration of the service; gateway/gateway.yaml in the profile's home unless given
+    /// Configuration file [default: gateway/gateway.yaml in the profile's home]
     #[arg(
         long,
         value_name = "FILE",

@@ -1,7 +1,7 @@
 //! `agent gateway key`: what members show to be let in.
 
 mod change;
-mod create;
+pub(super) mod create;
 mod list;
 mod options;
 mod revoke;
@@ -21,14 +21,18 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// Keys of members: make, limit, rotate, revoke
+/// Create, limit, rotate and revoke API keys
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "KEY is the public part that `key list` shows, or a whole key. A running service notices \
-                  changes within two seconds.\n\n\
-                  Examples:\n  agent gateway key create alice --name laptop\n  \
-                  agent gateway key list alice\n  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
+    after_help = "\
+KEY is the public part shown by `key list`, or the whole key. A running service applies changes \
+within two seconds.
+
+Examples:
+  agent gateway key create alice --name laptop
+  agent gateway key list alice
+  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -10,11 +10,14 @@ use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Statements, receipts, and whether the books add up
+/// Show statements and receipts, and verify the ledger
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Examples:\n  agent gateway ledger statement alice\n  agent gateway ledger check"
+    after_help = "\
+Examples:
+  agent gateway ledger statement alice
+  agent gateway ledger check"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -1,7 +1,7 @@
 //! `agent gateway member`: who may use the service, and what they have.
 
 mod change;
-mod create;
+pub(super) mod create;
 mod list;
 mod show;
 mod transfer;
@@ -17,15 +17,18 @@ use super::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Members and what they have
+/// Create, list, block and credit members
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "MEMBER is a name or a number such as mem_3. Amounts are credits with up to six places, \
-                  with --micros whole micro-credits.\n\n\
-                  Examples:\n  agent gateway member create alice --credit 10\n  \
-                  agent gateway member list\n  \
-                  agent gateway member top-up alice 5 --reason 'invoice 17'"
+    after_help = "\
+MEMBER is a name or an id such as mem_3. Amounts are credits with up to six decimals, or \
+micro-credits with --micros.
+
+Examples:
+  agent gateway member create alice --credit 10
+  agent gateway member list
+  agent gateway member top-up alice 5 --reason 'invoice 17'"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

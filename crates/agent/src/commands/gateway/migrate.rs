@@ -10,16 +10,19 @@ use crate::diagnostic::Diagnostic;
 use crate::output::{GOOD, WARNING};
 use crate::session::Session;
 
-/// Bring the schema of the database up to date
+/// Migrate the database schema
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A missing SQLite file is made. Migrations only go forward; make a backup before \
-                        one. A schema that this program does not know is left alone.\n\n\
-                        Exit codes: 0 up to date, 1 it is not (with --check), 3 it cannot be migrated.\n\n\
-                        Examples:\n  agent gateway migrate\n  agent gateway migrate --check"
-)]
+#[command(after_help = "\
+Creates a missing SQLite file. Migrations cannot be undone: make a backup first. An unknown \
+schema is not touched.
+
+Exit codes: 0 up to date, 1 a migration is needed (with --check), 3 the migration failed.
+
+Examples:
+  agent gateway migrate
+  agent gateway migrate --check")]
 pub(crate) struct Args {
-    /// Only tell whether there is something to do
+    /// Report whether a migration is needed and change nothing
     #[arg(long)]
     check: bool,
 }

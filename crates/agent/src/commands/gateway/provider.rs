@@ -9,12 +9,16 @@ use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Providers of models and of search results: list and test them
+/// List and test model and search providers
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Providers are configured in gateway.yaml.\n\n\
-                  Examples:\n  agent gateway provider list\n  agent gateway provider test openai"
+    after_help = "\
+Providers are configured in gateway.yaml.
+
+Examples:
+  agent gateway provider list
+  agent gateway provider test openai"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Print every key of gateway.yaml, with its type, default and meaning, as Markdown
+/// Print the reference of gateway.yaml as Markdown
 #[derive(Debug, clap::Args)]
 #[command(hide = true, after_help = "Examples:\n  agent gateway reference")]
 pub(crate) struct Args {}

@@ -13,17 +13,18 @@ use crate::output::GOOD;
 use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// Put a backup in the place of the SQLite database
+/// Restore the SQLite database from a backup
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The service must not run. The database that was there is kept beside it under another \
-                        name. An older backup must be migrated afterwards.\n\n\
-                        Examples:\n  agent gateway restore /var/backups/gateway-2027-01-31.sqlite3 --yes"
-)]
+#[command(after_help = "\
+Stop the service first. The current database is kept under another name. Migrate an older backup \
+afterwards.
+
+Examples:
+  agent gateway restore /var/backups/gateway-2027-01-31.sqlite3 --yes")]
 pub(crate) struct Args {
-    /// The backup
+    /// Backup file
     file: PathBuf,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

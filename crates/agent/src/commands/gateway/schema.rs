@@ -3,13 +3,14 @@
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Print the JSON Schema of gateway.yaml, for editors
+/// Print the JSON Schema of gateway.yaml for editors
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Editors that know the language server for YAML check and complete the file if \
-                        its first line is `# yaml-language-server: $schema=gateway.schema.json`.\n\n\
-                        Examples:\n  agent gateway schema > gateway.schema.json"
-)]
+#[command(after_help = "\
+Editors with the YAML language server validate and complete gateway.yaml if its first line is `# \
+yaml-language-server: $schema=gateway.schema.json`.
+
+Examples:
+  agent gateway schema > gateway.schema.json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {

@@ -26,19 +26,21 @@ const MAX_DISCOVERY: Duration = Duration::from_secs(3);
 /// What the client document calls the client.
 const CLIENT_NAME: &str = "agent";
 
-/// Serve members until told to stop
+/// Run the member service
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "SIGTERM or Ctrl-C stops it: no new requests, what runs may finish for as long as \
-                  `limits.drain_seconds` says. A second one stops at once. When it is ready, a line with \
-                  the address is printed to standard error, with --json an object on standard output.\n\n\
-                  Exit codes: 0 stopped, 3 the configuration cannot be used (everything that is wrong \
-                  is listed at once).\n\n\
-                  Examples:\n  agent gateway serve\n  agent gateway serve --migrate\n  \
-                  agent gateway serve --config /etc/agent/gateway.yaml"
-)]
+#[command(after_help = "\
+SIGTERM or Ctrl-C stops the service: running requests have `limits.drain_seconds` to finish; a \
+second signal stops it immediately. The address is printed to stderr when the service is ready, \
+or as an object to stdout with --json.
+
+Exit codes: 0 stopped, 3 the configuration is invalid (all problems are listed).
+
+Examples:
+  agent gateway serve
+  agent gateway serve --migrate
+  agent gateway serve --config /etc/agent/gateway.yaml")]
 pub(crate) struct Args {
-    /// Bring the schema of the database up to date first
+    /// Migrate the database schema first
     #[arg(long)]
     migrate: bool,
 }
@@ -116,7 +118,7 @@ fn tell(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
             "base_url": format!("http://{address}/v1"),
         }));
     }
-    session.output.need(format!("listening on http://{address}"));
+    session.output.need(format!("Listening on http://{address}"));
     Ok(())
 }
 
@@ -133,7 +135,9 @@ pub(crate) async fn until_stopped(
     }));
     let twice = async {
         signals.next().await;
-        session.output.note("stopping: what runs may finish; once more stops at once");
+        session.output.note(
+            "Stopping: running requests finish first. Press Ctrl-C again to stop immediately.",
+        );
         drop(stop);
         signals.next().await
     };

@@ -21,52 +21,54 @@ const MAX_PASTED_BYTES: u64 = 1024 * 1024;
 /// Add a server to the configuration
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A secret given with --env or --header is kept in the profile's .env, and the \
-                  configuration refers to it.\n\n\
-                  Examples:\n  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-                  agent mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer abc'\n  \
-                  agent mcp add --paste '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n  \
-                  pbpaste | agent mcp add --paste -",
+    after_help = "\
+Secrets in --env and --header are stored in the profile's .env; config.yaml refers to them.
+
+Examples:
+  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  agent mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer abc'
+  agent mcp add --paste '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'
+  pbpaste | agent mcp add --paste -",
     override_usage = "agent mcp add [OPTIONS] NAME -- COMMAND [ARGS]...\n       \
                       agent mcp add [OPTIONS] NAME --url URL\n       \
                       agent mcp add [OPTIONS] [NAME] --paste TEXT"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
 pub(crate) struct Args {
-    /// Name of the server: letters, digits, dots, underscores and hyphens
+    /// Server name: letters, digits, dots, underscores and hyphens
     name: Option<String>,
-    /// Address of a remote server
+    /// URL of a remote server
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
     /// Transport of a remote server
     #[arg(long, value_name = "NAME", value_parser = ["http", "sse"])]
     transport: Option<String>,
-    /// Header of every request to a remote server, as `Name: value` or `Name=value`
+    /// HTTP header for a remote server: `Name: value` or `Name=value`
     #[arg(long = "header", value_name = "HEADER")]
     headers: Vec<String>,
-    /// How to sign in to a remote server
+    /// Sign-in method of a remote server
     #[arg(long, value_name = "METHOD", value_parser = ["oauth"])]
     auth: Option<String>,
-    /// Variable of a local server
+    /// Environment variable of a local server
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
     env: Vec<String>,
     /// Working directory of a local server
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     cwd: Option<String>,
-    /// Seconds a tool call may take without a sign of progress
+    /// Tool call timeout in seconds, restarted by progress
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<serde_json::Number>,
-    /// Whether tools that write need approval
+    /// `full` skips approval of tools that write
     #[arg(long, value_name = "TRUST", value_parser = ["full", "untrusted"])]
     trust: Option<String>,
-    /// Which handshake is tried
+    /// Protocol handshake
     #[arg(long, value_name = "NAME", value_parser = ["auto", "stateless", "legacy"])]
     protocol: Option<String>,
-    /// Add it switched off
+    /// Add the server disabled
     #[arg(long)]
     disabled: bool,
-    /// Add what the documentation of another client shows: JSON with `mcpServers`, `servers` or
-    /// one entry, also YAML or TOML; `-` reads standard input
+    /// Add servers from a configuration of another client: JSON with `mcpServers`, `servers` or
+    /// one entry, YAML or TOML; `-` reads stdin
     #[arg(
         long,
         value_name = "TEXT",
@@ -75,19 +77,19 @@ pub(crate) struct Args {
                               "protocol", "command"]
     )]
     paste: Option<String>,
-    /// Write secrets into the configuration as they are
+    /// Write secrets to config.yaml instead of .env
     #[arg(long)]
     keep_literal: bool,
-    /// Overwrite a server that has the name already
+    /// Replace an existing server of that name
     #[arg(long)]
     replace: bool,
-    /// Do not ask before adding a pasted command
+    /// Skip the confirmation of pasted commands
     #[arg(long, short)]
     yes: bool,
     /// A pasted text may also stand by itself
     #[arg(value_name = "TEXT", hide = true)]
     texts: Vec<String>,
-    /// Command of a local server, and its arguments
+    /// Command of a local server with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -36,32 +36,35 @@ use crate::terminal_person::TerminalPerson;
 
 const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
-/// Call a tool and print what it gives back
+/// Call a tool and print its result
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Only the server of the tool is connected. Ctrl-C cancels the call.\n\n\
-                        Exit codes: 0 it gave a result, 1 the tool failed or is not there, 2 the \
-                        command line is wrong, 3 the configuration is wrong, 4 the server wants a \
-                        sign-in, 5 the server failed, 130 Ctrl-C.\n\n\
-                        Examples:\n  agent mcp call mcp__files__read_text_file '{\"path\": \"notes.txt\"}'\n  \
-                        agent mcp call files/read_text_file --arg path=notes.txt\n  \
-                        echo '{\"path\": \"notes.txt\"}' | agent mcp call files/read_text_file -")]
+#[command(after_help = "\
+Connects only to the server of the tool. Ctrl-C cancels the call.
+
+Exit codes: 0 success, 1 the tool failed or does not exist, 2 invalid arguments, 3 invalid \
+configuration, 4 sign-in required, 5 the server failed, 130 Ctrl-C.
+
+Examples:
+  agent mcp call mcp__files__read_text_file '{\"path\": \"notes.txt\"}'
+  agent mcp call files/read_text_file --arg path=notes.txt
+  echo '{\"path\": \"notes.txt\"}' | agent mcp call files/read_text_file -")]
 pub(crate) struct Args {
-    /// Its registered name, or the server and the tool's own name with a slash between them
+    /// Tool name, `mcp__SERVER__TOOL` or `SERVER/TOOL`
     tool: String,
-    /// The arguments as a JSON object; `-` reads them from standard input
+    /// Arguments as a JSON object; `-` reads stdin
     #[arg(value_name = "JSON", conflicts_with = "arg")]
     arguments: Option<String>,
-    /// One argument; a value that is JSON is taken as such, any other as a string
+    /// One argument; the value is JSON or a string
     #[arg(long, value_name = "KEY=VALUE")]
     arg: Vec<String>,
-    /// Approve this call, and what its server asks of a model
+    /// Approve this call and model requests of its server
     #[arg(long)]
     approve: bool,
-    /// Seconds the call may be silent, instead of the server's `timeout`
+    /// Timeout without progress in seconds [default: the server's `timeout`]
     #[arg(long, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
     timeout: Option<u64>,
-    /// Folder for images, sounds and other files of the result [default: a new temporary folder]
+    /// Folder for files of the result [default: a new temporary folder]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

@@ -14,28 +14,28 @@ use crate::mcp::client_document::address_for_all;
 use crate::prompt::Prompt;
 use crate::session::Session;
 
-/// Make the client document for signing in, to be served at an address of yours
+/// Create a client ID document to host yourself
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The address is that of `--url`, else `mcp.client_metadata_url` of config.yaml, \
-                        else the one that was built into the program.\n\n\
-                        Examples:\n  agent mcp client-document --url https://example.com/oauth/agent.json\n  \
-                        agent mcp client-document --name 'Our agent' --output public/agent.json"
-)]
+#[command(after_help = "\
+The URL is --url, else `mcp.client_metadata_url` in config.yaml, else the built-in one.
+
+Examples:
+  agent mcp client-document --url https://example.com/oauth/agent.json
+  agent mcp client-document --name 'Our agent' --output public/agent.json")]
 pub(crate) struct Args {
-    /// Where the document will be served
+    /// URL that will serve the document
     #[arg(long)]
     url: Option<String>,
-    /// The name people see when they are asked for their consent
+    /// Client name on consent pages
     #[arg(long, default_value = "agent")]
     name: String,
-    /// A page about who you are
+    /// Home page of the client
     #[arg(long)]
     uri: Option<String>,
-    /// Write it to this file instead of standard output
+    /// Output file [default: stdout]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Overwrite a file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     force: bool,
 }

@@ -4,11 +4,11 @@ use super::switch::{self, Switch};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Leave servers out without removing them: no connection, no tools
+/// Disable servers without removing them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent mcp disable files\n  agent mcp disable files docs")]
 pub(crate) struct Args {
-    /// Names of servers
+    /// Server names
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 }

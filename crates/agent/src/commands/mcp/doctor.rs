@@ -16,15 +16,19 @@ use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, already_told};
 use crate::session::Session;
 
-/// Look for everything that could be wrong with servers, and say how to fix it
+/// Find problems with MCP servers and suggest fixes
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit codes: 0 nothing is worse than advice, 1 something is.\n\n\
-                        Examples:\n  agent mcp doctor\n  agent mcp doctor files\n  \
-                        agent mcp doctor --offline --json")]
+#[command(after_help = "\
+Exit codes: 0 no problem found, 1 problems found.
+
+Examples:
+  agent mcp doctor
+  agent mcp doctor files
+  agent mcp doctor --offline --json")]
 pub(crate) struct Args {
-    /// Only this server
+    /// Check only this server
     server: Option<String>,
-    /// Connect nothing
+    /// Skip checks that connect to servers
     #[arg(long)]
     offline: bool,
 }

@@ -4,11 +4,11 @@ use super::switch::{self, Switch};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Let servers take part again
+/// Enable disabled servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent mcp enable files\n  agent mcp enable files docs")]
 pub(crate) struct Args {
-    /// Names of servers
+    /// Server names
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 }

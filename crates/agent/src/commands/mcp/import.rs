@@ -24,23 +24,27 @@ use crate::session::Session;
 /// The most names that are asked for in place of one that cannot be used.
 const MAX_RENAMES: usize = 5;
 
-/// Bring over the servers of other clients
+/// Import servers from other MCP clients
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Looks for the files of the other clients in your home and in the working \
-                  directory, shows what they hold, and asks before each server.\n\n\
-                  Examples:\n  agent mcp import --dry-run\n  agent mcp import --from cursor\n  \
-                  agent mcp import --file ~/backup/mcp.json --yes")]
+#[command(after_help = "\
+Finds the configuration files of other clients in your home and in the working directory, shows \
+their servers, and asks before importing each one.
+
+Examples:
+  agent mcp import --dry-run
+  agent mcp import --from cursor
+  agent mcp import --file ~/backup/mcp.json --yes")]
 pub(crate) struct Args {
-    /// Only from this client
+    /// Import from this client only
     #[arg(long, value_name = "CLIENT")]
     from: Option<Client>,
-    /// From this file instead of those that can be found
+    /// Import from this file
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Import everything that can be, without asking
+    /// Import everything without asking
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// Only show what would be imported
+    /// Show what would be imported
     #[arg(long)]
     dry_run: bool,
 }

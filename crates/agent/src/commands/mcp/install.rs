@@ -22,20 +22,22 @@ use crate::session::Session;
 /// The most names that are asked for in place of one that cannot be used.
 const MAX_RENAMES: usize = 5;
 
-/// Install the server of an `agent://mcp/install` link, after showing it
+/// Install a server from an `agent://mcp/install` link
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The link's name and whole configuration are shown first, and nothing is \
-                  installed without your yes. A server that has the name already is never \
-                  overwritten.\n\n\
-                  Examples:\n  agent mcp install 'agent://mcp/install?name=docs&config=...'\n  \
-                  agent mcp install --name team-docs 'agent://mcp/install?...'")]
+#[command(after_help = "\
+Shows the whole configuration and asks for confirmation before installing. An existing server is \
+never overwritten.
+
+Examples:
+  agent mcp install 'agent://mcp/install?name=docs&config=...'
+  agent mcp install --name team-docs 'agent://mcp/install?...'")]
 pub(crate) struct Args {
-    /// The link, in quotes
+    /// Link, in quotes
     link: String,
-    /// Install it under this name instead of the link's
+    /// Server name [default: the link's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Agree to what the link holds, without being asked
+    /// Install without confirmation
     #[arg(long, short)]
     yes: bool,
     /// Wait for Enter at the end: the window of a link that was opened closes with the program

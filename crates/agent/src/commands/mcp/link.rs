@@ -13,15 +13,17 @@ use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::WARNING;
 use crate::session::Session;
 
-/// Print an install link for a server, without its secrets
+/// Print an install link for a server without its secrets
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "References such as `${TOKEN}` stay as they are written; secrets that stand in \
-                  clear are replaced by references. The recipient of the link sets them.\n\n\
-                  Examples:\n  agent mcp link docs\n  agent mcp link docs --json"
-)]
+#[command(after_help = "\
+References such as `${TOKEN}` are kept; literal secrets are replaced by references, which the \
+recipient sets.
+
+Examples:
+  agent mcp link docs
+  agent mcp link docs --json")]
 pub(crate) struct Args {
-    /// Name of the server
+    /// Server name
     name: String,
 }
 

@@ -19,24 +19,26 @@ use crate::session::Session;
 
 const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
 
-/// Connect the servers and say how each is
+/// List servers and their state
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Every enabled server is connected in the background; servers that fail are \
-                        shown with the reason.\n\n\
-                        Exit codes: 0 done, 3 the configuration is wrong, 5 a server with \
-                        `required: true` is not ready.\n\nExamples:\n  agent mcp list\n  \
-                        agent mcp list --no-connect\n  agent mcp list --watch"
-)]
+#[command(after_help = "\
+Connects to every enabled server; failed servers are listed with the reason.
+
+Exit codes: 0 success, 3 invalid configuration, 5 a server with `required: true` is not ready.
+
+Examples:
+  agent mcp list
+  agent mcp list --no-connect
+  agent mcp list --watch")]
 pub(crate) struct Args {
-    /// Keep running, show every change, and follow the configuration
+    /// Keep running and show every change
     #[arg(long)]
     watch: bool,
-    /// Seconds to wait for servers that are being connected [default: the longest `connect_timeout`]
+    /// Seconds to wait for connections [default: the longest `connect_timeout`]
     #[arg(long, value_name = "SECONDS", conflicts_with = "watch",
           value_parser = clap::value_parser!(u64).range(..=MAX_WAIT_SECONDS))]
     wait: Option<u64>,
-    /// Show the configuration and connect nothing
+    /// Show the configuration without connecting
     #[arg(long, conflicts_with_all = ["watch", "wait"])]
     no_connect: bool,
 }

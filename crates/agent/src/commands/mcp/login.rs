@@ -27,28 +27,31 @@ const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
 
 /// Sign in to a server with `auth: oauth`
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The browser opens where there is one; over SSH, the address and the way back \
-                        are printed. The address the browser was sent to can always be pasted. Until \
-                        it has worked, nothing that was kept is lost.\n\n\
-                        A server whose `oauth.flow` needs no person signs in by itself; no browser opens.\n\n\
-                        With --json no browser opens and nothing is read: the address is in an object \
-                        on standard error.\n\n\
-                        Exit codes: 0 signed in, 3 the configuration is wrong, 4 the sign-in failed, was \
-                        cancelled or took too long, 5 a server failed, 130 Ctrl-C.\n\n\
-                        Examples:\n  agent mcp login docs\n  agent mcp login docs --scope \"read write\"\n  \
-                        agent mcp login docs --no-browser"
-)]
+#[command(after_help = "\
+Opens the browser. Over SSH, open the printed URL anywhere and paste the URL you are redirected \
+to. A failed sign-in keeps the previous one.
+
+Servers with a non-interactive `oauth.flow` sign in without a browser.
+
+With --json, the URL is printed as an object to stderr; no browser opens and nothing is read.
+
+Exit codes: 0 signed in, 3 invalid configuration, 4 the sign-in failed, was cancelled or timed \
+out, 5 a server failed, 130 Ctrl-C.
+
+Examples:
+  agent mcp login docs
+  agent mcp login docs --scope \"read write\"
+  agent mcp login docs --no-browser")]
 pub(crate) struct Args {
-    /// Its name in the configuration
+    /// Server name
     server: String,
-    /// Ask for these scopes, instead of those of the configuration or the server
+    /// Scopes to request [default: from the configuration or the server]
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
-    /// Print the address and open nothing
+    /// Print the URL instead of opening a browser
     #[arg(long)]
     no_browser: bool,
-    /// Seconds to wait for the browser, instead of `oauth.timeout`
+    /// Seconds to wait for the sign-in [default: `oauth.timeout`]
     #[arg(long, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
     timeout: Option<u64>,

@@ -20,22 +20,23 @@ use crate::table::counted;
 /// An address for servers whose own is no longer known; nothing is sent to it.
 const NOWHERE: &str = "https://server.invalid/";
 
-/// Forget a sign-in, after giving its tokens back
+/// Sign out of a server and revoke its tokens
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Tokens, registration and everything else kept for the server are forgotten, also \
-                        for a server that is no longer configured. Where the authorization server takes \
-                        tokens back, they are worthless from then on; the command says so.\n\n\
-                        Examples:\n  agent mcp logout docs\n  agent mcp logout --all --yes"
-)]
+#[command(after_help = "\
+Deletes the tokens and the client registration of a server, even if it is no longer configured. \
+Tokens are revoked if the authorization server supports it.
+
+Examples:
+  agent mcp logout docs
+  agent mcp logout --all --yes")]
 pub(crate) struct Args {
-    /// Name of the server
+    /// Server name
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     server: Option<String>,
-    /// Forget every sign-in there is
+    /// Sign out of all servers
     #[arg(long)]
     all: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Print every key of a server's entry, with its type, default and meaning, as Markdown
+/// Print the reference of server settings as Markdown
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  agent mcp reference")]
 pub(crate) struct Args {}

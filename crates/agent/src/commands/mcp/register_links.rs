@@ -16,16 +16,17 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Let install links on web pages open this program
+/// Open install links of web pages with this program
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "On Linux a desktop file is written for you alone; on macOS and Windows the steps \
-                  are printed. A link that is opened is shown in a terminal, and nothing is \
-                  installed without your yes.\n\n\
-                  Examples:\n  agent mcp register-links\n  agent mcp register-links --remove"
-)]
+#[command(after_help = "\
+On Linux, writes a desktop file for the current user; on macOS, prints the steps. Opened links \
+are shown in a terminal and need your confirmation.
+
+Examples:
+  agent mcp register-links
+  agent mcp register-links --remove")]
 pub(crate) struct Args {
-    /// Take it back
+    /// Remove the link handler
     #[arg(long)]
     remove: bool,
 }

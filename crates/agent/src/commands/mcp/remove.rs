@@ -19,14 +19,18 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "rm",
-    after_help = "Comments directly above a server go with it; everything else stays.\n\n\
-                  Examples:\n  agent mcp remove files\n  agent mcp remove files docs --yes"
+    after_help = "\
+Also removes comments directly above the server.
+
+Examples:
+  agent mcp remove files
+  agent mcp remove files docs --yes"
 )]
 pub(crate) struct Args {
-    /// Names of servers
+    /// Server names
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

@@ -17,14 +17,20 @@ use crate::output::{DIM, GOOD, WARNING};
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// Show who is signed in to the servers with `auth: oauth`
+/// Show the sign-in state of servers with `auth: oauth`
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Nothing is connected: this is what is kept.\n\n\
-                        Exit codes: 0 done, 3 there is no such server, 4 the server that was named is \
-                        not signed in, or its sign-in has expired and cannot renew itself.\n\n\
-                        Examples:\n  agent mcp status\n  agent mcp status docs\n  agent mcp status --json")]
+#[command(after_help = "\
+Shows stored state without connecting.
+
+Exit codes: 0 success, 3 unknown server, 4 the named server is not signed in or its sign-in has \
+expired.
+
+Examples:
+  agent mcp status
+  agent mcp status docs
+  agent mcp status --json")]
 pub(crate) struct Args {
-    /// Only this server, in detail
+    /// Show the details of this server
     server: Option<String>,
 }
 

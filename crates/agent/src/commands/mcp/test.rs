@@ -24,15 +24,16 @@ const PING: Duration = Duration::from_secs(10);
 /// The most tools that are named in one line.
 const MAX_NAMED: usize = 20;
 
-/// Connect one server and show every step
+/// Connect to a server step by step
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 it works, 3 the configuration is wrong, 4 it wants a sign-in, \
-                        5 it failed.\n\nExamples:\n  agent mcp test files\n  \
-                        agent mcp test files --json"
-)]
+#[command(after_help = "\
+Exit codes: 0 success, 3 invalid configuration, 4 sign-in required, 5 the server failed.
+
+Examples:
+  agent mcp test files
+  agent mcp test files --json")]
 pub(crate) struct Args {
-    /// Its name in the configuration
+    /// Server name
     server: String,
 }
 

@@ -14,15 +14,19 @@ use crate::output::{DIM, WARNING};
 use crate::session::Session;
 use crate::table::{Alignment, Table, counted, grouped};
 
-/// List the tools of all servers, or of one
+/// List the tools of all servers or of one
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Tools that cannot be used, and servers that are not ready, are named on \
-                        standard error.\n\nExamples:\n  agent mcp tools\n  agent mcp tools files\n  \
-                        agent mcp tools files --schema --json")]
+#[command(after_help = "\
+Unusable tools and servers that are not ready are listed on stderr.
+
+Examples:
+  agent mcp tools
+  agent mcp tools files
+  agent mcp tools files --schema --json")]
 pub(crate) struct Args {
-    /// Only the tools of this server
+    /// Server name
     server: Option<String>,
-    /// Print what each tool takes, as it is offered to a model
+    /// Print the input schema of each tool
     #[arg(long)]
     schema: bool,
 }

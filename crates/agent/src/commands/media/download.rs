@@ -21,23 +21,23 @@ use crate::table::{Alignment, Table, grouped};
 const MODE: u32 = 0o600;
 const MAX_IDS: usize = 256;
 
-/// Download what was made, and verify its size and digest
+/// Download files and verify their size and digest
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "An interrupted download resumes when the command is given again. A file that \
-                  is there and is the very same is not fetched again.\n\n\
-                  Examples:\n  agent media download run_0123456789abcdef0123456789abcdef\n  \
-                  agent media download art_0123456789abcdef0123456789abcdef --output cat.png\n  \
-                  agent media download run_… run_… --output pictures/"
-)]
+#[command(after_help = "\
+Run the command again to resume an interrupted download. Identical files are not downloaded again.
+
+Examples:
+  agent media download run_0123456789abcdef0123456789abcdef
+  agent media download art_0123456789abcdef0123456789abcdef --output cat.png
+  agent media download run_… run_… --output pictures/")]
 pub(crate) struct Args {
-    /// Runs, of which all files are taken, or single artifacts
+    /// Ids of runs or of single artifacts
     #[arg(required = true, value_name = "RUN_ID|ARTIFACT_ID")]
     ids: Vec<String>,
-    /// A folder for the files, or the name of the only one; the current folder unless given
+    /// Folder, or file name of a single file [default: the current folder]
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }

@@ -12,7 +12,7 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{Alignment, Table, counted};
 
-/// List what makes images and speech: models, prices, and whether they can be used now
+/// List image and speech models with prices
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent media list\n  agent media list --json")]
 pub(crate) struct Args {

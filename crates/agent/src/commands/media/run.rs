@@ -23,31 +23,30 @@ use crate::table::{Alignment, Table, grouped};
 /// The longest text that is read from standard input, in bytes.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// Make an image of a prompt, or speech of a text
+/// Create an image from a prompt or speech from a text
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Whether the text is a prompt or is spoken follows from the model. What was made \
-                  is kept \
-        by the service for a while and listed with its address, size and digest; --output \
-                        fetches it too. Several files are numbered: a.png, a-2.png.\n\n\
-        Examples:\n  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output a.png\n  \
-        agent media run espeak/en \"Hello.\" --option speed=0.9 --output hello.wav\n  \
-                        agent media run espeak/en - < speech.txt --output - | aplay"
-)]
+#[command(after_help = "\
+The service keeps the result for a while and lists its URL, size and digest; --output downloads \
+it. Several files are numbered: a.png, a-2.png.
+
+Examples:
+  agent media run openai/gpt-image-1 \"A lighthouse at dusk\" --output a.png
+  agent media run espeak/en \"Hello.\" --option speed=0.9 --output hello.wav
+  agent media run espeak/en - < speech.txt --output - | aplay")]
 pub(crate) struct Args {
-    /// The full id of a model, as `agent media list` shows it
+    /// Full model id from `agent media list`
     model: String,
-    /// The prompt, or the text to speak; `-` reads it from standard input
+    /// Prompt or text to speak; `-` reads stdin
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
-    /// Something else that the model understands; a value that is JSON is taken as such. May be
+    /// Model option; the value is JSON or a string. Can be
     /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     option: Vec<String>,
-    /// Write what was made to this file; `-` is standard output
+    /// Save the result to this file; `-` is stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long, requires = "output")]
     force: bool,
     #[command(flatten)]

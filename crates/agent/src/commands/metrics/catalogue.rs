@@ -10,21 +10,23 @@ use crate::diagnostic::Diagnostic;
 use crate::output::DIM;
 use crate::session::Session;
 
-/// List every counter, dimension and value that can ever be recorded
+/// List every counter, dimension and value
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent metrics catalogue\n  \
-                        agent metrics catalogue --json | jq '.kinds[].name'")]
+#[command(after_help = "\
+Examples:
+  agent metrics catalogue
+  agent metrics catalogue --json | jq '.kinds[].name'")]
 pub(crate) struct Args {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For a terminal
+    /// Text for a terminal
     Text,
-    /// For a page
+    /// Markdown
     Markdown,
 }
 

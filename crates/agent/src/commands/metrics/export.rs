@@ -9,18 +9,20 @@ use super::{needed_store, own_packages, read_packages};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Write packages in the format of another tool
+/// Export packages in another format
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Without a path everything this installation holds is written: packages and what is \
-                        not packaged yet.\n\nExamples:\n  agent metrics export --format csv > usage.csv\n  \
-                        agent metrics export --format prometheus outbox/"
-)]
+#[command(after_help = "\
+Without a path, exports everything of this installation, including counters that are not \
+packaged yet.
+
+Examples:
+  agent metrics export --format csv > usage.csv
+  agent metrics export --format prometheus outbox/")]
 pub(crate) struct Args {
-    /// The format
+    /// Output format
     #[arg(long, short, value_enum, default_value_t = Format::Json)]
     format: Format,
-    /// Files, folders, or `-` for standard input
+    /// Files, folders, or `-` for stdin
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
@@ -29,13 +31,13 @@ pub(crate) struct Args {
 enum Format {
     /// An array of packages
     Json,
-    /// A package on each line
+    /// One package per line
     Ndjson,
-    /// A row for each entry
+    /// One row per entry
     Csv,
-    /// Prometheus text: running totals
+    /// Prometheus text with running totals
     Prometheus,
-    /// OTLP in JSON: delta sums
+    /// OTLP JSON with delta sums
     Otlp,
 }
 

@@ -32,16 +32,16 @@ const MAX_PARCELS: usize = 16;
 /// What is to be judged, and within which bounds.
 #[derive(Debug, clap::Args)]
 pub(super) struct Inspection {
-    /// Files, folders, or `-` for standard input (the default)
+    /// Files, folders, or `-` for stdin [default: -]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Take every line for a document, whatever the file is called
+    /// Treat every line as a document
     #[arg(long)]
     ndjson: bool,
-    /// Refuse any document larger than this, unpacked
+    /// Maximum size of an uncompressed document
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
     max_bytes: u64,
-    /// Describe at most this many faults of a document; all are counted
+    /// Maximum number of described errors per document
     #[arg(long, value_name = "COUNT", default_value_t = MAX_VIOLATIONS)]
     max_errors: usize,
 }

@@ -4,20 +4,24 @@ use super::inspect::{Inspection, Question, inspect};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Judge packages and warn of what is legal but looks wrong
+/// Validate packages and warn about suspicious values
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Warnings:\n  \
-    L001  period_end is not after period_start\n  \
-    L002  generated_at is before period_start\n  \
-    L003  the period is not one UTC day\n  \
-    L004  two entries have the same name and dimensions\n  \
-    L005  outcome, end_reason and termination of a finished task do not go together\n  \
-    L006  the dimensions of a skill load do not go together\n\n\
-    Examples:\n  agent metrics lint outbox/\n  agent metrics lint --deny-warnings package.json")]
+#[command(after_help = "\
+Warnings:
+  L001  period_end is not after period_start
+  L002  generated_at is before period_start
+  L003  the period is not one UTC day
+  L004  two entries have the same name and dimensions
+  L005  outcome, end_reason and termination of a finished task are inconsistent
+  L006  the dimensions of a skill load are inconsistent
+
+Examples:
+  agent metrics lint outbox/
+  agent metrics lint --deny-warnings package.json")]
 pub(crate) struct Args {
     #[command(flatten)]
     inspection: Inspection,
-    /// Exit code 1 if there is any warning
+    /// Exit with code 1 on any warning
     #[arg(long)]
     deny_warnings: bool,
 }

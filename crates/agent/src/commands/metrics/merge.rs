@@ -8,15 +8,16 @@ use super::read_packages;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Add packages up: one package for each installation, period and resource
+/// Merge packages by installation, period and resource
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A package that is given twice counts once. With one result a package is printed, \
-                        with more one per line.\n\nExamples:\n  agent metrics merge outbox/\n  \
-                        cat a.json | agent metrics merge - b.json"
-)]
+#[command(after_help = "\
+Duplicate packages count once. Several results are printed one per line.
+
+Examples:
+  agent metrics merge outbox/
+  cat a.json | agent metrics merge - b.json")]
 pub(crate) struct Args {
-    /// Files, folders, or `-` for standard input
+    /// Files, folders, or `-` for stdin
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 }

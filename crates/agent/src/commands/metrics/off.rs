@@ -9,11 +9,11 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Record nothing any more
+/// Stop recording
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent metrics off\n  agent metrics off --purge")]
 pub(crate) struct Args {
-    /// Also remove everything that was recorded: counters, packages and the installation's id
+    /// Also delete counters, packages and the installation id
     #[arg(long)]
     purge: bool,
 }

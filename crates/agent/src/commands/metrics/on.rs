@@ -12,7 +12,7 @@ use crate::output::GOOD;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Record usage on this machine; nothing ever leaves it
+/// Start recording usage; nothing is uploaded
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent metrics on\n  agent metrics status")]
 pub(crate) struct Args {}

@@ -8,10 +8,14 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Make packages of everything counted so far and write them to the outbox folder
+/// Write packages of all counters to the outbox folder
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Days that are over are packaged without this command.\n\nExamples:\n  \
-                        agent metrics package\n  agent metrics package --json | jq -r '.packages[].file'")]
+#[command(after_help = "\
+Completed days are packaged automatically.
+
+Examples:
+  agent metrics package
+  agent metrics package --json | jq -r '.packages[].file'")]
 pub(crate) struct Args {}
 
 /// Makes them, writes their files, and forgets what is old.

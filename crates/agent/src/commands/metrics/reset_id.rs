@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Give this installation a new random id; packages already made keep the old one
+/// Replace the installation id with a new random one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent metrics reset-id")]
 pub(crate) struct Args {}

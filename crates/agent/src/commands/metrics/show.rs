@@ -8,11 +8,11 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Print the next package byte for byte, by the same code that writes it
+/// Print the next package exactly as it would be written
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent metrics show\n  agent metrics show --all")]
 pub(crate) struct Args {
-    /// Print every package that would be made now, one after another
+    /// Print all packages that would be written now
     #[arg(long)]
     all: bool,
 }

@@ -14,7 +14,7 @@ use crate::resource;
 use crate::session::Session;
 use crate::store_error::store_trouble;
 
-/// Say what is recorded, where it is kept, and which rule decided
+/// Show what is recorded, where, and why
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
 pub(crate) struct Args {}

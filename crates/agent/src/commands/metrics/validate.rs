@@ -4,11 +4,16 @@ use super::inspect::{Inspection, Question, inspect};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Judge packages: exactly the specification, every fault with its place
+/// Validate packages against the specification
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit code 1 if any package is invalid or cannot be read.\n\nExamples:\n  \
-                        agent metrics validate package.json\n  agent metrics validate outbox/ archive.ndjson.gz\n  \
-                        agent metrics validate --json - < package.json")]
+#[command(after_help = "\
+Every error is reported with its location. Exit codes: 0 all valid, 1 a package is invalid or \
+cannot be read.
+
+Examples:
+  agent metrics validate package.json
+  agent metrics validate outbox/ archive.ndjson.gz
+  agent metrics validate --json - < package.json")]
 pub(crate) struct Args {
     #[command(flatten)]
     inspection: Inspection,

@@ -5,15 +5,19 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::view;
 
-/// Look at the metrics in the browser: a page served on this machine alone
+/// Show metrics in the browser
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Ends with Ctrl-C.\n\nExamples:\n  agent metrics view\n  \
-                        agent metrics view --port 8800 --no-open")]
+#[command(after_help = "\
+The page is served on this machine only. Stop it with Ctrl-C.
+
+Examples:
+  agent metrics view
+  agent metrics view --port 8800 --no-open")]
 pub(crate) struct Args {
-    /// Port on 127.0.0.1; 0 takes a free one
+    /// Port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Print the address and open no browser
+    /// Print the URL instead of opening a browser
     #[arg(long)]
     no_open: bool,
 }

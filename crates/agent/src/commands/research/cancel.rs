@@ -11,10 +11,13 @@ use crate::member::retry::RetryingMember;
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// End a job at once; it costs nothing then
+/// Cancel a job
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A job that has ended stays as it is.\n\n\
-                        Examples:\n  agent research cancel job_0123")]
+#[command(after_help = "\
+A job cancelled before its first paid step is free. Finished jobs do not change.
+
+Examples:
+  agent research cancel job_0123")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArgs,

@@ -18,13 +18,17 @@ const MAX_QUERY_CHARS: usize = 70;
 
 /// List your jobs, newest first
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent research list\n  agent research list --limit 100\n  \
-                        agent research list --after job_0123\n  agent research list --json")]
+#[command(after_help = "\
+Examples:
+  agent research list
+  agent research list --limit 100
+  agent research list --after job_0123
+  agent research list --json")]
 pub(crate) struct Args {
-    /// How many: 20 if not given, 100 at most
+    /// Number of jobs, at most 100 [default: 20]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Those that come after this one in the list
+    /// List jobs after this one
     #[arg(long, value_name = "JOB")]
     after: Option<String>,
     #[command(flatten)]

@@ -8,16 +8,16 @@ use crate::member::retry::RetryingMember;
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// Show a job: its report once there is one, else how far it is
+/// Show the report or the progress of a job
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The report, with its sources, goes to standard output: as Markdown, or on a \
-                  terminal as \
-        that is meant to look. Everything else goes to standard error; -v tells the \
-                        steps.\n\n\
-        Examples:\n  agent research show job_0123\n  agent research show job_0123 > report.md\n  \
-                        agent research show job_0123 -v"
-)]
+#[command(after_help = "\
+The report goes to stdout as Markdown, formatted on a terminal; messages go to stderr. Use -v to \
+list the steps.
+
+Examples:
+  agent research show job_0123
+  agent research show job_0123 > report.md
+  agent research show job_0123 -v")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArgs,

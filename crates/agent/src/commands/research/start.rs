@@ -13,33 +13,35 @@ use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// Start a job; its id is printed
+/// Start a job and print its id
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent research start \"Why is the sky blue?\"\n  \
-        agent research start \"Why is the sky blue?\" --depth deep --watch > report.md\n  \
-                        agent research start \"Why is the sky blue?\" --metadata ticket=42 \\\n    \
-                        --webhook https://example.com/told")]
+#[command(after_help = "\
+Examples:
+  agent research start \"Why is the sky blue?\"
+  agent research start \"Why is the sky blue?\" --depth deep --watch > report.md
+  agent research start \"Why is the sky blue?\" --metadata ticket=42 \\
+    --webhook https://example.com/told")]
 pub(crate) struct Args {
-    /// The question
+    /// Question
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
-    /// A chat model: the operator's choice if not given
+    /// Chat model [default: the operator's choice]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// How thorough it is: standard if not given
+    /// Thoroughness [default: standard]
     #[arg(long, value_name = "DEPTH",
           value_parser = PossibleValuesParser::new(["quick", "standard", "deep"]).try_map(depth))]
     depth: Option<Depth>,
-    /// How many pages are read at most; never more than the depth has
+    /// Maximum number of pages to read, within the limit of the depth
     #[arg(long, value_name = "N")]
     max_sources: Option<u32>,
-    /// Where the service tells the end of the job
+    /// URL to notify when the job ends
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
-    /// Something that is given back with the job; may be repeated
+    /// Metadata to attach to the job; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     metadata: Vec<String>,
-    /// Follow the job to its end and print its report
+    /// Follow the job and print its report
     #[arg(long)]
     watch: bool,
     #[command(flatten)]

@@ -16,19 +16,18 @@ use crate::member::retry::RetryingMember;
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// Follow a job to its end and print its report
+/// Follow a job and print its report
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Progress goes to standard error, the report to standard output; with --json \
-                  every \
-        event is a line there. Where the connection breaks or the service restarts, it \
-                        is followed on from where it was. Ctrl-C leaves the job running.\n\n\
-        Exit codes: 0 it completed, 1 it failed, expired or was cancelled, 5 the service \
-                        stayed away, 130 Ctrl-C.\n\n\
-                        Examples:\n  agent research watch job_0123\n  \
-                        agent research watch job_0123 > report.md\n  \
-                        agent research watch job_0123 --json"
-)]
+#[command(after_help = "\
+Progress goes to stderr, the report to stdout; --json prints one event per line to stdout. The \
+command reconnects if the connection breaks. Ctrl-C leaves the job running.
+
+Exit codes: 0 completed, 1 failed, expired or cancelled, 5 the service is unavailable, 130 Ctrl-C.
+
+Examples:
+  agent research watch job_0123
+  agent research watch job_0123 > report.md
+  agent research watch job_0123 --json")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArgs,

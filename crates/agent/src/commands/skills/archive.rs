@@ -5,14 +5,15 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::skills::archive::put_away;
 
-/// Put a skill away, so that no model sees it
+/// Archive a skill, which hides it from models
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The folder moves to `.archive` beside the skills; `agent skills restore` brings it \
-                  back.\n\nExamples:\n  agent skills archive review"
-)]
+#[command(after_help = "\
+Moves the folder to `.archive`; undo it with `agent skills restore`.
+
+Examples:
+  agent skills archive review")]
 pub(crate) struct Args {
-    /// The name of the skill
+    /// Skill name
     #[arg(value_name = "NAME")]
     name: String,
 }

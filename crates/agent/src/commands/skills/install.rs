@@ -17,26 +17,26 @@ use crate::skills::install::{InstallPlan, PlannedFile};
 use crate::skills::name::Name;
 use crate::table::{Alignment, Table, counted, grouped};
 
-/// Copy a folder with a SKILL.md to where skills are
+/// Install a skill from a folder with a SKILL.md
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The folder is looked through first: no links, at most 200 files and 10 MiB. It is \
-                  copied whole or not at all, and nothing is overwritten without `--force`.\n\n\
-                  Examples:\n  agent skills install ./review\n  \
-                  agent skills install ./review --name careful-review\n  \
-                  agent skills install ./review --project"
-)]
+#[command(after_help = "\
+The folder may contain at most 200 files and 10 MiB, and no symbolic links.
+
+Examples:
+  agent skills install ./review
+  agent skills install ./review --name careful-review
+  agent skills install ./review --project")]
 pub(crate) struct Args {
-    /// The folder with the SKILL.md
+    /// Folder with the SKILL.md
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Install it under this name [default: the `name` in its SKILL.md]
+    /// Skill name [default: the `name` in SKILL.md]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Install it for this project only, into `.agent/skills`
+    /// Install into `.agent/skills` of this project
     #[arg(long)]
     project: bool,
-    /// Replace a skill of the same name
+    /// Replace an existing skill of that name
     #[arg(long)]
     force: bool,
 }

@@ -25,12 +25,14 @@ const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
 /// Columns of a description, however wide the names are.
 const LEAST_DESCRIPTION: usize = 20;
 
-/// List the skills and how often each was used
+/// List skills and their usage
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A skill that cannot be used is named with the reason; the others work.\n\n\
-                  Examples:\n  agent skills list\n  agent skills list --json"
-)]
+#[command(after_help = "\
+Unusable skills are listed with the reason.
+
+Examples:
+  agent skills list
+  agent skills list --json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {

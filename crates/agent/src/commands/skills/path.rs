@@ -7,11 +7,11 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::skills::folders::SkillFolders;
 
-/// Print the folder of the skills, or of one
+/// Print the folder of all skills or of one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent skills path\n  agent skills path review")]
 pub(crate) struct Args {
-    /// The name of a skill
+    /// Skill name
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }

@@ -5,11 +5,11 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::skills::archive::bring_back;
 
-/// Bring back a skill that was archived
+/// Restore an archived skill
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent skills restore review")]
 pub(crate) struct Args {
-    /// The name of the skill
+    /// Skill name
     #[arg(value_name = "NAME")]
     name: String,
 }

@@ -15,11 +15,11 @@ use crate::session::Session;
 use crate::skills::folders::SkillFolders;
 use crate::skills::listing::one_line;
 
-/// Show a skill: where it is, how it was used, and what it says
+/// Show the location, usage and text of a skill
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent skills show review\n  agent skills show review --json")]
 pub(crate) struct Args {
-    /// The name of the skill
+    /// Skill name
     #[arg(value_name = "NAME")]
     name: String,
 }

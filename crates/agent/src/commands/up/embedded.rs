@@ -4,7 +4,7 @@ use gateway::config::{Config, Kind, Provider, read};
 use local_model::About;
 use settings::Scope;
 
-use super::local_servers::DetectedServer;
+use crate::commands::gateway::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::model_files::fetch::fetch;
 use crate::model_files::known_models::{FIRST, KnownModel};
@@ -12,8 +12,6 @@ use crate::model_files::model_dir::ModelDir;
 use crate::session::Session;
 use crate::table::amount;
 
-/// Whether the program has an embedded model engine.
-pub(super) const IS_HERE: bool = true;
 /// What the provider is called.
 const NAME: &str = "local";
 
@@ -54,9 +52,9 @@ async fn fetch_one(shelf: &ModelDir, session: &Session) {
     let size = amount(*bytes);
     session
         .output
-        .note(format!("no model here yet: fetching {title} ({size}, {licence}): {about}"));
+        .note(format!("No model found. Downloading {title} ({size}, {licence}): {about}."));
     if let Err(diagnostic) = fetch(&FIRST, shelf, session).await {
-        session.output.warn(format!("no model was fetched: {}", diagnostic.line()));
+        session.output.warn(format!("the download failed: {}", diagnostic.line()));
         for hint in &diagnostic.hints {
             session.output.note(format!("  {hint}"));
         }
@@ -79,9 +77,7 @@ fn usable(shelf: &ModelDir) -> impl Iterator<Item = String> {
 pub(super) fn how_to_fetch() -> String {
     let KnownModel { name, title, licence, bytes, .. } = &FIRST;
     let size = amount(*bytes);
-    format!(
-        "`agent model fetch {name}` fetches {title} ({size}, {licence}); it is used within a minute"
-    )
+    format!("`agent models pull {name}` downloads {title} ({size}, {licence}).")
 }
 
 /// The provider of the folder, as the configuration would have it.

@@ -2,12 +2,9 @@
 
 use gateway::config::{Config, Provider};
 
-use super::local_servers::DetectedServer;
+use crate::commands::gateway::DetectedServer;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-
-/// Whether the program has an embedded model engine.
-pub(super) const IS_HERE: bool = false;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Download {

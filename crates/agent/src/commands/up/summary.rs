@@ -1,4 +1,4 @@
-//! What a start tells: the address, the key, the models, and what to try next.
+//! The welcome of `agent up`: address, key, models, and what to try next.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,13 +12,10 @@ use task_loop::untrusted::printable;
 
 use super::embedded::{files, how_to_fetch};
 use super::first_member::LocalMember;
-use super::local_servers::DetectedServer;
-use super::settings_file::SNIPPET;
-use crate::commands::gateway::both;
+use crate::commands::gateway::{DetectedServer, SNIPPET, in_credits};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
-use crate::table::counted;
 
 #[derive(Debug)]
 pub(super) struct StartSummary {
@@ -75,11 +72,7 @@ impl AvailableModels {
         Self { of: join_all(asked).await, added }
     }
 
-    fn count(&self) -> usize {
-        self.of.iter().map(|(_, models)| models.len()).sum()
-    }
-
-    fn first(&self) -> Option<String> {
+    pub(super) fn first(&self) -> Option<String> {
         let (provider, models) = self.of.iter().find(|(_, models)| !models.is_empty())?;
         Some(format!("{provider}/{}", models.first()?))
     }
@@ -118,26 +111,35 @@ impl StartSummary {
             }));
         }
         let output = &session.output;
-        output.need(format!("{GOOD}listening on{GOOD:#} http://{}", self.address));
-        let made = if self.is_new { " (made now)" } else { "" };
+        let url = self.base.trim_end_matches("/v1");
+        output.need(format!("{GOOD}Listening on{GOOD:#} {url} (open it in a browser)"));
+        let new = if self.is_new { " (new)" } else { "" };
         let (variable, env_file) = (&local.variable, local.env_file.display());
-        output.note(format!("  key       {variable} in {env_file} (agk_{}_…)", local.key_id));
-        output.note(format!("  member    {}, {}", local.member.name, both(local.balance)));
-        output.note(format!("  models    {}", self.models.text()));
+        output.note(format!("\n  Models     {}", self.models.text()));
+        output.note(format!("  Member     {}, {}", local.member.name, in_credits(local.balance)));
+        output.note(format!("  Key        {variable} in {env_file}"));
+        output.note(format!("  OpenAI     {}", self.base));
+        output.note(format!("  Anthropic  {url}"));
+        output.note(format!("  MCP        {}", self.mcp()));
         for folder in &self.documents {
-            output.note(format!("  documents {} (can be searched)", folder.display()));
+            output.note(format!("  Documents  {}", folder.display()));
         }
-        output.note(format!("  tools     {} (MCP, with the same key)", self.mcp()));
-        output.note(format!("  settings  {}{made}", self.path.display()));
+        output.note(format!("  Config     {}{new}", self.path.display()));
         for name in &self.models.added {
             let name = printable(name);
-            output.note(format!("  {name} is not in the settings; it is used until this ends."));
+            output.note(format!(
+                "\n{name} is not in the configuration; it is used until the service stops."
+            ));
         }
-        match self.models.first() {
-            Some(model) => self.tell_what_to_try(&model, session),
-            None => self.tell_how_to_add(session),
+        match (self.models.first(), self.commands_to_try(session)) {
+            (None, _) => self.tell_how_to_add(session),
+            (Some(_), Some(commands)) => {
+                output
+                    .note(format!("\nTry it in another terminal:\n\n  {}", commands.join("\n  ")));
+            }
+            (Some(_), None) => {}
         }
-        output.note("\nCtrl-C stops it.");
+        output.note("\nPress Ctrl-C to stop.");
         Ok(())
     }
 
@@ -145,32 +147,18 @@ impl StartSummary {
         format!("{}/mcp", self.base.trim_end_matches("/v1"))
     }
 
-    fn tell_what_to_try(&self, model: &str, session: &Session) {
-        let what = match self.models.count() {
-            1 => "it".to_owned(),
-            count => format!("one of the {}", counted(count, "model")),
-        };
-        let chat = self.chat_line(model, session).map(|line| format!("  {line}"));
-        let lines = chat.into_iter().chain([self.curl_line(model), self.python_line(model)]);
-        let lines: Vec<String> = lines.collect();
-        session.output.note(format!("\nTry {what}:\n\n{}", lines.join("\n\n")));
-        if let Some(line) = self.account_line(session) {
-            session.output.note(format!("\nand see what it cost:\n\n  {line}"));
-        }
-    }
-
     fn tell_how_to_add(&self, session: &Session) {
         let output = &session.output;
         output.note(
-            "\nThere are no models yet. Start a model server on this machine (Ollama, llama.cpp, vLLM, \
-             LM Studio)\nand run `agent up` again, or add a provider to the settings:\n",
+            "\nNo models yet. Start a model server on this machine (Ollama, llama.cpp, vLLM, LM Studio) \
+             and\nrun `agent up` again, or add a provider to the configuration:\n",
         );
         output.note(format!("  providers:\n{}", indented(SNIPPET)));
         output.note(format!("and its key to {}:\n", self.local.env_file.display()));
         output.note("  OPENAI_API_KEY=…");
         let way = how_to_fetch();
         if !way.is_empty() {
-            output.note(format!("\nOr let the service answer by itself:\n{way}."));
+            output.note(format!("\nOr run a small model in the service: {way}"));
         }
     }
 }

@@ -1,61 +1,25 @@
-//! Lines that work when they are pasted into a shell: the program itself, curl, and the `openai`
-//! package of Python. They hold no secret.
+//! Commands to try after the start, ready to paste into a shell.
 
 use std::env;
 use std::path::{Path, PathBuf};
-
-use serde_json::json;
 
 use super::summary::StartSummary;
 use crate::member::settings::{API_KEY, BASE_URL, Settings};
 use crate::session::Session;
 
-/// What the model is asked.
-const QUESTION: &str = "Say hello.";
-
 impl StartSummary {
-    /// A conversation, if a client of this profile comes to this service.
-    pub(super) fn chat_line(&self, model: &str, session: &Session) -> Option<String> {
-        Some(format!("{} chat --model {}", self.program(session)?, quoted(model)))
+    /// What to try next; nothing if `.env` must be edited first.
+    pub(super) fn commands_to_try(&self, session: &Session) -> Option<[String; 3]> {
+        let program = self.program(session)?;
+        let model = quoted(&self.models.first()?);
+        Some([
+            format!("{program} chat --model {model}"),
+            format!("{program} run --model {model} \"Say hello\""),
+            format!("{program} me"),
+        ])
     }
 
-    /// What was used and what it cost, if a client of this profile comes to this service.
-    pub(super) fn account_line(&self, session: &Session) -> Option<String> {
-        Some(format!("{} me", self.program(session)?))
-    }
-
-    pub(super) fn curl_line(&self, model: &str) -> String {
-        let body = format!(
-            r#"{{"model":{},"messages":[{{"role":"user","content":"{QUESTION}"}}]}}"#,
-            literal(model)
-        );
-        format!(
-            "  curl {}/chat/completions \\\n    -H \"Authorization: Bearer {}\" \\\n    \
-             -H 'Content-Type: application/json' \\\n    -d '{body}'",
-            self.base,
-            self.key()
-        )
-    }
-
-    pub(super) fn python_line(&self, model: &str) -> String {
-        let model = literal(model);
-        format!(
-            "  OPENAI_BASE_URL={} \\\n  OPENAI_API_KEY=\"{}\" \\\n  \
-             python3 -c 'from openai import OpenAI; \\\n    \
-             [print(part.choices[0].delta.content or \"\", end=\"\", flush=True)\n    \
-             for part in OpenAI().chat.completions.create(model={model}, stream=True,\n    \
-             messages=[{{\"role\": \"user\", \"content\": \"{QUESTION}\"}}]) if part.choices]; print()'",
-            self.base,
-            self.key()
-        )
-    }
-
-    fn key(&self) -> String {
-        let (variable, env_file) = (&self.local.variable, &self.local.env_file);
-        format!("$(sed -n 's/^{variable}=//p' {})", quoted(&env_file.display().to_string()))
-    }
-
-    /// This program with what brings it to this service; nothing if that takes an edit of `.env`.
+    /// This program with the variables that lead to this service; nothing if `.env` leads elsewhere.
     fn program(&self, session: &Session) -> Option<String> {
         let settings = Settings::load(session).ok()?;
         let in_file = format!("{BASE_URL} of {}", self.local.env_file.display());
@@ -87,11 +51,6 @@ fn program() -> String {
         .map(|folder| folder.join(NAME))
         .find(|path| path.is_file());
     if found.as_ref().is_some_and(is_this) { NAME.to_owned() } else { quoted_path(&this) }
-}
-
-/// A text as JSON and Python take it; in single quotes of a shell a single quote cannot stand.
-fn literal(text: &str) -> String {
-    json!(text).to_string().replace('\'', "\\u0027")
 }
 
 fn quoted_path(path: &Path) -> String {

@@ -7,16 +7,17 @@ use crate::commands::gateway::file::{Location, problem};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Make the key that downloads are signed with, or show its public part
+/// Create the signing key for downloads
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The key is written to `downloads.key_file` for its owner alone; keep a copy where \
-                        nobody else can read it. The public key is what clients verify downloads \
-                        with.\n\n\
-                        Examples:\n  agent gateway downloads key\n  agent gateway downloads key --show"
-)]
+#[command(after_help = "\
+The private key is written to `downloads.key_file`, readable only by its owner; keep a copy in a \
+safe place. Clients verify downloads with the public key.
+
+Examples:
+  agent gateway downloads key
+  agent gateway downloads key --show")]
 pub(crate) struct Args {
-    /// Show the public part of the key that is there
+    /// Print the public key of the existing signing key
     #[arg(long)]
     show: bool,
 }

@@ -15,29 +15,29 @@ use crate::session::Session;
 const VALID_DAYS: u16 = 90;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// Publish files of a version, with a signed manifest
+/// Publish the files of a version with a signed manifest
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Files are copied first and the manifest is replaced last: clients see the files of \
-                        before, or all of these. What was published under a version is never changed; \
-                        more files may be added to it.\n\n\
-                        The manifest expires: `agent update` refuses it from then on. Give the \
-                        command again without files to sign it for another period.\n\n\
-                        Examples:\n  agent gateway downloads publish --version 1.0.0 dist/agent-linux-x86_64\n  \
-                        agent gateway downloads publish --version 1.0.0"
-)]
+#[command(after_help = "\
+Clients see either the previous files or all new ones. Published files of a version never \
+change; more files can be added.
+
+`agent update` rejects an expired manifest. Run the command without files to renew it.
+
+Examples:
+  agent gateway downloads publish --version 1.0.0 dist/agent-linux-x86_64
+  agent gateway downloads publish --version 1.0.0")]
 pub(crate) struct Args {
-    /// The version that the files are of
+    /// Version of the files
     #[arg(long)]
     version: String,
-    /// Where they run, such as linux-x86_64; their names say it unless given
+    /// Platform, for example linux-x86_64 [default: from the file names]
     #[arg(long)]
     platform: Option<String>,
     /// Days until the manifest expires
     #[arg(long, value_name = "DAYS", default_value_t = VALID_DAYS,
           value_parser = clap::value_parser!(u16).range(1..=3650))]
     valid_days: u16,
-    /// The files; without any, the published manifest is signed again
+    /// Files to publish; without files, sign the published manifest again
     files: Vec<PathBuf>,
 }
 

@@ -10,18 +10,18 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Change what a key may do
+/// Change the limits and permissions of a key
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "What is not given stays. Limits are those of the key and of all keys it was rotated \
-                        from or into.\n\n\
-                        Examples:\n  agent gateway key change 3fG7aK0pQx2Z --rpm 120\n  \
-                        agent gateway key change 3fG7aK0pQx2Z --expires never --spend-limit none"
-)]
+#[command(after_help = "\
+Omitted settings stay unchanged. Rotated keys share their limits.
+
+Examples:
+  agent gateway key change 3fG7aK0pQx2Z --rpm 120
+  agent gateway key change 3fG7aK0pQx2Z --expires never --spend-limit none")]
 pub(crate) struct Args {
-    /// The public part of a key, or a whole key
+    /// Public part of the key, or the whole key
     key: String,
-    /// Another name
+    /// New name
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]

@@ -13,19 +13,19 @@ use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Make a key and show it once
+/// Create a key and print it once
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The key goes to standard output, everything else to standard error. Limits that \
-                        are not given come from `limits.new_keys` in gateway.yaml.\n\n\
-                        Examples:\n  agent gateway key create alice --name laptop\n  \
-                        agent gateway key create alice --name ci --scopes models,chat --expires 30d \
-                        --spend-limit 5 --quiet"
-)]
+#[command(after_help = "\
+The key goes to stdout; messages go to stderr. Omitted limits come from `limits.new_keys` in \
+gateway.yaml.
+
+Examples:
+  agent gateway key create alice --name laptop
+  agent gateway key create alice --name ci --scopes models,chat --expires 30d --spend-limit 5 --quiet")]
 pub(crate) struct Args {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
-    /// What to call it
+    /// Name of the key
     #[arg(long)]
     name: String,
     #[command(flatten)]

@@ -16,13 +16,14 @@ const MAX_LISTED: usize = 10_000;
 /// How many members are read at a time.
 const PAGE: u32 = 1000;
 
-/// List keys, of one member or of all
+/// List the keys of one member or of all
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  agent gateway key list\n  agent gateway key list alice --json"
-)]
+#[command(after_help = "\
+Examples:
+  agent gateway key list
+  agent gateway key list alice --json")]
 pub(crate) struct Args {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: Option<String>,
 }
 

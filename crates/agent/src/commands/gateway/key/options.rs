@@ -19,22 +19,22 @@ const NONE: &[&str] = &["none", "never", "unlimited"];
 /// What is typed about a key.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct KeyOptions {
-    /// What it may be used for: models, chat, responses, research, media, search, fetch, mcp, or `all`
+    /// Comma-separated scopes: models, chat, responses, research, media, search, fetch, mcp, or `all`
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     scopes: Option<Vec<String>>,
-    /// Full ids or aliases of the models it may use, or `all`
+    /// Comma-separated model ids or aliases, or `all`
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     models: Option<Vec<String>>,
-    /// When it ends: a period such as 30d, a moment such as 2027-01-31T00:00:00Z, or `never`
+    /// Expiry: a duration such as 30d, a time such as 2027-01-31T00:00:00Z, or `never`
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
-    /// What it may spend in all, rotated keys included, or `none`
+    /// Total spend limit, including rotated keys, or `none`
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     spend_limit: Option<String>,
-    /// Requests a minute, or `none`
+    /// Requests per minute, or `none`
     #[arg(long, value_name = "N")]
     rpm: Option<String>,
-    /// Requests at the same time, or `none`
+    /// Concurrent requests, or `none`
     #[arg(long, value_name = "N")]
     concurrency: Option<String>,
     #[command(flatten)]

@@ -9,12 +9,15 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Make a key worth nothing
+/// Revoke a key permanently
 #[derive(Debug, clap::Args)]
-#[command(after_help = "It cannot be undone. A running service notices within two seconds.\n\n\
-                        Examples:\n  agent gateway key revoke 3fG7aK0pQx2Z")]
+#[command(after_help = "\
+This cannot be undone. A running service rejects the key within two seconds.
+
+Examples:
+  agent gateway key revoke 3fG7aK0pQx2Z")]
 pub(crate) struct Args {
-    /// The public part of a key, or a whole key
+    /// Public part of the key, or the whole key
     key: String,
 }
 

@@ -9,18 +9,19 @@ use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Make a new key in the place of an old one and show it once
+/// Replace a key with a new one and print it once
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The new key has the name, scopes, models, end, limits and spend of the old one, which \
-                        is worth nothing after the overlap.\n\n\
-                        Examples:\n  agent gateway key rotate 3fG7aK0pQx2Z\n  \
-                        agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h --quiet"
-)]
+#[command(after_help = "\
+The new key inherits the name, scopes, models, expiry, limits and spend of the old key, which \
+stops working after the overlap.
+
+Examples:
+  agent gateway key rotate 3fG7aK0pQx2Z
+  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h --quiet")]
 pub(crate) struct Args {
-    /// The public part of a key, or a whole key
+    /// Public part of the key, or the whole key
     key: String,
-    /// How long the old key is still good; at most 30d
+    /// How long the old key stays valid, at most 30d
     #[arg(long, value_name = "PERIOD", default_value = "0s")]
     overlap: String,
 }

@@ -4,18 +4,18 @@ use ledger::Micros;
 use task_loop::untrusted::printable;
 
 use super::{key_json, scopes, state};
-use crate::commands::gateway::amount::both;
+use crate::commands::gateway::amount::in_credits;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Show a key: what it may do, and what it has spent
+/// Show the permissions, limits and spend of a key
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent gateway key show 3fG7aK0pQx2Z")]
 pub(crate) struct Args {
-    /// The public part of a key, or a whole key
+    /// Public part of the key, or the whole key
     key: String,
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         ("expires", key.expires_at.map_or_else(|| "never".to_owned(), shown)),
         ("scopes", scopes(&record)),
         ("models", models),
-        ("spent", both(spent)),
-        ("spend limit", or_none(limits.spend.map(both))),
+        ("spent", in_credits(spent)),
+        ("spend limit", or_none(limits.spend.map(in_credits))),
         ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
         ("at once", or_none(limits.concurrency.map(|limit| limit.to_string()))),
         ("running", running.to_string()),

@@ -3,7 +3,7 @@
 use gateway_store::LedgerCheck;
 use serde_json::{Value, json};
 
-use crate::commands::gateway::amount::both;
+use crate::commands::gateway::amount::in_credits;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
@@ -11,11 +11,16 @@ use crate::output::{ERROR, GOOD};
 use crate::session::Session;
 use crate::table::{Alignment, Table, grouped};
 
-/// Add everything up again from postings and holds, and compare
+/// Recompute all balances and compare them with the ledger
 #[derive(Debug, clap::Args)]
-#[command(after_help = "It can be run while the service runs.\n\n\
-                        Exit codes: 0 everything adds up, 1 something does not.\n\n\
-                        Examples:\n  agent gateway ledger check\n  agent gateway ledger check --json")]
+#[command(after_help = "\
+The service can keep running.
+
+Exit codes: 0 the ledger is consistent, 1 it is not.
+
+Examples:
+  agent gateway ledger check
+  agent gateway ledger check --json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
@@ -56,11 +61,11 @@ fn check_json(check: &LedgerCheck) -> Value {
 fn text(check: &LedgerCheck) -> String {
     let mut table =
         Table::new([("account", Alignment::Left), ("by its postings", Alignment::Left)]);
-    table.row(["members".to_owned(), both(check.members_total)]);
+    table.row(["members".to_owned(), in_credits(check.members_total)]);
     for (name, sum) in &check.house {
-        table.row([name.clone(), both(*sum)]);
+        table.row([name.clone(), in_credits(*sum)]);
     }
-    table.row(["all together".to_owned(), both(check.sum)]);
+    table.row(["all together".to_owned(), in_credits(check.sum)]);
     let mut text = table.text();
     text.push_str(&format!(
         "\nmembers {}, postings {}, live holds {}\n",

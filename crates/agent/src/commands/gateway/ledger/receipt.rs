@@ -5,19 +5,22 @@ use ledger::HoldId;
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use crate::commands::gateway::amount::both;
+use crate::commands::gateway::amount::in_credits;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Show what became of a request
+/// Show the receipt of a request
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The id is that of the answer's `x-request-id` and `x-receipt-id`.\n\n\
-                        Examples:\n  agent gateway ledger receipt req_019876543210abcdef0123456789abcd")]
+#[command(after_help = "\
+Responses carry the id in `x-request-id` and `x-receipt-id`.
+
+Examples:
+  agent gateway ledger receipt req_019876543210abcdef0123456789abcd")]
 pub(crate) struct Args {
-    /// The id of the request
+    /// Request id
     id: String,
 }
 
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         ("for", receipt.operation.to_string()),
         ("model", receipt.model.as_deref().unwrap_or("-").to_owned()),
         ("outcome", format!("{} ({})", receipt.rule.outcome().as_str(), receipt.rule.as_str())),
-        ("charged", both(receipt.charged)),
+        ("charged", in_credits(receipt.charged)),
         ("began", shown(receipt.since)),
         ("ended", shown(receipt.at)),
         (

@@ -13,22 +13,25 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// List what a member was charged and paid in, newest first
+/// List charges and payments of a member, newest first
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Amounts are credits; --csv and --json have micro-credits.\n\n\
-                        Examples:\n  agent gateway ledger statement alice\n  \
-                        agent gateway ledger statement alice --csv > alice.csv\n  \
-                        agent gateway ledger statement alice --before 1200 --limit 50")]
+#[command(after_help = "\
+Amounts are credits; --csv and --json print micro-credits.
+
+Examples:
+  agent gateway ledger statement alice
+  agent gateway ledger statement alice --csv > alice.csv
+  agent gateway ledger statement alice --before 1200 --limit 50")]
 pub(crate) struct Args {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
-    /// How many lines at most
+    /// Maximum number of lines
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Only lines with a number below this
+    /// List lines with a number below N
     #[arg(long, value_name = "N")]
     before: Option<i64>,
-    /// Print comma-separated values
+    /// Print CSV
     #[arg(long)]
     csv: bool,
 }

@@ -11,32 +11,33 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Give a member another name
+/// Rename a member
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent gateway member rename alice 'Alice Ltd'")]
 pub(crate) struct Rename {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
-    /// The new name
+    /// New name
     name: String,
 }
 
-/// Refuse all requests of a member
+/// Reject all requests of a member
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A running service notices within two seconds. Credit and keys are kept.\n\n\
-                        Examples:\n  agent gateway member block alice"
-)]
+#[command(after_help = "\
+A running service applies this within two seconds. Credit and keys are kept.
+
+Examples:
+  agent gateway member block alice")]
 pub(crate) struct Block {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
 }
 
-/// Take requests of a member again
+/// Accept requests of a blocked member again
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agent gateway member unblock alice")]
 pub(crate) struct Unblock {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
 }
 

@@ -11,15 +11,17 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// List members and what they have
+/// List members and their balances
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent gateway member list\n  \
-                        agent gateway member list --after mem_100 --limit 50 --json")]
+#[command(after_help = "\
+Examples:
+  agent gateway member list
+  agent gateway member list --after mem_100 --limit 50 --json")]
 pub(crate) struct Args {
-    /// How many at most
+    /// Maximum number of members
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Only those after this number
+    /// List members after this id
     #[arg(long, value_name = "MEMBER")]
     after: Option<String>,
 }

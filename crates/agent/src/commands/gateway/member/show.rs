@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use super::{account, member_json};
-use crate::commands::gateway::amount::both;
+use crate::commands::gateway::amount::in_credits;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::key::{key_json, key_table};
 use crate::commands::gateway::moment::{now, shown};
@@ -13,12 +13,14 @@ use crate::commands::gateway::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Show a member: balance, use, keys
+/// Show the balance, usage and keys of a member
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent gateway member show alice\n  \
-                        agent gateway member show mem_3 --json")]
+#[command(after_help = "\
+Examples:
+  agent gateway member show alice
+  agent gateway member show mem_3 --json")]
 pub(crate) struct Args {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
 }
 
@@ -38,8 +40,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             keys.iter().map(|key| key_json(key, session)).collect::<Vec<Value>>().into();
         return session.output.json(&value);
     }
-    let period =
-        |period: &UsagePeriod| format!("{} requests, {}", period.requests, both(period.charged));
+    let period = |period: &UsagePeriod| {
+        format!("{} requests, {}", period.requests, in_credits(period.charged))
+    };
     let state = if member.blocked { "blocked" } else { "active" };
     session.output.text(format!(
         "{} ({}): {state}\n  since      {}\n  balance    {}\n  held       {}\n  available  {}\n  \
@@ -47,9 +50,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         printable(&member.name),
         member.id,
         shown(member.created_at),
-        both(account.balance),
-        both(account.held),
-        both(account.available()),
+        in_credits(account.balance),
+        in_credits(account.held),
+        in_credits(account.available()),
         period(&usage.day),
         period(&usage.month),
     ))?;

@@ -6,49 +6,53 @@ use ledger::{Micros, PostingKind, Transfer, TransferResult};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use crate::commands::gateway::amount::{AmountUnit, both};
+use crate::commands::gateway::amount::{AmountUnit, in_credits};
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
-/// Pay in credit
+/// Add credit to a member
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent gateway member top-up alice 10 --reason 'invoice 17' \
-                        --reference invoice-17\n  \
-                        agent gateway member top-up mem_3 500000 --micros --reason gift")]
+#[command(after_help = "\
+Examples:
+  agent gateway member top-up alice 10 --reason 'invoice 17' --reference invoice-17
+  agent gateway member top-up mem_3 500000 --micros --reason gift")]
 pub(crate) struct TopUp {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
-    /// How much
+    /// Amount in credits
     #[arg(allow_hyphen_values = true)]
     amount: String,
-    /// Why; it is written to the statement and the audit log
+    /// Reason, recorded in the statement and the audit log
     #[arg(long)]
     reason: String,
-    /// A word for it: run again with the same one, nothing is moved a second time
+    /// Unique reference; repeating the command with it has no effect
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     #[command(flatten)]
     unit: AmountUnit,
 }
 
-/// Correct a balance, up or down
+/// Correct a balance up or down
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What is held for running requests cannot be taken away.\n\n\
-                        Examples:\n  agent gateway member adjust alice -2.5 --reason 'paid twice'\n  \
-                        agent gateway member adjust alice +1 --reason 'outage on 3 May'")]
+#[command(after_help = "\
+Credit held for running requests cannot be removed.
+
+Examples:
+  agent gateway member adjust alice -2.5 --reason 'paid twice'
+  agent gateway member adjust alice +1 --reason 'outage on 3 May'")]
 pub(crate) struct Adjust {
-    /// A name or a number such as `mem_3`
+    /// Member name or id, for example `mem_3`
     member: String,
-    /// How much, with its sign
+    /// Signed amount in credits
     #[arg(allow_hyphen_values = true)]
     amount: String,
-    /// Why; it is written to the statement and the audit log
+    /// Reason, recorded in the statement and the audit log
     #[arg(long)]
     reason: String,
-    /// A word for it: run again with the same one, nothing is moved a second time
+    /// Unique reference; repeating the command with it has no effect
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     #[command(flatten)]
@@ -140,7 +144,7 @@ fn tell(member: &Member, posted: TransferResult, session: &Session) -> Result<()
     session.output.text(format!("{GOOD}{word}{GOOD:#}{when}: {name} ({}).\n", member.id))?;
     session.output.text(format!(
         "  amount   {}\n  balance  {}\n",
-        both(posting.amount),
-        both(posting.balance)
+        in_credits(posting.amount),
+        in_credits(posting.balance)
     ))
 }

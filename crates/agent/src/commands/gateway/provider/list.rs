@@ -8,11 +8,12 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// List providers as they are configured; nothing is connected
+/// List configured providers without connecting
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  agent gateway provider list\n  agent gateway provider list --json"
-)]
+#[command(after_help = "\
+Examples:
+  agent gateway provider list
+  agent gateway provider list --json")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {

@@ -16,19 +16,24 @@ use crate::output::GOOD;
 use crate::session::Session;
 use crate::table::counted;
 
-/// Ask a provider for its models, one of its models for a word, or a provider of results for some
+/// Send a test request to a provider
 #[derive(Debug, clap::Args)]
-#[command(after_help = "With --model the provider may charge you for a very short answer.\n\n\
-                        Exit codes: 0 it answered, 5 it did not.\n\n\
-                        Examples:\n  agent gateway provider test openai\n  \
-                        agent gateway provider test openai --model gpt-5-mini")]
+#[command(after_help = "\
+Lists the models of a provider, or sends a short chat (--model) or a query. The provider may \
+charge for it.
+
+Exit codes: 0 the provider answered, 5 it failed.
+
+Examples:
+  agent gateway provider test openai
+  agent gateway provider test openai --model gpt-5-mini")]
 pub(crate) struct Args {
-    /// Its name in gateway.yaml
+    /// Provider name in gateway.yaml
     name: String,
-    /// Ask this model, by its id without the provider's name
+    /// Ask this model; its id without the provider's name
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// What a provider of search results is asked for
+    /// Query for a search provider
     #[arg(long, value_name = "WORDS", default_value = "test", conflicts_with = "model")]
     query: String,
 }

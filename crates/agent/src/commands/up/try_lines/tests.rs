@@ -15,8 +15,3 @@ fn words_are_quoted_where_a_shell_needs_it() {
         assert_eq!(quoted(path), text);
     }
 }
-
-#[test]
-fn a_name_cannot_leave_its_quotes() {
-    assert_eq!(literal("it's \"x\""), "\"it\\u0027s \\\"x\\\"\"");
-}

@@ -1,4 +1,4 @@
-//! `agent model list`: the files that are there, and those that can be fetched.
+//! `agent models local`: list model files and models available to pull.
 
 use local_model::{About, Problem};
 use serde_json::{Value, json};
@@ -13,13 +13,15 @@ use crate::model_files::record::Record;
 use crate::session::Session;
 use crate::table::{Alignment, Table, amount, grouped};
 
-/// List the models that are here, and those that can be fetched
+/// List local models and those available to pull
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Memory is what a model takes when it is loaded; each conversation takes more. A file \
-                  that cannot be used is named with the reason; the others work.\n\n\
-                  Examples:\n  agent model list\n  agent model list --json"
-)]
+#[command(after_help = "\
+Memory is the size of a loaded model without its conversations. Unusable files are listed with \
+the reason.
+
+Examples:
+  agent models local
+  agent models local --json")]
 pub(crate) struct Args {}
 
 struct ListedFile {
@@ -94,7 +96,7 @@ fn tell(
         }
         output.text(table.text())?;
         output.note(
-            "`agent model fetch NAME` fetches one, `agent model add PATH` takes your own file.",
+            "Download one with `agent models pull NAME`, or add your own file with `agent models add PATH`.",
         );
     }
     Ok(())

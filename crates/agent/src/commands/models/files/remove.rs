@@ -1,4 +1,4 @@
-//! `agent model remove`: a file taken away.
+//! `agent models remove`: delete a model file.
 
 use serde_json::json;
 use task_loop::nearest;
@@ -13,17 +13,19 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::amount;
 
-/// Remove a model from this machine
+/// Delete a local model
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Only files in the folder of the models are removed; of a link, the link.\n\n\
-                  Examples:\n  agent model remove smollm2-135m\n  agent model remove smollm2-135m --yes"
-)]
+#[command(after_help = "\
+Deletes only files in the models folder; of a symbolic link, only the link.
+
+Examples:
+  agent models remove smollm2-135m
+  agent models remove smollm2-135m --yes")]
 pub(crate) struct Args {
-    /// The name of the model
+    /// Model name
     #[arg(value_name = "NAME")]
     name: String,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -58,7 +60,7 @@ fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {
         Diagnostic::usage(format!("there is no model `{name}` in {}", shelf.folder().display()));
     Ok(match nearest(name.as_str(), names.iter().map(Name::as_str)) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("`agent model list` shows the models"),
+        None => diagnostic.hint("list models with `agent models local`"),
     })
 }
 

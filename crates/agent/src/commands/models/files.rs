@@ -1,8 +1,8 @@
-//! `agent model`: the files of models that answer in this machine's own service.
+//! Model files on this machine, which the service of `agent up` runs itself.
 
 mod add;
-mod fetch;
-mod list;
+mod local;
+mod pull;
 mod remove;
 
 use clap::Subcommand;
@@ -15,37 +15,23 @@ use crate::model_files::name::Name;
 use crate::model_files::record::Record;
 use crate::session::Session;
 
-/// Model files on this machine, for the member service of `agent up`
-#[derive(Debug, clap::Args)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "A model is a GGUF file of the Llama architecture in the folder `models` of the \
-                  profile's home. The member service answers with it on this machine's processor, \
-                  as `local/<name>`. A service that runs sees new files within a minute.\n\n\
-                  Examples:\n  agent model list\n  agent model fetch smollm2-135m\n  \
-                  agent model add ./some-model.Q8_0.gguf --name some-model\n  \
-                  agent model remove some-model"
-)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(super) command: Model,
-}
-
-/// What can be done with model files.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Model {
-    List(list::Args),
-    Fetch(fetch::Args),
+pub(crate) enum FilesCommand {
+    #[command(alias = "list")]
+    Local(local::Args),
+    #[command(alias = "fetch")]
+    Pull(pull::Args),
     Add(add::Args),
+    #[command(visible_alias = "rm")]
     Remove(remove::Args),
 }
 
-pub(crate) fn run(command: Model, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn run(command: &FilesCommand, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Model::List(args) => list::run(&args, session),
-        Model::Fetch(args) => fetch::run(&args, session),
-        Model::Add(args) => add::run(&args, session),
-        Model::Remove(args) => remove::run(&args, session),
+        FilesCommand::Local(args) => local::run(args, session),
+        FilesCommand::Pull(args) => pull::run(args, session),
+        FilesCommand::Add(args) => add::run(args, session),
+        FilesCommand::Remove(args) => remove::run(args, session),
     }
 }
 

@@ -1,0 +1,207 @@
+//! `agent gateway init`: the configuration, database, first member and key of a new service.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use gateway::config::{Config, DEFAULT_LISTEN};
+use gateway::operator::{Issued, KeyOrder};
+use gateway::probe;
+use gateway_store::Scope;
+use serde_json::json;
+use task_loop::untrusted::printable;
+
+use super::amount::{AmountUnit, in_credits};
+use super::file::Location;
+use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
+use super::key::create::defaults;
+use super::key::secret;
+use super::local_servers::{candidates, look};
+use super::member::create::create;
+use super::migrate::bring_up_to_date;
+use super::operator_store::{OperatorStore, block_on, refused};
+use crate::config::secrets::SecretsFile;
+use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
+use crate::prompt::Prompt;
+use crate::reference_scope::scope;
+use crate::session::Session;
+
+const KEY_NAME: &str = "first key";
+
+/// Create the configuration, a first member and a key
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Uses the API keys in OPENAI_API_KEY and ANTHROPIC_API_KEY, and model servers on this machine. On a \
+terminal, asks for what is missing. The key goes to stdout; messages go to stderr.
+
+Examples:
+  agent gateway init
+  agent gateway init --provider openai --member alice --credit 10
+  agent gateway init --database postgres://agent@db/agent --listen 0.0.0.0:8930")]
+pub(crate) struct Args {
+    /// Provider to add; can be repeated [default: those with an API key]
+    #[arg(long, value_name = "NAME")]
+    provider: Vec<HostedProvider>,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = DEFAULT_LISTEN)]
+    listen: SocketAddr,
+    /// URL that members use [default: http:// and the address]
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+    /// Database: sqlite:FILE or a postgres:// URL
+    #[arg(long, value_name = "DATABASE", default_value = "sqlite:gateway.sqlite3")]
+    database: String,
+    /// Name of the first member [default: your user name]
+    #[arg(long, value_name = "NAME")]
+    member: Option<String>,
+    /// Initial credit of the member [default: 10]
+    #[arg(long, value_name = "AMOUNT")]
+    credit: Option<String>,
+    #[command(flatten)]
+    unit: AmountUnit,
+}
+
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let path = location.path(session)?;
+    if path.exists() {
+        let message = format!("{} exists already; nothing was changed", path.display());
+        return Err(Diagnostic::failed(message)
+            .hint("add members with `agent gateway member create`")
+            .hint("choose another file with `--config FILE`"));
+    }
+    let person = Prompt::find(&session.output);
+    let member = answered(
+        person.as_ref(),
+        args.member.as_ref(),
+        "Name of the first member",
+        &user(session),
+    )?;
+    let credit = answered(person.as_ref(), args.credit.as_ref(), "Initial credit", "10")?;
+    let credit = args.unit.read(&credit)?;
+    if credit.is_negative() {
+        return Err(Diagnostic::usage("the initial credit must not be negative"));
+    }
+    let hosted = hosted_providers(args, person.as_ref(), session)?;
+    let config = block_on(write(args, &hosted, &path, location, session))?;
+    let providers: Vec<String> = config.providers.iter().map(|it| it.name.clone()).collect();
+    let (account, issued) = OperatorStore::of(config, session, async |books| {
+        let (created, account) = create(books, &member, credit).await?;
+        let order = KeyOrder {
+            member: created.id,
+            name: KEY_NAME.to_owned(),
+            scopes: Scope::ALL.to_vec(),
+            models: None,
+            expires_at: None,
+            limits: defaults(&books.config.limits.new_keys),
+        };
+        let hasher = secret::hasher(&books.config, &books.store).await?;
+        let issued = books.operator().create_key(&hasher, order).await.map_err(refused)?;
+        Ok((account, issued))
+    })?;
+    let Issued { key, record } = issued;
+    let output = &session.output;
+    if output.is_json() {
+        return output.json(&json!({
+            "config": path,
+            "providers": providers,
+            "member": record.member_name,
+            "balance_micros": account.balance.get(),
+            "key_id": record.key.id,
+            "key": key.as_str(),
+        }));
+    }
+    let providers = if providers.is_empty() { "none yet".to_owned() } else { providers.join(", ") };
+    output.note(format!("{GOOD}Created{GOOD:#} {}\n", path.display()));
+    output.note(format!("  Providers  {}", printable(&providers)));
+    output.note(format!("  Member     {}, {}", printable(&member), in_credits(account.balance)));
+    output.note("  Key        shown only now:\n");
+    output.text(format!("{}\n", key.as_str()))?;
+    output.note(
+        "\nNext:\n\n  agent gateway check\n  agent gateway serve\n  \
+         agent gateway member create bob --credit 10\n  agent gateway key create bob --name laptop",
+    );
+    Ok(())
+}
+
+/// Writes the configuration and creates the database.
+async fn write(
+    args: &Args,
+    hosted: &[HostedProvider],
+    path: &Path,
+    location: &Location,
+    session: &Session,
+) -> Result<Config, Diagnostic> {
+    let servers = look(candidates(&[], false)).await;
+    let content = FirstConfig {
+        servers: &servers,
+        hosted,
+        can_speak: probe::can_speak().await,
+        listen: &args.listen.to_string(),
+        public_url: args.public_url.as_deref(),
+        database: &args.database,
+        log_level: "info",
+    };
+    write_if_missing(path, &content)?;
+    let prepared = async {
+        let config = location.load(session)?;
+        bring_up_to_date(&config).await?;
+        Ok(config)
+    };
+    prepared.await.inspect_err(|_: &Diagnostic| {
+        // The command can then be repeated with other options.
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+/// Providers whose API key is known, or is typed now.
+fn hosted_providers(
+    args: &Args,
+    person: Option<&Prompt>,
+    session: &Session,
+) -> Result<Vec<HostedProvider>, Diagnostic> {
+    let home = session.home()?;
+    let scope = scope(session, &home)?;
+    let is_set = |provider: &HostedProvider| {
+        let value = scope.secrets.get(provider.variable());
+        value.or_else(|| scope.process.get(provider.variable())).is_some_and(|it| !it.is_empty())
+    };
+    if args.provider.is_empty() {
+        return Ok(HostedProvider::ALL.into_iter().filter(is_set).collect());
+    }
+    for provider in args.provider.iter().filter(|provider| !is_set(provider)) {
+        let (name, variable) = (provider.name(), provider.variable());
+        let typed = match person {
+            Some(person) => person.ask(&format!("API key of {name}:"))?.unwrap_or_default(),
+            None => String::new(),
+        };
+        if typed.is_empty() {
+            let message = format!("{variable} is not set, which `--provider {name}` needs");
+            let hint = format!("set it in the environment or in {}", home.env_file().display());
+            return Err(Diagnostic::configuration(message).hint(hint));
+        }
+        let mut file = SecretsFile::load(&home.env_file())?;
+        file.add(variable, &typed)?;
+        file.write()?;
+    }
+    Ok(args.provider.clone())
+}
+
+/// An option, else what a person types, else the default.
+fn answered(
+    person: Option<&Prompt>,
+    given: Option<&String>,
+    question: &str,
+    default: &str,
+) -> Result<String, Diagnostic> {
+    let typed = match (given, person) {
+        (Some(given), _) => Some(given.clone()),
+        (None, Some(person)) => person.ask(&format!("{question} [{default}]:"))?,
+        (None, None) => None,
+    };
+    Ok(typed.filter(|typed| !typed.is_empty()).unwrap_or_else(|| default.to_owned()))
+}
+
+fn user(session: &Session) -> String {
+    let user = session.environment.all.get("USER").filter(|user| !user.is_empty());
+    user.cloned().unwrap_or_else(|| "admin".to_owned())
+}
