@@ -18,6 +18,10 @@ use crate::proxy::relay::MAX_STORED_ANSWER_BYTES;
 use crate::request_info::RequestInfo;
 use crate::response_headers;
 
+/// An extension of responses that have no result: they are not charged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NothingFound;
+
 /// An operation of a caller.
 pub(super) struct FixedPrice<'a> {
     billing: &'a Arc<Billing>,
@@ -85,12 +89,14 @@ impl<'a> FixedPrice<'a> {
                 return Err(error);
             }
         };
+        let is_empty = response.extensions().get::<NothingFound>().is_some();
+        let progress = if is_empty { AnswerProgress::Begun } else { AnswerProgress::Content };
         let mut answer = None;
-        if charge.is_kept() {
+        if charge.is_kept() && !is_empty {
             (response, answer) = stored(response).await?;
         }
         let results = Results { answer, ..Results::default() };
-        let charged = charge.close(EndReason::Complete, AnswerProgress::Content, results).await?;
+        let charged = charge.close(EndReason::Complete, progress, results).await?;
         response_headers::write_receipt(response.headers_mut(), id, charged);
         response_headers::write_rate(rate_limit, response.headers_mut());
         Ok(response)

@@ -16,7 +16,7 @@ use wire::search::{
 
 use super::admission::{Received, RequestAdmission};
 use super::body;
-use super::fixed_price::FixedPrice;
+use super::fixed_price::{FixedPrice, NothingFound};
 use super::json::json;
 use crate::clock;
 use crate::config::Operation;
@@ -43,7 +43,12 @@ pub(super) async fn create(
     }
     let work = async {
         let found = web.search.search(&wanted).await?;
-        Ok(json(&answer(&info, &wanted, found)))
+        let is_empty = found.results.is_empty();
+        let mut response = json(&answer(&info, &wanted, found));
+        if is_empty {
+            response.extensions_mut().insert(NothingFound);
+        }
+        Ok(response)
     };
     let price = FixedPrice::new(&admission.billing, &info, &caller, Operation::Search);
     price.once(idempotency).answer(work).await

@@ -294,7 +294,7 @@ impl Research {
             Step::Write => {
                 let sources = state.sources();
                 if sources.is_empty() {
-                    let message = "nothing was found that could be read and says anything about it";
+                    let message = "no relevant sources were found; nothing is charged";
                     return Err(Fault::permanent("no_sources", message));
                 }
                 let window = model::window(&self.upstreams, model);

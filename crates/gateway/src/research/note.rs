@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::quote::{Folded, plain};
-use super::words::{head, json_texts, key_words, lines, without_thoughts};
+use super::words::{head, is_english, json_texts, key_words, lines, without_thoughts};
 
 /// The most quotations of a page.
 const MAX_NOTES: usize = 6;
@@ -30,8 +30,12 @@ pub(super) fn prompt(query: &str, title: &str, text: &str, max_bytes: usize) -> 
 }
 
 /// The quotations of an answer that are in the page. Without any, the sentences of the page with the
-/// words of the question.
+/// words of the question. None from a page that does not mention the subject: small models quote any
+/// page they are given.
 pub(super) fn notes(said: &str, query: &str, text: &str) -> Vec<Note> {
+    if !mentions_subject(query, text) {
+        return Vec::new();
+    }
     let said = without_thoughts(said);
     let page = Folded::new(text);
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
@@ -49,6 +53,14 @@ pub(super) fn notes(said: &str, query: &str, text: &str) -> Vec<Note> {
     let quotes = found.into_iter().filter_map(|place| text.get(place)).map(shown);
     let quotes: Vec<Note> = quotes.filter(|note| !note.quote.is_empty()).collect();
     if quotes.is_empty() { sentences(query, text) } else { quotes }
+}
+
+/// Whether a page has a word of an English question. Questions in other languages pass, because their
+/// sources may be in English.
+fn mentions_subject(query: &str, text: &str) -> bool {
+    let words = key_words(query);
+    let text = text.to_lowercase();
+    !is_english(query) || words.is_empty() || words.iter().any(|word| text.contains(word.as_str()))
 }
 
 /// Possible quotations, the most likely first.

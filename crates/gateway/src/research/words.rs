@@ -90,23 +90,34 @@ fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
     }
 }
 
+/// English words that say nothing about the subject of a question.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "compare", "did", "do",
+    "does", "explain", "find", "for", "from", "give", "has", "have", "how", "i", "in", "is", "it",
+    "its", "me", "of", "on", "or", "please", "report", "research", "should", "tell", "that", "the",
+    "their", "there", "these", "this", "to", "was", "we", "were", "what", "when", "where", "which",
+    "who", "why", "will", "with", "write", "you",
+];
+
 /// The significant words of a question.
 pub(super) fn key_words(query: &str) -> Vec<String> {
-    const EMPTY: &[&str] = &[
-        "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "compare", "did", "do",
-        "does", "explain", "find", "for", "from", "give", "has", "have", "how", "i", "in", "is",
-        "it", "its", "me", "of", "on", "or", "please", "report", "research", "should", "tell",
-        "that", "the", "their", "there", "these", "this", "to", "was", "we", "were", "what",
-        "when", "where", "which", "who", "why", "will", "with", "write", "you",
-    ];
     let mut words: Vec<String> = Vec::new();
-    for word in query.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
-        let word = word.trim_matches('-').to_lowercase();
-        if !word.is_empty() && !EMPTY.contains(&word.as_str()) && !words.contains(&word) {
+    for word in words_of(query) {
+        if !STOP_WORDS.contains(&word.as_str()) && !words.contains(&word) {
             words.push(word);
         }
     }
     words
+}
+
+/// Whether a question has at least two English stop words.
+pub(super) fn is_english(query: &str) -> bool {
+    words_of(query).filter(|word| STOP_WORDS.contains(&word.as_str())).count() >= 2
+}
+
+fn words_of(query: &str) -> impl Iterator<Item = String> {
+    let words = query.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+    words.map(|word| word.trim_matches('-').to_lowercase()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

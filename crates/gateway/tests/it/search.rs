@@ -287,7 +287,7 @@ fn empty_results_are_an_answer_after_all_providers() {
         let answer = ask(&service, &ada, &json!({"query": "a"})).good();
         assert_eq!((&answer["provider"], &answer["results"]), (&json!("first"), &json!([])));
     }
-    assert_eq!(paid(&service, &ada), 3 * PRICE);
+    assert_eq!(paid(&service, &ada), PRICE);
 }
 
 #[test]
@@ -348,6 +348,16 @@ fn idempotency_key_of_a_search_is_charged_once() {
     assert_eq!(second.header("idempotent-replayed"), "true");
     assert_eq!((peer.asked().len(), paid(&service, &ada)), (1, PRICE));
     assert_eq!(ask("go").failure(), (422, "idempotency_mismatch".to_owned()));
+}
+
+#[test]
+fn search_without_results_is_free() {
+    let peer = Peer::start(searxng(&[]));
+    let (service, ada) = service(&[entry("sx", "searxng", &peer, "")], "");
+    let answer = ask(&service, &ada, &json!({"query": "rust"}));
+    assert_eq!(answer.header("x-charge-micros"), "0");
+    assert_eq!(answer.good()["results"], json!([]));
+    assert_eq!(paid(&service, &ada), 0);
 }
 
 #[test]

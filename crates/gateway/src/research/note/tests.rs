@@ -45,6 +45,14 @@ fn invented_quotations_are_replaced() {
 }
 
 #[test]
+fn pages_about_something_else_are_not_quoted() {
+    let said = "\"Subscribe to our newsletter about cheese today!\"";
+    assert_eq!(notes(said, "How deep is the Pacific Ocean?", PAGE), []);
+    // Sources of a German question may be English.
+    assert_eq!(notes(said, "Welche Farbe hat der Himmel?", PAGE).len(), 1);
+}
+
+#[test]
 fn repeated_text_is_quoted_once() {
     let said = "\"So the sky looks blue by day.\"\n".repeat(5);
     assert_eq!(quotes(&said).len(), 1);
