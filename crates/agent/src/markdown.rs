@@ -17,7 +17,10 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 /// A longer block is taken for two, in bytes.
 const MAX_BLOCK_BYTES: usize = 256 * 1024;
 
-#[derive(Debug)]
+/// The longest unfinished block that is shown, in bytes.
+const MAX_PREVIEW_BYTES: usize = 16 * 1024;
+
+#[derive(Debug, Clone)]
 pub(crate) struct Renderer {
     page: PageLayout,
     /// The line that has not ended.
@@ -65,6 +68,15 @@ impl Renderer {
             }
         }
         self.page.take()
+    }
+
+    /// The unfinished block as it looks so far, without the end of its last line. Empty if it is
+    /// too long to be drawn again with each piece.
+    pub(crate) fn preview(&self) -> String {
+        if self.lines.len() + self.line.len() > MAX_PREVIEW_BYTES {
+            return String::new();
+        }
+        self.clone().finish().trim_end_matches('\n').to_owned()
     }
 
     /// Nothing more comes; gives the rest.

@@ -37,8 +37,12 @@ pub(crate) enum Color {
     Never,
 }
 
+/// The unit of progress bars in bytes.
+pub(crate) const BYTES: &str = "bytes";
+
 /// The columns of a terminal that does not say.
 pub(crate) const USUAL_COLUMNS: usize = 80;
+const USUAL_ROWS: usize = 24;
 /// Narrower terminals break lines as they like.
 const MIN_COLUMNS: usize = 20;
 /// Longer lines are hard to read.
@@ -77,6 +81,13 @@ impl Output {
         let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
         let columns = if columns == 0 { USUAL_COLUMNS } else { usize::from(columns) };
         Some(columns.clamp(MIN_COLUMNS, MAX_COLUMNS))
+    }
+
+    /// The lines of the terminal.
+    #[expect(clippy::unused_self, reason = "only who holds the output may ask about it")]
+    pub(crate) fn rows(&self) -> usize {
+        let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
+        if rows == 0 { USUAL_ROWS } else { usize::from(rows) }
     }
 
     #[expect(clippy::unused_self, reason = "only who holds the output may write")]
@@ -141,7 +152,11 @@ impl Output {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(length), target);
-        let template = format!("{{bar:30}} {{pos}}/{{len}} {unit} {{per_sec}} {{eta}}");
+        let template = match unit {
+            BYTES => "{bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}"
+                .to_owned(),
+            _ => format!("{{bar:30}} {{pos}}/{{len}} {unit} {{eta}}"),
+        };
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }

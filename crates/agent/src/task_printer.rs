@@ -39,6 +39,8 @@ pub(crate) struct TaskPrinter {
     running: Vec<(String, String)>,
     /// The words so far do not end a line.
     is_mid_line: bool,
+    /// The lines of the unfinished block on the screen, which is drawn again with each word.
+    preview_lines: usize,
     /// Why the words could not be written.
     pub(crate) trouble: Option<Diagnostic>,
 }
@@ -56,6 +58,7 @@ impl TaskPrinter {
             renderer,
             running,
             is_mid_line: false,
+            preview_lines: 0,
             trouble: None,
         }
     }
@@ -73,8 +76,37 @@ impl TaskPrinter {
         let text = self.shown.whole(text);
         let output = &self.output;
         let new = || Renderer::new(output.columns().unwrap_or(USUAL_COLUMNS));
-        let text = self.renderer.get_or_insert_with(new).push(&text);
-        self.write(&text);
+        let renderer = self.renderer.get_or_insert_with(new);
+        let finished = renderer.push(&text);
+        let preview = renderer.preview();
+        self.erase_preview();
+        self.write(&finished);
+        self.draw_preview(&preview);
+    }
+
+    /// Draws as much of the end of an unfinished block as fits the screen.
+    fn draw_preview(&mut self, preview: &str) {
+        if preview.is_empty() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+            return;
+        }
+        let lines: Vec<&str> = preview.lines().collect();
+        let shown = &lines[lines.len().saturating_sub(self.output.rows() - 1)..];
+        self.preview_lines = shown.len();
+        self.write(&shown.join("\n"));
+    }
+
+    /// Moves the cursor to the beginning of the unfinished block and clears the rest of the screen.
+    fn erase_preview(&mut self) {
+        let up = match std::mem::take(&mut self.preview_lines) {
+            0 => return,
+            1 => "\r".to_owned(),
+            lines => format!("\r\x1b[{}A", lines - 1),
+        };
+        // Not through `write`, which removes codes where colours are off.
+        if let Err(diagnostic) = self.output.bytes(format!("{up}\x1b[J").as_bytes()) {
+            self.trouble.get_or_insert(diagnostic);
+        }
+        self.is_mid_line = false;
     }
 
     fn write(&mut self, text: &str) {
@@ -97,6 +129,7 @@ impl TaskPrinter {
     fn end_line(&mut self) {
         if let Some(mut renderer) = self.renderer.take() {
             let rest = renderer.finish();
+            self.erase_preview();
             self.write(&rest);
         }
         if self.is_mid_line {

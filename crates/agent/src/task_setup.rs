@@ -124,7 +124,8 @@ impl TaskSetup {
         let runtime = runtime::started()?;
         let done = runtime.block_on(async {
             let mut interrupts = Interrupts::listen();
-            let client = Client::start(self.entries(), self.fleet.host.clone());
+            // The servers start once it is known that the model can use their tools.
+            let client = Client::start([], self.fleet.host.clone());
             let done = work(self, &client, &mut interrupts).await;
             reporter.done_waiting();
             // A second signal does not wait for the servers.
@@ -195,7 +196,7 @@ impl TaskSetup {
         counting: &TaskMetrics,
         stop: &StopSignal,
     ) -> Result<Model, Diagnostic> {
-        self.fleet.reporter.waiting_for("starting the servers …");
+        self.fleet.reporter.waiting_for("starting …");
         let model = tokio::select! {
             model = self.model(client, counting) => model,
             () = stop.now.cancelled() => Err(Diagnostic::interrupted(Exit::Interrupted)),
@@ -208,17 +209,18 @@ impl TaskSetup {
     pub(crate) async fn other_model(
         &self,
         id: &str,
+        client: &Client,
         counting: &TaskMetrics,
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
         let found = Model::find(Arc::clone(&self.member.client), Some(id), form).await;
         let model = found.map_err(|error| model_diagnostic(&error, Some(id), &self.member))?;
-        self.note_tools(&model);
+        self.start_servers(client, &model).await?;
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
     }
 
-    /// Finds the model while the servers come up.
+    /// Finds the model, then starts the servers if it can use their tools.
     pub(crate) async fn model(
         &self,
         client: &Client,
@@ -228,20 +230,24 @@ impl TaskSetup {
         let asked = self.wanted.model.as_deref();
         let configured = self.member.settings.model.as_ref().map(|model| model.value.as_str());
         let model = Model::find(Arc::clone(&self.member.client), asked.or(configured), form);
-        let (model, ()) = tokio::join!(model, client.wait_until_settled(SERVERS_WAIT));
-        self.missing(client)?;
-        let model = model.map_err(|error| model_diagnostic(&error, asked, &self.member))?;
-        self.note_tools(&model);
+        let model = model.await.map_err(|error| model_diagnostic(&error, asked, &self.member))?;
+        self.start_servers(client, &model).await?;
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
     }
 
-    /// Notes that a model cannot use the tools.
-    fn note_tools(&self, model: &Model) {
-        if !model.takes_tools && !self.wanted.no_tools {
-            let id = printable(&model.id);
-            self.fleet.reporter.say(format!("{id} cannot use tools; it runs without them"));
+    /// Starts the servers for a model that can use tools.
+    async fn start_servers(&self, client: &Client, model: &Model) -> Result<(), Diagnostic> {
+        if model.takes_tools {
+            client.reload(self.entries());
+            client.wait_until_settled(SERVERS_WAIT).await;
+            return self.missing(client);
         }
+        if !self.wanted.no_tools && self.fleet.servers.enabled().next().is_some() {
+            let id = printable(&model.id);
+            self.fleet.reporter.say(format!("{id} cannot use tools: no server is started"));
+        }
+        Ok(())
     }
 
     /// An error if a server that must be there is not; a note for those that are late.

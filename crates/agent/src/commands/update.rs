@@ -18,7 +18,7 @@ use self::version::Version;
 use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::download::{Destination, Limits, Progress, fetch};
-use crate::output::GOOD;
+use crate::output::{BYTES, GOOD};
 use crate::runtime::block_on;
 use crate::session::Session;
 
@@ -116,7 +116,7 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
     let lock = program.lock()?;
     let (wanted, name) = offer.wanted()?;
     let fresh = program.beside(&offer.version);
-    let bar = session.output.progress(wanted.bytes, "bytes");
+    let bar = session.output.progress(wanted.bytes, BYTES);
     let watch = |progress: Progress<'_>| match progress {
         Progress::At(bytes) => bar.set_position(bytes),
         Progress::Again { reason, pause } => {

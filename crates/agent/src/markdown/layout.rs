@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 8;
 /// However deep a block is, its lines have this many columns.
 const MIN_COLUMNS: usize = 16;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PageLayout {
     width: usize,
     out: String,
@@ -36,7 +36,7 @@ pub(super) struct PageLayout {
     table: Option<Table>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Container {
     /// Before the first line.
     first: Option<String>,

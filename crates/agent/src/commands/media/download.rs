@@ -13,6 +13,7 @@ use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
 use crate::download::{Destination, DownloadOutcome, DownloadRequest, Limits, Progress, fetch};
 use crate::member::Member;
+use crate::output::BYTES;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{Alignment, Table, grouped};
@@ -98,7 +99,7 @@ async fn save(
     let target = target.map_err(|trouble| member.diagnostic(&trouble))?;
     let wanted = DownloadRequest { target, bytes: item.bytes, sha256: item.sha256 };
     let place = Destination { path, existing, mode: MODE };
-    let bar = session.output.progress(item.bytes, "bytes");
+    let bar = session.output.progress(item.bytes, BYTES);
     let watch = |progress: Progress<'_>| match progress {
         Progress::At(bytes) => bar.set_position(bytes),
         Progress::Again { reason, pause } => {

