@@ -167,8 +167,8 @@ impl Served {
             assert!(line.is_ok(), "it never listened: {first_lines:?}");
             let line = line.unwrap();
             first_lines.push(line.clone());
-            if let Some(address) = line.strip_prefix("listening on http://") {
-                break address.to_owned();
+            if let Some(address) = line.strip_prefix("Listening on http://") {
+                break address.split(' ').next().unwrap().to_owned();
             }
         };
         Self { child, address, lines, first_lines }

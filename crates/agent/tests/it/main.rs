@@ -11,6 +11,7 @@ mod config_schema;
 mod consent;
 // Everything the program needs, looked at in one go.
 mod doctor;
+mod documented;
 // Files of the service, and the program itself, verified.
 mod downloads;
 // The member service: run, looked after, stopped.

@@ -2,7 +2,6 @@
 
 mod account;
 mod cable;
-mod documented;
 mod hostile;
 mod media;
 mod pages;

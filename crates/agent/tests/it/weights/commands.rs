@@ -1,4 +1,4 @@
-//! `agent model list`, `add` and `remove`.
+//! `agent models local`, `add` and `remove`.
 
 use std::os::unix::fs::symlink;
 
@@ -21,8 +21,8 @@ fn own_file(bench: &TestHome) -> PathBuf {
 #[test]
 fn without_models_those_that_can_be_fetched_are_listed_and_nothing_is_made() {
     let bench = bench();
-    snapshot(&bench, "list_nothing", &["list"]);
-    let told = json(&mut model(&bench, bench.work(), &["list"]));
+    snapshot(&bench, "list_nothing", &["local"]);
+    let told = json(&mut model(&bench, bench.work(), &["local"]));
     assert_eq!(told["models"], serde_json::json!([]));
     assert_eq!(told["fetchable"][0]["name"], NAME, "{told}");
     assert_eq!(told["fetchable"][0]["bytes"], BYTES, "{told}");
@@ -37,11 +37,11 @@ fn a_file_is_added_listed_and_removed() {
     snapshot(&bench, "add_again", &["add", "My.Model-Q4.gguf"]);
     snapshot(&bench, "add_replaced", &["add", "My.Model-Q4.gguf", "--replace"]);
     snapshot(&bench, "add_named", &["add", "My.Model-Q4.gguf", "--name", "other"]);
-    snapshot(&bench, "list", &["list"]);
-    let mut command = model(&bench, bench.work(), &["list"]);
+    snapshot(&bench, "list", &["local"]);
+    let mut command = model(&bench, bench.work(), &["local"]);
     let shown = on_terminal(&mut command);
     filters().bind(|| insta::assert_snapshot!("list_on_a_terminal", transcript(&bench, &shown)));
-    let told = json(&mut model(&bench, bench.work(), &["list"]));
+    let told = json(&mut model(&bench, bench.work(), &["local"]));
     let first = &told["models"][0];
     assert_eq!((&first["name"], &first["tools"]), (&"My.Model-Q4".into(), &false.into()));
     assert_eq!((&first["bytes"], &first["sha256"]), (&BYTES.into(), &SHA256.into()), "{told}");
@@ -119,8 +119,8 @@ fn broken_files_of_the_folder_are_named_beside_the_good_ones() {
     fs::write(folder.join("two words.gguf"), "x").unwrap();
     fs::write(folder.join("notes.txt"), "x").unwrap();
     fs::write(folder.join(".hidden.gguf"), "x").unwrap();
-    snapshot(&bench, "list_broken", &["list"]);
-    let told = json(&mut model(&bench, bench.work(), &["list"]));
+    snapshot(&bench, "list_broken", &["local"]);
+    let told = json(&mut model(&bench, bench.work(), &["local"]));
     assert_eq!(told["models"].as_array().unwrap().len(), 2, "{told}");
     assert!(told["models"][0]["problem"].is_string(), "{told}");
     assert!(told["models"][1]["problem"].is_null(), "{told}");

