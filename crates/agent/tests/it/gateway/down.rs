@@ -72,7 +72,7 @@ fn what_runs_may_finish_and_a_second_time_stops_at_once() {
     assert!(told.stderr.contains("still finishes what runs"), "{told:?}");
     assert!(told.stderr.contains("`agent down` once more stops it at once"), "{told:?}");
     // The first signal was heard before the second one comes.
-    while !served.line().starts_with("stopping") {}
+    while !served.line().starts_with("Stopping") {}
     let told = down(&machine, &[]);
     assert_eq!(told.code, 0, "{told:?}");
     assert_eq!(served.wait(), Some(143));

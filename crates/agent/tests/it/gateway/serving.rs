@@ -23,7 +23,7 @@ fn it_serves_members_and_stops_when_told_to() {
     assert_eq!(served.chat("agk_wrong", "test/echo").0, 401);
     let (code, lines) = served.stop();
     assert_eq!(code, Some(0));
-    assert!(lines.iter().any(|line| line.starts_with("stopping: ")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("Stopping: ")), "{lines:?}");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_second_signal_stops_at_once_and_nothing_stays_held() {
     send(&mut stream, ("POST", "/v1/chat/completions"), &key, &chat_body("test/gate-mid", true));
     eventually("the upstream works", || ground.upstream.in_flight() == 1);
     served.signal(Signal::TERM);
-    while !served.line().starts_with("stopping: ") {}
+    while !served.line().starts_with("Stopping: ") {}
     served.signal(Signal::TERM);
     assert_eq!(served.wait(), Some(143));
     // As after a crash, unless the hold was released in the moment before the process ended.
