@@ -100,9 +100,8 @@ impl State {
         let mut state = Self::default();
         for step in steps {
             let output = step.output.as_deref().unwrap_or_default();
-            let output = serde_json::from_slice(output).map_err(|_| {
-                Fault::permanent("internal", "a step that was stored cannot be read")
-            })?;
+            let output = serde_json::from_slice(output)
+                .map_err(|_| Fault::permanent("internal", "a stored step cannot be read"))?;
             state.add(output);
         }
         Ok(state)
@@ -294,7 +293,7 @@ impl Research {
             Step::Write => {
                 let sources = state.sources();
                 if sources.is_empty() {
-                    let message = "nothing was found that could be read and says anything about it";
+                    let message = "no readable source about the question was found";
                     return Err(Fault::permanent("no_sources", message));
                 }
                 let window = model::window(&self.upstreams, model);
