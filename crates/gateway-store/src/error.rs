@@ -12,31 +12,31 @@ pub enum Error {
     #[error("the disk of the database is full")]
     Full(#[source] Source),
     /// The schema is newer than this program, or not ours.
-    #[error("the database holds a schema this program does not know: {0}")]
+    #[error("unknown database schema: {0}")]
     Schema(SchemaState),
     /// The database has no schema yet, or an old one.
     #[error("the database must be migrated first: {0}")]
     NotMigrated(SchemaState),
     /// Another process serves from the database.
-    #[error("another process serves from this database")]
+    #[error("another process is serving from this database")]
     InUse,
     /// The named thing does not exist.
-    #[error("there is no such {0}")]
+    #[error("no such {0}")]
     Missing(&'static str),
     /// The named thing exists already.
-    #[error("there is such a {0} already")]
+    #[error("this {0} already exists")]
     Exists(&'static str),
     /// The database is corrupt.
-    #[error("the database holds what cannot be: {0}")]
+    #[error("the database is corrupt: {0}")]
     Damaged(String),
     /// The database rejected a statement.
-    #[error("the database refused a request")]
+    #[error("the database rejected a request")]
     Refused(#[source] Source),
     /// The queue of operations is full.
-    #[error("too many operations wait for the database")]
+    #[error("the database queue is full")]
     Busy,
     /// The store was closed.
-    #[error("the store was closed")]
+    #[error("the database is closed")]
     Closed,
 }
 

@@ -339,7 +339,7 @@ impl AutomaticEnd {
         let (status, kind, code, message) = if is_late {
             (JobStatus::Expired, "expired", "expired", "the job did not end in time")
         } else {
-            let message = "everyone who worked on the job stopped before a step was finished";
+            let message = "all attempts ended before a step was finished";
             (JobStatus::Failed, "failed", "attempts_exhausted", message)
         };
         let error = serde_json::json!({ "code": code, "message": message });

@@ -51,8 +51,8 @@ pub(crate) fn failed_body(id: &str, body: &[u8]) -> Vec<u8> {
     let known = serde_json::from_slice(body).ok().filter(serde_json::Value::is_object);
     let mut body = known.unwrap_or_else(|| json!({ "id": id, "object": "response" }));
     body["status"] = json!("failed");
-    body["error"] =
-        json!({ "code": "server_error", "message": "the service stopped while this ran" });
+    let message = "the service stopped while the response was running";
+    body["error"] = json!({ "code": "server_error", "message": message });
     body.to_string().into_bytes()
 }
 

@@ -46,7 +46,7 @@ impl Store {
         location: &DatabaseLocation,
         options: &StoreOptions,
     ) -> Result<SchemaState> {
-        tracing::debug!(?location, "migrating the database");
+        tracing::debug!(?location, "reading the schema version");
         match location {
             DatabaseLocation::Sqlite(path) => Sqlite::schema(path, options).await,
             DatabaseLocation::Postgres(url) => Postgres::schema(url, options).await,
@@ -88,7 +88,9 @@ impl Store {
     pub async fn backup(&self, to: &Path) -> Result<()> {
         match self {
             Self::Sqlite(database) => database.backup(to).await,
-            Self::Postgres(_) => Err(Error::Refused("pg_dump makes backups of PostgreSQL".into())),
+            Self::Postgres(_) => {
+                Err(Error::Refused("use pg_dump to back up a PostgreSQL database".into()))
+            }
         }
     }
 
@@ -102,7 +104,7 @@ impl Store {
         match location {
             DatabaseLocation::Sqlite(path) => Sqlite::restore(from, path, options).await,
             DatabaseLocation::Postgres(_) => {
-                Err(Error::Refused("pg_restore restores backups of PostgreSQL".into()))
+                Err(Error::Refused("use pg_restore to restore a PostgreSQL database".into()))
             }
         }
     }

@@ -72,7 +72,7 @@ impl BackgroundTasks {
         let mut followers = self.followers();
         let count = followers.entry(key).or_default();
         if *count >= MAX_FOLLOWED {
-            let message = format!("this key may follow {MAX_FOLLOWED} responses at once");
+            let message = format!("this key can follow at most {MAX_FOLLOWED} responses at once");
             return Err(ApiError::new(Code::RateLimited, message));
         }
         *count += 1;

@@ -47,9 +47,9 @@ impl Capabilities<'_> {
         let reason = if !self.caller.key.scopes.contains(&scope) {
             Some(format!("this key lacks the scope `{}`", scope.as_str()))
         } else if models.is_empty() {
-            Some("nothing is configured for it that this key may use".to_owned())
+            Some("no model or service that this key may use is configured for it".to_owned())
         } else if models.iter().all(|model| !model.usable) {
-            Some("everything that is configured for it fails at the moment".to_owned())
+            Some("all configured models and services for it are currently unavailable".to_owned())
         } else {
             None
         };

@@ -30,11 +30,11 @@ pub(crate) fn check(
     let is_over = |number: usize, cap: u64| u64::try_from(number).is_ok_and(|number| number > cap);
     let Conversation { field, bytes, images } = *conversation;
     if let Some(cap) = caps.message_bytes.filter(|cap| is_over(bytes, *cap)) {
-        let message = format!("`{field}` has {bytes} bytes; this model allows at most {cap}");
+        let message = format!("`{field}` has {bytes} bytes; the limit of this model is {cap}");
         return Err(ApiError::of_param(Code::InvalidRequest, field, message));
     }
     if let Some(cap) = caps.images.filter(|cap| is_over(images, (*cap).into())) {
-        let message = format!("`{field}` has {images} images; this model allows at most {cap}");
+        let message = format!("`{field}` has {images} images; the limit of this model is {cap}");
         return Err(ApiError::of_param(Code::InvalidRequest, field, message));
     }
     let Some(cap) = caps.tokens else { return Ok(None) };
@@ -55,7 +55,7 @@ fn check_field(object: &RawObject<'_>, name: &'static str, cap: u64) -> Result<b
         let number = number.ok_or_else(|| wrong(format!("`{name}` must be a whole number")))?;
         #[expect(clippy::cast_precision_loss, reason = "caps are far below 2^53")]
         if number > cap as f64 {
-            let message = format!("`{name}` is {number}; this model allows at most {cap}");
+            let message = format!("`{name}` is {number}; the limit of this model is {cap}");
             return Err(wrong(message));
         }
     }

@@ -103,25 +103,26 @@ pub struct Config {
     pub trace: Option<Trace>,
 }
 
-/// What becomes of the upstream's answer when the client has left. It is charged in either case.
+/// What to do with the provider's response when the client disconnects. The request is charged in
+/// either case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientGone {
-    /// The call to the upstream is cancelled.
+    /// Cancel the request to the provider.
     #[default]
     Cancel,
-    /// The answer is read to its end.
+    /// Read the response to its end.
     Finish,
 }
 
-/// What becomes of images that a request only names by an address.
+/// How to handle images that a request references by URL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RemoteImages {
-    /// The request is refused.
+    /// Reject the request.
     #[default]
     Refuse,
-    /// The service fetches the image through its guard and sends it inline.
+    /// Fetch the image, subject to the rules of `fetch`, and send it inline.
     Inline,
 }
 

@@ -49,9 +49,9 @@ pub struct Publication {
 
 /// Creates a private key file and returns the public key. An existing file is not overwritten.
 pub fn make_key(path: &Path) -> Result<String, Problem> {
-    let failed = |what: String| Problem::new(format!("{} cannot be made: {what}", path.display()));
+    let failed = |what: String| Problem::new(format!("cannot create {}: {what}", path.display()));
     let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
-    let key = key.map_err(|_| failed("there is no randomness".to_owned()))?;
+    let key = key.map_err(|_| failed("the system returned no random bytes".to_owned()))?;
     let text = format!("{BEGIN}\n{}\n{END}\n", STANDARD.encode(key.as_ref()));
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let mut file = file.map_err(|error| failed(error.to_string()))?;
@@ -71,14 +71,16 @@ fn public_key(key: &Ed25519KeyPair) -> String {
 
 fn load_key(path: &Path) -> Result<Ed25519KeyPair, Problem> {
     let text = fs::read_to_string(path).map_err(|error| {
-        Problem::new(format!("the key {} cannot be read: {error}", path.display()))
-            .hint("`agent gateway downloads key` makes one")
+        Problem::new(format!("cannot read the key {}: {error}", path.display()))
+            .hint("create one with `agent gateway downloads key`")
     })?;
     let inside = text.trim().strip_prefix(BEGIN).and_then(|text| text.strip_suffix(END));
     let digits: Option<String> = inside.map(|text| text.split_whitespace().collect());
     let bytes = digits.and_then(|digits| STANDARD.decode(digits).ok());
     let key = bytes.and_then(|bytes| Ed25519KeyPair::from_pkcs8_maybe_unchecked(&bytes).ok());
-    key.ok_or_else(|| Problem::new(format!("{} is no Ed25519 key in PEM", path.display())))
+    key.ok_or_else(|| {
+        Problem::new(format!("{} is not an Ed25519 key in PEM format", path.display()))
+    })
 }
 
 /// Publishes files. Earlier files of the same version stay in the manifest.
@@ -86,12 +88,12 @@ pub fn publish(downloads: &Downloads, publication: &Publication) -> Result<Manif
     let key = load_key(&downloads.key_file)?;
     let version = publication.version.as_str();
     if !download::is_name(version) {
-        let message = format!("`{version}` cannot be a version");
-        return Err(Problem::new(message).hint("use letters, digits and characters of `._+-`"));
+        let message = format!("invalid version `{version}`");
+        return Err(Problem::new(message).hint("use letters, digits and the characters `._+-`"));
     }
     let mut files = before(downloads, version, &key)?;
     if files.is_empty() && publication.files.is_empty() {
-        return Err(Problem::new(format!("nothing was published of version {version}"))
+        return Err(Problem::new(format!("no files are published for version {version}"))
             .hint("name the files to publish"));
     }
     let folder = downloads.folder.join(version);
@@ -130,8 +132,8 @@ fn before(
         Err(error) => return Err(broken(&path, &error)),
     };
     let wrong = |why: String| {
-        Problem::new(format!("{} cannot be added to: {why}", path.display()))
-            .hint("look who changed it; remove it to publish anew")
+        Problem::new(format!("cannot add to {}: {why}", path.display()))
+            .hint("find out who changed it, or remove it to publish again")
     };
     let manifest: Manifest =
         serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
@@ -144,23 +146,29 @@ fn before(
 fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download::File, Problem> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !download::is_name(name) {
-        let message = format!("`{}` cannot be the name of a download", path.display());
-        return Err(Problem::new(message).hint("use letters, digits and characters of `._+-`"));
+        let message = format!("`{}` is not a valid download name", path.display());
+        return Err(Problem::new(message).hint("use letters, digits and the characters `._+-`"));
     }
     let (bytes, digest) = measure(path).map_err(|error| broken(path, &error))?;
     let target = folder.join(name);
     match measure(&target) {
         Ok(known) if known == (bytes, digest) => {}
         Ok(_) => {
-            let message = format!("{} was published with other bytes", target.display());
-            return Err(Problem::new(message).hint("what was published stays; use a new version"));
+            let message =
+                format!("{} is already published with different content", target.display());
+            return Err(
+                Problem::new(message).hint("published files cannot change; use a new version")
+            );
         }
         Err(_) => {
             write_whole(&target, |file| io::copy(&mut File::open(path)?, file).map(drop))?;
             // Another process may have written it meanwhile.
             if measure(&target).ok() != Some((bytes, digest)) {
                 let _ = fs::remove_file(&target);
-                return Err(Problem::new(format!("{} changed meanwhile", path.display())));
+                return Err(Problem::new(format!(
+                    "{} changed while it was copied",
+                    path.display()
+                )));
             }
         }
     }

@@ -185,9 +185,9 @@ fn offered(operations: &[&openapi::Operation]) -> String {
 fn not_found(uri: &Uri, offered: &str) -> ApiError {
     let path = sanitized_path(uri.path());
     let message = if path.starts_with("/v1/") {
-        format!("there is no path {path}; there is {offered}; see /docs")
+        format!("unknown path {path}; known paths: {offered}; see /docs")
     } else {
-        format!("there is no path {path}; see /docs")
+        format!("unknown path {path}; see /docs")
     };
     ApiError::new(Code::NotFound, message)
 }
@@ -196,10 +196,10 @@ async fn wrong_method(headers: HeaderMap) -> ApiError {
     // Codex tries a WebSocket first, and asks again at once after this status alone.
     if headers.get(UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
     {
-        let message = "WebSockets are not offered here; send the request with POST";
+        let message = "WebSockets are not supported; send the request with POST";
         return ApiError::new(Code::WebSocketNotOffered, message);
     }
-    ApiError::new(Code::MethodNotAllowed, "this path does not know this method; see /docs")
+    ApiError::new(Code::MethodNotAllowed, "method not allowed for this path; see /docs")
 }
 
 /// Rejects hosts that are not ours: a name that resolves to this machine (DNS rebinding) must not

@@ -77,7 +77,7 @@ impl ApiError {
 
     /// A failure of the service; the cause was logged.
     pub(crate) fn internal() -> Self {
-        Self::new(Code::Internal, "the service failed; nothing was charged")
+        Self::new(Code::Internal, "internal error; nothing was charged")
     }
 
     #[must_use]
@@ -212,50 +212,51 @@ impl From<Refusal> for ApiError {
             Refusal::UnknownMember | Refusal::UnknownLineage => Self::no_key(),
             Refusal::Blocked => Self::new(
                 Code::MemberBlocked,
-                "the operator of this service blocked this member; ask them why",
+                "the operator of this service has blocked this member; contact the operator",
             ),
             Refusal::RateLimited { retry_after_micros, status: rate_limit } => {
                 let wait = u64::try_from(retry_after_micros).unwrap_or_default();
-                let message = format!("this key may send {} requests a minute", rate_limit.limit);
+                let message =
+                    format!("this key is limited to {} requests per minute", rate_limit.limit);
                 Self::new(Code::RateLimited, message).with(|facts| {
                     facts.rate_limit = Some(rate_limit);
                     facts.retry_after = Some(Duration::from_micros(wait));
                 })
             }
             Refusal::TooManyRunning { limit } => {
-                let message = format!("this key may have {limit} requests running at once");
+                let message = format!("this key is limited to {limit} concurrent requests");
                 Self::new(Code::RateLimited, message)
             }
             Refusal::TooManyJobs { limit } => {
                 let message = format!(
-                    "this member has {limit} research jobs queued or running, the limit; \
-                     wait for one to end or cancel one"
+                    "this member has reached the limit of {limit} queued or running research jobs; \
+                     wait for a job to end or cancel one"
                 );
                 Self::new(Code::RateLimited, message).retry_after(JOB_WAIT)
             }
             Refusal::KeyLimitReached { needed, available } => {
                 let message = format!(
-                    "this request costs {needed} credits, the key may spend {available} more"
+                    "this request costs {needed} credits; the key can spend {available} more"
                 );
                 Self::new(Code::KeyLimitReached, message)
                     .with(|facts| facts.money = Some((needed, available)))
             }
             Refusal::InsufficientBalance { needed, available } => {
                 let message =
-                    format!("this request costs {needed} credits, {available} are available");
+                    format!("this request costs {needed} credits; {available} are available");
                 Self::new(Code::InsufficientBalance, message)
                     .with(|facts| facts.money = Some((needed, available)))
             }
             Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Self::new(
                 Code::IdempotencyMismatch,
-                "this Idempotency-Key was used for another request",
+                "this Idempotency-Key was used for a different request",
             ),
             Refusal::IdempotencyKeyUsed(_) => Self::new(
                 Code::IdempotencyInProgress,
-                "a request with this Idempotency-Key is still running; ask again for its answer",
+                "a request with this Idempotency-Key is still running; retry to get its response",
             ),
             Refusal::ReferenceUsed { .. } => {
-                let message = format!("{refusal}; nothing was moved");
+                let message = format!("{refusal}; nothing was changed");
                 Self::of_param(Code::Conflict, "reference", message)
             }
             Refusal::AmountOutOfRange | Refusal::IdUsed => Self::internal(),
@@ -266,11 +267,11 @@ impl From<Refusal> for ApiError {
 impl From<gateway_store::Error> for ApiError {
     fn from(error: gateway_store::Error) -> Self {
         if error.kind() == gateway_store::ErrorKind::Temporary {
-            tracing::warn!(error = %chain(&error), "the store is not available");
-            let message = "the service cannot reach its books; nothing was charged";
+            tracing::warn!(error = %chain(&error), "database unavailable");
+            let message = "the database is unavailable; nothing was charged";
             return Self::new(Code::Unavailable, message);
         }
-        tracing::error!(error = %chain(&error), "the store failed");
+        tracing::error!(error = %chain(&error), "database error");
         Self::internal()
     }
 }

@@ -46,7 +46,7 @@ impl Images {
         if may_have.iter().any(|word| memmem::find(bytes, word).is_some()) {
             let mut reader = serde_json::Deserializer::from_str(text);
             Walk { found: &mut found, under: None }.deserialize(&mut reader).map_err(|error| {
-                ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+                ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
             })?;
         }
         Ok(found)
@@ -76,19 +76,20 @@ impl Images {
             Err(ApiError::of_param(Code::InvalidRequest, field, message))
         };
         if let Some(field) = self.other {
-            return refuse(field, format!("`{field}` must be a `data:` address here"));
+            return refuse(field, format!("`{field}` must be a `data:` URL"));
         }
         match choice {
             _ if self.remote == 0 => Ok(Remote::None),
             RemoteImages::Refuse => {
                 let message =
-                    "`image_url` must be a `data:` address: this service fetches no images";
+                    "`image_url` must be a `data:` URL: this service does not fetch images";
                 refuse("image_url", message.to_owned())
             }
             RemoteImages::Inline if self.remote > MAX_FETCHED => {
                 let found = self.remote;
                 let message = format!(
-                    "{found} images lead elsewhere; at most {MAX_FETCHED} are fetched for a request"
+                    "the request references {found} images by URL; at most {MAX_FETCHED} are \
+                     allowed"
                 );
                 refuse("image_url", message)
             }
@@ -108,7 +109,8 @@ impl Images {
     pub(crate) fn check_inline(self) -> Result<(), ApiError> {
         let field = self.other.or((self.remote > 0).then_some("image_url"));
         let Some(field) = field else { return Ok(()) };
-        let message = format!("`{field}` is not fetched; send the content inline, as `base64`");
+        let message =
+            format!("`{field}` with a URL is not supported; send the content inline as `base64`");
         Err(ApiError::of_param(Code::InvalidRequest, field, message))
     }
 
@@ -149,7 +151,9 @@ pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result
     gather_sources(value, &mut sources);
     if sources.len() > MAX_FETCHED {
         let found = sources.len();
-        let message = format!("{found} images have addresses; at most {MAX_FETCHED} are fetched");
+        let message = format!(
+            "the request references {found} images by URL; at most {MAX_FETCHED} are allowed"
+        );
         return Err(ApiError::of_param(Code::InvalidRequest, SOURCE_URL, message));
     }
     for source in sources {

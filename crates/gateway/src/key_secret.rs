@@ -38,11 +38,10 @@ pub fn load(secret: &KeySecret) -> Result<KeyHasher, Problem> {
         KeySecret::Given(secret) => Ok(KeyHasher::new(secret.reveal().as_bytes())),
         KeySecret::File(path) => {
             read_or_make(path).map(|text| KeyHasher::new(text.as_bytes())).map_err(|error| {
-                Problem::new(format!(
-                    "the secret of keys {} cannot be used: {error}",
-                    path.display()
-                ))
-                .hint("it is made when missing: the folder must be writable, or set `key_secret`")
+                Problem::new(format!("cannot use the key secret {}: {error}", path.display())).hint(
+                    "the file is created if it is missing: make its folder writable, or set \
+                       `key_secret`",
+                )
             })
         }
     }
@@ -58,8 +57,8 @@ pub async fn check(hasher: &KeyHasher, store: &Store) -> Result<(), Problem> {
     if kept == ours {
         return Ok(());
     }
-    Err(Problem::new("the secret of keys is not the one that this database's keys were made with")
-        .hint("set `key_secret`, or put back the file `gateway.secret`, as it was before"))
+    Err(Problem::new("the key secret does not match the keys in this database")
+        .hint("set `key_secret` to the previous value, or restore the file `gateway.secret`"))
 }
 
 fn read_or_make(path: &Path) -> io::Result<String> {
@@ -87,7 +86,7 @@ fn read(path: &Path) -> io::Result<String> {
 /// Writes a new secret to a temporary file first, so that readers never see half of it.
 fn make(path: &Path) -> io::Result<String> {
     let mut bytes = [0; LENGTH];
-    let no_random = |_| io::Error::other("the machine gives no random bytes");
+    let no_random = |_| io::Error::other("the system returned no random bytes");
     SystemRandom::new().fill(&mut bytes).map_err(no_random)?;
     let text: String = hex(&bytes);
     if let Some(folder) = path.parent() {

@@ -65,12 +65,10 @@ impl Media {
         near.truncate(MAX_NAMED);
         let shown: String = asked.chars().take(100).collect();
         if near.is_empty() {
-            return format!(
-                "`{shown}` is no full id of a model, and there is none that makes media"
-            );
+            return format!("unknown model `{shown}`, and no model for media is available");
         }
         let near = near.join("`, `");
-        format!("`{shown}` is no full id of a model that makes media; there is `{near}`")
+        format!("`{shown}` is not the full id of a media model; available models: `{near}`")
     }
 
     /// Checks the number of images of a request.
@@ -124,18 +122,18 @@ impl Media {
                 Ok(doomed) if doomed.is_empty() => return,
                 Ok(doomed) => doomed,
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "files that are over were not removed");
+                    tracing::warn!(error = %chain(&error), "expired files not removed");
                     return;
                 }
             };
             for name in &doomed {
                 if let Err(error) = self.artifacts.remove(name).await {
-                    tracing::warn!(%error, "a file that is over was not removed");
+                    tracing::warn!(%error, "expired file not removed");
                     return;
                 }
             }
             if let Err(error) = store.delete_objects(&doomed).await {
-                tracing::warn!(error = %chain(&error), "files that were removed were not forgotten");
+                tracing::warn!(error = %chain(&error), "rows of removed files not deleted");
                 return;
             }
         }

@@ -187,51 +187,59 @@ impl Metrics {
         registry.register("requests", "Requests answered", self.requests.clone());
         registry.register_with_unit(
             "request_duration",
-            "Time from the head of a request to the head of its answer",
+            "Time from the request head to the response head",
             Unit::Seconds,
             self.durations.clone(),
         );
         registry.register("upstream_attempts", "Requests sent to upstreams", self.attempts.clone());
         registry.register_with_unit(
             "upstream_first_byte",
-            "Time until an upstream began to answer",
+            "Time to the first byte of an upstream response",
             Unit::Seconds,
             self.first_bytes.clone(),
         );
-        registry.register("holds_ended", "Holds that ended, by rule", self.ended.clone());
+        registry.register("holds_ended", "Ended holds by charge rule", self.ended.clone());
         registry.register(
             "charged_micros",
             "Micro-credits charged",
             self.charged_micros.family.clone(),
         );
         let (input, output) = (self.input_tokens.family.clone(), self.output_tokens.family.clone());
-        registry.register("input_tokens", "Tokens of questions, as upstreams count", input);
-        registry.register("output_tokens", "Tokens of answers, as upstreams count", output);
+        registry.register("input_tokens", "Prompt tokens, as reported by upstreams", input);
+        registry.register("output_tokens", "Completion tokens, as reported by upstreams", output);
         registry.register_with_unit(
             "hold_duration",
-            "Time until a hold was durable",
+            "Time to store a hold",
             Unit::Seconds,
             self.hold_seconds.clone(),
         );
         registry.register_with_unit(
             "settle_duration",
-            "Time until a charge was durable",
+            "Time to store a charge",
             Unit::Seconds,
             self.settle_seconds.clone(),
         );
-        registry.register("holds_expired", "Holds that the reaper ended", self.expired.clone());
+        registry.register(
+            "holds_expired",
+            "Expired holds that were released",
+            self.expired.clone(),
+        );
         registry.register("connections", "Open connections", self.connections.clone());
-        registry.register("requests_running", "Requests being answered", self.running.clone());
-        registry.register("streams_open", "Streams being answered", self.streams.clone());
-        registry.register("spans_dropped", "Spans that were not sent", self.spans_dropped.clone());
+        registry.register("requests_running", "Requests in progress", self.running.clone());
+        registry.register("streams_open", "Open streams", self.streams.clone());
+        registry.register(
+            "spans_dropped",
+            "Spans that were not exported",
+            self.spans_dropped.clone(),
+        );
         registry.register(
             "provider_usable",
-            "1 unless its probes or the last requests to it failed",
+            "0 if the probes of the provider or its last requests failed, otherwise 1",
             self.usable.clone(),
         );
         registry.register(
             "provider_key_refused",
-            "1 if it refuses the configured key",
+            "1 if the provider rejects the configured API key",
             self.key_refused.clone(),
         );
     }

@@ -68,31 +68,31 @@ pub enum Error {
         wanted: String,
     },
     /// The object does not exist.
-    #[error("there is no such {0}")]
+    #[error("no such {0}")]
     Missing(&'static str),
     /// The object exists already.
-    #[error("there is such a {0} already")]
+    #[error("this {0} already exists")]
     Exists(&'static str),
     /// A new key would have expired already.
     #[error("`expires_at` must be in the future")]
     Past,
     /// An expired or revoked key cannot be rotated.
-    #[error("this key is revoked or expired; make a new one")]
+    #[error("this key is revoked or expired; create a new one")]
     KeyOver,
     /// The member has too little for an adjustment.
-    #[error("the member has {available} credits that can be taken; what is held is not counted")]
+    #[error("the member has {available} available credits; held amounts cannot be taken")]
     Short {
         /// The available amount.
         available: Micros,
     },
     /// The ledger refuses it.
-    #[error("{0}; nothing was moved")]
+    #[error("{0}; nothing was changed")]
     Refused(Refusal),
     /// The machine returns no random bytes.
-    #[error("the machine gives no random bytes")]
+    #[error("the system returned no random bytes")]
     NoRandom,
     /// The store failed.
-    #[error("the database did not do it")]
+    #[error("the database operation failed")]
     Store(#[source] gateway_store::Error),
 }
 
@@ -122,7 +122,7 @@ impl Operator<'_> {
         let amount = transfer.amount.get();
         check_range("amount_micros", amount, least..=MAX_AMOUNT_MICROS)?;
         if amount == 0 {
-            return Err(invalid("amount_micros", "more or less than zero"));
+            return Err(invalid("amount_micros", "greater or less than zero"));
         }
         check_text("reason", &transfer.reason, MAX_REASON_CHARS)?;
         if let Some(reference) = &transfer.reference {
@@ -220,7 +220,7 @@ fn invalid(field: &'static str, wanted: impl Into<String>) -> Error {
 fn check_member_name(name: &str) -> Result<()> {
     check_text("name", name, MAX_NAME_CHARS)?;
     if name.starts_with(MEMBER_PREFIX) {
-        return Err(invalid("name", format!("a name that does not begin with `{MEMBER_PREFIX}`")));
+        return Err(invalid("name", format!("a name that does not start with `{MEMBER_PREFIX}`")));
     }
     Ok(())
 }
@@ -231,7 +231,8 @@ fn check_text(field: &'static str, text: &str, max_chars: usize) -> Result<()> {
     if is_short && text.trim() == text && !text.chars().any(char::is_control) {
         return Ok(());
     }
-    let wanted = format!("1 to {max_chars} characters on one line, without spaces around them");
+    let wanted =
+        format!("1 to {max_chars} characters on one line, without leading or trailing spaces");
     Err(invalid(field, wanted))
 }
 
@@ -249,7 +250,7 @@ fn check_range<T: PartialOrd + Display + Copy>(
 
 fn check_scopes(scopes: &mut Vec<Scope>) -> Result<()> {
     if !(1..=Scope::ALL.len()).contains(&scopes.len()) {
-        return Err(invalid("scopes", format!("1 to {} words", Scope::ALL.len())));
+        return Err(invalid("scopes", format!("1 to {} scopes", Scope::ALL.len())));
     }
     scopes.sort_unstable();
     scopes.dedup();

@@ -51,7 +51,7 @@ impl Parsing {
         let units = u32::try_from(units).unwrap_or(u32::MAX).min(self.total);
         let room = timeout(max_wait, self.room.clone().acquire_many_owned(units)).await;
         let Ok(Ok(room)) = room else {
-            let message = "the service is parsing too many large bodies; nothing was charged";
+            let message = "too many large request bodies are being parsed; nothing was charged";
             return Err(ApiError::new(Code::Unavailable, message));
         };
         Ok(Bytes::from_owner(Admitted { bytes, _room: room }))

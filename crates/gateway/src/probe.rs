@@ -47,8 +47,8 @@ pub async fn models(provider: &config::Provider) -> Result<Probe, Problem> {
 async fn voices(provider: &config::Provider, program: &Path) -> Result<Probe, Problem> {
     let begun = Instant::now();
     let voices = espeak::voices(program).await.map_err(|why| {
-        Problem::new(format!("the provider `{}` cannot be used: {why}", provider.name))
-            .hint("install espeak-ng, or name the program as `program`")
+        Problem::new(format!("cannot use the provider `{}`: {why}", provider.name))
+            .hint("install espeak-ng, or set `program`")
     })?;
     let found = Some(voices.into_iter().map(|voice| voice.id).collect());
     Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
@@ -70,7 +70,7 @@ async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), 
     let found = local.scan().await.changed.unwrap_or_default();
     let ids = named.chain(found.into_iter().map(|model| model.id)).collect();
     if let Some(trouble) = local.trouble() {
-        let message = format!("the provider `{}` cannot be used: {trouble}", configured.name);
+        let message = format!("cannot use the provider `{}`: {trouble}", configured.name);
         return Err(Problem::new(message));
     }
     Ok((provider, ids))
@@ -87,7 +87,7 @@ async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe,
     };
     let answer = answer.await.map_err(|failure| {
         let cause = failure.cause().unwrap_or(failure.word()).to_owned();
-        Problem::new(format!("the provider `{}` does not answer: {cause}", configured.name))
+        Problem::new(format!("the provider `{}` does not respond: {cause}", configured.name))
     })?;
     let found = text(&answer).map(|text| vec![text]);
     Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
@@ -115,7 +115,10 @@ pub async fn chat(provider: &config::Provider, model: &str) -> Result<Probe, Pro
             return chat_here(provider, &body).await;
         }
         Kind::Espeak => {
-            return Err(Problem::new(format!("`{}` speaks, and does not chat", provider.name)));
+            return Err(Problem::new(format!(
+                "`{}` supports speech only, not chat",
+                provider.name
+            )));
         }
     };
     let (mut probe, body) = ask(provider, path, Some(&body), provider.timeouts.first_byte).await?;
@@ -138,7 +141,7 @@ async fn ask(
     let begun = Instant::now();
     let answer = provider.ask(path, body.map(Value::to_string), limit).await;
     let (status, body) = answer.map_err(|why| {
-        Problem::new(format!("the provider `{}` does not answer: {why}", configured.name))
+        Problem::new(format!("the provider `{}` does not respond: {why}", configured.name))
     })?;
     let message = (!status.is_success()).then(|| provider.cleaner.message(&body)).flatten();
     let took = begun.elapsed();

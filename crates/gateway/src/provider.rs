@@ -157,16 +157,20 @@ impl Provider {
         let extra: Vec<CertificateDer<'static>> = match &configured.tls_ca_file {
             Some(path) => CertificateDer::pem_file_iter(path)
                 .and_then(Iterator::collect)
-                .map_err(|error| broken("has no usable `tls_ca_file`", error.to_string()))?,
+                .map_err(|error| broken("has an invalid `tls_ca_file`", error.to_string()))?,
             None => Vec::new(),
         };
         let pool = UpstreamPool::open(&extra, configured.timeouts.connect)
             .map_err(|error| broken("cannot use TLS", error.to_string()))?;
         let base = BaseUrl::new(&configured.base_url)
-            .ok_or_else(|| broken("has no usable `base_url`", configured.base_url.to_string()))?;
+            .ok_or_else(|| broken("has an invalid `base_url`", configured.base_url.to_string()))?;
         let secret = configured.api_key.as_ref().map(|key| key.reveal().to_owned());
-        let headers = headers(configured, &base)
-            .ok_or_else(|| broken("has an `api_key`", "it cannot stand in a header".to_owned()))?;
+        let headers = headers(configured, &base).ok_or_else(|| {
+            broken(
+                "has an invalid `api_key`",
+                "it contains characters that are not allowed in a header".to_owned(),
+            )
+        })?;
         let forbidden =
             [secret, Some(base.authority.to_string()), Some(base.authority.host().to_owned())];
         // Keys may be in headers of any name.
@@ -202,7 +206,7 @@ impl Provider {
     pub(crate) fn note_status(&self, asked_by: AskedBy, status: u16) {
         let provider = &*self.name;
         match self.health.note_status(asked_by, status) {
-            Some(true) => tracing::error!(provider, status, "provider refuses the configured key"),
+            Some(true) => tracing::error!(provider, status, "provider rejects the configured key"),
             Some(false) => tracing::info!(provider, "provider accepts the configured key again"),
             None => {}
         }

@@ -32,7 +32,7 @@ impl<'a> RawObject<'a> {
             } else if error.is_data() {
                 ApiError::new(Code::InvalidRequest, "the body must be a JSON object")
             } else {
-                let message = format!("the body is not JSON: {error}");
+                let message = format!("the body is not valid JSON: {error}");
                 ApiError::new(Code::InvalidJson, message)
             }
         })

@@ -110,7 +110,7 @@ pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<H
                 let problem = Problem::new(format!("the provider `{name}` failed{status}{cause}"));
                 match fault.status() {
                     Some(401 | 403) => {
-                        problem.hint("it refuses the configured key: check its `api_key`")
+                        problem.hint("check its `api_key`: the provider rejects the configured key")
                     }
                     _ => problem,
                 }
@@ -118,9 +118,10 @@ pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<H
         }
         SearchProvider::Index(index) => {
             let (name, folder) = (&index.name, index.folder.display());
-            let message =
-                format!("`{name}` is an index of {folder} that the running service keeps");
-            Err(Problem::new(message).hint("ask the service with POST /v1/search"))
+            let message = format!(
+                "`{name}` is an index of {folder}, which only the running service can search"
+            );
+            Err(Problem::new(message).hint("send the query to the service with POST /v1/search"))
         }
     }
 }
@@ -242,7 +243,7 @@ impl Search {
             }
             Err(fault) => {
                 let (what, status) = (fault.word(), fault.status());
-                tracing::warn!(provider = %provider.name, what, status, "a search failed");
+                tracing::warn!(provider = %provider.name, what, status, "search failed");
                 self.metrics.failed(&provider.name, what);
                 if fault.is_its_fault() && provider.health.failed() {
                     tracing::error!(provider = %provider.name, "provider ejected");
@@ -294,11 +295,11 @@ impl From<Failure> for ApiError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::NoProvider => {
-                let message = "searching is not available at the moment; nothing was charged";
+                let message = "web search is currently unavailable; nothing was charged";
                 Self::new(Code::CapabilityUnavailable, message).retry_after(Duration::from_secs(5))
             }
             Failure::AllFailed { retry_after } => {
-                let message = "no provider answered the search; nothing was charged";
+                let message = "no search provider responded; nothing was charged";
                 Self::new(Code::UpstreamUnavailable, message)
                     .retry_after(retry_after.unwrap_or(RETRY_AFTER))
             }

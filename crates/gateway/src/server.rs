@@ -91,7 +91,7 @@ async fn accept(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
+                tracing::warn!(%error, "connection not accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -106,7 +106,7 @@ async fn accept(
         worker.handle.spawn(async move {
             let stream = match TcpStream::from_std(stream) {
                 Ok(stream) => stream,
-                Err(error) => return tracing::warn!(%error, "a connection was not accepted"),
+                Err(error) => return tracing::warn!(%error, "connection not accepted"),
             };
             let connection = Connection::new(edge, peer);
             let (phase, number) = (connection.phase.clone(), permit.number());
@@ -123,7 +123,7 @@ async fn admit(connections: &Arc<Connections>, peer: SocketAddr) -> Option<Conne
         match connections.admit(peer.ip()) {
             Admission::Admitted(permit) => return Some(permit),
             Admission::Refused => {
-                tracing::debug!(%peer, "too many connections of one address");
+                tracing::debug!(%peer, "too many connections from one address");
                 return None;
             }
             Admission::Full => connections.make_room(ACCEPT_PAUSE).await,
@@ -142,7 +142,7 @@ async fn drain(service: &Service, connections: &TaskTracker) {
         lifecycle.tasks.wait().await;
     };
     if tokio::time::timeout(service.config.limits.drain, all).await.is_err() {
-        tracing::warn!("not everything came to its end in time");
+        tracing::warn!("drain timed out");
     }
     lifecycle.finished.cancel();
 }
@@ -166,7 +166,7 @@ async fn answer(
     let started = span.map(|_| trace::now());
     let running = GaugeGuard::new(&service.metrics.running);
     let mut response = if service.lifecycle.is_stopping() && !route.is_probe() {
-        let error = ApiError::new(Code::Draining, "the service is about to stop");
+        let error = ApiError::new(Code::Draining, "the service is shutting down");
         axum::response::IntoResponse::into_response(error)
     } else {
         log.scope(endpoints.call(request, RequestInfo { id, span, peer: *peer })).await

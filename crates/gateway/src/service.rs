@@ -136,7 +136,7 @@ impl Service {
     /// once, before [`serve`](crate::serve).
     pub fn offer_client_document(&self, document: Bytes) {
         if self.client_document.set(document).is_err() {
-            tracing::warn!("a second client document was not taken");
+            tracing::warn!("second client document ignored");
         }
     }
 
@@ -149,7 +149,7 @@ impl Service {
     /// before [`serve`](crate::serve).
     pub fn resolve_pages_with(&self, resolver: Arc<dyn Resolve>) {
         if !self.web.reader.resolve_with(resolver) {
-            tracing::warn!("a second resolver of pages was not taken");
+            tracing::warn!("second page resolver ignored");
         }
     }
 

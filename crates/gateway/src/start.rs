@@ -60,7 +60,7 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     let billing = &service.billing;
     match billing.store.end_holds_except(billing.owner).await {
         Ok(0) => {}
-        Ok(holds) => tracing::warn!(holds, "holds of a process that died were released"),
+        Ok(holds) => tracing::warn!(holds, "released holds of a terminated process"),
         Err(error) => return Err(vec![Problem::new(chain(&error))]),
     }
     Ok(Ready { service, listener, metrics })
@@ -129,10 +129,13 @@ pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
 pub async fn open_store(config: &Config) -> Result<Store, Problem> {
     let (place, options) = place(config);
     Store::open(&place, &options).await.map_err(|error| {
-        let problem = Problem::new(format!("the database cannot be used: {}", chain(&error)));
+        let problem = Problem::new(format!("cannot open the database: {}", chain(&error)));
         match error {
             Error::NotMigrated(_) => problem.hint("run `agent gateway migrate`"),
-            Error::Schema(_) => problem.hint("a newer release made it, or another program"),
+            Error::Schema(_) => problem.hint(
+                "upgrade this program, or check `database`: a newer \
+                                              release or another program created the database",
+            ),
             _ => problem,
         }
     })
@@ -140,8 +143,8 @@ pub async fn open_store(config: &Config) -> Result<Store, Problem> {
 
 async fn claim(store: &Store) -> Result<(), Problem> {
     store.acquire_serving_lock().await.map_err(|error| match error {
-        Error::InUse => Problem::new("another process serves from this database")
-            .hint("one process serves from a SQLite file; use PostgreSQL for several"),
+        Error::InUse => Problem::new("another process is serving from this database")
+            .hint("stop that process, or use PostgreSQL to run several"),
         error => Problem::new(chain(&error)),
     })
 }

@@ -91,7 +91,7 @@ impl Tracer {
         let base = BaseUrl::new(&configured.otlp_endpoint);
         let (address, host) = base
             .and_then(|base| Some((base.join("/v1/traces")?, base.host()?)))
-            .ok_or_else(|| problem("is not an address".to_owned()))?;
+            .ok_or_else(|| problem("is not a valid URL".to_owned()))?;
         let pool = UpstreamPool::open(&[], SEND_TIMEOUT);
         let pool = pool.map_err(|error| problem(error.to_string()))?;
         let (sender, queue) = mpsc::channel(MAX_QUEUED);
@@ -167,7 +167,7 @@ impl Exporter {
             if is_taken { Ok(()) } else { Err(()) }
         };
         if !matches!(timeout(SEND_TIMEOUT, sending).await, Ok(Ok(()))) {
-            tracing::warn!(spans = spans.len(), "the collector did not take spans");
+            tracing::warn!(spans = spans.len(), "spans rejected by the collector");
         }
     }
 }

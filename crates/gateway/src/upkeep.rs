@@ -21,7 +21,7 @@ pub(crate) fn start(service: &Arc<Service>) {
     tokio::spawn(keep_leases(service.billing.clone(), REAP_INTERVAL.min(lease / 3)));
     every(service, SWEEP_INTERVAL, |service| async move {
         if let Err(error) = service.billing.store.delete_expired().await {
-            tracing::warn!(error = %chain(&error), "what is over was not removed");
+            tracing::warn!(error = %chain(&error), "expired rows not removed");
         }
         service.media.sweep().await;
         for provider in service.all_providers() {
@@ -31,8 +31,8 @@ pub(crate) fn start(service: &Arc<Service>) {
     every(service, REAP_INTERVAL, |service| async move {
         match service.billing.store.end_overdue_jobs().await {
             Ok(0) => {}
-            Ok(jobs) => tracing::warn!(jobs, "jobs that were late or came to nothing were ended"),
-            Err(error) => tracing::warn!(error = %chain(&error), "jobs were not looked at"),
+            Ok(jobs) => tracing::warn!(jobs, "ended overdue jobs"),
+            Err(error) => tracing::warn!(error = %chain(&error), "overdue jobs not checked"),
         }
     });
     service.research.start();
@@ -54,16 +54,16 @@ async fn keep_leases(billing: Arc<Billing>, period: Duration) {
         // If its own leases were not renewed, it must not expire them.
         if let Err(error) = billing.store.renew_leases(billing.owner, billing.lease_micros()).await
         {
-            tracing::warn!(error = %chain(&error), "leases were not renewed");
+            tracing::warn!(error = %chain(&error), "leases not renewed");
             continue;
         }
         match billing.store.expire_holds().await {
             Ok(0) => {}
             Ok(holds) => {
-                tracing::warn!(holds, "holds of a process that died were released");
+                tracing::warn!(holds, "released holds of a terminated process");
                 billing.metrics.expired(holds);
             }
-            Err(error) => tracing::warn!(error = %chain(&error), "leases were not looked at"),
+            Err(error) => tracing::warn!(error = %chain(&error), "expired holds not checked"),
         }
     }
 }

@@ -76,8 +76,7 @@ impl Upstreams {
         let catalogue = self.catalogue.load();
         let found = catalogue.find(asked, |id| may_use(caller, id)).map_err(|candidates| {
             let names = candidates.join("`, `");
-            let message =
-                format!("several models have the name `{asked}`: choose one of `{names}`");
+            let message = format!("the model name `{asked}` is ambiguous: use one of `{names}`");
             ApiError::of_param(Code::ModelNotFound, "model", message)
         })?;
         let Some(model) = found else {
@@ -86,9 +85,9 @@ impl Upstreams {
                 similar.into_iter().filter(|name| may_use(caller, name)).collect();
             let shown: String = asked.chars().take(100).collect();
             let message = if similar.is_empty() {
-                format!("there is no model `{shown}`; GET /v1/models lists those there are")
+                format!("unknown model `{shown}`; list models with GET /v1/models")
             } else {
-                format!("there is no model `{shown}`; there is `{}`", similar.join("`, `"))
+                format!("unknown model `{shown}`; did you mean `{}`?", similar.join("`, `"))
             };
             return Err(ApiError::of_param(Code::ModelNotFound, "model", message));
         };
@@ -97,11 +96,11 @@ impl Upstreams {
             return Err(ApiError::of_param(Code::ModelNotAllowed, "model", message));
         }
         if !model.is_for(capability) {
-            let message = format!("the model `{asked}` is not offered for {}", capability.word());
+            let message = format!("the model `{asked}` does not support {}", capability.word());
             return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
         }
         if !model.is_usable() {
-            let message = format!("no provider of the model `{asked}` is usable at the moment");
+            let message = format!("no provider of the model `{asked}` is currently available");
             let error = ApiError::new(Code::CapabilityUnavailable, message);
             return Err(error.retry_after(UNUSABLE_RETRY));
         }

@@ -74,6 +74,6 @@ pub(crate) fn open_reader(config: &Fetch, parser: Pool) -> Result<Reader, Proble
         cache_bytes: config.cache_bytes,
         cache_age: config.cache_age,
     };
-    let broken = |cause: String| Problem::new(format!("`fetch` cannot use TLS: {cause}"));
+    let broken = |cause: String| Problem::new(format!("cannot set up TLS for `fetch`: {cause}"));
     Reader::open(options, parser).map_err(broken)
 }

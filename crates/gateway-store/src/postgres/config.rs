@@ -37,7 +37,7 @@ impl PgConfig {
     pub(super) fn parse(text: &str, options: &StoreOptions) -> Result<Self> {
         let (text, roots) = take_roots(text);
         // The driver's error could quote a password.
-        let unreadable = |_| refused("the connection string cannot be read");
+        let unreadable = |_| refused("invalid connection string");
         let mut driver: Config = text.parse().map_err(unreadable)?;
         if driver.get_application_name().is_none() {
             driver.application_name(APPLICATION);
@@ -121,10 +121,10 @@ fn load_roots(file: Option<&str>) -> Result<RootCertStore> {
         let _ = roots.add_parsable_certificates(found.certs);
         return Ok(roots);
     };
-    let unreadable = |_| refused("the file of sslrootcert cannot be read");
+    let unreadable = |_| refused("cannot read the file of sslrootcert");
     for certificate in CertificateDer::pem_file_iter(file).map_err(unreadable)? {
         let certificate = certificate.map_err(unreadable)?;
-        let useless = |_| refused("the file of sslrootcert holds what is no certificate");
+        let useless = |_| refused("the file of sslrootcert contains an invalid certificate");
         roots.add(certificate).map_err(useless)?;
     }
     Ok(roots)

@@ -315,5 +315,5 @@ pub(super) fn audit_entry(row: &Row) -> Result<AuditEntry> {
 }
 
 pub(super) fn damaged(what: &str) -> Error {
-    Error::Damaged(format!("{what} cannot be read"))
+    Error::Damaged(format!("{what} is invalid"))
 }

@@ -174,7 +174,7 @@ fn check_receipts(connection: &Connection, check: &mut LedgerCheck) -> Result<()
         let Some((id, _, charged, is_charged)) = receipt else { return Ok(()) };
         compare(check, || format!("receipt {id}"), "charged", charged, posted);
         if !is_charged {
-            report(check, format!("receipt {id}"), "charged against its rule", charged, 0);
+            report(check, format!("receipt {id}"), "charge contradicts its rule", charged, 0);
         }
     }
 }
@@ -187,7 +187,7 @@ fn check_ended_holds(connection: &Connection, check: &mut LedgerCheck) -> Result
     )?;
     let mut both = RowCursor::new(&mut both, |row| Ok((rows::hold_id(row, 0)?, row.get(1)?)))?;
     while let Some((id, amount)) = both.step()? {
-        report(check, format!("hold {id}"), "live though ended", amount, 0);
+        report(check, format!("hold {id}"), "live hold has a receipt", amount, 0);
     }
     Ok(())
 }

@@ -65,7 +65,9 @@ pub(super) fn use_wal(connection: &Connection) -> Result<()> {
     if mode.eq_ignore_ascii_case("wal") {
         Ok(())
     } else {
-        Err(crate::Error::Unavailable("the file system has no shared memory for the log".into()))
+        Err(crate::Error::Unavailable(
+            "the file system does not support the shared memory of write-ahead logging".into(),
+        ))
     }
 }
 

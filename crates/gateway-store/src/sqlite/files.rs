@@ -100,7 +100,7 @@ fn copy(connection: &Connection, to: &Path) -> Result<()> {
     let mut options = File::options();
     let options = options.write(true).create_new(true).mode(0o600);
     let file = options.open(to).map_err(file_error)?;
-    let name = to.to_str().ok_or_else(|| Error::Refused("the path is no text".into()))?;
+    let name = to.to_str().ok_or_else(|| Error::Refused("the path is not valid UTF-8".into()))?;
     connection.execute("VACUUM INTO ?1", [name])?;
     file.sync_all().map_err(file_error)
 }

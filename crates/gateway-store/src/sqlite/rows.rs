@@ -300,6 +300,6 @@ pub(super) fn unknown(column: usize, text: &str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(
         column,
         Type::Text,
-        format!("{text:?} is no known word").into(),
+        format!("unknown value {text:?}").into(),
     )
 }

@@ -63,7 +63,7 @@ pub(super) fn verify(connection: &Connection) -> Result<()> {
     }
     let differs = |pair: &(&String, &String)| pair.0 != pair.1;
     let first = known.iter().zip(&found).find(differs).map_or("one is missing", |pair| pair.1);
-    Err(Error::Damaged(format!("a table is not as this program made it: {first}")))
+    Err(Error::Damaged(format!("a table differs from its definition: {first}")))
 }
 
 fn state_of(connection: &Connection) -> Result<SchemaState> {

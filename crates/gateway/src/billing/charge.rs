@@ -221,8 +221,8 @@ impl Charge {
             receipt => {
                 let rule = receipt.map_or("unknown", |receipt| receipt.rule.as_str());
                 // The store was unavailable for longer than the lease, and another process ended it.
-                tracing::error!(request = %self.id, rule, "a hold ended before its time");
-                let message = "the books were away for too long; nothing was charged";
+                tracing::error!(request = %self.id, rule, "hold ended early");
+                let message = "the database was unavailable for too long; nothing was charged";
                 Err(ApiError::new(Code::Unavailable, message))
             }
         }
@@ -240,7 +240,7 @@ impl Charge {
                 }
             }
             Err(error) => {
-                tracing::error!(request = %self.id, error = error.message(), "not yet released");
+                tracing::error!(request = %self.id, error = error.message(), "hold not released");
             }
         }
     }
@@ -278,7 +278,7 @@ impl Replay {
             (Some(answer), Some(receipt)) => Ok(Self { id, charged: receipt.charged, answer }),
             _ => Err(ApiError::new(
                 Code::Conflict,
-                "the answer to this Idempotency-Key was charged, but too long to be kept",
+                "the response to this Idempotency-Key was charged, but it was too large to store",
             )),
         }
     }
@@ -356,7 +356,7 @@ fn persist(billing: &Arc<Billing>, closing: HoldClosing, log: Option<Arc<Request
             .await
             .map(|receipt| receipt.iter().for_each(|it| note_end(&billing, log.as_deref(), it)))
         {
-            tracing::error!(request = %id, error = error.message(), "a hold is still to be ended");
+            tracing::error!(request = %id, error = error.message(), "hold not ended, retrying");
             tokio::time::sleep(MAX_PAUSE).await;
         }
     });

@@ -18,15 +18,15 @@ fn each_cap_names_the_field_its_value_and_itself() {
     let of = |text: &str| Err(text.to_owned());
     let n = Caps { n: Some(2), ..Caps::default() };
     assert_eq!(checked(n, r#"{"n":2}"#), Ok(None));
-    assert_eq!(checked(n, r#"{"n":3}"#), of("`n` is 3; this model allows at most 2"));
+    assert_eq!(checked(n, r#"{"n":3}"#), of("`n` is 3; the limit of this model is 2"));
     assert_eq!(checked(n, r#"{"n":"9"}"#), of("`n` must be a whole number"));
-    assert_eq!(checked(n, r#"{"N":3e0,"n":1}"#), of("`n` is 3; this model allows at most 2"));
-    assert_eq!(checked(n, r#"{"n":9,"n":1}"#), of("`n` is 9; this model allows at most 2"));
+    assert_eq!(checked(n, r#"{"N":3e0,"n":1}"#), of("`n` is 3; the limit of this model is 2"));
+    assert_eq!(checked(n, r#"{"n":9,"n":1}"#), of("`n` is 9; the limit of this model is 2"));
     let bytes = Caps { message_bytes: Some(99), ..Caps::default() };
-    let message = "`messages` has 100 bytes; this model allows at most 99";
+    let message = "`messages` has 100 bytes; the limit of this model is 99";
     assert_eq!(checked(bytes, "{}"), of(message));
     let images = Caps { images: Some(2), ..Caps::default() };
-    let message = "`messages` has 3 images; this model allows at most 2";
+    let message = "`messages` has 3 images; the limit of this model is 2";
     assert_eq!(checked(images, "{}"), of(message));
 }
 
@@ -38,6 +38,6 @@ fn a_request_without_a_limit_on_tokens_gets_the_cap() {
     for name in TOKENS {
         assert_eq!(checked(caps, &format!(r#"{{"{name}":50}}"#)), Ok(None));
         let error = checked(caps, &format!(r#"{{"{name}":51}}"#)).unwrap_err();
-        assert_eq!(error, format!("`{name}` is 51; this model allows at most 50"));
+        assert_eq!(error, format!("`{name}` is 51; the limit of this model is 50"));
     }
 }

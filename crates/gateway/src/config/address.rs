@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 /// An address of the file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[schemars(extend("format" = "address", "x-type" = "address"))]
+#[schemars(extend("format" = "address", "x-type" = "URL"))]
 pub(super) struct Address(
     #[serde(deserialize_with = "uri")]
     #[schemars(with = "String")]
@@ -24,15 +24,15 @@ pub(super) fn uri<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::
 /// Why an address cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
-    #[error("must be an address that begins with `http://` or `https://`")]
+    #[error("must be a URL that starts with `http://` or `https://`")]
     Scheme,
-    #[error("is not a valid address")]
+    #[error("is not a valid URL")]
     Form,
-    #[error("the address has no host")]
+    #[error("the URL has no host")]
     Host,
-    #[error("the address holds a user or password")]
+    #[error("the URL contains a user or password")]
     Credentials,
-    #[error("the address must not have a query (`?`) or a fragment (`#`)")]
+    #[error("the URL must not have a query (`?`) or a fragment (`#`)")]
     Query,
 }
 
@@ -41,9 +41,9 @@ impl Fault {
     pub(super) fn hint(self) -> &'static str {
         match self {
             Self::Scheme => "write `https://` and a host",
-            Self::Form => "look at its host and port",
-            Self::Host => "write a host after `://`",
-            Self::Credentials => "remove them; a provider takes `api_key` and `headers`",
+            Self::Form => "check the host and the port",
+            Self::Host => "add a host after `://`",
+            Self::Credentials => "remove them; use `api_key` or `headers` of the provider instead",
             Self::Query => "remove it",
         }
     }

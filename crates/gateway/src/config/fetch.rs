@@ -14,61 +14,62 @@ const MIB: u64 = 1024 * 1024;
 /// The most entries of lists of hosts, networks and ports.
 pub const MAX_ALLOWED: usize = 256;
 
-/// How pages are read for `/v1/web/fetch`. Only addresses of the public internet are connected to;
-/// what else may be read is named in `allow_private`.
+/// How `/v1/web/fetch` reads pages. Only public internet addresses are allowed; list exceptions in
+/// `allow_private`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Fetch {
-    /// The largest page, counted after decompression; at most 256 MiB.
+    /// Maximum size of a page after decompression, up to 256 MiB.
     #[schemars(range(min = 1024, max = 256 * MIB))]
     pub max_bytes: u64,
-    /// How long reading a page may take, redirects included.
+    /// Timeout for reading a page, including redirects.
     #[serde(with = "Seconds")]
     pub timeout: Duration,
-    /// How many redirects are followed; at most 20.
+    /// Maximum number of redirects to follow, up to 20.
     #[schemars(range(min = 0, max = 20))]
     pub max_redirects: u32,
-    /// Whether a redirect from https to http is followed.
+    /// Follow redirects from https to http.
     pub allow_downgrade: bool,
-    /// Whether the robots.txt of a site is obeyed.
+    /// Obey the robots.txt of each site.
     pub robots: bool,
-    /// How we introduce ourselves; the word before the first `/` is what robots.txt knows us by.
+    /// The `User-Agent` header. The part before the first `/` is the name that robots.txt rules
+    /// match.
     #[schemars(extend("format" = "user-agent"))]
     pub user_agent: String,
-    /// The ports that pages are read from.
+    /// Ports that pages may be read from.
     #[schemars(length(max = MAX_ALLOWED))]
     #[schemars(extend("items" = {"type": "integer", "format": "port"}, "x-whole" = true))]
     pub ports: Vec<u16>,
-    /// Hosts and networks that may be read although they are not public: `wiki.internal`,
-    /// `10.1.2.0/24`, `[fd00::1]`, each also with a port as in `wiki.internal:8080`.
+    /// Private hosts and networks that may be read: `wiki.internal`, `10.1.2.0/24`, `[fd00::1]`,
+    /// each optionally with a port, as in `wiki.internal:8080`.
     #[serde(deserialize_with = "deserialize_private")]
     #[schemars(with = "Vec<String>", length(max = MAX_ALLOWED))]
     #[schemars(extend("items" = {"type": "string", "format": "private"}, "x-whole" = true))]
     #[schemars(extend("default" = []))]
     pub allow_private: Vec<AllowedPrivate>,
-    /// PEM file of authorities that certificates are judged by besides the system's.
+    /// PEM file with additional CA certificates to trust besides the system's.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
     pub tls_ca_file: Option<PathBuf>,
-    /// The most pages that are read at once.
+    /// Maximum number of pages read at the same time.
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrency: u32,
-    /// The same for one host.
+    /// Maximum number of pages read from one host at the same time.
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrency_per_host: u32,
-    /// How many fetches of one key may time out, or exceed the limits of the parser, in a minute.
-    /// Fetches that are still running count too. Beyond it the service returns 429.
+    /// How many fetches per key and minute may time out or exceed the limits of the parser. Running
+    /// fetches count too. Above this limit the service returns 429.
     #[schemars(range(min = 1, max = 100_000))]
     pub timeouts_per_minute: u32,
-    /// How much of what was read is kept in memory; 0 is nothing.
+    /// Size of the page cache in memory; 0 disables it.
     #[schemars(range(min = 0, max = 64 * 1024 * MIB))]
     pub cache_bytes: u64,
-    /// How long it is kept; at most a day.
+    /// How long pages stay in the cache; at most a day.
     #[serde(rename = "cache_seconds", with = "WholeSeconds")]
     #[schemars(range(min = 1, max = 86400))]
     pub cache_age: Duration,
-    /// Share cached pages between members. This saves requests, but `from_cache` tells a member
-    /// that another one read the page.
+    /// Share cached pages between members. This saves requests, but `from_cache` reveals that
+    /// another member has read the page.
     pub share_cache: bool,
 }
 
@@ -99,7 +100,7 @@ where
     D: Deserializer<'de>,
 {
     let texts = Vec::<String>::deserialize(deserializer)?;
-    let parsed = texts.iter().map(|text| parse_private(text).ok_or("neither a host nor a network"));
+    let parsed = texts.iter().map(|text| parse_private(text).ok_or("not a host or a network"));
     parsed.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 

@@ -30,7 +30,7 @@ pub(super) const FORMATS: &[Format] = &[
     ("micros", micros),
     ("model-id", model_id),
     ("network", |reader, _, field| {
-        let wanted = "an address or a network such as `10.0.0.0/8`";
+        let wanted = "an IP address or a network such as `10.0.0.0/8`";
         entry(reader, field, wanted, |text| network(text).map(|network| network.to_string()))
     }),
     ("origin", origin),
@@ -48,7 +48,7 @@ fn node(uri: &Uri) -> Node {
 
 /// An http or https address, without a `/` at its end.
 fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
-    let text = reader.string(field, "an http or https address")?;
+    let text = reader.string(field, "an http or https URL")?;
     let uri = address::parse(text.value().trim());
     uri.map_err(|fault| refuse(reader, field, fault.to_string(), fault.hint())).ok()
 }
@@ -65,29 +65,29 @@ fn refuse(
 fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     let uri = address(reader, field)?;
     if uri.path() != "/" {
-        let hint = "clients add `/v1` and `/mcp` themselves";
+        let hint = "remove the path; clients append `/v1` and `/mcp`";
         refuse(reader, field, "must not have a path", hint);
         return None;
     }
     if address::is_open(&uri) {
         let message =
-            "must be https, except for this machine itself: keys would be readable on the way";
-        refuse(reader, field, message, "put a server that speaks TLS before the service");
+            "must be an https URL unless the host is this machine: keys would be sent unencrypted";
+        refuse(reader, field, message, "put a TLS reverse proxy in front of the service");
         return None;
     }
     Some(node(&uri))
 }
 
 fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let wanted = format!("an address and a port, such as `{DEFAULT_LISTEN}`");
+    let wanted = format!("an IP address and a port, such as `{DEFAULT_LISTEN}`");
     let text = reader.string(field, &wanted)?;
     if let Ok(address) = text.value().trim().parse::<SocketAddr>() {
         return Some(address.to_string().into());
     }
     let hint = match text.shown().trim().rsplit_once(':') {
-        Some(("", port)) => format!("write `0.0.0.0:{port}` for all addresses of the machine"),
+        Some(("", port)) => format!("write `0.0.0.0:{port}` to listen on all addresses"),
         Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
-        _ => "names of hosts are not looked up here; write `[::1]:8930` for IPv6".to_owned(),
+        _ => "host names are not resolved here; for IPv6, write `[::1]:8930`".to_owned(),
     };
     refuse(reader, field, format!("must be {wanted}"), hint);
     None
@@ -95,17 +95,17 @@ fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
 
 /// A secret; one that is written in the file itself is warned of.
 fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = reader.string(field, "a string, best a reference such as `${NAME}`")?;
+    let text = reader.string(field, "a string, preferably a reference such as `${NAME}`")?;
     let value = text.value().trim().to_owned();
     if let Some(least) = schema["minLength"].as_u64()
         && (value.chars().count() as u64) < least
     {
         let message = format!("must be at least {least} characters long");
-        refuse(reader, field, message, "make one with `openssl rand -hex 32`");
+        refuse(reader, field, message, "create one with `openssl rand -hex 32`");
         return None;
     }
     if !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-        reader.refuse(field, "may only hold printable ASCII characters");
+        reader.refuse(field, "must contain only printable ASCII characters");
         return None;
     }
     warn_of_plain_text(reader, (&field.key, field.position), &text);
@@ -162,14 +162,14 @@ pub(super) fn network(text: &str) -> Option<IpNet> {
 }
 
 fn host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    entry(reader, field, "a name such as `ai.example.com`", |text| {
+    entry(reader, field, "a host name such as `ai.example.com`", |text| {
         let authority: Authority = text.parse().ok()?;
         (authority.host() == text && !text.is_empty()).then(|| text.to_ascii_lowercase())
     })
 }
 
 fn origin(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let wanted = "a site such as `https://app.example.com`, without a path";
+    let wanted = "an origin such as `https://app.example.com`, without a path";
     entry(reader, field, wanted, |text| {
         let uri: Uri = text.parse().ok()?;
         let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
@@ -194,12 +194,12 @@ fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node>
     }
     let shown: String = text.shown().chars().take(100).collect();
     let hint = "write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`";
-    refuse(reader, field, format!("`{shown}` is neither a host nor a network"), hint);
+    refuse(reader, field, format!("`{shown}` is not a host or a network"), hint);
     None
 }
 
 fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = reader.string(field, "how we introduce ourselves")?;
+    let text = reader.string(field, "a `User-Agent` value")?;
     let value = text.value().trim();
     let token = value.split(['/', ' ']).next().unwrap_or_default();
     let is_token = !token.is_empty()
@@ -210,10 +210,10 @@ fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<No
         return Some(value.to_owned().into());
     }
     let message = format!(
-        "must be at most {MAX_AGENT} printable ASCII characters and begin with a word of letters, \
-         `-` and `_`, which robots.txt can name"
+        "must be at most {MAX_AGENT} printable ASCII characters and start with a name of letters, \
+         `-` and `_` that robots.txt rules can match"
     );
-    refuse(reader, field, message, "such as `example-reader/1.0`");
+    refuse(reader, field, message, "for example `example-reader/1.0`");
     None
 }
 
@@ -221,7 +221,7 @@ fn health_path(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
     let text = reader.string(field, "a path such as `/models`")?;
     let path = text.value().trim();
     let is_path = path.starts_with('/') && path.parse::<Uri>().is_ok();
-    let message = "must be a path that begins with `/`, such as `/models`";
+    let message = "must be a path that starts with `/`, such as `/models`";
     reader.accept(field, path.to_owned(), is_path, message)
 }
 
@@ -231,7 +231,7 @@ fn provider_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
 }
 
 fn alias_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    name(reader, field, "an alias", (128, "._-/:*?", " and characters of `._-/:*?`"))
+    name(reader, field, "an alias", (128, "._-/:*?", " and the characters `._-/:*?`"))
 }
 
 fn name(
@@ -251,15 +251,15 @@ fn name(
 fn model_id(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     let Some(text) = reader.scalar(&field.key, field.position, field.node) else {
         let kind = field.node.kind();
-        reader.refuse(field, format!("must be the id of a model, found {kind}"));
+        reader.refuse(field, format!("must be a model id, found {kind}"));
         return None;
     };
     let id = text.value().trim();
     let is_id = (1..=MAX_ID).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"*?\"\\".contains(&byte));
     let message = format!(
-        "the id of a model must be 1 to {MAX_ID} printable ASCII characters without spaces, \
-         quotes, `*` and `?`"
+        "a model id must be 1 to {MAX_ID} printable ASCII characters without spaces, quotes, `*` \
+         and `?`"
     );
     reader.accept(field, id.to_owned(), is_id, message)
 }

@@ -6,18 +6,17 @@ use settings::section;
 
 use super::fetch::MAX_ALLOWED;
 
-/// Who may speak to `/mcp`. A key is needed always; besides, requests must name this service by an
-/// address, as `localhost`, or by the name in `public_url`, and pages in a browser must come from
-/// there or from this machine.
+/// Access to `/mcp`. Every request needs a key. Its `Host` must be an IP address, `localhost` or
+/// the host of `public_url`; its `Origin`, if any, must be `public_url` or this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Mcp {
-    /// Further names by which this service is known.
+    /// Additional accepted hosts.
     #[schemars(length(max = MAX_ALLOWED))]
     #[schemars(extend("items" = {"type": "string", "format": "host"}, "x-whole" = true))]
     pub allowed_hosts: Vec<String>,
-    /// Further sites whose pages may speak to it.
+    /// Additional accepted origins.
     #[schemars(length(max = MAX_ALLOWED))]
     #[schemars(extend("items" = {"type": "string", "format": "origin"}, "x-whole" = true))]
     pub allowed_origins: Vec<String>,

@@ -32,7 +32,7 @@ pub struct Media {
     pub max_text_chars: u32,
 }
 
-/// How a bucket is reached.
+/// How to reach a bucket.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     /// Its region.
@@ -43,7 +43,7 @@ pub struct Bucket {
     pub credentials: Option<(Secret, Secret)>,
 }
 
-/// Either the address alone, or a mapping. `region`, `endpoint` and the keys are for buckets only.
+/// A URL, or a mapping. `region`, `endpoint` and the access keys apply to buckets only.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>, extend("x-short" = "url"))]
@@ -51,46 +51,46 @@ pub(super) struct ArtifactsFile {
     /// `file:PATH` or `s3://BUCKET/PREFIX`.
     #[schemars(extend("format" = "artifacts"))]
     url: Option<String>,
-    /// How long runs and their files are kept; at most 3650.
+    /// How long to keep runs and their files, in days; at most 3650.
     #[serde(with = "Days")]
     #[schemars(range(min = 1, max = 3650))]
     days: Duration,
-    /// The largest file; at most 1 GiB.
+    /// Maximum size of a file, up to 1 GiB.
     #[schemars(range(min = 1024, max = 1024 * MIB))]
     max_bytes: u64,
-    /// The region of the bucket.
+    /// Region of the bucket.
     #[schemars(extend("x-wanted" = "the region of a bucket"))]
     region: String,
-    /// Its server, where that is not the one of the region.
+    /// URL of the S3 server, if it is not the default of the region.
     endpoint: Option<Address>,
-    /// How the server knows us: `${NAME}`. Without it, by the role of the machine.
+    /// Access key ID: `${NAME}`. Without it, the role of the machine is used.
     access_key_id: Option<Secret>,
-    /// Its secret: `${NAME}`.
+    /// Secret access key: `${NAME}`.
     secret_access_key: Option<Secret>,
 }
 
-/// A request for media has one price, whatever it asks for within these limits.
+/// Limits of a media request. Every request within these limits costs the same.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub(super) struct MediaFile {
-    /// The most images that one request may ask for; at most 10.
+    /// Maximum number of images per request, up to 10.
     #[schemars(range(min = 1, max = 10))]
     max_images: u32,
-    /// The longest text that one request may have spoken, in characters.
+    /// Maximum length of the text of a speech request, in characters.
     #[schemars(range(min = 1, max = 1_000_000))]
     max_text_chars: u32,
 }
 
-/// Files under `/v1/downloads`, put there by `agent gateway downloads publish`.
+/// Files served under `/v1/downloads`. Publish them with `agent gateway downloads publish`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Downloads {
-    /// Where the files are.
+    /// Folder of the files.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a folder"))]
     pub folder: PathBuf,
-    /// The key they are signed with; for publishing only.
+    /// Signing key. Needed for publishing only.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
     pub key_file: PathBuf,
 }
@@ -130,9 +130,9 @@ impl Media {
     ) -> Self {
         let (id, secret) = (artifacts.access_key_id, artifacts.secret_access_key);
         if id.is_some() != secret.is_some() {
-            let message = "has one of `access_key_id` and `secret_access_key`";
+            let message = "has only one of `access_key_id` and `secret_access_key`";
             let problem = Problem::error(reader.position("artifacts"), message);
-            let hint = "give both, or none where the role of the machine is enough";
+            let hint = "set both, or remove both to use the role of the machine";
             reader.report("artifacts", problem.hint(hint));
         }
         let beside = || Artifacts::Files { path: database.folder(folder).join("artifacts") };

@@ -15,8 +15,8 @@ pub(super) const MAX_DESCRIPTION: usize = 2000;
 /// The largest context that can be configured, in tokens.
 pub(super) const MAX_CONTEXT: u64 = 1_000_000_000;
 
-/// What is known of one model. `models` may also be a list of ids, and a model of which there is
-/// nothing to say may be left without a value.
+/// Settings of a model. `models` may also be a list of ids, and a model without settings may have
+/// no value.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>, extend("x-order" = [
@@ -27,25 +27,27 @@ pub struct Model {
     /// What follows the name of the provider and a `/` in its full id.
     #[serde(skip)]
     pub id: String,
-    /// What the upstream calls it, if not by its id.
+    /// The model's name at the provider. Default: its id.
     #[serde(rename = "name")]
-    #[schemars(extend("default" = null, "x-wanted" = "the name that the upstream knows"))]
+    #[schemars(extend("default" = null, "x-wanted" = "the model's name at the provider"))]
     pub upstream_name: String,
-    /// `local`: its file, from the folder of this file; without it, `NAME.gguf` in `folder`.
+    /// `local`: path of the model file, relative to the folder of this file. Default: `NAME.gguf`
+    /// in `folder`.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
     pub path: Option<PathBuf>,
-    /// How many tokens it can look at.
+    /// Context length in tokens.
     #[schemars(range(min = 1, max = MAX_CONTEXT))]
     pub context_length: Option<u64>,
-    /// What it can be used for: `chat`, `responses`, `research`, `image`, `speech`,
-    /// `transcription`, `embeddings`, `moderation`, `rerank`, `web_search`, `web_fetch`. A voice of `espeak` is for `speech` alone, and a file of `local` for no media.
+    /// What the model can be used for: `chat`, `responses`, `research`, `image`, `speech`,
+    /// `transcription`, `embeddings`, `moderation`, `rerank`, `web_search`, `web_fetch`. `espeak`
+    /// voices support only `speech`; `local` models support no media.
     #[schemars(length(min = 1), extend("x-empty" = "must name at least one capability"))]
     pub capabilities: Vec<Capability>,
-    /// What one request costs, if not by the price list.
+    /// Price of a request. Default: from the price list.
     #[schemars(with = "Option<Micros>")]
     pub price_micros: Option<i64>,
-    /// What it is, in at most 2000 characters.
-    #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a text"))]
+    /// Description of the model, at most 2000 characters.
+    #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a string"))]
     pub description: Option<String>,
     /// How much one request may ask of it.
     #[serde(flatten)]
@@ -56,20 +58,21 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Caps {
-    /// The most answers (`n`) of one request; more are refused.
+    /// Maximum number of choices (`n`) per request. A request for more is rejected.
     #[serde(rename = "max_n")]
     #[schemars(range(min = 1, max = 1000))]
     pub n: Option<u32>,
-    /// The most tokens of an answer (`max_tokens`, `max_completion_tokens`, `max_output_tokens`);
-    /// more are refused, and a request that names none is sent with this.
+    /// Maximum number of tokens of a response (`max_tokens`, `max_completion_tokens`,
+    /// `max_output_tokens`). A request for more is rejected; a request without a limit is sent with
+    /// this one.
     #[serde(rename = "max_tokens")]
     #[schemars(range(min = 1, max = MAX_CONTEXT))]
     pub tokens: Option<u64>,
-    /// The longest conversation in bytes of JSON, images and earlier responses included.
+    /// Maximum size of a conversation in bytes of JSON, including images and earlier responses.
     #[serde(rename = "max_message_bytes")]
     #[schemars(range(min = 1, max = 1024 * 1024 * 1024))]
     pub message_bytes: Option<u64>,
-    /// The most images of one conversation.
+    /// Maximum number of images in a conversation.
     #[serde(rename = "max_images")]
     #[schemars(range(min = 0, max = 10_000))]
     pub images: Option<u32>,
@@ -114,19 +117,19 @@ pub enum Capability {
     Responses,
     /// Research jobs.
     Research,
-    /// Making images.
+    /// Image generation.
     Image,
-    /// Making speech.
+    /// Speech generation.
     Speech,
-    /// Writing down speech.
+    /// Speech transcription.
     Transcription,
-    /// Embeddings of texts.
+    /// Text embeddings.
     Embeddings,
-    /// Judging texts and images.
+    /// Moderation of texts and images.
     Moderation,
-    /// Ordering documents by relevance.
+    /// Reranking of documents by relevance.
     Rerank,
-    /// Searching the web.
+    /// Web search.
     WebSearch,
     /// Reading pages.
     WebFetch,
@@ -216,8 +219,8 @@ pub(super) enum ModelsFile {
     ),
 }
 
-const NO_MODEL: &str = "names no model";
-const NAME_SOME: &str = "name some, or use `discover: true` instead";
+const NO_MODEL: &str = "lists no models";
+const NAME_SOME: &str = "list at least one model, or use `discover: true` instead";
 
 impl From<ModelsFile> for Vec<Model> {
     fn from(file: ModelsFile) -> Self {

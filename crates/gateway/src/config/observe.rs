@@ -7,7 +7,7 @@ use settings::section;
 
 use super::address::{self, Address};
 
-/// Lines on standard error. Bodies and secrets are never in them.
+/// Log output on stderr. Request bodies and secrets are never logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
@@ -16,51 +16,52 @@ pub struct Log {
     pub format: LogFormat,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub level: Level,
-    /// Whether every request gets a line.
+    /// Log every request.
     pub requests: bool,
 }
 
-/// The form of a line of the log.
+/// Format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// One JSON object.
+    /// One JSON object per line.
     Json,
-    /// Words for people.
+    /// Plain text.
     Text,
 }
 
-/// How important a line of the log is.
+/// Severity of a log line.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Something failed.
+    /// Failures.
     Error,
-    /// Something is odd.
+    /// Unexpected conditions.
     Warn,
-    /// What happens.
+    /// Normal operation.
     Info,
-    /// How it happens.
+    /// Details for debugging.
     Debug,
     /// Everything.
     Trace,
 }
 
-/// OpenTelemetry traces; without it there are none.
+/// OpenTelemetry traces. Without this section, tracing is off.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
 pub struct Trace {
-    /// A collector that takes OTLP over HTTP; needed.
+    /// URL of a collector that accepts OTLP over HTTP. Required.
     #[serde(deserialize_with = "address::uri")]
     #[schemars(with = "Address")]
-    #[schemars(extend("x-missing" = "name a collector, such as `http://127.0.0.1:4318`"))]
+    #[schemars(extend("x-missing" = "set the URL of a collector, such as `http://127.0.0.1:4318`"))]
     pub otlp_endpoint: Uri,
-    /// The share of requests that are traced, from 0 to 1.
+    /// Fraction of requests to trace, from 0 to 1.
     #[serde(default = "default_sample")]
     #[schemars(range(min = 0, max = 1))]
-    #[schemars(extend("x-wanted" = "a share from 0 to 1", "x-hint" = "0.1 is one request in ten"))]
+    #[schemars(extend("x-wanted" = "a number from 0 to 1"))]
+    #[schemars(extend("x-hint" = "0.1 traces one request in ten"))]
     pub sample: f64,
 }
 

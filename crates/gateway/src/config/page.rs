@@ -10,14 +10,14 @@ use super::{
 /// `docs/gateway-config.md`.
 pub fn reference() -> String {
     let limits = limits_table(&[
-        ("size of the file", format!("{MAX_CONFIG_BYTES} bytes")),
-        ("problems that are told", MAX_PROBLEMS.to_string()),
+        ("file size", format!("{MAX_CONFIG_BYTES} bytes")),
+        ("reported problems", MAX_PROBLEMS.to_string()),
         ("providers", MAX_PROVIDERS.to_string()),
-        ("models of one provider", MAX_MODELS.to_string()),
-        ("extra headers of one provider", MAX_HEADERS.to_string()),
+        ("models per provider", MAX_MODELS.to_string()),
+        ("extra headers per provider", MAX_HEADERS.to_string()),
         ("aliases", MAX_ALIASES.to_string()),
-        ("models that one alias leads to", MAX_TARGETS.to_string()),
-        ("models and globs with a price", MAX_PRICES.to_string()),
+        ("models per alias", MAX_TARGETS.to_string()),
+        ("models and globs in the price list", MAX_PRICES.to_string()),
     ]);
     include_str!("page.md")
         .replace("<!-- example -->\n", example())

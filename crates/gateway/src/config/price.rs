@@ -58,34 +58,34 @@ const OPERATIONS: &[(Operation, &str, i64, &str)] = &[
     (Operation::Chat, "chat", DEFAULT_PRICE_MICROS, "A chat completion or a message."),
     (Operation::CountTokens, "count_tokens", 0, "Counting the tokens of a request."),
     (Operation::Responses, "responses", DEFAULT_PRICE_MICROS, "A response."),
-    (Operation::ResponsesRead, "responses_read", 0, "Looking at a stored response."),
-    (Operation::Models, "models", 0, "The list of models."),
-    (Operation::Me, "me", 0, "The caller's own record."),
-    (Operation::Capabilities, "capabilities", 0, "The list of capabilities."),
+    (Operation::ResponsesRead, "responses_read", 0, "Reading a stored response."),
+    (Operation::Models, "models", 0, "Listing models."),
+    (Operation::Me, "me", 0, "Reading the caller's own record."),
+    (Operation::Capabilities, "capabilities", 0, "Listing capabilities."),
     (Operation::Research, "research", DEFAULT_PRICE_MICROS, "A research job."),
-    (Operation::ResearchRead, "research_read", 0, "Looking at a research job."),
-    (Operation::Embeddings, "embeddings", DEFAULT_PRICE_MICROS, "Embeddings of texts."),
-    (Operation::Moderations, "moderations", 0, "Judging texts and images."),
-    (Operation::Rerank, "rerank", DEFAULT_PRICE_MICROS, "Ordering documents by relevance."),
+    (Operation::ResearchRead, "research_read", 0, "Reading a research job."),
+    (Operation::Embeddings, "embeddings", DEFAULT_PRICE_MICROS, "Text embeddings."),
+    (Operation::Moderations, "moderations", 0, "Moderation of texts and images."),
+    (Operation::Rerank, "rerank", DEFAULT_PRICE_MICROS, "Reranking documents by relevance."),
     (
         Operation::Media,
         "media",
         DEFAULT_PRICE_MICROS,
-        "Making images and speech, and writing down speech.",
+        "Generating images and speech, and transcribing speech.",
     ),
-    (Operation::MediaRead, "media_read", 0, "Looking at media that were made."),
-    (Operation::Search, "search", DEFAULT_PRICE_MICROS, "A search."),
+    (Operation::MediaRead, "media_read", 0, "Reading generated media."),
+    (Operation::Search, "search", DEFAULT_PRICE_MICROS, "A web search."),
     (Operation::Fetch, "fetch", DEFAULT_PRICE_MICROS, "Reading a page."),
 ];
 
-/// What requests cost.
+/// Prices of requests.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub(super) struct PricesFile {
-    /// The price of each operation.
+    /// Price of each operation.
     default_micros: DefaultPrices,
-    /// From full ids, aliases, or globs with `*` and `?`, to micros.
+    /// Prices in micro-credits by full id, alias, or glob with `*` and `?`.
     #[serde(with = "Named::<i64>")]
     #[schemars(with = "Named::<Micros>", extend("maxProperties" = MAX_PRICES, "x-items" = "prices"))]
     models: Vec<(String, i64)>,
@@ -113,8 +113,8 @@ impl JsonSchema for DefaultPrices {
             "type": "object",
             "properties": keys,
             "x-order": order,
-            "x-about": "What one request of each operation costs where nothing else is said. \
-                        Listing and polling are operations too.",
+            "x-about": "Price of one request of each operation, unless a more specific price \
+                        applies. Listing and polling are operations too.",
         })
     }
 }

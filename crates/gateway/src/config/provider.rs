@@ -96,33 +96,32 @@ impl Kind {
     }
 }
 
-/// How responses are brought to an upstream.
+/// How to call an upstream for responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Responses {
-    /// As its answers show that it can.
+    /// Detect what the provider supports.
     #[default]
     Auto,
-    /// Passed through.
+    /// Pass requests through.
     Native,
-    /// As chat completions.
+    /// Translate requests to chat completions.
     Bridged,
 }
 
-/// One number instead of the mapping is for `first_byte` and `idle`, and for `connect` if it is less
-/// than 10.
+/// A single number sets `first_byte` and `idle`, and also `connect` if it is less than 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Timeouts {
-    /// Until it is connected, TLS included.
+    /// Timeout for connecting, including TLS.
     #[serde(with = "Seconds")]
     pub connect: Duration,
-    /// From the request to the first byte of the answer. Of a search: to the end of it, 15 if not
-    /// given.
+    /// Timeout from the request to the first byte of the response. For searches: to the end of the
+    /// response, by default 15.
     #[serde(with = "Seconds")]
     pub first_byte: Duration,
-    /// Between two parts of an answer.
+    /// Timeout between two parts of a response.
     #[serde(with = "Seconds")]
     pub idle: Duration,
 }
@@ -137,27 +136,27 @@ impl Default for Timeouts {
     }
 }
 
-/// How the upstream is looked after; `health: false` leaves that out.
+/// Health checks of the provider. `health: false` disables them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Health {
-    /// What is asked for, appended to `base_url`. `searxng`: `/healthz` if not given; `brave` and
-    /// `tavily`: nothing is asked for if not given.
+    /// Path to request, appended to `base_url`. The default for `searxng` is `/healthz`; `brave`
+    /// and `tavily` are not probed by default.
     #[schemars(extend("format" = "health-path"))]
     pub path: String,
-    /// How often.
+    /// Interval between probes.
     #[serde(with = "Seconds")]
     pub interval: Duration,
-    /// How long an answer may take.
+    /// Timeout of a probe.
     #[serde(with = "Seconds")]
     pub timeout: Duration,
-    /// After so many failures in a row it is left out. Only those count that no member can bring
-    /// about: it cannot be reached, begins no stream in time, refuses our key, or fails by its own
-    /// word.
+    /// Eject the provider after this many consecutive failures. Only failures that members cannot
+    /// cause count: connection errors, timeouts at the start of a stream, a rejected API key, and
+    /// server errors.
     #[schemars(range(min = 1, max = 1000))]
     pub failures: u32,
-    /// For so long at least; then one request may try again.
+    /// Minimum time that a provider stays ejected; then one request may try it again.
     #[serde(with = "Seconds")]
     pub eject: Duration,
 }

@@ -41,40 +41,40 @@ pub struct Reading {
     pub secrets: Vec<KnownSecret>,
 }
 
-/// All keys at the outermost level.
+/// Top-level keys.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 struct File {
-    /// Where the service listens.
+    /// Address to listen on.
     #[schemars(with = "Option<String>", extend("default" = DEFAULT_LISTEN))]
     #[schemars(extend("format" = "listen", "x-type" = "address:port"))]
     listen: Option<SocketAddr>,
-    /// Serve `/metrics` on this address alone, such as `127.0.0.1:9464`. Without it, `/metrics` is
-    /// a path of the service.
+    /// Serve `/metrics` only on this address, such as `127.0.0.1:9464`. Without it, `/metrics` is
+    /// served on `listen`.
     #[schemars(with = "Option<String>")]
     #[schemars(extend("format" = "listen", "x-type" = "address:port"))]
     metrics_listen: Option<SocketAddr>,
-    /// How clients reach the service, without a path: https, or http on this machine. Without it,
-    /// `http://` and `listen`.
+    /// URL at which clients reach the service, without a path. Must be https unless the host is
+    /// this machine. Default: `http://` and `listen`.
     #[schemars(extend("format" = "public-url"))]
     public_url: Option<Address>,
-    /// Where members, keys and money are kept: `sqlite:PATH` or `postgres://…`.
+    /// Database of members, keys and balances: `sqlite:PATH` or `postgres://…`.
     #[schemars(extend("default" = "sqlite:gateway.sqlite3"))]
     database: Option<DatabaseFile>,
-    /// Where files that were made are kept: `file:PATH` or `s3://BUCKET/PREFIX`. Without it, in the
-    /// folder `artifacts` beside the SQLite file, or else beside this file.
+    /// Storage of generated files: `file:PATH` or `s3://BUCKET/PREFIX`. Default: the folder
+    /// `artifacts` next to the SQLite file, or next to this file with PostgreSQL.
     #[schemars(extend("default" = "file:artifacts"))]
     artifacts: ArtifactsFile,
-    /// What the admin API asks for, at least 32 characters. Without it there is no admin API.
+    /// Token of the admin API, at least 32 characters. Without it, the admin API is disabled.
     #[schemars(length(min = MIN_SECRET_CHARS))]
     admin_token: Option<Secret>,
-    /// What the secrets of keys are hashed with, at least 32 characters. Without it, the content of
-    /// `gateway.secret` beside the file, which is made when it is missing. With another one all
-    /// keys are void.
+    /// Secret for hashing keys, at least 32 characters. Default: the content of `gateway.secret`
+    /// next to this file, which is created if it is missing. Changing the secret invalidates all
+    /// keys.
     #[schemars(length(min = MIN_SECRET_CHARS))]
     key_secret: Option<Secret>,
-    /// The upstreams, by name.
+    /// Providers, by name.
     #[serde(with = "Named::<ProviderFile>")]
     #[schemars(extend("maxProperties" = MAX_PROVIDERS, "x-items" = "providers"))]
     #[schemars(extend("propertyNames" = {"type": "string", "format": "provider-name"}))]
@@ -84,45 +84,46 @@ struct File {
     #[schemars(extend("maxProperties" = MAX_ALIASES, "x-items" = "aliases"))]
     #[schemars(extend("propertyNames" = {"type": "string", "format": "alias-name"}))]
     models: Vec<(String, AliasFile)>,
-    /// What requests cost.
+    /// Prices of requests.
     prices: PricesFile,
-    /// How much of everything.
+    /// Limits of the service.
     limits: Limits,
-    /// What becomes of `image_url`s that lead elsewhere (`http`, `https`): the request is refused,
-    /// or the service fetches the image through the guard of `fetch` and sends it inline. Upstreams
-    /// never see such an address. `data:` addresses always pass.
+    /// How to handle `image_url`s with an `http` or `https` URL: `refuse` rejects the request;
+    /// `inline` fetches the image, subject to the rules of `fetch`, and sends it inline. Providers
+    /// never receive such URLs. `data:` URLs are always accepted.
     #[schemars(extend("x-type" = "`refuse` or `inline`"))]
     remote_images: RemoteImages,
-    /// What becomes of an answer whose client has left after its first byte: `cancel` stops the
-    /// upstream, `finish` reads to the end. It is charged in either case.
+    /// What to do when the client disconnects after the first byte of a response: `cancel` cancels
+    /// the request to the provider, `finish` reads the response to its end. The request is charged
+    /// in either case.
     on_client_gone: ClientGone,
-    /// How long an `Idempotency-Key` and its answer are kept; at most 720.
+    /// How long to keep an `Idempotency-Key` and its response, in hours; at most 720.
     #[serde(with = "Hours", default = "one_day")]
     #[schemars(range(min = 1, max = 720))]
     idempotency_hours: Duration,
-    /// How long stored responses are kept; at most 3650.
+    /// How long to keep stored responses, in days; at most 3650.
     #[serde(with = "Days", default = "thirty_days")]
     #[schemars(range(min = 1, max = 3650))]
     responses_days: Duration,
-    /// How long reserved money stays reserved when nobody renews it, as after a crash.
+    /// How long reserved money stays reserved without renewal, for example after a crash.
     #[serde(with = "WholeSeconds", default = "one_minute")]
     #[schemars(range(min = 1, max = 86400))]
     hold_lease_seconds: Duration,
-    /// What is logged.
+    /// Logging.
     log: Log,
-    /// Where traces go.
+    /// OpenTelemetry tracing.
     trace: Option<Trace>,
-    /// How research jobs are done.
+    /// Research jobs.
     research: Research,
-    /// How pages are read.
+    /// Reading of pages.
     fetch: Fetch,
-    /// Files that everybody may download; without it there are none.
+    /// Public downloads. Without this section, there are none.
     downloads: Option<Downloads>,
-    /// What one request for media may ask for.
+    /// Limits of media requests.
     media: MediaFile,
-    /// How searches are answered.
+    /// Web search.
     search: Search,
-    /// Who may speak to `/mcp`.
+    /// Access to `/mcp`.
     mcp: Mcp,
 }
 
@@ -181,9 +182,9 @@ impl File {
         let listen = self.listen.unwrap_or_else(default_listen);
         if reader.is_given("listen") && !reader.is_given("public_url") && !listen.ip().is_loopback()
         {
-            let message = "other machines can connect, but `public_url` does not say how";
+            let message = "other machines can connect, but `public_url` is not set";
             let problem = Problem::warning(reader.position("listen"), message);
-            let hint = "set `public_url` to the https address that clients use";
+            let hint = "set `public_url` to the https URL that clients use";
             reader.report("listen", problem.hint(hint));
         }
         let (providers, of_results) = providers(self.providers, reader, folder);

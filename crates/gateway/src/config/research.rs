@@ -9,75 +9,76 @@ use settings::{Days, Hours, Seconds, WholeSeconds, section};
 use super::price::Micros;
 use super::secret::{MIN_SECRET_CHARS, Secret};
 
-/// How research jobs are done. A job searches, reads pages and writes a report; every step is
-/// stored, and any process on the same database continues where another one stopped.
+/// Research jobs. A job searches, reads pages and writes a report. Every step is stored, so any
+/// process on the same database can continue a job.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Research {
-    /// The model for jobs that ask for none. Without it, the first chat model that can be used.
+    /// Model for jobs that do not name one. Default: the first usable chat model.
     #[schemars(extend("x-wanted" = "the id of a chat model"))]
     pub model: Option<String>,
-    /// How many jobs one process works on at once; 0 is none.
+    /// Number of jobs that one process runs at the same time; 0 runs none.
     #[schemars(range(min = 0, max = 1000))]
     pub workers: u32,
-    /// How many jobs of one member may be queued or running at once; more are refused with 429.
+    /// Maximum number of queued and running jobs per member. Above this limit the service returns
+    /// 429.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_jobs_per_member: u32,
-    /// How long a job is its worker's when nobody renews that, as after a crash.
+    /// How long a worker keeps a job without renewing its claim, for example after a crash.
     #[serde(rename = "lease_seconds", with = "WholeSeconds")]
     #[schemars(range(min = 1, max = 3600))]
     pub lease: Duration,
-    /// How often a step is begun before its job fails and is refunded; at most 100.
+    /// Maximum number of attempts of a step before the job fails and is refunded; at most 100.
     #[schemars(range(min = 1, max = 100))]
     pub attempts: u32,
-    /// How long a job may wait and run; at most 720.
+    /// Maximum time from creation to end of a job, in hours; at most 720.
     #[serde(rename = "expire_hours", with = "Hours")]
     #[schemars(range(min = 1, max = 720))]
     pub expire: Duration,
-    /// How long jobs are kept after their end; at most 3650.
+    /// How long to keep ended jobs, in days; at most 3650.
     #[serde(rename = "keep_days", with = "Days")]
     #[schemars(range(min = 1, max = 3650))]
     pub kept: Duration,
-    /// What webhooks are signed with, at least 32 characters; `whsec_` and base64, or any text.
-    /// Without it there are no webhooks.
+    /// Secret for signing webhooks, at least 32 characters: `whsec_` and base64, or any text.
+    /// Without it, webhooks are disabled.
     #[schemars(length(min = MIN_SECRET_CHARS))]
     pub webhook_secret: Option<Secret>,
-    /// How long after a webhook that failed it is tried again; four times as long each time.
+    /// Wait before the first retry of a failed webhook. Each further wait is four times as long.
     #[serde(with = "Seconds")]
     pub webhook_retry: Duration,
     /// A few pages.
     pub quick: Depth,
-    /// Some more.
+    /// A moderate number of pages.
     pub standard: Depth,
     /// Many pages, in several rounds.
     pub deep: Depth,
 }
 
-/// How much a job of one depth may do: `quick`, `standard` or `deep`. When steps, pages, tokens or
-/// time are used up, the report is written from what there is.
+/// Limits of a job by depth: `quick`, `standard` or `deep`. When the steps, pages, tokens or time
+/// are used up, the report is written from the material found so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
 pub struct Depth {
-    /// How often it plans: 1, 1, 3.
+    /// Number of planning rounds. Defaults: 1, 1, 3.
     #[schemars(range(min = 1, max = 10))]
     pub rounds: u32,
-    /// How many searches each plan has: 2, 4, 5.
+    /// Number of searches per round. Defaults: 2, 4, 5.
     #[schemars(range(min = 1, max = 20))]
     pub queries: u32,
-    /// How many pages are read: 4, 8, 24.
+    /// Maximum number of pages to read. Defaults: 4, 8, 24.
     #[schemars(range(min = 1, max = 200))]
     pub pages: u32,
-    /// How many steps there are in all: 20, 40, 120.
+    /// Maximum number of steps. Defaults: 20, 40, 120.
     #[schemars(range(min = 6, max = 1000))]
     pub steps: u32,
-    /// How many tokens models may count: 100000, 300000, 1500000.
+    /// Maximum number of model tokens. Defaults: 100000, 300000, 1500000.
     #[schemars(range(min = 1000, max = 1_000_000_000))]
     pub tokens: u64,
-    /// How long it may gather: 300, 900, 3600.
+    /// Maximum time for gathering material. Defaults: 300, 900, 3600.
     #[serde(rename = "seconds", with = "Seconds")]
     pub time: Duration,
-    /// What such a job costs, if not by the price list.
+    /// Price of a job. Default: from the price list.
     #[schemars(with = "Option<Micros>")]
     pub price_micros: Option<i64>,
 }

@@ -31,13 +31,13 @@ pub struct Alias {
     /// What it leads to: groups in the order they are tried. None is empty.
     #[serde(skip)]
     pub groups: Vec<Vec<Target>>,
-    /// What one request costs, if not by the price list.
+    /// Price of a request. Default: from the price list.
     #[schemars(with = "Option<Micros>")]
     pub price_micros: Option<i64>,
-    /// What it is, in at most 2000 characters.
-    #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a text"))]
+    /// Description of the alias, at most 2000 characters.
+    #[schemars(length(max = MAX_DESCRIPTION), extend("x-wanted" = "a string"))]
     pub description: Option<String>,
-    /// How many tokens it can look at.
+    /// Context length in tokens.
     #[schemars(range(min = 1, max = MAX_CONTEXT))]
     pub context_length: Option<u64>,
     /// How much one request may ask of it; where there is no cap, that of its models applies.
@@ -56,19 +56,19 @@ pub struct Target {
     pub weight: u32,
 }
 
-/// An alias: a full id, a list of ids in the order they are tried, or a mapping. Its name is 1 to
-/// 128 letters, digits and characters of `._-/:`. A name with `*` or `?`, as in
-/// `claude-*`, matches every name that no other model has.
+/// An alias: a full id, a list of ids in the order in which they are tried, or a mapping. Its name
+/// is 1 to 128 letters, digits and the characters `._-/:`. A name with `*` or `?`, as in
+/// `claude-*`, matches every name that is not otherwise defined.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>, extend("x-short" = "targets", "x-order" = [
     "targets", "price_micros", "description", "context_length", "max_n", "max_tokens",
     "max_message_bytes", "max_images",
 ]))]
 pub(super) struct AliasFile {
-    /// Ids or aliases in the order they are tried, or mappings with `model` and `weight`.
+    /// Ids or aliases in the order in which they are tried, or mappings with `model` and `weight`.
     #[serde(default)]
     #[schemars(length(min = 1, max = MAX_TARGETS))]
-    #[schemars(extend("x-missing" = "name the models that it leads to"))]
+    #[schemars(extend("x-missing" = "list the models of the alias"))]
     #[schemars(extend("x-size" = TARGETS, "x-empty" = TARGETS))]
     targets: Vec<TargetFile>,
     #[serde(flatten)]
@@ -84,15 +84,15 @@ enum TargetFile {
 
 const MODEL: &str = "a model as `<provider>/<model>`, or an alias";
 
-/// One of several models that are chosen from by weight.
+/// One of several models chosen by weight.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
 struct WeightedTarget {
-    /// A full id, or an alias of one model.
+    /// A full id, or an alias for a single model.
     #[schemars(extend("x-wanted" = MODEL))]
     #[schemars(extend("x-missing" = "name a model as `<provider>/<model>`"))]
     model: Located,
-    /// Its share, at least 1; without it, that of its provider.
+    /// Weight of the model, at least 1. Default: the weight of its provider.
     #[schemars(range(min = 1, max = MAX_WEIGHT))]
     weight: Option<u32>,
 }
@@ -133,11 +133,14 @@ pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>
         if weighted != 0 && weighted != targets.len() {
             let inner = format!("{path}.targets");
             let key = if reader.is_given(&inner) { inner } else { path.clone() };
-            let message = "names and mappings stand in one list";
+            let message = "mixes names and mappings in one list";
             let problem = Problem::error(reader.position(&key), message);
-            reader.report(&key, problem.hint(
-                "write names, which are tried in their order, or mappings with `model` and `weight`",
-            ));
+            reader.report(
+                &key,
+                problem.hint(
+                    "use either names, tried in order, or mappings with `model` and `weight`",
+                ),
+            );
             continue;
         }
         let order = if weighted == 0 { Order::Fallback } else { Order::Weighted };

@@ -22,9 +22,9 @@ pub(super) const TIMEOUTS: Timeouts = Timeouts {
 /// How Brave knows us.
 const BRAVE_TOKEN: &str = "x-subscription-token";
 
-/// How searches are answered. The search engines are listed under `providers`: those of the kinds `searxng`,
-/// `brave`, `tavily` and `index`, in the order of the file; the next where one fails or finds
-/// nothing.
+/// Web search. Search providers are listed under `providers` with the kinds `searxng`, `brave`,
+/// `tavily` and `index`. They are tried in the order of the file; if one fails or finds nothing,
+/// the next one is tried.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
@@ -32,11 +32,11 @@ pub struct Search {
     /// The providers of results, in the order in which they are asked.
     #[serde(skip)]
     pub providers: Vec<SearchProvider>,
-    /// How long results are kept for the same question; 0 is not at all.
+    /// How long to cache search results; 0 disables the cache.
     #[serde(rename = "cache_seconds", with = "SecondsOrZero")]
     pub cache: Option<Duration>,
-    /// Share cached results between members. This saves searches, but `cached_at` tells a member
-    /// that another one asked the same question.
+    /// Share cached results between members. This saves searches, but `cached_at` reveals that
+    /// another member searched for the same query.
     pub share_cache: bool,
 }
 

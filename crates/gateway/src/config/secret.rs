@@ -40,9 +40,9 @@ pub(super) fn warn_of_plain_text(
     text: &Text,
 ) {
     if !text.written().contains("${") {
-        let problem = Problem::warning(position, "the file has a secret as plain text");
-        let hint = "write a reference such as `${NAME}` and set it in the profile's `.env` or in \
-                    the environment";
+        let problem = Problem::warning(position, "the file contains a secret in plain text");
+        let hint = "use a reference such as `${NAME}` and set the variable in the profile's `.env` \
+                    or in the environment";
         reader.report(key, problem.hint(hint));
     }
 }

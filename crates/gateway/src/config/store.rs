@@ -36,8 +36,8 @@ pub enum Database {
     },
 }
 
-/// Either the address alone, or a mapping. SQLite is for one process; several processes share one
-/// PostgreSQL database.
+/// A URL, or a mapping. Only one process can serve from a SQLite file; several processes can share
+/// a PostgreSQL database.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>, extend("x-short" = "url"))]
 pub(super) struct DatabaseFile {
@@ -45,21 +45,21 @@ pub(super) struct DatabaseFile {
     #[schemars(extend("format" = "database"))]
     #[schemars(extend("x-missing" = "`url` must be `sqlite:PATH` or `postgres://…`"))]
     url: String,
-    /// PostgreSQL: the most connections, 8 if not given.
+    /// PostgreSQL: maximum number of connections. Default: 8.
     #[schemars(range(min = 1, max = 1000))]
     pool_size: Option<u32>,
-    /// SQLite: what an acknowledged request survives: `power` (the loss of power, the default) or
-    /// `process` (the end of the process only, which is faster).
+    /// SQLite: what committed data survives: `power` (power loss, the default) or `process` (only
+    /// the end of the process; faster).
     durability: Option<Durability>,
 }
 
-/// What an acknowledged commit survives.
+/// What committed data survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// The loss of power.
+    /// Power loss.
     Power,
-    /// The end of the process only.
+    /// Only the end of the process.
     Process,
 }
 
@@ -101,7 +101,7 @@ impl Database {
             ("database.durability", "SQLite")
         };
         if reader.is_given(key) {
-            let problem = Problem::error(reader.position(key), format!("is for {whose} only"));
+            let problem = Problem::error(reader.position(key), format!("applies to {whose} only"));
             reader.report(key, problem.hint("remove it"));
         }
         match file.url.strip_prefix("sqlite:") {

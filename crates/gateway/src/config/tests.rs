@@ -114,23 +114,21 @@ fn an_empty_file_is_all_defaults() {
 fn listen_is_an_address_and_a_port() {
     assert_eq!(clean("listen: 127.0.0.1:9000").public_url, "http://127.0.0.1:9000");
     assert_eq!(clean("listen: \"[::1]:9000\"").public_url, "http://[::1]:9000");
-    let must = "error 1:9: listen: must be an address and a port, such as `127.0.0.1:8930`";
+    let must = "error 1:9: listen: must be an IP address and a port, such as `127.0.0.1:8930`";
     refused("listen: localhost:8930", &[&format!("{must} (write `127.0.0.1:8930`)")]);
     refused(
         "listen: \":8930\"",
-        &[&format!("{must} (write `0.0.0.0:8930` for all addresses of the machine)")],
+        &[&format!("{must} (write `0.0.0.0:8930` to listen on all addresses)")],
     );
     refused(
         "listen: ai.example.com:80",
-        &[&format!("{must} (names of hosts are not looked up here; write `[::1]:8930` for IPv6)")],
+        &[&format!("{must} (host names are not resolved here; for IPv6, write `[::1]:8930`)")],
     );
     refused("listen: 8930", &[&format!("{must}, found a number")]);
     warned(
         "listen: 0.0.0.0:8930",
-        &[
-            "warning 1:9: listen: other machines can connect, but `public_url` does not say how (set \
-           `public_url` to the https address that clients use)",
-        ],
+        &["warning 1:9: listen: other machines can connect, but `public_url` is not set (set \
+             `public_url` to the https URL that clients use)"],
     );
     clean("listen: 0.0.0.0:8930\npublic_url: https://ai.example.com");
 }
@@ -141,23 +139,23 @@ fn public_url_is_https_or_this_machine_and_has_no_path() {
     assert_eq!(clean("public_url: http://localhost:1").public_url, "http://localhost:1");
     refused(
         "public_url: https://ai.example.com/v1",
-        &["error 1:13: public_url: must not have a path (clients add `/v1` and `/mcp` themselves)"],
+        &["error 1:13: public_url: must not have a path (remove the path; clients append `/v1` \
+           and `/mcp`)"],
     );
     refused(
         "public_url: http://ai.example.com",
-        &["error 1:13: public_url: must be https, except for this machine itself: keys would be \
-           readable on the way (put a server that speaks TLS before the service)"],
+        &["error 1:13: public_url: must be an https URL unless the host is this machine: keys \
+           would be sent unencrypted (put a TLS reverse proxy in front of the service)"],
     );
     refused(
         "public_url: ai.example.com",
-        &["error 1:13: public_url: must be an address that begins with `http://` or `https://` \
-           (write `https://` and a host)"],
+        &["error 1:13: public_url: must be a URL that starts with `http://` or `https://` (write \
+           `https://` and a host)"],
     );
     refused(
         "public_url: https://me:s3cret@ai.example.com",
-        &[
-            "error 1:13: public_url: the address holds a user or password (remove them; a provider takes `api_key` and `headers`)",
-        ],
+        &["error 1:13: public_url: the URL contains a user or password (remove them; use \
+             `api_key` or `headers` of the provider instead)"],
     );
 }
 
@@ -203,12 +201,12 @@ fn a_database_that_cannot_be_is_refused_without_its_address() {
     );
     refused(
         "database: {url: \"sqlite:x\", pool_size: 3}",
-        &["error 1:40: database.pool_size: is for PostgreSQL only (remove it)"],
+        &["error 1:40: database.pool_size: applies to PostgreSQL only (remove it)"],
     );
     refused(
         "database: {url: \"postgres://h\", durability: power, pool_size: 0}",
         &[
-            "error 1:45: database.durability: is for SQLite only (remove it)",
+            "error 1:45: database.durability: applies to SQLite only (remove it)",
             "error 1:63: database.pool_size: must be a whole number from 1 to 1000",
         ],
     );
@@ -218,8 +216,8 @@ fn a_database_that_cannot_be_is_refused_without_its_address() {
     );
     let config = warned(
         "database: postgres://me:s3cret@h/d",
-        &["warning 1:11: database: the file has a secret as plain text (write a reference \
-           such as `${NAME}` and set it in the profile's `.env` or in the environment)"],
+        &["warning 1:11: database: the file contains a secret in plain text (use a reference \
+           such as `${NAME}` and set the variable in the profile's `.env` or in the environment)"],
     );
     assert!(!format!("{config:?}").contains("s3cret"));
 }
@@ -258,7 +256,7 @@ fn tokens_are_long_and_come_from_variables() {
         refused(
             &format!("{key}: ${{SHORT}}"),
             &[&format!(
-                "error 1:{column}: {key}: must be at least 32 characters long (make one with \
+                "error 1:{column}: {key}: must be at least 32 characters long (create one with \
                  `openssl rand -hex 32`)"
             )],
         );
@@ -276,14 +274,14 @@ fn tokens_are_long_and_come_from_variables() {
         warned(
             &format!("{key}: {LONG}"),
             &[&format!(
-                "warning 1:{column}: {key}: the file has a secret as plain text (write a \
-                 reference such as `${{NAME}}` and set it in the profile's `.env` or in the \
-                 environment)"
+                "warning 1:{column}: {key}: the file contains a secret in plain text (use a \
+                 reference such as `${{NAME}}` and set the variable in the profile's `.env` or in \
+                 the environment)"
             )],
         );
         refused(
             &format!("{key}: {LONG}ü"),
-            &[&format!("error 1:{column}: {key}: may only hold printable ASCII characters")],
+            &[&format!("error 1:{column}: {key}: must contain only printable ASCII characters")],
         );
     }
 }
@@ -363,7 +361,7 @@ fn every_limit_is_read() {
     assert_eq!((none.max_connections_per_address, none.exempt_addresses), (None, Vec::new()));
     refused(
         "limits: {exempt_addresses: [10.0.0.0/33]}",
-        &["error 1:28: limits.exempt_addresses: entry 1 is not an address or a network such \
+        &["error 1:28: limits.exempt_addresses: entry 1 is not an IP address or a network such \
            as `10.0.0.0/8`"],
     );
 }
@@ -423,14 +421,15 @@ fn logs_and_traces_are_read() {
              `trace`",
             "error 1:43: log.requests: found `maybe`, allowed are true, 1, yes, on and false, 0, \
              no, off",
-            "error 2:8: trace: has no `otlp_endpoint` (name a collector, such as \
+            "error 2:8: trace: has no `otlp_endpoint` (set the URL of a collector, such as \
              `http://127.0.0.1:4318`)",
-            "error 2:17: trace.sample: must be a share from 0 to 1 (0.1 is one request in ten)",
+            "error 2:17: trace.sample: must be a number from 0 to 1 (0.1 traces one request in \
+             ten)",
         ],
     );
     refused(
         "trace: {otlp_endpoint: collector}",
-        &["error 1:24: trace.otlp_endpoint: must be an address that begins with `http://` or \
+        &["error 1:24: trace.otlp_endpoint: must be a URL that starts with `http://` or \
            `https://` (write `https://` and a host)"],
     );
 }

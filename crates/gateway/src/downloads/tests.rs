@@ -67,7 +67,7 @@ fn a_key_is_for_its_owner_alone_and_never_overwritten() {
     assert_eq!(fs::read(path).unwrap(), before);
     assert_eq!(download::read_public_key(&show_key(path).unwrap()), Some(ground.public));
     fs::write(path, "no key").unwrap();
-    assert!(show_key(path).unwrap_err().message.contains("is no Ed25519 key"));
+    assert!(show_key(path).unwrap_err().message.contains("is not an Ed25519 key"));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_version_grows_and_is_never_changed() {
     assert_eq!(grown.verify(&ground.public), Ok(()));
     ground.file("one", "changed");
     let refused = publish(&ground.downloads, &publication("1.0.0", &[&one])).unwrap_err();
-    assert!(refused.message.contains("was published with other bytes"), "{refused}");
+    assert!(refused.message.contains("is already published with different content"), "{refused}");
     let next = publish(&ground.downloads, &publication("1.0.1", &[&one])).unwrap();
     assert_eq!((next.files.len(), next.version.as_str()), (1, "1.0.1"));
     assert_eq!(fs::read(ground.downloads.folder.join("1.0.0/one")).unwrap(), b"1");

@@ -88,10 +88,10 @@ impl FromRequestParts<AppState> for Admin {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let config = Arc::<Config>::from_ref(state);
         let Some(token) = &config.admin_token else {
-            return Err(ApiError::new(Code::NotFound, "there is no such path; see /docs"));
+            return Err(ApiError::new(Code::NotFound, "unknown path; see /docs"));
         };
         if !bearer(&parts.headers).is_some_and(|offered| is_same(token.reveal(), offered)) {
-            let message = "this is for the operator: send `Authorization: Bearer <admin token>`";
+            let message = "this path is for operators; send `Authorization: Bearer <admin token>`";
             return Err(ApiError::new(Code::InvalidKey, message));
         }
         request_log::note_operator();
@@ -147,7 +147,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
 }
 
 fn no_json(error: &serde_json::Error) -> ApiError {
-    ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+    ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
 }
 
 fn check_range<T: PartialOrd + std::fmt::Display>(
@@ -182,7 +182,7 @@ impl PageQuery {
                 page.cursor = Some(value.into_owned());
             } else {
                 let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-                let message = format!("there is no parameter `{name}`; see /docs");
+                let message = format!("unknown parameter `{name}`; see /docs");
                 return Err(ApiError::of_param(Code::InvalidRequest, name, message));
             }
         }
@@ -231,12 +231,12 @@ impl From<Error> for ApiError {
                 Self::new(Code::Conflict, message)
             }
             Error::Refused(Refusal::AmountOutOfRange) => {
-                let message = "no balance may become so large; nothing was moved";
+                let message = "the balance would exceed the maximum; nothing was changed";
                 Self::new(Code::Conflict, message)
             }
             Error::Refused(refusal) => refusal.into(),
             Error::NoRandom => {
-                tracing::error!("the machine gives no random bytes");
+                tracing::error!("the system returned no random bytes");
                 Self::internal()
             }
             Error::Store(error) => error.into(),
@@ -245,7 +245,7 @@ impl From<Error> for ApiError {
 }
 
 fn missing(what: &str) -> ApiError {
-    ApiError::new(Code::NotFound, format!("there is no such {what}"))
+    ApiError::new(Code::NotFound, format!("no such {what}"))
 }
 
 /// A response that must not be cached.

@@ -37,7 +37,7 @@ pub(super) async fn read(
     let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
     let encoding = headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
     if encoding.is_some_and(|encoding| encoding != b"identity") {
-        let message = "compressed bodies are not read; send it without Content-Encoding";
+        let message = "compressed bodies are not supported; send the body without Content-Encoding";
         return Err(ApiError::new(Code::InvalidRequest, message));
     }
     if announced_length(headers).is_some_and(|length| length > max) {
@@ -49,7 +49,7 @@ pub(super) async fn read(
         discard(headers, body);
     }
     result.map_err(|_| {
-        let message = "the body did not arrive in time";
+        let message = "timeout while reading the request body";
         ApiError::new(Code::BodyTimeout, message)
     })?
 }
@@ -78,7 +78,9 @@ async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| ApiError::new(Code::InvalidRequest, "the body broke off"))?;
+        let frame = frame.map_err(|_| {
+            ApiError::new(Code::InvalidRequest, "the connection was closed while the body was sent")
+        })?;
         let Ok(data) = frame.into_data() else { continue };
         let so_far = whole.len() + first.as_ref().map_or(0, Bytes::len);
         if so_far + data.len() > max {
@@ -97,7 +99,7 @@ async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
 }
 
 fn too_large(max: usize) -> ApiError {
-    ApiError::new(Code::BodyTooLarge, format!("the body is larger than {max} bytes"))
+    ApiError::new(Code::BodyTooLarge, format!("the body exceeds {max} bytes"))
 }
 
 /// Parses a body into a type. `wrong` makes an error of a path in the body and the message of serde.
@@ -106,7 +108,7 @@ pub(super) fn parse<T: DeserializeOwned>(
     wrong: impl Fn(&str, &str) -> ApiError,
 ) -> Result<T, ApiError> {
     let no_json = |error: &serde_json::Error| {
-        ApiError::new(Code::InvalidJson, format!("the body is not JSON: {error}"))
+        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
     };
     if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
         // Serde would accept a list for a struct.
@@ -129,7 +131,7 @@ pub(super) fn unknown(message: &str, known: &[&str]) -> Option<ApiError> {
     message.strip_prefix("unknown field")?;
     let named = message.split('`').nth(1).unwrap_or_default();
     let short: String = named.chars().take(MAX_NAME_CHARS).collect();
-    let message = format!("`{short}` is not known here; {}", meant(named, known));
+    let message = format!("unknown field `{short}`; {}", meant(named, known));
     Some(ApiError::of_param(Code::InvalidRequest, short, message))
 }
 
@@ -137,7 +139,7 @@ pub(super) fn unknown(message: &str, known: &[&str]) -> Option<ApiError> {
 pub(super) fn meant(named: &str, known: &[&str]) -> String {
     match settings::nearest(named, known.iter().copied()) {
         Some((_, meant)) => format!("did you mean `{meant}`?"),
-        None => format!("known are `{}`", known.join("`, `")),
+        None => format!("known fields are `{}`", known.join("`, `")),
     }
 }
 

@@ -71,7 +71,7 @@ async fn file(
 fn store(config: &Config) -> Result<ArtifactStore, ApiError> {
     let downloads = config.downloads.as_ref().ok_or_else(missing)?;
     ArtifactStore::folder(&downloads.folder).map_err(|error| {
-        tracing::error!(%error, "downloads cannot be read");
+        tracing::error!(%error, "cannot read downloads");
         ApiError::internal()
     })
 }
@@ -79,8 +79,8 @@ fn store(config: &Config) -> Result<ArtifactStore, ApiError> {
 /// The manifest of the last or of one version.
 async fn read(config: &Config, object: &str) -> Result<Manifest, ApiError> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        tracing::error!(%error, "the manifest of downloads cannot be read");
-        ApiError::new(Code::Unavailable, "the manifest cannot be read at the moment")
+        tracing::error!(%error, "cannot read the manifest of downloads");
+        ApiError::new(Code::Unavailable, "the manifest is currently unavailable")
     };
     let content = store(config)?.read(object, None).await.map_err(|error| unreadable(&error))?;
     let mut chunks = content.ok_or_else(missing)?.chunks;
@@ -88,7 +88,7 @@ async fn read(config: &Config, object: &str) -> Result<Manifest, ApiError> {
     while let Some(chunk) = chunks.try_next().await.map_err(|error| unreadable(&error))? {
         text.extend_from_slice(&chunk);
         if text.len() as u64 > MAX_MANIFEST_BYTES {
-            return Err(unreadable(&"it is too long"));
+            return Err(unreadable(&"the file is too large"));
         }
     }
     serde_json::from_slice(&text).map_err(|error| unreadable(&error))
@@ -103,5 +103,5 @@ fn digest(text: &str) -> Option<[u8; 32]> {
 }
 
 fn missing() -> ApiError {
-    ApiError::new(Code::NotFound, "there is no such download")
+    ApiError::new(Code::NotFound, "no such download")
 }

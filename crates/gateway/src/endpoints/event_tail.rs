@@ -92,11 +92,11 @@ impl<S: EventSource> Tail<S> {
                 Ok(Batch::End) => break,
                 Ok(Batch::Nothing) => true,
                 Err(error) if error.kind() == ErrorKind::Temporary && !self.is_store_closing() => {
-                    tracing::debug!(error = %chain(&error), "a follower waits for the store");
+                    tracing::debug!(error = %chain(&error), "event stream waits for the database");
                     false
                 }
                 Err(error) => {
-                    tracing::error!(error = %chain(&error), "a follower was not told the rest");
+                    tracing::error!(error = %chain(&error), "event stream ended early");
                     break;
                 }
             };

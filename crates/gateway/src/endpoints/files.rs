@@ -68,15 +68,15 @@ pub(super) async fn answer(
                 Body::from_stream(content.chunks)
             }
             Ok(Some(_)) => {
-                tracing::error!(object = file.object, "a file is shorter than it was");
+                tracing::error!(object = file.object, "file is shorter than recorded");
                 return Err(unavailable());
             }
             Ok(None) => {
-                tracing::error!(object = file.object, "a file is missing");
+                tracing::error!(object = file.object, "file is missing");
                 return Err(unavailable());
             }
             Err(error) => {
-                tracing::error!(%error, "a file cannot be read");
+                tracing::error!(%error, "cannot read a file");
                 return Err(unavailable());
             }
         }
@@ -127,7 +127,7 @@ fn unsatisfiable(bytes: u64) -> Response {
 }
 
 fn unavailable() -> ApiError {
-    ApiError::new(Code::Unavailable, "the file cannot be read at the moment")
+    ApiError::new(Code::Unavailable, "the file is currently unavailable")
 }
 
 /// The requested part of a file with this tag and length.

@@ -46,7 +46,7 @@ pub(super) async fn receipt(
 ) -> Result<Response, ApiError> {
     let caller = identities.caller(&headers).await?;
     let work = async {
-        let missing = || ApiError::new(Code::NotFound, "no request of this id of yours has ended");
+        let missing = || ApiError::new(Code::NotFound, "no completed request with this id");
         let id = HoldId::parse(&id).ok_or_else(missing)?;
         let found = billing.store.receipt(Some(caller.key.member), id).await?;
         Ok(json(&receipt_view(&found.ok_or_else(missing)?)))

@@ -92,7 +92,7 @@ fn parse(bytes: &[u8]) -> Result<(MediaRequest, Form), ApiError> {
     let object = RawObject::parse(bytes)?;
     if let Some(other) = object.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = other.chars().take(100).collect();
-        let message = format!("`{shown}` is not known; options of the provider stand in `input`");
+        let message = format!("unknown field `{shown}`; put options of the provider in `input`");
         return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
     }
     let model = model_request::required(&object, "model")?;
@@ -198,5 +198,5 @@ pub(super) async fn manifest(
 }
 
 fn missing(what: &str) -> ApiError {
-    ApiError::new(Code::NotFound, format!("there is no such {what} of yours, or its time is over"))
+    ApiError::new(Code::NotFound, format!("no such {what}, or it has expired"))
 }

@@ -127,7 +127,7 @@ pub(super) async fn count_upstream(
         let body = upstream.read(MAX_COUNT_BYTES).await?;
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         let tokens = answer.get("input_tokens").and_then(Value::as_u64);
-        tokens.ok_or(Failure::Malformed("its answer has no `input_tokens`"))
+        tokens.ok_or(Failure::Malformed("the response has no `input_tokens`"))
     };
     count.await.map_err(|failure| match failure {
         Failure::Refused { message } => refused(message.as_deref()),

@@ -162,7 +162,9 @@ fn stream(relay: Relay, price: Micros) -> Response {
         let mut relay = relay?;
         match relay.next().await {
             Some(piece) => Some((Ok(piece), Some(relay))),
-            None if relay.is_cut() => Some((Err(io::Error::other("the answer broke off")), None)),
+            None if relay.is_cut() => {
+                Some((Err(io::Error::other("the response was interrupted")), None))
+            }
             None => None,
         }
     });

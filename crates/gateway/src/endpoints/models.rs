@@ -62,7 +62,7 @@ pub(super) async fn find(
                 Ok(json(&anthropic_view(model)))
             }
             Some(model) => Ok(json(&view(model))),
-            None => Err(ApiError::new(Code::NotFound, "there is no such model for this key")),
+            None => Err(ApiError::new(Code::NotFound, "no such model, or this key may not use it")),
         }
     };
     admission.read(&info, &headers, ACCESS, find).await

@@ -26,7 +26,7 @@ pub(super) async fn health() -> &'static str {
 /// The service accepts requests: the store answers, and no drain has begun.
 pub(super) async fn ready(State(billing): State<Arc<Billing>>) -> Result<&'static str, ApiError> {
     if billing.lifecycle.is_stopping() {
-        return Err(ApiError::new(Code::Draining, "the service is about to stop"));
+        return Err(ApiError::new(Code::Draining, "the service is shutting down"));
     }
     billing.store.ping().await?;
     Ok("ready\n")

@@ -192,7 +192,7 @@ impl PassThrough {
                 };
                 let found = catalogue.models().find(can).map(|model| model.id.to_string());
                 found.ok_or_else(|| {
-                    let message = "no model for moderation is usable at the moment";
+                    let message = "no moderation model is currently available";
                     ApiError::new(Code::CapabilityUnavailable, message)
                 })?
             }

@@ -16,7 +16,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(id)) => Ok(Self(id)),
-            Err(_) => Err(ApiError::new(Code::NotFound, "nothing can have this id")),
+            Err(_) => Err(ApiError::new(Code::NotFound, "invalid id")),
         }
     }
 }
@@ -26,6 +26,6 @@ pub(super) type RawQuery<T> = Result<Query<T>, QueryRejection>;
 
 pub(super) fn parse_query<T>(query: RawQuery<T>) -> Result<T, ApiError> {
     query.map(|Query(query)| query).map_err(|error| {
-        ApiError::new(Code::InvalidRequest, format!("the query is wrong: {}", error.body_text()))
+        ApiError::new(Code::InvalidRequest, format!("invalid query: {}", error.body_text()))
     })
 }

@@ -120,7 +120,7 @@ pub(super) async fn list(
             let query = parse_query(query)?;
             let limit = query.limit.unwrap_or(DEFAULT_LISTED);
             if !(1..=MAX_LISTED).contains(&limit) {
-                let message = format!("`limit` must be 1 to {MAX_LISTED}");
+                let message = format!("`limit` must be from 1 to {MAX_LISTED}");
                 return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
             }
             let (jobs, has_more) = research.list(caller, limit, query.after.as_deref()).await?;
@@ -188,8 +188,8 @@ fn wrong(path: &str, message: &str) -> ApiError {
         "model" => ("model", "the id of a chat model"),
         "depth" => ("depth", "`quick`, `standard` or `deep`"),
         "max_sources" => ("max_sources", "a whole number from 1 to 50"),
-        "webhook_url" => ("webhook_url", "an http or https address"),
-        path if path.starts_with("metadata") => ("metadata", "a mapping"),
+        "webhook_url" => ("webhook_url", "an http or https URL"),
+        path if path.starts_with("metadata") => ("metadata", "an object"),
         _ => ("query", "a string of 1 to 4000 characters"),
     };
     ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))

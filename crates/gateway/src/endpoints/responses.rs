@@ -253,7 +253,7 @@ impl Options {
             previous: object.read("previous_response_id", "a string")?,
         };
         if options.is_background && !options.is_stored {
-            return wrong("store", "a response that runs in the background must be stored");
+            return wrong("store", "`background` requires `store`");
         }
         Ok(options)
     }
@@ -294,14 +294,14 @@ impl Earlier {
             };
             let Some(stored) = found else {
                 let shown: String = id.chars().take(100).collect();
-                return Err(wrong(format!("there is no response `{shown}` of yours")));
+                return Err(wrong(format!("no response with the id `{shown}`")));
             };
             if !matches!(&*stored.status, "completed" | "incomplete") {
                 return Err(wrong(format!("the response `{id}` is {}", stored.status)));
             }
             bytes += stored.body.len() + stored.input.len();
             if turns.len() >= MAX_CHAIN || bytes > MAX_CHAIN_BYTES {
-                return Err(wrong("the responses before are too many or too long".to_owned()));
+                return Err(wrong("the conversation of earlier responses is too long".to_owned()));
             }
             let mut items: Vec<Value> = serde_json::from_slice(&stored.input).unwrap_or_default();
             let body: Value = serde_json::from_slice(&stored.body).unwrap_or_default();

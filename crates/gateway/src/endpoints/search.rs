@@ -64,7 +64,7 @@ fn wrong(path: &str, message: &str) -> ApiError {
         "max_results" => ("max_results", format!("a whole number from 1 to {MAX_RESULTS}")),
         "recency" => ("recency", "`day`, `week`, `month` or `year`".to_owned()),
         path if path.starts_with("domains") => {
-            ("domains", "a mapping with lists of domains as `include` and `exclude`".to_owned())
+            ("domains", "an object with lists of domains as `include` and `exclude`".to_owned())
         }
         _ => ("query", format!("a string of 1 to {MAX_QUERY_CHARS} characters")),
     };
@@ -103,12 +103,12 @@ fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
 fn checked(name: &str, domains: Vec<String>) -> Result<Vec<String>, ApiError> {
     let refuse = |message| Err(ApiError::of_param(Code::InvalidRequest, name, message));
     if domains.len() > MAX_DOMAINS {
-        return refuse(format!("`{name}` must be at most {MAX_DOMAINS} domains"));
+        return refuse(format!("`{name}` must be a list of at most {MAX_DOMAINS} domains"));
     }
     if !domains.iter().all(|domain| is_domain(domain)) {
         let message = format!(
-            "`{name}` must be names of domains such as `example.com`, without a scheme or a path; \
-             write others than ASCII in their `xn--` form"
+            "`{name}` must contain domain names such as `example.com`, without scheme or path; \
+             write non-ASCII names in their `xn--` form"
         );
         return refuse(message);
     }

@@ -66,7 +66,7 @@ fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
     if let Some(unknown) = object.names().find(|name| !FIELDS.contains(name)) {
         let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
         let hint = body::meant(&shown, FIELDS);
-        let message = format!("there is no field `{shown}`; {hint}");
+        let message = format!("unknown field `{shown}`; {hint}");
         return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
     }
     let number = |name: &'static str, wanted: &str| {

@@ -58,7 +58,7 @@ impl MemberSearcher {
 
     async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> Result<T, ApiError> {
         let info = RequestInfo { id: clock::new_hold_id(), ..self.info };
-        tracing::info!(request = %info.id, parent = %self.info.id, "web search of a model");
+        tracing::info!(request = %info.id, parent = %self.info.id, "model searches the web");
         let response = self.calls.send(&info, &self.headers, request).await?;
         let body = to_bytes(response.into_body(), MAX_ANSWER_BYTES).await;
         let body = body.map_err(|_| ApiError::internal())?;
@@ -75,7 +75,7 @@ impl MemberSearcher {
         let found: Result<SearchAnswer, ApiError> =
             self.call(InternalRequest::Search(request.to_string().into())).await;
         let found = found.map_err(|error| {
-            tracing::info!(error = error.message(), "a web search of a model failed");
+            tracing::info!(error = error.message(), "web search of a model failed");
             match error.code() {
                 Code::InvalidRequest => SearchError::InvalidInput,
                 Code::RateLimited => SearchError::TooManyRequests,

@@ -59,7 +59,7 @@ pub(crate) struct FilePart {
 
 /// Why an object cannot be written or read, for operators only.
 #[derive(Debug, thiserror::Error)]
-#[error("files cannot be kept: {0}")]
+#[error("cannot access stored files: {0}")]
 pub(crate) struct ArtifactError(String);
 
 impl From<Error> for ArtifactError {
@@ -99,7 +99,7 @@ impl ArtifactStore {
         let put = self.store.put_opts(&path, bytes.into(), PutOptions::default());
         match timeout(MAX_PUT, put).await {
             Ok(result) => Ok(result.map(drop)?),
-            Err(_) => Err(ArtifactError("it takes too long".to_owned())),
+            Err(_) => Err(ArtifactError("timeout".to_owned())),
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn translate(
         (Capability::Speech, config::Kind::OpenAi) => speech(input, &target.name, media),
         (Capability::Speech, config::Kind::Espeak) => program(input, media),
         _ => {
-            let message = format!("the provider of `{}` makes no media", target.id);
+            let message = format!("the provider of `{}` does not generate media", target.id);
             Err(ApiError::of_param(Code::ModelNotForCapability, "model", message))
         }
     }
@@ -105,13 +105,13 @@ fn program(input: &RawObject<'_>, media: &config::Media) -> Result<MediaInput, A
     let text = required_text(input, "text", max_chars(media))?;
     if let Some(name) = input.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = name.chars().take(100).collect();
-        let message = format!("this provider does not know `input.{shown}`; it knows {KNOWN:?}");
+        let message = format!("unknown option `input.{shown}`; this provider supports {KNOWN:?}");
         return Err(ApiError::of_param(Code::InvalidRequest, format!("input.{shown}"), message));
     }
     let format: Option<String> =
         input.read("response_format", "a string").map_err(|error| in_input(&error))?;
     if format.is_some_and(|format| format != "wav") {
-        let message = "`input.response_format` of this provider is `wav`";
+        let message = "`input.response_format` must be `wav` for this provider";
         return Err(ApiError::of_param(Code::InvalidRequest, "input.response_format", message));
     }
     let speed: f64 =

@@ -39,7 +39,7 @@ impl Maker<'_> {
     /// Asks the upstream, and returns what it made if all of it is valid.
     pub(super) async fn make(&self, input: MediaInput) -> Result<Vec<Made>, Failure> {
         let made = timeout(self.config.limits.max_stream, self.ask(input)).await;
-        made.map_err(|_| Failure::Gone("its answer took too long"))?
+        made.map_err(|_| Failure::Gone("the response took too long"))?
     }
 
     async fn ask(&self, input: MediaInput) -> Result<Vec<Made>, Failure> {
@@ -71,7 +71,7 @@ impl Maker<'_> {
         let sent = self.target.provider.send(path, body, None, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
             // The member decides how long it takes.
-            Failure::Late => Failure::Gone("its answer did not come in time"),
+            Failure::Late => Failure::Gone("the response timed out"),
             failure => failure,
         })?;
         self.progress.set(true);
@@ -80,14 +80,14 @@ impl Maker<'_> {
 
     /// The images of an answer, in order.
     async fn images(&self, answer: Bytes, max: usize) -> Result<Vec<Made>, Failure> {
-        let list: Images = serde_json::from_slice(&answer)
-            .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+        let list: Images =
+            serde_json::from_slice(&answer).map_err(|_| Failure::Malformed("invalid response"))?;
         drop(answer);
         if list.data.is_empty() {
-            return Err(Failure::Malformed("its answer has no image"));
+            return Err(Failure::Malformed("the response contains no image"));
         }
         if list.data.len() > max {
-            return Err(Failure::Malformed("its answer has more images than were asked for"));
+            return Err(Failure::Malformed("the response contains more images than requested"));
         }
         let mut made = Vec::with_capacity(list.data.len());
         for found in list.data {
@@ -95,7 +95,7 @@ impl Maker<'_> {
             let bytes = match (found.b64_json, found.url) {
                 (Some(text), _) => decoded(&text, max_bytes)?,
                 (None, Some(url)) => fetch(&self.target.provider, &url, max_bytes).await?,
-                (None, None) => return Err(Failure::Malformed("its answer has no image")),
+                (None, None) => return Err(Failure::Malformed("the response contains no image")),
             };
             made.push(self.image(bytes).await?);
         }
@@ -126,18 +126,19 @@ struct ImageData {
 
 fn decoded(text: &str, max_bytes: usize) -> Result<Bytes, Failure> {
     if text.len() / 4 * 3 > max_bytes.saturating_add(2) {
-        return Err(Failure::Malformed("its answer is too large"));
+        return Err(Failure::Malformed("the response is too large"));
     }
     let bytes = STANDARD.decode(text.trim_ascii());
-    bytes.map(Bytes::from).map_err(|_| Failure::Malformed("its image is not base64"))
+    bytes.map(Bytes::from).map_err(|_| Failure::Malformed("the image is not valid base64"))
 }
 
 /// Downloads an image that the upstream names by its address, only from the upstream itself: other
 /// addresses may lead anywhere, this machine included.
 async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes, Failure> {
-    const ELSEWHERE: &str = "its answer names an image at another address, which is not fetched; \
-                             ask it for `response_format: b64_json`";
-    let uri: Uri = url.parse().map_err(|_| Failure::Malformed("its answer names no address"))?;
+    const ELSEWHERE: &str = "the response contains an image URL on another host, which is not \
+                             fetched; set `response_format: b64_json`";
+    let uri: Uri =
+        url.parse().map_err(|_| Failure::Malformed("the response contains an invalid URL"))?;
     let is_own = uri.scheme() == Some(&provider.base.scheme)
         && uri.authority() == Some(&provider.base.authority);
     if !is_own {
@@ -151,7 +152,7 @@ fn made(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Fail
     let media_type = checked.map_err(|error| {
         Failure::Malformed(match error {
             Error::Rejected(Rejection::Media(why)) => why.as_str(),
-            _ => "its answer cannot be checked",
+            _ => "the response could not be checked",
         })
     })?;
     let sha256 = Sha256::digest(&bytes).into();

@@ -110,7 +110,7 @@ impl Media {
         })?;
         let capability = input::capability(&input, &model.capabilities);
         let (Some(capability), Some(target)) = (capability, model.full_target()) else {
-            let message = format!("the model `{asked}` is not offered for making media");
+            let message = format!("the model `{asked}` does not support media generation");
             return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
         };
         let target = target.clone();
@@ -127,7 +127,7 @@ impl Media {
     ) -> Result<Arc<Model>, ApiError> {
         let model = self.exact_model(caller, asked)?;
         if !model.is_for(capability) {
-            let message = format!("the model `{asked}` is not offered for {}", capability.word());
+            let message = format!("the model `{asked}` does not support {}", capability.word());
             return Err(ApiError::of_param(Code::ModelNotForCapability, "model", message));
         }
         check_usable(&model)?;
@@ -154,7 +154,7 @@ fn check_usable(model: &Model) -> Result<(), ApiError> {
     if model.is_usable() {
         return Ok(());
     }
-    let message = format!("the provider of the model `{}` is not usable at the moment", model.id);
+    let message = format!("the provider of the model `{}` is currently unavailable", model.id);
     let error = ApiError::new(Code::CapabilityUnavailable, message);
     Err(error.retry_after(UNUSABLE_RETRY))
 }
@@ -245,8 +245,8 @@ impl Work {
             let object = self.media.billing.store.claim_object(sha256, &name).await?;
             let length = bytes.len() as u64;
             self.media.artifacts.put(&object, bytes).await.map_err(|error| {
-                tracing::error!(%error, "an artifact was not stored");
-                let message = "what was made cannot be stored at the moment; nothing was charged";
+                tracing::error!(%error, "artifact not stored");
+                let message = "the generated files could not be stored; nothing was charged";
                 ApiError::new(Code::Unavailable, message)
             })?;
             artifacts.push(Artifact {
@@ -266,7 +266,8 @@ fn api_error(failure: Failure) -> ApiError {
     match failure {
         Failure::Refused { message } => begin::refused(message.as_deref()),
         Failure::Malformed(what) | Failure::Gone(what) => {
-            let message = format!("the provider gave nothing usable: {what}; nothing was charged");
+            let message =
+                format!("the provider returned no usable result: {what}; nothing was charged");
             ApiError::new(Code::UpstreamUnavailable, message)
         }
         failure => begin::unavailable(begin::retry_after(&failure)),

@@ -47,42 +47,42 @@ const WRONG_BODY_OR_CONFLICT: &[Code] = &[
 static MEMBER_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The id of a member.",
+    description: "Id of a member.",
     schema: member_id,
     example: "mem_1",
 };
 static KEY_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The public part of a key: the text between its first two underscores.",
+    description: "Public part of a key: the text between its first two underscores.",
     schema: key_id,
     example: "0123456789ab",
 };
 static LIMIT: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "limit",
-    description: "How many to give.",
+    description: "Maximum number of entries to return.",
     schema: limit,
     example: "",
 };
 static AFTER_MEMBER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "after",
-    description: "The last id of the page before.",
+    description: "Last id of the previous page.",
     schema: member_id,
     example: "",
 };
 static AFTER_KEY: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "after",
-    description: "The last id of the page before.",
+    description: "Last id of the previous page.",
     schema: key_id,
     example: "",
 };
 static BEFORE: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "before",
-    description: "The last id of the page before: the newest come first.",
+    description: "Last id of the previous page. Entries are listed newest first.",
     schema: entry,
     example: "",
 };
@@ -110,7 +110,7 @@ pub(crate) static LIST_MEMBERS: Operation = Operation {
     path: "/admin/v1/members",
     id: "listMembers",
     summary: "List members",
-    description: "In the order in which they were made.",
+    description: "Lists members in the order of their creation.",
     parameters: &[&LIMIT, &AFTER_MEMBER],
     answers: answers!(200, "The members.", Page<MemberView>),
     failures: &[Code::InvalidRequest],
@@ -122,8 +122,8 @@ pub(crate) static CREATE_MEMBER: Operation = Operation {
     verb: Verb::Post,
     path: "/admin/v1/members",
     id: "createMember",
-    summary: "Make a member",
-    description: "Without money and without a key.",
+    summary: "Create a member",
+    description: "Creates a member with a zero balance and no keys.",
     body: Some(json_body(of::<NewMember>, r#"{"name": "ada"}"#)),
     answers: answers!(201, "The member.", MemberView),
     failures: &[
@@ -140,8 +140,8 @@ pub(crate) static CREATE_MEMBER: Operation = Operation {
 pub(crate) static SHOW_MEMBER: Operation = Operation {
     path: "/admin/v1/members/{id}",
     id: "showMember",
-    summary: "Look up a member",
-    description: "With what it has.",
+    summary: "Get a member",
+    description: "Returns a member with its balance.",
     parameters: &[&MEMBER_ID],
     answers: answers!(200, "The member.", MemberView),
     failures: &[Code::NotFound],
@@ -154,7 +154,7 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     path: "/admin/v1/members/{id}",
     id: "changeMember",
     summary: "Rename, block or unblock a member",
-    description: "All keys of a blocked member are refused from the next request on.",
+    description: "Keys of a blocked member are rejected from the next request on.",
     parameters: &[&MEMBER_ID],
     body: Some(json_body(of::<MemberPatch>, r#"{"blocked": true}"#)),
     answers: answers!(200, "The member.", MemberView),
@@ -164,10 +164,10 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
 
 /// The responses to a transfer.
 static MOVED: &[SuccessResponse] = &[
-    answer(201, "What was moved.", &[(JSON, of::<PostingView>)], &[]),
+    answer(201, "The posting.", &[(JSON, of::<PostingView>)], &[]),
     answer(
         200,
-        "What was moved before with the same `reference`; nothing was moved now.",
+        "The earlier posting with the same `reference`; nothing was changed.",
         &[(JSON, of::<PostingView>)],
         &[&REPLAYED],
     ),
@@ -175,7 +175,7 @@ static MOVED: &[SuccessResponse] = &[
 
 static REPLAYED: Header = Header {
     name: "idempotent-replayed",
-    description: "`true`: this is the answer that was given before.",
+    description: "`true` if this response repeats an earlier one.",
     schema: text,
 };
 
@@ -184,10 +184,10 @@ pub(crate) static TOP_UP: Operation = Operation {
     verb: Verb::Post,
     path: "/admin/v1/members/{id}/top-ups",
     id: "topUp",
-    summary: "Pay in",
-    description: "With a `reference` it is paid in once, however often it is sent; the same \
-                  reference with another amount or reason is a conflict. Without one, each \
-                  request pays in once more.",
+    summary: "Top up a balance",
+    description: "With a `reference`, repeated requests top up once; the same reference with a \
+                  different amount or reason is a conflict. Without a reference, each request tops \
+                  up again.",
     parameters: &[&MEMBER_ID],
     body: Some(json_body(
         of::<TopUp>,
@@ -203,9 +203,9 @@ pub(crate) static ADJUST: Operation = Operation {
     verb: Verb::Post,
     path: "/admin/v1/members/{id}/adjustments",
     id: "adjust",
-    summary: "Correct a balance",
-    description: "Takes no more than is available: what is set aside for requests stays. A \
-                  `reference` works as it does for top-ups, and is shared with them.",
+    summary: "Adjust a balance",
+    description: "Cannot take more than the available balance; money reserved for requests is not \
+                  touched. `reference` works as for top-ups and shares one namespace with them.",
     parameters: &[&MEMBER_ID],
     body: Some(json_body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#)),
     answers: MOVED,
@@ -217,10 +217,10 @@ pub(crate) static ADJUST: Operation = Operation {
 pub(crate) static STATEMENT: Operation = Operation {
     path: "/admin/v1/members/{id}/statement",
     id: "showStatement",
-    summary: "A member's statement",
-    description: "Every amount that moved, the newest first.",
+    summary: "Get a member's statement",
+    description: "All postings, newest first.",
     parameters: &[&MEMBER_ID, &LIMIT, &BEFORE],
-    answers: answers!(200, "The lines.", Page<StatementView>),
+    answers: answers!(200, "The postings.", Page<StatementView>),
     failures: &[Code::InvalidRequest, Code::NotFound],
     ..PLAIN
 };
@@ -230,7 +230,7 @@ pub(crate) static LIST_KEYS: Operation = Operation {
     path: "/admin/v1/members/{id}/keys",
     id: "listKeys",
     summary: "List a member's keys",
-    description: "Those that are revoked or expired too, the oldest first.",
+    description: "Includes revoked and expired keys, oldest first.",
     parameters: &[&MEMBER_ID, &LIMIT, &AFTER_KEY],
     answers: answers!(200, "The keys, without their secrets.", Page<KeyRecordView>),
     failures: &[Code::InvalidRequest, Code::NotFound],
@@ -242,8 +242,8 @@ pub(crate) static CREATE_KEY: Operation = Operation {
     verb: Verb::Post,
     path: "/admin/v1/members/{id}/keys",
     id: "createKey",
-    summary: "Make a key",
-    description: "This answer is the only one that has the key: it is not kept.",
+    summary: "Create a key",
+    description: "Only this response contains the complete key; it is not stored.",
     parameters: &[&MEMBER_ID],
     body: Some(json_body(of::<NewKeyBody>, r#"{"name": "laptop", "scopes": ["models", "chat"]}"#)),
     answers: answers!(201, "The key.", IssuedKey),
@@ -255,8 +255,8 @@ pub(crate) static CREATE_KEY: Operation = Operation {
 pub(crate) static SHOW_KEY: Operation = Operation {
     path: "/admin/v1/keys/{id}",
     id: "showKey",
-    summary: "Look up a key",
-    description: "Without its secret, which nobody knows but its holder.",
+    summary: "Get a key",
+    description: "The secret part is not stored and not returned.",
     parameters: &[&KEY_ID],
     answers: answers!(200, "The key.", KeyRecordView),
     failures: &[Code::NotFound],
@@ -269,7 +269,7 @@ pub(crate) static CHANGE_KEY: Operation = Operation {
     path: "/admin/v1/keys/{id}",
     id: "changeKey",
     summary: "Change a key",
-    description: "From the next request on.",
+    description: "Changes apply from the next request on.",
     parameters: &[&KEY_ID],
     body: Some(json_body(of::<KeyPatch>, r#"{"spend_limit_micros": 1000000}"#)),
     answers: answers!(200, "The key.", KeyRecordView),
@@ -283,8 +283,8 @@ pub(crate) static ROTATE_KEY: Operation = Operation {
     path: "/admin/v1/keys/{id}/rotate",
     id: "rotateKey",
     summary: "Replace a key",
-    description: "The new key has everything of the old one, its spend and limits too. The old one \
-                  ends after the overlap, at once unless told.",
+    description: "The new key takes over the spend and the limits of the old one. The old key \
+                  expires after the overlap, by default at once.",
     parameters: &[&KEY_ID],
     body: Some(Body {
         is_required: false,
@@ -303,7 +303,7 @@ pub(crate) static REVOKE_KEY: Operation = Operation {
     path: "/admin/v1/keys/{id}/revoke",
     id: "revokeKey",
     summary: "Revoke a key",
-    description: "It is worth nothing from the next request on. There is no way back.",
+    description: "The key is rejected from the next request on. This cannot be undone.",
     parameters: &[&KEY_ID],
     answers: answers!(200, "The key.", KeyRecordView),
     failures: &[Code::NotFound],
@@ -314,8 +314,8 @@ pub(crate) static REVOKE_KEY: Operation = Operation {
 pub(crate) static SHOW_RECEIPT: Operation = Operation {
     path: "/admin/v1/receipts/{id}",
     id: "showAnyReceipt",
-    summary: "What became of a request",
-    description: "Of any member.",
+    summary: "Get a receipt",
+    description: "Receipts of all members.",
     parameters: &[&REQUEST_ID],
     answers: answers!(200, "The receipt.", MemberReceipt),
     failures: &[Code::NotFound],
@@ -326,9 +326,9 @@ pub(crate) static SHOW_RECEIPT: Operation = Operation {
 pub(crate) static AUDIT: Operation = Operation {
     path: "/admin/v1/audit",
     id: "listAudit",
-    summary: "The audit log",
-    description: "Every change that an operator made, the newest first. Each entry carries the \
-                  digest of the one before.",
+    summary: "Get the audit log",
+    description: "All changes made by operators, newest first. Each entry contains the digest of \
+                  the previous one.",
     parameters: &[&LIMIT, &BEFORE],
     answers: answers!(200, "The entries.", Page<AuditView>),
     failures: &[Code::InvalidRequest],
@@ -339,9 +339,10 @@ pub(crate) static AUDIT: Operation = Operation {
 pub(crate) static CHECK_LEDGER: Operation = Operation {
     path: "/admin/v1/ledger/check",
     id: "checkLedger",
-    summary: "Whether the ledger adds up",
-    description: "Adds everything up again from postings and holds, and compares.",
-    answers: answers!(200, "What was found.", LedgerCheckView),
+    summary: "Check the ledger",
+    description: "Recomputes all balances from postings and holds, and compares them with the \
+                  stored ones.",
+    answers: answers!(200, "The findings.", LedgerCheckView),
     ..PLAIN
 };
 
@@ -350,7 +351,7 @@ pub(crate) static LIST_PROVIDERS: Operation = Operation {
     path: "/admin/v1/providers",
     id: "listProviders",
     summary: "List providers",
-    description: "Whether each is usable, and what it has. Neither addresses nor keys are told.",
+    description: "Lists providers with their state and models, without URLs and keys.",
     answers: answers!(200, "The providers.", Page<ProviderView>),
     ..PLAIN
 };
@@ -360,7 +361,7 @@ pub(crate) static LIST_OFFERED: Operation = Operation {
     path: "/admin/v1/models",
     id: "listOfferedModels",
     summary: "List all models",
-    description: "With their prices, and who answers for them.",
+    description: "Lists models with their prices and providers.",
     answers: answers!(200, "The models.", Page<OfferedModel>),
     ..PLAIN
 };

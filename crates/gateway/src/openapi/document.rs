@@ -15,42 +15,43 @@ use super::{
 /// The header of every response.
 static REQUEST: Header = Header {
     name: "x-request-id",
-    description: "The id of the request; quote it to the operator.",
+    description: "Request id. Quote it when you contact the operator.",
     schema: text,
 };
 static RATE: &[&Header] = &[
     &Header {
         name: "x-ratelimit-limit-requests",
-        description: "Requests a minute, where the key has such a limit.",
+        description: "Request limit per minute, if the key has one.",
         schema: count,
     },
     &Header {
         name: "x-ratelimit-remaining-requests",
-        description: "How many of them may come now.",
+        description: "Remaining requests.",
         schema: count,
     },
     &Header {
         name: "x-ratelimit-reset-requests",
-        description: "When all of them may come again, such as `12s`.",
+        description: "Time until the full limit is available again, such as `12s`.",
         schema: text,
     },
     &Header {
         name: "RateLimit-Policy",
-        description: "The same limit in the words of the IETF: `q` requests in `w` seconds.",
+        description: "The limit in the format of the IETF draft: `q` requests in `w` seconds.",
         schema: text,
     },
     &Header {
         name: "RateLimit",
-        description: "The same in the words of the IETF: `r` requests are left, all in `t` seconds.",
+        description: "The remaining limit in the format of the IETF draft: `r` requests remain, \
+                      all are available again in `t` seconds.",
         schema: text,
     },
 ];
 static RETRY: Header =
-    Header { name: "Retry-After", description: "When to try again, in seconds.", schema: count };
+    Header { name: "Retry-After", description: "Seconds to wait before a retry.", schema: count };
 static CHALLENGE: Header =
     Header { name: "WWW-Authenticate", description: "`Bearer`.", schema: text };
 static ALLOW: Header =
-    Header { name: "Allow", description: "The methods that this path knows.", schema: text };
+    Header { name: "Allow", description: "The methods that this path supports.", schema: text };
 
 pub(crate) fn document(operations: &[&Operation], offer: &Offer<'_>) -> Value {
     // Responses and requests differ only in optional fields; the form of responses counts.
@@ -76,8 +77,8 @@ pub(crate) fn document(operations: &[&Operation], offer: &Offer<'_>) -> Value {
         "info": {
             "title": "Member API",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Models, chat and responses for members, by the request. Money is whole \
-                            micro-credits: a credit is a million of them.",
+            "description": "Models, chat and responses for members, priced per request. Amounts \
+                            are whole micro-credits; 1 credit is 1000000 micro-credits.",
         },
         "servers": [{ "url": offer.server }],
         "tags": tags(operations),
@@ -111,9 +112,9 @@ fn tags(operations: &[&Operation]) -> Value {
 
 fn tag(access: Access) -> (&'static str, &'static str) {
     match access {
-        Access::Key => ("members", "What members ask, with a key."),
-        Access::Admin => ("admin", "What operators ask, with the admin token."),
-        Access::Open => ("service", "What anybody may ask."),
+        Access::Key => ("members", "Operations for members, with a key."),
+        Access::Admin => ("admin", "Operations for operators, with the admin token."),
+        Access::Open => ("service", "Public operations."),
     }
 }
 

@@ -13,9 +13,9 @@ const BYTES: &str = "application/octet-stream";
 pub(crate) static MANIFEST: Operation = Operation {
     path: "/v1/downloads/manifest.json",
     id: "getDownloads",
-    summary: "What can be downloaded",
-    description: "The files that were published last, with their sizes and digests, signed by the \
-                  operator. The signature covers all but the addresses.",
+    summary: "Get the download manifest",
+    description: "Lists the published files with their sizes and digests, signed by the operator. \
+                  The signature covers everything except the URLs.",
     access: Access::Open,
     answers: &[answer(200, "The manifest.", &[(JSON, of::<Manifest>)], &[])],
     failures: &[Code::NotFound, Code::Unavailable],
@@ -25,14 +25,14 @@ pub(crate) static MANIFEST: Operation = Operation {
 static VERSION: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "version",
-    description: "The version of the manifest.",
+    description: "Version of the manifest.",
     schema: name,
     example: "1.0.0",
 };
 static NAME: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "name",
-    description: "The name of one of its files.",
+    description: "Name of a file in the manifest.",
     schema: name,
     example: "agent-linux-x86_64",
 };
@@ -46,13 +46,13 @@ pub(crate) static FILE: Operation = Operation {
     path: "/v1/downloads/{version}/{name}",
     id: "getDownload",
     summary: "Download a file",
-    description: "A file of the manifest, whole or a part of it.",
+    description: "Returns a file of the manifest, or a range of it.",
     access: Access::Open,
     parameters: &[&VERSION, &NAME, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
     answers: &[
         answer(200, "The file.", &[(BYTES, binary)], HEADERS),
-        answer(206, "A part of the file.", &[(BYTES, binary)], PART),
-        answer(304, "It is unchanged.", &[], &[]),
+        answer(206, "A range of the file.", &[(BYTES, binary)], PART),
+        answer(304, "The file is unchanged.", &[], &[]),
     ],
     failures: &[Code::NotFound, Code::RangeNotSatisfiable, Code::Unavailable],
     ..PLAIN

@@ -13,17 +13,17 @@ use super::{
 pub(crate) static FILE: &[&Header] = &[
     &Header {
         name: "ETag",
-        description: "The digest of the file; it never changes under one address.",
+        description: "Digest of the file. The content of a URL never changes.",
         schema: text,
     },
     &Header {
         name: "Repr-Digest",
-        description: "The SHA-256 digest of the whole file, in base64.",
+        description: "SHA-256 digest of the whole file, in base64.",
         schema: text,
     },
     &Header {
         name: "Digest",
-        description: "The same in the words of an older standard.",
+        description: "The digest in the format of an older standard.",
         schema: text,
     },
     &Header { name: "Accept-Ranges", description: "`bytes`.", schema: text },
@@ -31,28 +31,29 @@ pub(crate) static FILE: &[&Header] = &[
 /// The headers of a part of a file.
 pub(crate) static PART: &[&Header] = &[&Header {
     name: "Content-Range",
-    description: "Which bytes these are, and how many there are in all.",
+    description: "The returned byte range and the total size.",
     schema: text,
 }];
 
 pub(crate) static RANGE: Parameter = Parameter {
     location: ParameterLocation::Header,
     name: "Range",
-    description: "One range of bytes; several at once are answered with the whole file.",
+    description: "A single byte range. Requests for several ranges get the whole file.",
     schema: text,
     example: "bytes=0-1023",
 };
 pub(crate) static IF_NONE_MATCH: Parameter = Parameter {
     location: ParameterLocation::Header,
     name: "If-None-Match",
-    description: "The `ETag` of what the client has: then it is not sent again.",
+    description: "`ETag` of the client's copy. If it matches, the file is not sent again.",
     schema: text,
     example: "",
 };
 pub(crate) static IF_RANGE: Parameter = Parameter {
     location: ParameterLocation::Header,
     name: "If-Range",
-    description: "The `ETag` of what the client has a part of: another file is sent whole.",
+    description: "`ETag` of the client's partial copy. If it does not match, the whole file is \
+                  sent.",
     schema: text,
     example: "",
 };
@@ -66,11 +67,12 @@ pub(crate) static RUN: Operation = Operation {
     verb: Verb::Post,
     path: "/v1/media/run",
     id: "runMedia",
-    summary: "Make media",
-    description: "An image from a prompt, or speech from a text. The price of the model is set aside \
-                  first. What was made is checked (an image can be decoded, audio has a frame) and \
-                  stored before it is charged; all else is given back. With `response: binary` the \
-                  answer is the first file itself.",
+    summary: "Generate media",
+    description: "Generates an image from a prompt, or speech from a text. The price of the model \
+                  is reserved first. Generated files are validated (images must decode, audio must \
+                  contain a frame) and stored before the request is charged; otherwise the \
+                  reservation is refunded. With `response: binary`, the response is the first file \
+                  itself.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(
         request,
@@ -78,7 +80,7 @@ pub(crate) static RUN: Operation = Operation {
     )),
     answers: &[answer(
         200,
-        "What was made, or the first file of it.",
+        "The generated files, or the first of them.",
         &[(JSON, of::<MediaRun>), ("image/*", binary), ("audio/*", binary)],
         PAID,
     )],
@@ -93,21 +95,21 @@ fn request(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "model": {
                 "type": "string", "minLength": 1,
-                "description": "The full id `<provider>/<model>`; aliases are not taken here.",
+                "description": "The full id `<provider>/<model>`. Aliases are not accepted.",
             },
             "input": {
                 "type": "object",
                 "properties": {
-                    "prompt": { "type": "string", "description": "What the image is to show." },
-                    "text": { "type": "string", "description": "What is to be said." },
+                    "prompt": { "type": "string", "description": "Description of the image." },
+                    "text": { "type": "string", "description": "Text to speak." },
                 },
                 "additionalProperties": true,
-                "description": "`prompt` or `text`, and what the provider knows beside it, such as \
-                                `size`, `voice` or `response_format`.",
+                "description": "`prompt` or `text`, and options of the provider, such as `size`, \
+                                `voice` or `response_format`.",
             },
             "response": {
                 "enum": ["json", "binary", null],
-                "description": "Whether the answer describes the files, or is the first of them.",
+                "description": "`json`: a description of the files; `binary`: the first file.",
             },
         },
         "additionalProperties": false,
@@ -117,7 +119,7 @@ fn request(_: &mut SchemaGenerator) -> Schema {
 static ARTIFACT_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The id of an artifact.",
+    description: "Id of an artifact.",
     schema: artifact_id,
     example: "art_0123456789abcdef0123456789abcdef",
 };
@@ -130,13 +132,13 @@ fn artifact_id(_: &mut SchemaGenerator) -> Schema {
 pub(crate) static ARTIFACT: Operation = Operation {
     path: "/v1/media/artifacts/{id}",
     id: "getArtifact",
-    summary: "A file that was made",
-    description: "Its bytes, whole or a part. Only the member who had it made can have it.",
+    summary: "Download a generated file",
+    description: "Returns the file, or a range of it. Only the member who generated it has access.",
     parameters: &[&ARTIFACT_ID, &RANGE, &IF_NONE_MATCH, &IF_RANGE],
     answers: &[
         answer(200, "The file.", &[("image/*", binary), ("audio/*", binary)], FILE),
-        answer(206, "A part of the file.", &[("image/*", binary), ("audio/*", binary)], PART),
-        answer(304, "It is unchanged.", &[], &[]),
+        answer(206, "A range of the file.", &[("image/*", binary), ("audio/*", binary)], PART),
+        answer(304, "The file is unchanged.", &[], &[]),
     ],
     failures: &[Code::ScopeMissing, Code::NotFound, Code::RangeNotSatisfiable],
     ..PLAIN
@@ -145,7 +147,7 @@ pub(crate) static ARTIFACT: Operation = Operation {
 static RUN_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The id of a run: `run_` and the digits of its receipt.",
+    description: "Id of a run: `run_` and the digits of its receipt.",
     schema: run_id,
     example: "run_0123456789abcdef0123456789abcdef",
 };
@@ -158,8 +160,8 @@ fn run_id(_: &mut SchemaGenerator) -> Schema {
 pub(crate) static MANIFEST: Operation = Operation {
     path: "/v1/media/runs/{id}/manifest.json",
     id: "getMediaManifest",
-    summary: "What a run made",
-    description: "The same as the run was answered with.",
+    summary: "Get a media run",
+    description: "Returns the response of the run again.",
     parameters: &[&RUN_ID],
     answers: &[answer(200, "The run.", &[(JSON, of::<MediaRun>)], OWN)],
     failures: &[Code::ScopeMissing, Code::NotFound],

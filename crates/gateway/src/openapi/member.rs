@@ -13,25 +13,25 @@ use super::{
 
 pub(crate) static CHARGE: Header = Header {
     name: "x-charge-micros",
-    description: "What was charged, in micro-credits. Absent while the request has not ended, as in \
-                  the head of a stream: see `x-price-micros` and the receipt.",
+    description: "Charge in micro-credits. Absent while the request is running, as in the head of \
+                  a stream: see `x-price-micros` and the receipt.",
     schema: count,
 };
 pub(crate) static PRICE: Header = Header {
     name: "x-price-micros",
-    description: "What is held for a request that has not ended (a stream, a background response, a \
-                  research job), in micro-credits. The receipt says what was charged.",
+    description: "Amount reserved for a running request (a stream, a background response, a \
+                  research job), in micro-credits. The receipt contains the final charge.",
     schema: count,
 };
 pub(crate) static RECEIPT: Header = Header {
     name: "x-receipt-id",
-    description: "The receipt, for `GET /v1/requests/{id}`.",
+    description: "Receipt id, for `GET /v1/requests/{id}`.",
     schema: text,
 };
 pub(crate) static REPLAYED: Header = Header {
     name: "idempotent-replayed",
-    description: "`true` where the answer is the one that was given to this `Idempotency-Key` \
-                  before; it is not charged again.",
+    description: "`true` if this is the stored response of an earlier request with this \
+                  `Idempotency-Key`. It is not charged again.",
     schema: text,
 };
 /// The headers of paid requests.
@@ -43,8 +43,8 @@ pub(crate) static OWN: &[&Header] = &[&CHARGE, &RECEIPT];
 pub(crate) static IDEMPOTENCY: Parameter = Parameter {
     location: ParameterLocation::Header,
     name: "Idempotency-Key",
-    description: "Any word. The same word with the same body is answered and charged once, also \
-                  when it is sent again within a day.",
+    description: "Any unique string. Requests with the same string and the same body are executed \
+                  and charged once within a day.",
     schema: word,
     example: "",
 };
@@ -75,7 +75,7 @@ pub(crate) static LIST_MODELS: Operation = Operation {
     path: "/v1/models",
     id: "listModels",
     summary: "List models",
-    description: "The models that this key may use, with what a request costs.",
+    description: "Lists the models that this key may use, with the price of a request.",
     answers: &[answer(200, "The models.", &[(JSON, of::<ModelList>)], OWN)],
     failures: &[Code::ScopeMissing],
     ..PLAIN
@@ -84,7 +84,7 @@ pub(crate) static LIST_MODELS: Operation = Operation {
 static MODEL_ID: Parameter = Parameter {
     location: ParameterLocation::Rest,
     name: "id",
-    description: "The full id `<provider>/<model>`, or an alias. Its slashes need not be encoded.",
+    description: "The full id `<provider>/<model>`, or an alias. Slashes need not be encoded.",
     schema: filled,
     example: "{chat model}",
 };
@@ -97,8 +97,8 @@ pub(super) fn filled(_: &mut SchemaGenerator) -> Schema {
 pub(crate) static FIND_MODEL: Operation = Operation {
     path: "/v1/models/{id}",
     id: "findModel",
-    summary: "Look up a model",
-    description: "One model that this key may use.",
+    summary: "Get a model",
+    description: "Returns a model that this key may use.",
     parameters: &[&MODEL_ID],
     answers: &[answer(200, "The model.", &[(JSON, of::<Model>)], OWN)],
     failures: &[Code::ScopeMissing, Code::NotFound],
@@ -110,9 +110,8 @@ pub(crate) static CAPABILITIES: Operation = Operation {
     path: "/v1/capabilities",
     id: "listCapabilities",
     summary: "List capabilities",
-    description: "What can be done with this key at this moment, by whom, and at which price. A \
-                  request for something that is not `usable` is refused before anything is set \
-                  aside for it.",
+    description: "Lists the capabilities of this key with their models and prices. A request for a \
+                  capability that is not `usable` is rejected before anything is reserved.",
     answers: &[answer(200, "All capabilities.", &[(JSON, of::<CapabilityList>)], OWN)],
     ..PLAIN
 };
@@ -122,12 +121,12 @@ pub(crate) static CHAT: Operation = Operation {
     verb: Verb::Post,
     path: "/v1/chat/completions",
     id: "createChatCompletion",
-    summary: "Chat completion",
-    description: "The OpenAI request. Fields that are not listed here reach the provider untouched. \
-                  The price of the model is set aside first, charged when the answer is there, and \
-                  given back when there is none. With `stream: true` the answer is a stream of \
-                  events that ends with `data: [DONE]`; an error after its beginning is one event \
-                  with a top-level `error`.",
+    summary: "Create a chat completion",
+    description: "Accepts an OpenAI request. Fields that are not listed here are passed to the \
+                  provider unchanged. The price of the model is reserved first, charged when the \
+                  response is complete, and refunded if the request fails. With `stream: true`, \
+                  the response is an event stream that ends with `data: [DONE]`; an error after \
+                  its start is sent as one event with a top-level `error`.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(
         chat_request,
@@ -135,7 +134,7 @@ pub(crate) static CHAT: Operation = Operation {
     )),
     answers: &[answer(
         200,
-        "The completion, or its stream.",
+        "The completion, or an event stream.",
         &[(JSON, chat_answer), (EVENTS, events)],
         PAID,
     )],
@@ -150,7 +149,7 @@ fn chat_request(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "model": {
                 "type": "string", "minLength": 1,
-                "description": "A full id or an alias of `GET /v1/models`.",
+                "description": "A full id or an alias from `GET /v1/models`.",
             },
             "messages": {
                 "type": "array", "minItems": 1, "items": { "type": "object" },
@@ -158,10 +157,10 @@ fn chat_request(_: &mut SchemaGenerator) -> Schema {
             },
             "stream": {
                 "type": ["boolean", "null"],
-                "description": "Whether the answer comes as events.",
+                "description": "Return the response as an event stream.",
             },
             "stream_options": {
-                "description": "`include_usage: true` asks for one more event with the usage.",
+                "description": "`include_usage: true` adds an event with the usage.",
             },
         },
         "additionalProperties": true,
@@ -188,8 +187,8 @@ fn chat_answer(_: &mut SchemaGenerator) -> Schema {
 pub(crate) static ME: Operation = Operation {
     path: "/v1/me",
     id: "showMe",
-    summary: "The caller",
-    description: "Whose key this is, what they have, and what the key may do.",
+    summary: "Get the caller",
+    description: "Returns the member, the balance, and the scopes and limits of the key.",
     answers: &[answer(200, "The caller.", &[(JSON, of::<Me>)], OWN)],
     ..PLAIN
 };
@@ -197,7 +196,7 @@ pub(crate) static ME: Operation = Operation {
 pub(crate) static REQUEST_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The `x-receipt-id` or `x-request-id` of an answer.",
+    description: "The `x-receipt-id` or `x-request-id` of a response.",
     schema: request_id,
     example: "req_0123456789abcdef0123456789abcdef",
 };
@@ -210,8 +209,9 @@ fn request_id(_: &mut SchemaGenerator) -> Schema {
 pub(crate) static FIND_RECEIPT: Operation = Operation {
     path: "/v1/requests/{id}",
     id: "showReceipt",
-    summary: "What became of a request",
-    description: "Whether it was charged, and by which rule. A request has a receipt once it ended.",
+    summary: "Get a receipt",
+    description: "Shows whether a request was charged, and by which rule. The receipt exists once \
+                  the request has ended.",
     parameters: &[&REQUEST_ID],
     answers: &[answer(200, "The receipt.", &[(JSON, of::<ReceiptView>)], OWN)],
     failures: &[Code::NotFound],

@@ -12,7 +12,7 @@ use super::{
 static BETA: Parameter = Parameter {
     location: ParameterLocation::Header,
     name: "anthropic-beta",
-    description: "Beta features. Sent on to providers of the kind `anthropic`, ignored elsewhere.",
+    description: "Beta features. Passed to `anthropic` providers, ignored by others.",
     schema: text,
     example: "",
 };
@@ -22,12 +22,12 @@ pub(crate) static CREATE: Operation = Operation {
     verb: Verb::Post,
     path: "/v1/messages",
     id: "createMessage",
-    summary: "Message",
-    description: "The Anthropic request. A provider of the kind `anthropic` receives it as it is, with \
-                  its own name of the model; for other providers it is translated to a chat \
-                  completion and back, and what they cannot do is refused by name. The key may also \
-                  be in `x-api-key`. Errors and streams have Anthropic's shape. A message costs what \
-                  a chat completion costs.",
+    summary: "Create a message",
+    description: "Accepts an Anthropic request. `anthropic` providers receive it unchanged except \
+                  for the model name. For other providers it is translated to a chat completion \
+                  and back; unsupported fields are rejected by name. The key may also be sent in \
+                  `x-api-key`. Errors and streams use Anthropic's format. A message costs the same \
+                  as a chat completion.",
     parameters: &[&IDEMPOTENCY, &BETA],
     body: Some(json_body(
         request,
@@ -35,7 +35,7 @@ pub(crate) static CREATE: Operation = Operation {
     )),
     answers: &[answer(
         200,
-        "The message, or its stream.",
+        "The message, or an event stream.",
         &[(JSON, message), (EVENTS, events)],
         PAID,
     )],
@@ -49,7 +49,7 @@ pub(crate) static COUNT_TOKENS: Operation = Operation {
     path: "/v1/messages/count_tokens",
     id: "countMessageTokens",
     summary: "Count the tokens of a message",
-    description: "Counted by a provider of the kind `anthropic`, estimated for others.",
+    description: "Counted by `anthropic` providers, estimated for others.",
     parameters: &[&IDEMPOTENCY, &BETA],
     body: Some(json_body(
         counted,
@@ -67,7 +67,7 @@ fn counted(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "model": {
                 "type": "string", "minLength": 1,
-                "description": "A full id or an alias of `GET /v1/models`.",
+                "description": "A full id or an alias from `GET /v1/models`.",
             },
             "messages": {
                 "type": "array", "minItems": 1,
@@ -92,10 +92,11 @@ fn request(generator: &mut SchemaGenerator) -> Schema {
     schema.insert("required".to_owned(), vec!["model", "max_tokens", "messages"].into());
     if let Some(properties) = schema.get_mut("properties").and_then(|value| value.as_object_mut()) {
         let stream = serde_json::json!({
-            "type": ["boolean", "null"], "description": "Whether the answer comes as events.",
+            "type": ["boolean", "null"], "description": "Return the response as an event stream.",
         });
         let max_tokens = serde_json::json!({
-            "type": "integer", "minimum": 1, "maximum": 1_000_000_000, "description": "The most tokens of the answer.",
+            "type": "integer", "minimum": 1, "maximum": 1_000_000_000,
+            "description": "Maximum number of tokens of the response.",
         });
         properties.insert("stream".to_owned(), stream);
         properties.insert("max_tokens".to_owned(), max_tokens);

@@ -44,15 +44,20 @@ pub(crate) static COMPLETIONS: Operation = operation(
     [
         "/v1/completions",
         "createCompletion",
-        "Completion of a text",
-        "The older interface without messages, for providers of the kind `openai` that have it. It \
-         costs what a chat completion costs.",
+        "Create a text completion",
+        "The legacy interface without messages, for `openai` providers that support it. It costs \
+         the same as a chat completion.",
     ],
     json_body(
         |_| object("prompt", &json!({ "type": ["string", "array"], "items": {} })),
         r#"{"model": "{chat model}", "prompt": "Once upon a time"}"#,
     ),
-    &[answer(200, "The completion, or its stream.", &[(JSON, any_object), (EVENTS, events)], PAID)],
+    &[answer(
+        200,
+        "The completion, or an event stream.",
+        &[(JSON, any_object), (EVENTS, events)],
+        PAID,
+    )],
 );
 
 /// `POST /v1/embeddings`.
@@ -60,9 +65,9 @@ pub(crate) static EMBEDDINGS: Operation = operation(
     [
         "/v1/embeddings",
         "createEmbeddings",
-        "Embeddings",
-        "The vectors of texts or of lists of tokens. `dimensions` and `encoding_format` reach the \
-         provider.",
+        "Create embeddings",
+        "Returns embeddings of texts or token lists. `dimensions` and `encoding_format` are passed \
+         to the provider.",
     ],
     json_body(
         |_| object("input", &inputs()),
@@ -76,8 +81,9 @@ pub(crate) static MODERATIONS: Operation = operation(
     [
         "/v1/moderations",
         "createModeration",
-        "Moderation",
-        "Whether texts or images are harmful. Without `model`, a model for moderation is chosen.",
+        "Moderate texts and images",
+        "Classifies texts and images as harmful or not. Without `model`, the service chooses a \
+         moderation model.",
     ],
     json_body(
         |_| {
@@ -95,8 +101,8 @@ pub(crate) static RERANK: Operation = operation(
     [
         "/v1/rerank",
         "rerank",
-        "Order documents by relevance",
-        "The documents that fit a query best come first.",
+        "Rerank documents",
+        "Sorts documents by their relevance to a query, best first.",
     ],
     json_body(
         |_| {
@@ -110,7 +116,7 @@ pub(crate) static RERANK: Operation = operation(
         },
         r#"{"model": "{rerank model}", "query": "sea", "documents": ["A harbour", "A desert"]}"#,
     ),
-    &[answer(200, "The order.", &[(JSON, |_| list("results"))], PAID)],
+    &[answer(200, "The ranking.", &[(JSON, |_| list("results"))], PAID)],
 );
 
 /// `POST /v1/images/generations`.
@@ -118,9 +124,9 @@ pub(crate) static IMAGES: Operation = operation(
     [
         "/v1/images/generations",
         "createImage",
-        "Make images",
-        "Like `POST /v1/media/run`, in the shape of OpenAI's clients: the full id of a model is \
-         needed, and the answer is the provider's. Nothing is kept.",
+        "Generate images",
+        "Like `POST /v1/media/run`, but compatible with OpenAI clients: `model` must be a full id, \
+         and the provider's response is returned. Nothing is stored.",
     ],
     json_body(
         |_| object("prompt", &json!({ "type": "string", "minLength": 1 })),
@@ -128,7 +134,7 @@ pub(crate) static IMAGES: Operation = operation(
     ),
     &[answer(
         200,
-        "The images, or a stream of them.",
+        "The images, or an event stream.",
         &[(JSON, |_| list("data")), (EVENTS, events)],
         PAID,
     )],
@@ -139,8 +145,8 @@ pub(crate) static IMAGE_EDITS: Operation = operation(
     [
         "/v1/images/edits",
         "editImage",
-        "Change images",
-        "Images and a prompt as a form. The full id of a model is needed.",
+        "Edit images",
+        "Takes images and a prompt as a form. `model` must be a full id.",
     ],
     form_body(|_| {
         let mut schema = object("prompt", &json!({ "type": "string", "minLength": 1 }));
@@ -151,7 +157,7 @@ pub(crate) static IMAGE_EDITS: Operation = operation(
     }),
     &[answer(
         200,
-        "The images, or a stream of them.",
+        "The images, or an event stream.",
         &[(JSON, |_| list("data")), (EVENTS, events)],
         PAID,
     )],
@@ -162,9 +168,9 @@ pub(crate) static SPEECH: Operation = operation(
     [
         "/v1/audio/speech",
         "createSpeech",
-        "Speak a text",
-        "The audio is passed on as it arrives. The full id of a model is needed; `voice` is needed \
-         by most providers.",
+        "Generate speech",
+        "Streams the audio as it arrives. `model` must be a full id; most providers require \
+         `voice`.",
     ],
     json_body(
         |_| object("input", &json!({ "type": "string", "minLength": 1 })),
@@ -183,13 +189,13 @@ pub(crate) static TRANSCRIPTIONS: Operation = operation(
     [
         "/v1/audio/transcriptions",
         "createTranscription",
-        "Write down speech",
-        "Audio as a form. The full id of a model is needed.",
+        "Transcribe speech",
+        "Takes audio as a form. `model` must be a full id.",
     ],
     form_body(|_| object("file", &json!({ "type": "string", "format": "binary", "minLength": 1 }))),
     &[answer(
         200,
-        "The text, in the requested form, or a stream of it.",
+        "The text in the requested format, or an event stream.",
         &[(JSON, any_object), ("text/*", text), (EVENTS, events)],
         PAID,
     )],
@@ -203,7 +209,8 @@ fn object(field: &str, schema: &Value) -> Schema {
         "properties": {
             "model": {
                 "type": "string", "minLength": 1,
-                "description": "A full id of `GET /v1/models`; where no media are made, also an alias.",
+                "description": "A full id from `GET /v1/models`; aliases are also accepted, except \
+                                for media generation.",
             },
             field: schema,
         },

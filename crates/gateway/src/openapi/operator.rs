@@ -11,10 +11,10 @@ const PLAIN_TEXT: &str = "text/plain";
 pub(crate) static HEALTH: Operation = Operation {
     path: "/healthz",
     id: "health",
-    summary: "Whether the process lives",
-    description: "Answers as long as there is a process.",
+    summary: "Liveness check",
+    description: "Succeeds while the process runs.",
     access: Access::Open,
-    answers: &[answer(200, "It lives.", &[(PLAIN_TEXT, text)], &[])],
+    answers: &[answer(200, "The process runs.", &[(PLAIN_TEXT, text)], &[])],
     ..PLAIN
 };
 
@@ -22,10 +22,10 @@ pub(crate) static HEALTH: Operation = Operation {
 pub(crate) static READY: Operation = Operation {
     path: "/readyz",
     id: "ready",
-    summary: "Whether it takes requests",
-    description: "The database answers, and the service is not about to stop.",
+    summary: "Readiness check",
+    description: "Succeeds while the database is available and the service is not shutting down.",
     access: Access::Open,
-    answers: &[answer(200, "It does.", &[(PLAIN_TEXT, text)], &[])],
+    answers: &[answer(200, "The service accepts requests.", &[(PLAIN_TEXT, text)], &[])],
     failures: &[Code::Unavailable],
     ..PLAIN
 };
@@ -34,10 +34,10 @@ pub(crate) static READY: Operation = Operation {
 pub(crate) static METRICS: Operation = Operation {
     path: "/metrics",
     id: "metrics",
-    summary: "Figures for Prometheus",
+    summary: "Prometheus metrics",
     description: "Counters, gauges and histograms as OpenMetrics text.",
     access: Access::Open,
-    answers: &[answer(200, "The figures.", &[("application/openmetrics-text", text)], &[])],
+    answers: &[answer(200, "The metrics.", &[("application/openmetrics-text", text)], &[])],
     failures: &[Code::OriginRefused],
     ..PLAIN
 };
@@ -46,8 +46,8 @@ pub(crate) static METRICS: Operation = Operation {
 pub(crate) static DOCUMENT: Operation = Operation {
     path: "/openapi.json",
     id: "document",
-    summary: "This description, for programs",
-    description: "An OpenAPI 3.1 document of every path that is served.",
+    summary: "OpenAPI document",
+    description: "An OpenAPI 3.1 document of all paths.",
     access: Access::Open,
     answers: &[answer(200, "The document.", &[(JSON, object)], &[])],
     failures: &[Code::OriginRefused],
@@ -58,8 +58,8 @@ pub(crate) static DOCUMENT: Operation = Operation {
 pub(crate) static PAGE: Operation = Operation {
     path: "/docs",
     id: "page",
-    summary: "This description, for people",
-    description: "The same document as one page.",
+    summary: "API documentation",
+    description: "The OpenAPI document as an HTML page.",
     access: Access::Open,
     answers: &[answer(200, "The page.", &[("text/html", text)], &[])],
     failures: &[Code::OriginRefused],
@@ -70,8 +70,8 @@ pub(crate) static PAGE: Operation = Operation {
 pub(crate) static CLIENT: Operation = Operation {
     path: "/oauth/client-metadata.json",
     id: "clientDocument",
-    summary: "Who the MCP client is",
-    description: "The client document that authorization servers fetch.",
+    summary: "MCP client metadata",
+    description: "The client metadata document that authorization servers fetch.",
     access: Access::Open,
     answers: &[answer(200, "The document.", &[(JSON, object)], &[])],
     ..PLAIN

@@ -10,8 +10,7 @@ use super::{
     answer, events, json_body, of, text,
 };
 
-static PLACE: Header =
-    Header { name: "location", description: "Where the job is looked at.", schema: text };
+static PLACE: Header = Header { name: "location", description: "URL of the job.", schema: text };
 
 /// `POST /v1/research/jobs`.
 pub(crate) static CREATE: Operation = Operation {
@@ -19,9 +18,10 @@ pub(crate) static CREATE: Operation = Operation {
     path: "/v1/research/jobs",
     id: "startResearch",
     summary: "Start a research job",
-    description: "Queues a job and answers at once. The price is set aside first, charged when the \
-                  job has completed, and given back when it fails, is cancelled or expires. The job \
-                  searches, reads pages and writes a report whose every `[n]` is a source.",
+    description: "Queues a job and returns at once. The price is reserved first, charged when the \
+                  job completes, and refunded if it fails, expires or is cancelled. The job \
+                  searches, reads pages and writes a report in which every `[n]` refers to a \
+                  source.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(
         of::<ResearchRequest>,
@@ -55,7 +55,7 @@ pub(crate) static CREATE: Operation = Operation {
 static ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The id of a job of this member.",
+    description: "Id of a research job of this member.",
     schema: text,
     example: "job_0123456789abcdef0123456789abcdef",
 };
@@ -63,7 +63,7 @@ static ID: Parameter = Parameter {
 static WAIT: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "wait",
-    description: "How many seconds to wait for the end of the job before answering.",
+    description: "Maximum number of seconds to wait for the job to end.",
     schema: wait,
     example: "",
 };
@@ -71,7 +71,7 @@ static WAIT: Parameter = Parameter {
 static LIMIT: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "limit",
-    description: "How many to give; 20 unless told.",
+    description: "Maximum number of jobs to return. Default: 20.",
     schema: limit,
     example: "",
 };
@@ -79,7 +79,7 @@ static LIMIT: Parameter = Parameter {
 static AFTER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "after",
-    description: "The id of the job after which the list continues: `last_id` of the previous page.",
+    description: "Id of the job after which the list continues: `last_id` of the previous page.",
     schema: job,
     example: "",
 };
@@ -87,7 +87,7 @@ static AFTER: Parameter = Parameter {
 static STARTING_AFTER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "starting_after",
-    description: "Only events after this number; before `Last-Event-ID`.",
+    description: "Return only events after this number. Takes precedence over `Last-Event-ID`.",
     schema: sequence_number,
     example: "",
 };
@@ -95,7 +95,7 @@ static STARTING_AFTER: Parameter = Parameter {
 static LAST_EVENT_ID: Parameter = Parameter {
     location: ParameterLocation::Header,
     name: "Last-Event-ID",
-    description: "Only events after this number, as browsers ask when they come back.",
+    description: "Return only events after this number. Browsers send it when they reconnect.",
     schema: text,
     example: "",
 };
@@ -104,8 +104,8 @@ static LAST_EVENT_ID: Parameter = Parameter {
 pub(crate) static SHOW: Operation = Operation {
     path: "/v1/research/jobs/{id}",
     id: "showResearch",
-    summary: "Look at a research job",
-    description: "The current state of a job, or, with `wait`, its final state.",
+    summary: "Get a research job",
+    description: "Returns the current state of a job or, with `wait`, its final state.",
     parameters: &[&ID, &WAIT],
     answers: &[ONE],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
@@ -119,7 +119,7 @@ pub(crate) static LIST: Operation = Operation {
     path: "/v1/research/jobs",
     id: "listResearch",
     summary: "List research jobs",
-    description: "The jobs of the member, newest first, without their steps and reports.",
+    description: "Lists the member's jobs, newest first, without steps and reports.",
     parameters: &[&LIMIT, &AFTER],
     answers: &[answer(200, "The jobs.", &[(JSON, of::<JobList>)], OWN)],
     failures: &[Code::InvalidRequest, Code::ScopeMissing],
@@ -130,9 +130,9 @@ pub(crate) static LIST: Operation = Operation {
 pub(crate) static FOLLOW: Operation = Operation {
     path: "/v1/research/jobs/{id}/events",
     id: "followResearch",
-    summary: "Follow a research job",
-    description: "The events of a job, past and future, until its end. The `id` of an \
-                  event is its number, from 1 without gaps.",
+    summary: "Stream research events",
+    description: "Streams the past and future events of a job until it ends. The `id` of an event \
+                  is its number, starting at 1 without gaps.",
     parameters: &[&ID, &STARTING_AFTER, &LAST_EVENT_ID],
     answers: &[answer(
         200,
@@ -151,7 +151,7 @@ pub(crate) static CANCEL: Operation = Operation {
     path: "/v1/research/jobs/{id}/cancel",
     id: "cancelResearch",
     summary: "Cancel a research job",
-    description: "Ends a job at once; it is not charged. One that has ended stays as it is.",
+    description: "Cancels a job at once; it is not charged. A job that has ended is not changed.",
     parameters: &[&ID],
     answers: &[ONE],
     failures: &[Code::ScopeMissing, Code::NotFound],

@@ -32,17 +32,18 @@ pub(crate) static CREATE: Operation = Operation {
     verb: Verb::Post,
     path: "/v1/responses",
     id: "createResponse",
-    summary: "Response",
-    description: "The OpenAI request. Fields that are not listed here reach the provider untouched. \
-                  With `stream: true` the answer is a stream of events whose data have the same \
-                  `type` as the event and a `sequence_number` from 0. With `background: true` it is \
-                  answered at once with `queued` and can be looked up, followed and cancelled. \
-                  Charged as chat completions are.",
+    summary: "Create a response",
+    description: "Accepts an OpenAI request. Fields that are not listed here are passed to the \
+                  provider unchanged. With `stream: true`, the response is an event stream; the \
+                  data of each event contain the same `type` as the event and a `sequence_number` \
+                  that starts at 0. With `background: true`, the service returns a `queued` \
+                  response at once, which can be retrieved, streamed and cancelled. Charged like a \
+                  chat completion.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
     answers: &[answer(
         200,
-        "The response, or its stream.",
+        "The response, or an event stream.",
         &[(JSON, response), (EVENTS, events)],
         PAID,
     )],
@@ -56,8 +57,8 @@ pub(crate) static COMPACT: Operation = Operation {
     path: "/v1/responses/compact",
     id: "compactResponse",
     summary: "Compact a conversation",
-    description: "Replaces a conversation by the messages of its user and a summary. The `output` is \
-                  the beginning of the next `input`. Costs what a response costs.",
+    description: "Replaces a conversation with its user messages and a summary. Use `output` as \
+                  the start of the next `input`. Costs the same as a response.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
     answers: &[answer(200, "The compacted conversation.", &[(JSON, compacted)], PAID)],
@@ -71,7 +72,7 @@ pub(crate) static INPUT_TOKENS: Operation = Operation {
     path: "/v1/responses/input_tokens",
     id: "countInputTokens",
     summary: "Count the tokens of an input",
-    description: "Counted by a provider that has the responses interface, estimated for others.",
+    description: "Counted by providers that support the responses interface, estimated for others.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
     answers: &[answer(200, "The number of tokens.", &[(JSON, counted)], OWN)],
@@ -99,7 +100,7 @@ fn counted(_: &mut SchemaGenerator) -> Schema {
 static ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
-    description: "The id of a stored response of this member.",
+    description: "Id of a stored response of this member.",
     schema: text,
     example: "resp_0123456789abcdef0123456789abcdef",
 };
@@ -107,7 +108,7 @@ static ID: Parameter = Parameter {
 static STREAM: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "stream",
-    description: "Whether to follow a background response as events.",
+    description: "Stream the events of a background response.",
     schema: flag,
     example: "",
 };
@@ -115,7 +116,7 @@ static STREAM: Parameter = Parameter {
 static STARTING_AFTER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "starting_after",
-    description: "With `stream`: only events after this sequence number.",
+    description: "With `stream`: return only events after this sequence number.",
     schema: sequence_number,
     example: "",
 };
@@ -123,7 +124,7 @@ static STARTING_AFTER: Parameter = Parameter {
 static LIMIT: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "limit",
-    description: "How many to give; 20 unless told.",
+    description: "Maximum number of items to return. Default: 20.",
     schema: limit,
     example: "",
 };
@@ -131,7 +132,7 @@ static LIMIT: Parameter = Parameter {
 static ORDER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "order",
-    description: "`asc`, or `desc` unless told.",
+    description: "`asc` or `desc`. Default: `desc`.",
     schema: order,
     example: "",
 };
@@ -139,8 +140,8 @@ static ORDER: Parameter = Parameter {
 static AFTER: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "after",
-    description: "The id of an item of this response, after which the list continues; any other \
-                  id is refused with 400.",
+    description: "Id of the item after which the list continues. Any id that is not an item of \
+                  this response is rejected with 400.",
     schema: filled,
     example: "",
 };
@@ -149,13 +150,13 @@ static AFTER: Parameter = Parameter {
 pub(crate) static SHOW: Operation = Operation {
     path: "/v1/responses/{id}",
     id: "showResponse",
-    summary: "Look up a response",
-    description: "The current state of a stored response; with `stream=true` a background response is \
-                  followed to its end.",
+    summary: "Get a response",
+    description: "Returns the current state of a stored response. With `stream=true`, streams a \
+                  background response to its end.",
     parameters: &[&ID, &STREAM, &STARTING_AFTER],
     answers: &[answer(
         200,
-        "The response, or its stream.",
+        "The response, or an event stream.",
         &[(JSON, response), (EVENTS, events)],
         OWN,
     )],
@@ -168,10 +169,10 @@ pub(crate) static DELETE: Operation = Operation {
     verb: Verb::Delete,
     path: "/v1/responses/{id}",
     id: "deleteResponse",
-    summary: "Remove a response",
-    description: "Removes a stored response. What it cost stays charged.",
+    summary: "Delete a response",
+    description: "Deletes a stored response. It is not refunded.",
     parameters: &[&ID],
-    answers: &[answer(200, "It is gone.", &[(JSON, deleted)], OWN)],
+    answers: &[answer(200, "The response is deleted.", &[(JSON, deleted)], OWN)],
     failures: &[Code::ScopeMissing, Code::NotFound, Code::Conflict],
     ..PLAIN
 };
@@ -182,8 +183,8 @@ pub(crate) static CANCEL: Operation = Operation {
     path: "/v1/responses/{id}/cancel",
     id: "cancelResponse",
     summary: "Cancel a response",
-    description: "Stops a response that was made with `background`; it is not charged. One that has \
-                  ended stays as it is. Any other response is refused with 400.",
+    description: "Cancels a response that was created with `background`; it is not charged. A \
+                  response that has ended is not changed. Any other response is rejected with 400.",
     parameters: &[&ID],
     answers: &[answer(200, "The current state of the response.", &[(JSON, response)], OWN)],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict],
@@ -194,8 +195,8 @@ pub(crate) static CANCEL: Operation = Operation {
 pub(crate) static INPUT_ITEMS: Operation = Operation {
     path: "/v1/responses/{id}/input_items",
     id: "listInputItems",
-    summary: "What a response was asked",
-    description: "The items of the input of a stored response.",
+    summary: "List input items",
+    description: "Lists the input items of a stored response.",
     parameters: &[&ID, &LIMIT, &ORDER, &AFTER],
     answers: &[answer(200, "The items.", &[(JSON, items)], OWN)],
     failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
@@ -209,27 +210,27 @@ fn request(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "model": {
                 "type": "string", "minLength": 1,
-                "description": "A full id or an alias of `GET /v1/models`.",
+                "description": "A full id or an alias from `GET /v1/models`.",
             },
             "input": {
                 "type": ["string", "array"], "items": { "type": "object" },
-                "description": "A text, or a list of items.",
+                "description": "A string, or a list of items.",
             },
             "stream": {
                 "type": ["boolean", "null"],
-                "description": "Whether the answer comes as events.",
+                "description": "Return the response as an event stream.",
             },
             "store": {
                 "type": ["boolean", "null"],
-                "description": "Whether it is kept; true unless told.",
+                "description": "Store the response. Default: true.",
             },
             "background": {
                 "type": ["boolean", "null"],
-                "description": "Whether it is answered at once and made later.",
+                "description": "Return at once and run the request in the background.",
             },
             "previous_response_id": {
                 "type": ["string", "null"],
-                "description": "A stored response that this one continues.",
+                "description": "Id of a stored response to continue.",
             },
         },
         "additionalProperties": true,

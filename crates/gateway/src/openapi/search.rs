@@ -11,16 +11,16 @@ pub(crate) static CREATE: Operation = Operation {
     verb: Verb::Post,
     path: "/v1/search",
     id: "search",
-    summary: "Search",
-    description: "Asks the operator's providers of results, one after the other until one finds \
-                  something. Each page appears once in the answer. The price is set aside first, \
-                  charged when a provider answered, and given back when none did.",
+    summary: "Search the web",
+    description: "Queries the operator's search providers one after another until one returns \
+                  results. Each page appears once. The price is reserved first, charged when a \
+                  provider answers, and refunded if none does.",
     parameters: &[&IDEMPOTENCY],
     body: Some(json_body(
         of::<SearchRequest>,
         r#"{"query": "rust async runtime", "max_results": 5, "recency": "year"}"#,
     )),
-    answers: &[answer(200, "What was found.", &[(JSON, of::<SearchAnswer>)], PAID)],
+    answers: &[answer(200, "The results.", &[(JSON, of::<SearchAnswer>)], PAID)],
     failures: &[
         Code::InvalidJson,
         Code::InvalidRequest,

@@ -37,7 +37,8 @@ pub(crate) async fn speak(
     max_bytes: u64,
 ) -> Result<Bytes, Failure> {
     let _slot = provider.slot()?;
-    let program = provider.program.as_deref().ok_or_else(|| unreachable("no program"))?;
+    let program =
+        provider.program.as_deref().ok_or_else(|| unreachable("no program is configured"))?;
     // Only numbers of ours are on the command line, nothing that a member wrote.
     let pace = (USUAL_PACE * speech.speed).round().to_string();
     let arguments =
@@ -45,7 +46,7 @@ pub(crate) async fn speak(
     let work = run(program, &arguments, speech.text.as_bytes(), max_bytes);
     let sound = timeout(provider.timeouts.first_byte, work)
         .await
-        .map_err(|_| Failure::Gone("its answer did not come in time"))??;
+        .map_err(|_| Failure::Gone("the response timed out"))??;
     Ok(with_lengths(sound).into())
 }
 
@@ -65,12 +66,12 @@ pub(crate) async fn voices(program: &Path) -> Result<Vec<config::Model>, String>
             ..config::Model::new(id)
         });
     }
-    if voices.is_empty() { Err("it has no voices".to_owned()) } else { Ok(voices) }
+    if voices.is_empty() { Err("it lists no voices".to_owned()) } else { Ok(voices) }
 }
 
 async fn brief(program: &Path, arguments: &[&str]) -> Result<String, String> {
     let work = run(program, arguments, b"", MAX_LIST_BYTES);
-    let said = timeout(MAX_LOOK, work).await.map_err(|_| "it does not answer".to_owned())?;
+    let said = timeout(MAX_LOOK, work).await.map_err(|_| "it does not respond".to_owned())?;
     let said = said.map_err(|failure| failure.cause().unwrap_or(failure.word()).to_owned())?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
@@ -91,7 +92,7 @@ async fn run(
         .spawn()
         .map_err(|error| unreachable(&format!("{}: {error}", program.display())))?;
     let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(unreachable("it has no pipes"));
+        return Err(unreachable("cannot open its pipes"));
     };
     let writing = async move {
         // If it ends without reading, its status says why.
@@ -101,11 +102,11 @@ async fn run(
     let mut output = Vec::new();
     let mut stdout = stdout.take(max_bytes + 1);
     let ((), read) = tokio::join!(writing, stdout.read_to_end(&mut output));
-    read.map_err(|_| Failure::Gone("it broke off"))?;
+    read.map_err(|_| Failure::Gone("reading its output failed"))?;
     if output.len() as u64 > max_bytes {
-        return Err(Failure::Malformed("its answer is too large"));
+        return Err(Failure::Malformed("its output is too large"));
     }
-    let status = child.wait().await.map_err(|_| Failure::Gone("it broke off"))?;
+    let status = child.wait().await.map_err(|_| Failure::Gone("waiting for the program failed"))?;
     if status.success() { Ok(output) } else { Err(Failure::Malformed("the program failed")) }
 }
 

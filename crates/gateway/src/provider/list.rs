@@ -37,7 +37,7 @@ impl Provider {
         let method = if body.is_some() { Method::POST } else { Method::GET };
         let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
         *request.method_mut() = method;
-        *request.uri_mut() = self.base.join(path).ok_or("its address makes no sense")?;
+        *request.uri_mut() = self.base.join(path).ok_or("invalid URL")?;
         *request.headers_mut() = self.headers();
         let answer = async {
             let answer = self.pool.request(request).await.map_err(|error| chain(&error))?;
@@ -45,7 +45,7 @@ impl Provider {
             let body = Limited::new(answer.into_body(), MAX_BYTES).collect().await;
             Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))
         };
-        let late = |_| format!("not within {} seconds", limit.as_secs_f64());
+        let late = |_| format!("timeout after {} seconds", limit.as_secs_f64());
         timeout(limit, answer).await.map_err(late)?
     }
 }

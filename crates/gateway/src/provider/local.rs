@@ -90,7 +90,7 @@ impl Local {
         let found = files.keys().filter(is_found).map(config::Model::new).collect();
         self.files.store(Arc::new(files));
         if let Some(why) = &trouble {
-            tracing::warn!(why, "a folder of models cannot be used");
+            tracing::warn!(why, "cannot use a model folder");
         }
         self.folder_trouble.store(trouble.map(Arc::new));
         LocalScan { is_good, changed: Some(found) }
@@ -145,7 +145,7 @@ impl Local {
             LocalAnswer::begin(generation, form).await
         };
         // The wait for other requests is not a failure of this one.
-        let late = Failure::Gone("its answer did not begin in time");
+        let late = Failure::Gone("the response did not start in time");
         let begun = timeout(timeouts.first_byte, begun).await.unwrap_or(Err(late));
         match &begun {
             Err(Failure::Unusable { cause }) => file.note(Some(cause)),
@@ -166,7 +166,8 @@ fn failure(refusal: Refusal) -> Failure {
     match refusal {
         Refusal::TooLong { prompt, window } => {
             let message = format!(
-                "the conversation has {prompt} tokens, and this model takes {window} with its answer"
+                "the conversation has {prompt} tokens; the limit of this model is {window} \
+                 including the response"
             );
             Failure::Unfit(ApiError::of_param(Code::ContextLengthExceeded, "messages", message))
         }

@@ -68,7 +68,7 @@ impl Provider {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self
             .address(path)
-            .ok_or_else(|| Failure::Unreachable { cause: "its address is wrong".to_owned() })?;
+            .ok_or_else(|| Failure::Unreachable { cause: "invalid URL".to_owned() })?;
         *request.headers_mut() = self.headers();
         if let Some((name, value)) = header {
             request.headers_mut().insert(name, value);
@@ -83,7 +83,7 @@ impl Provider {
                 if error.is_connect() {
                     Failure::Unreachable { cause: chain(&error) }
                 } else {
-                    Failure::Gone("it broke off before its answer")
+                    Failure::Gone("the connection was closed before the response")
                 }
             })?;
         let (head, body) = answer.into_parts();
@@ -133,11 +133,11 @@ impl Provider {
         *request.headers_mut() = self.headers();
         let answer = timeout(self.timeouts.first_byte, self.pool.request(request))
             .await
-            .map_err(|_| Failure::Gone("its file did not come in time"))?
-            .map_err(|_| Failure::Gone("it broke off before its file"))?;
+            .map_err(|_| Failure::Gone("the download timed out"))?
+            .map_err(|_| Failure::Gone("the connection was closed before the download"))?;
         let (head, body) = answer.into_parts();
         if head.status != StatusCode::OK {
-            return Err(Failure::Gone("its file cannot be had"));
+            return Err(Failure::Gone("the download failed"));
         }
         let mut file = Upstream {
             headers: head.headers,
@@ -196,7 +196,7 @@ impl Upstream {
 
     /// The next piece of the body; `None` at its end.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
-        let late = Failure::Gone("it stopped in the middle of its answer");
+        let late = Failure::Gone("the response stalled");
         timeout(self.idle, self.any_piece()).await.map_err(|_| late)?
     }
 
@@ -228,7 +228,7 @@ impl Upstream {
 async fn next_data(body: &mut PooledBody) -> Result<Option<Bytes>, Failure> {
     loop {
         let Some(frame) = body.frame().await else { return Ok(None) };
-        let frame = frame.map_err(|_| Failure::Gone("it broke off"))?;
+        let frame = frame.map_err(|_| Failure::Gone("the connection was closed"))?;
         if let Ok(data) = frame.into_data()
             && !data.is_empty()
         {
@@ -253,7 +253,7 @@ fn is_of_model(body: &[u8]) -> bool {
 }
 
 fn too_long() -> Failure {
-    Failure::Malformed("its answer is longer than allowed")
+    Failure::Malformed("the response is too large")
 }
 
 /// The `Retry-After` header: seconds or a date, bounded.

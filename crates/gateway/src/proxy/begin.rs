@@ -176,7 +176,7 @@ impl Call<'_> {
         let sent = provider.send(request.path, request.body, request.header, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
             // The member decides how long a whole answer takes.
-            Failure::Late if is_whole => Failure::Gone("its answer did not come in time"),
+            Failure::Late if is_whole => Failure::Gone("the response timed out"),
             failure => failure,
         })?;
         self.progress.set(true);
@@ -184,14 +184,14 @@ impl Call<'_> {
             AnswerReader::Whole(reader) => {
                 let body = timeout(self.max_time, upstream.read(provider.max_answer_bytes))
                     .await
-                    .map_err(|_| Failure::Gone("its answer took too long"))??;
+                    .map_err(|_| Failure::Gone("the response took too long"))??;
                 reader.read(body).map(BegunAnswer::Whole)
             }
             AnswerReader::Searching(mut reader) => {
                 reader.rounds.set_upstream(provider.clone(), self.sender);
                 let answer = reader.read(upstream, provider.max_answer_bytes);
                 let answer = timeout(self.max_time, answer).await;
-                let late = Failure::Gone("its answer took too long");
+                let late = Failure::Gone("the response took too long");
                 answer.map_err(|_| late)?.map(BegunAnswer::Whole)
             }
             AnswerReader::Bytes => {
@@ -209,7 +209,7 @@ impl Call<'_> {
                     .get(CONTENT_TYPE)
                     .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
                 if !is_stream {
-                    return Err(Failure::Malformed("its answer is not a stream"));
+                    return Err(Failure::Malformed("the response is not an event stream"));
                 }
                 // Not needed any more, and a stream may last long.
                 upstream.headers = HeaderMap::new();
@@ -238,7 +238,7 @@ async fn first_event(
     let first = async {
         loop {
             let Some(piece) = streaming.upstream.piece().await? else {
-                return Err(Failure::Gone("it ended before its first event"));
+                return Err(Failure::Gone("the stream ended before its first event"));
             };
             if streaming.take(piece).map_err(|fault| failure(&fault))? {
                 return Ok(());
@@ -247,7 +247,7 @@ async fn first_event(
     };
     match timeout(wait, first).await {
         Ok(result) => result?,
-        Err(_) => return Err(Failure::Gone("it sent no event in time")),
+        Err(_) => return Err(Failure::Gone("the first event timed out")),
     }
     Ok(streaming)
 }
@@ -296,18 +296,18 @@ pub(crate) fn retry_after(failure: &Failure) -> Duration {
 }
 
 pub(crate) fn refused(message: Option<&str>) -> ApiError {
-    let message = message.unwrap_or("it gave no reason that can be told");
-    let message = format!("the model's provider refused the request: {message}");
+    let message = message.unwrap_or("no reason given");
+    let message = format!("the provider rejected the request: {message}");
     ApiError::new(Code::InvalidRequest, message)
 }
 
 /// All upstreams of the model have full queues.
 fn busy(wait: Duration) -> ApiError {
-    let message = "this model has as many requests as it takes at once; nothing was charged";
+    let message = "the model is at its limit of concurrent requests; nothing was charged";
     ApiError::new(Code::ModelBusy, message).retry_after(wait)
 }
 
 pub(crate) fn unavailable(wait: Duration) -> ApiError {
-    let message = "no provider of this model gave an answer; nothing was charged";
+    let message = "no provider of this model responded; nothing was charged";
     ApiError::new(Code::UpstreamUnavailable, message).retry_after(wait)
 }

@@ -42,7 +42,7 @@ impl From<StreamFault> for Fault {
     fn from(fault: StreamFault) -> Self {
         match fault {
             StreamFault::Upstream { peer_message, .. } => Self::Told(Some(peer_message)),
-            StreamFault::Malformed(_) => Self::Malformed("an event is not as documented"),
+            StreamFault::Malformed(_) => Self::Malformed("invalid event"),
         }
     }
 }
@@ -57,8 +57,8 @@ impl ChatWatch {
         if data == DONE {
             return Ok(ChunkAction::Done);
         }
-        let chunk: Chunk<'_> =
-            serde_json::from_slice(data).map_err(|_| Fault::Malformed("an event is not JSON"))?;
+        let chunk: Chunk<'_> = serde_json::from_slice(data)
+            .map_err(|_| Fault::Malformed("an event is not valid JSON"))?;
         if let Some(error) = chunk.error {
             return Err(Fault::Told(message_of(error.get())));
         }

@@ -159,7 +159,7 @@ impl ChatRequest {
 
 /// The error for a target whose provider lacks the requested interface.
 pub(crate) fn unsupported(target: &Target, instead: &str) -> ApiError {
-    let message = format!("the provider of `{}` does not offer this; use {instead}", target.id);
+    let message = format!("the provider of `{}` does not support this; use {instead}", target.id);
     ApiError::of_param(Code::ModelNotForCapability, "model", message)
 }
 

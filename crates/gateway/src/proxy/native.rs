@@ -60,10 +60,10 @@ impl NativeWatch {
     ) -> Result<Step, Fault> {
         let data = event.data();
         if data.trim_ascii() == b"[DONE]" {
-            return Err(Fault::Malformed("it ended before its response did"));
+            return Err(Fault::Malformed("the stream ended before the response was complete"));
         }
-        let seen: InspectedEvent<'_> =
-            serde_json::from_slice(&data).map_err(|_| Fault::Malformed("an event is not JSON"))?;
+        let seen: InspectedEvent<'_> = serde_json::from_slice(&data)
+            .map_err(|_| Fault::Malformed("an event is not valid JSON"))?;
         let sequence = seen.sequence_number.unwrap_or(self.sequence + 1);
         self.has_content |=
             seen.kind.ends_with(".delta") || seen.kind == "response.output_item.done";

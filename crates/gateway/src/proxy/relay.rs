@@ -295,19 +295,15 @@ impl Inner {
             }
             Waited::Came(Ok(None)) => match streaming.take_rest() {
                 Ok(Step::Done | Step::Search) => return None,
-                Ok(Step::More) => (cut, Fault::Malformed("it ended without its end marker")),
+                Ok(Step::More) => (cut, Fault::Malformed("the stream ended without an end marker")),
                 Err(fault) => (failed, fault),
             },
             Waited::Came(Err(Failure::Malformed(what))) => (failed, Fault::Malformed(what)),
             Waited::Came(Err(Failure::Gone(what))) => (cut, Fault::Malformed(what)),
-            Waited::Came(Err(_)) => (cut, Fault::Malformed("it broke off")),
+            Waited::Came(Err(_)) => (cut, Fault::Malformed("the connection was closed")),
             Waited::KeepaliveDue => return Some(comment()),
-            Waited::UpstreamSilent => {
-                (failed, Fault::Malformed("it stopped in the middle of its answer"))
-            }
-            Waited::TooLong => {
-                (EndReason::StreamLimit, Fault::Malformed("its stream is longer than allowed"))
-            }
+            Waited::UpstreamSilent => (failed, Fault::Malformed("the stream stalled")),
+            Waited::TooLong => (EndReason::StreamLimit, Fault::Malformed("the stream is too long")),
         };
         Box::pin(self.broken(ending, fault)).await
     }
@@ -372,17 +368,18 @@ impl Inner {
         };
         self.is_cut = self.media_type.is_some();
         let what = match &fault {
-            Fault::Told(_) => "it told of an error",
+            Fault::Told(_) => "it sent an error",
             Fault::Malformed(what) => what,
         };
         let reached = streaming.stage.reached();
         let rule = ending.rule(reached);
         let is_charged = rule.outcome() == HoldOutcome::Settled;
         let model = self.charge.model.as_deref().unwrap_or_default();
-        tracing::warn!(request = %self.charge.id(), model, what, rule = rule.as_str(), "stream broke");
+        let id = self.charge.id();
+        tracing::warn!(request = %id, model, what, rule = rule.as_str(), "stream failed");
         self.charge.tokens = streaming.stage.tokens();
         let cost = if is_charged { "the request is charged" } else { "nothing was charged" };
-        let message = format!("the model's provider broke off: {what}; {cost}");
+        let message = format!("the provider's stream failed: {what}; {cost}");
         let error = ApiError::new(wire::error::Code::UpstreamUnavailable, message);
         // The client gets the events before the fault.
         let mut out = std::mem::take(&mut streaming.out);

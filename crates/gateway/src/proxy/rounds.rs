@@ -112,7 +112,7 @@ impl Rounds {
         }
         let request = (self.make)(&self.translated.chat).map_err(Failure::Unfit)?;
         let Some((provider, sender)) = &self.upstream else {
-            return Err(Failure::Malformed("it was not asked yet"));
+            return Err(Failure::Malformed("no request was sent yet"));
         };
         let upstream = provider.send(request.path, request.body, None, *sender).await?;
         Ok((upstream, request.anthropic))
@@ -134,7 +134,7 @@ impl SearchingReader {
         mut upstream: Upstream,
         max_bytes: usize,
     ) -> Result<WholeAnswer, Failure> {
-        const ODD: Failure = Failure::Malformed("its answer is not as documented");
+        const ODD: Failure = Failure::Malformed("invalid response");
         let mut events = BytesMut::new();
         let (mut tokens, mut has_content) = (TokenCounts::default(), false);
         loop {

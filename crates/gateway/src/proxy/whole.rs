@@ -72,7 +72,7 @@ impl WholeReader {
             Self::Messages { id, created, model } => {
                 let message: Value = serde_json::from_slice(&body).map_err(|_| not_json())?;
                 let chat = anthropic::answer(&message, id, *created)
-                    .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+                    .map_err(|_| Failure::Malformed("invalid response"))?;
                 read_chat(chat.to_string().into(), model.as_deref())
             }
             Self::Native(ours) => read_response(&body, ours),
@@ -84,7 +84,7 @@ impl WholeReader {
                 let completion: Value =
                     serde_json::from_slice(&chat.body).map_err(|_| not_json())?;
                 let answer = responses::compaction(&completion, input, id, *created)
-                    .map_err(|_| Failure::Malformed("its answer has no summary"))?;
+                    .map_err(|_| Failure::Malformed("the response has no summary"))?;
                 Ok(WholeAnswer { body: answer.to_string().into(), ..chat })
             }
             Self::Bridged(bridged) => {
@@ -96,8 +96,7 @@ impl WholeReader {
                     Shape::Response(shape) => responses::answer(&completion, shape, tools, new_id),
                     Shape::Message(shape) => messages::answer(&completion, shape, tools, new_id),
                 };
-                let answer = translated
-                    .map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+                let answer = translated.map_err(|_| Failure::Malformed("invalid response"))?;
                 let body = answer.to_string().into();
                 let response = matches!(shape, Shape::Response(_)).then_some(answer);
                 Ok(WholeAnswer { body, response, ..chat })
@@ -116,7 +115,7 @@ fn read_response(body: &[u8], ours: &Ours) -> Result<WholeAnswer, Failure> {
     let status = response.get("status").and_then(Value::as_str).unwrap_or("completed");
     let output = response.get("output").and_then(Value::as_array);
     let (Some(output), "completed" | "incomplete") = (output, status) else {
-        return Err(Failure::Malformed("its response did not complete"));
+        return Err(Failure::Malformed("the response did not complete"));
     };
     let has_content = !output.is_empty();
     let tokens = native::tokens(&response);
@@ -133,7 +132,7 @@ fn read_response(body: &[u8], ours: &Ours) -> Result<WholeAnswer, Failure> {
 fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     let chunk: Chunk<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
     let Some(choices) = chunk.choices.filter(|_| chunk.error.is_none()) else {
-        return Err(Failure::Malformed("its answer has no choices"));
+        return Err(Failure::Malformed("the response has no choices"));
     };
     let has_content = choices.iter().any(super::chat::Choice::has_content);
     let tokens = chunk.usage.map(|usage| usage.tokens()).unwrap_or_default();
@@ -147,7 +146,7 @@ fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
 fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, Failure> {
     let object = RawObject::parse(body).map_err(|_| not_json())?;
     if object.raw("error").is_some_and(|error| error != "null") {
-        return Err(Failure::Malformed("its answer is an error"));
+        return Err(Failure::Malformed("the response is an error"));
     }
     let found =
         object.raw(content).filter(|found| !matches!(*found, "null" | "\"\"" | "[]" | "{}"));
@@ -168,7 +167,7 @@ fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, F
 fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
     let mut reader = anthropic::UsageReader::default();
     let found = reader.read(&body);
-    let found = found.map_err(|_| Failure::Malformed("its answer is not as documented"))?;
+    let found = found.map_err(|_| Failure::Malformed("invalid response"))?;
     let named = found.and_then(|found| renamed(&body, found, model));
     let (tokens, has_content) = (tokens(reader.usage()), reader.has_content());
     Ok(WholeAnswer { body: named.map_or(body, Bytes::from), tokens, has_content, response: None })
@@ -184,7 +183,7 @@ pub(crate) fn tokens(usage: Option<api_dialects::Usage>) -> TokenCounts {
 }
 
 fn not_json() -> Failure {
-    Failure::Malformed("its answer is not JSON")
+    Failure::Malformed("the response is not valid JSON")
 }
 
 #[cfg(test)]

@@ -100,9 +100,8 @@ impl State {
         let mut state = Self::default();
         for step in steps {
             let output = step.output.as_deref().unwrap_or_default();
-            let output = serde_json::from_slice(output).map_err(|_| {
-                Fault::permanent("internal", "a step that was stored cannot be read")
-            })?;
+            let output = serde_json::from_slice(output)
+                .map_err(|_| Fault::permanent("internal", "a stored step cannot be read"))?;
             state.add(output);
         }
         Ok(state)

@@ -29,7 +29,7 @@ pub(super) async fn find(
             let hits = found.results.into_iter();
             Ok(hits.map(|hit| Hit { title: hit.title, url: hit.url }).collect())
         }
-        Err(Failure::NoProvider) => Err(Fault::temporary("no provider of results is usable")),
-        Err(Failure::AllFailed { .. }) => Err(Fault::temporary("no provider answered the search")),
+        Err(Failure::NoProvider) => Err(Fault::temporary("no search provider is available")),
+        Err(Failure::AllFailed { .. }) => Err(Fault::temporary("no search provider responded")),
     }
 }

@@ -63,8 +63,7 @@ impl Research {
         self.check(&asked)?;
         let model = self.model(caller, asked.model.as_deref())?;
         if !self.web.search.is_usable() {
-            let message =
-                "research is not available at the moment: no provider of results is usable";
+            let message = "research is currently unavailable: no search provider is available";
             return Err(unavailable(message));
         }
         let depth = asked.depth.unwrap_or(Depth::Standard);
@@ -155,7 +154,7 @@ impl Research {
         })?;
         pending.is_resolved = true;
         let Some(job) = found else {
-            let message = "the job of this Idempotency-Key is not kept any more";
+            let message = "the job of this Idempotency-Key is no longer stored";
             return Err(ApiError::new(Code::Conflict, message));
         };
         Ok(Started { job, price, rate_limit, is_replayed })
@@ -195,12 +194,13 @@ impl Research {
         }
         let metadata = asked.metadata.as_ref().and_then(|data| serde_json::to_vec(data).ok());
         if metadata.is_some_and(|bytes| bytes.len() > MAX_METADATA_BYTES) {
-            let message = format!("`metadata` is larger than {MAX_METADATA_BYTES} bytes");
+            let message = format!("`metadata` exceeds {MAX_METADATA_BYTES} bytes");
             return wrong("metadata", message);
         }
         let Some(url) = &asked.webhook_url else { return Ok(()) };
         if self.config.research.webhook_secret.is_none() {
-            let message = "this service sends no webhooks: its operator has set no secret for them";
+            let message =
+                "webhooks are disabled: the operator has not set `research.webhook_secret`";
             return wrong("webhook_url", message.to_owned());
         }
         let target = Target::parse(url);
@@ -218,8 +218,7 @@ impl Research {
         }
         let chosen =
             self.upstreams.default_chat_model(caller, self.config.research.model.as_deref());
-        let message =
-            "research is not available at the moment: no chat model of this key is usable";
+        let message = "research is currently unavailable: this key has no usable chat model";
         chosen.ok_or_else(|| unavailable(message))
     }
 
@@ -269,7 +268,7 @@ impl Research {
         let before = match after {
             None => HoldId::from_bytes([0xff; 16]),
             Some(after) => parse_id(after).ok_or_else(|| {
-                let message = "`after` must be the id of a job";
+                let message = "`after` must be a job id";
                 ApiError::of_param(Code::InvalidRequest, "after", message)
             })?,
         };
@@ -324,7 +323,9 @@ impl Drop for PendingJob<'_> {
             for _ in 0..MAX_CANCELS {
                 match billing.store.end_job(cancelled(id, member, ending)).await {
                     Ok(_) => return,
-                    Err(error) => tracing::warn!(error = %chain(&error), "a job may stand"),
+                    Err(error) => {
+                        tracing::warn!(error = %chain(&error), "job not cancelled, retrying")
+                    }
                 }
                 tokio::time::sleep(CANCEL_PAUSE).await;
             }
@@ -334,9 +335,9 @@ impl Drop for PendingJob<'_> {
 
 /// The error of a client whose job may be queued; it is cancelled as soon as the store answers.
 fn outcome_unknown(error: &StoreError) -> ApiError {
-    tracing::error!(error = %chain(error), "cannot tell whether a job is queued");
-    let message = "the database failed: the job may be queued; look at your jobs, or repeat the \
-                   request with the same Idempotency-Key";
+    tracing::error!(error = %chain(error), "unknown whether a job was queued");
+    let message = "the database failed, and the job may have been queued; list your jobs, or \
+                   repeat the request with the same Idempotency-Key";
     ApiError::new(Code::OutcomeUnknown, message)
 }
 
@@ -349,7 +350,7 @@ fn micros(time: Duration) -> i64 {
 }
 
 fn missing() -> ApiError {
-    ApiError::new(Code::NotFound, "there is no job of this id of yours")
+    ApiError::new(Code::NotFound, "no job with this id")
 }
 
 /// The store determines the charge by whether a step had begun.

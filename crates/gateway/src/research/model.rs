@@ -56,7 +56,7 @@ pub(super) async fn ask(
 ) -> Result<ModelAnswer, Fault> {
     let known: Option<Arc<Model>> = upstreams.catalogue.load().model(model).cloned();
     let Some(known) = known else {
-        return Err(Fault::temporary(format!("the model `{model}` is not there at the moment")));
+        return Err(Fault::temporary(format!("the model `{model}` is currently unavailable")));
     };
     let body = json!({ "model": model, "messages": [{ "role": "user", "content": prompt }] });
     let request = ChatRequest {
@@ -78,9 +78,9 @@ pub(super) async fn ask(
     };
     let answer = match begin(context, |target| request.for_target(target)).await {
         Ok(Begun { answer: BegunAnswer::Whole(answer), .. }) => answer,
-        Ok(_) => return Err(Fault::temporary("the model did not answer in one piece")),
+        Ok(_) => return Err(Fault::temporary("the model returned an unexpected stream")),
         Err(error) if is_refusal(&error) => {
-            tracing::warn!(model, error = error.message(), "a model refused a step of research");
+            tracing::warn!(model, error = error.message(), "model refused a research step");
             return Ok(ModelAnswer::default());
         }
         Err(error) => return Err(Fault::temporary(error.message())),

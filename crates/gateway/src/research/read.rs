@@ -55,7 +55,7 @@ pub(super) async fn read(web: &WebServices, member: MemberId, hit: &Hit) -> Page
     };
     let document = &found.reading.document;
     if document.content.trim().chars().count() < MIN_PAGE_CHARS {
-        return failed("the page says next to nothing".to_owned());
+        return failed("the page has almost no text".to_owned());
     }
     let title = document.title.clone().filter(|title| !title.trim().is_empty());
     Page {

@@ -43,7 +43,7 @@ pub(super) async fn run(research: Arc<Research>) {
                 }
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(error = %chain(&error), "no webhook was claimed"),
+            Err(error) => tracing::warn!(error = %chain(&error), "webhook not claimed"),
         }
         tokio::select! {
             () = billing.lifecycle.stopping.cancelled() => return,
@@ -59,7 +59,7 @@ async fn send(research: &Research, hook: &Webhook, job: &ResearchJob) {
         Ok(()) => WebhookOutcome::Delivered,
         Err(why) => {
             let (job, tries) = (job_id(job.id), hook.tries);
-            tracing::warn!(job, tries, why, "a webhook was not taken");
+            tracing::warn!(job, tries, why, "webhook delivery failed");
             if hook.tries >= MAX_TRIES {
                 WebhookOutcome::GivenUp
             } else {
@@ -72,7 +72,7 @@ async fn send(research: &Research, hook: &Webhook, job: &ResearchJob) {
     };
     if let Err(error) = research.billing.store.finish_webhook(hook, outcome).await {
         // It is delivered again: at least once.
-        tracing::warn!(error = %chain(&error), "what came of a webhook was not written");
+        tracing::warn!(error = %chain(&error), "webhook outcome not stored");
     }
 }
 
@@ -93,9 +93,9 @@ async fn deliver(
     let sent = research.web.reader.deliver(&target, &headers, message.body.clone());
     match tokio::time::timeout(TIMEOUT, sent).await {
         Ok(Ok(status)) if (200..300).contains(&status) => Ok(()),
-        Ok(Ok(status)) => Err(format!("it answered with status {status}")),
+        Ok(Ok(status)) => Err(format!("the server returned status {status}")),
         Ok(Err(fault)) => Err(fault.to_string()),
-        Err(_) => Err("it did not answer in time".to_owned()),
+        Err(_) => Err("the server did not respond in time".to_owned()),
     }
 }
 

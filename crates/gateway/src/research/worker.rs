@@ -43,7 +43,7 @@ pub(super) async fn run(research: Arc<Research>) {
             Ok(Some(job)) => Box::pin(work(&research, job)).await,
             Ok(None) => wait(&research).await,
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "no job was claimed");
+                tracing::warn!(error = %chain(&error), "job not claimed");
                 wait(&research).await;
             }
         }
@@ -73,7 +73,7 @@ async fn work(research: &Research, job: ResearchJob) {
         () = task.cancelled.cancelled() => Outcome::Cancelled,
         left = work.steps(&task) => left,
     };
-    tracing::debug!(job, attempt, left = ?left, "a worker left a job");
+    tracing::debug!(job, attempt, left = ?left, "worker released a job");
 }
 
 /// Why a worker leaves a job.
@@ -112,7 +112,7 @@ impl Work<'_> {
         let found = match self.research.billing.store.job_steps(self.job.id).await {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the steps of a job were not read");
+                tracing::warn!(error = %chain(&error), "steps of a job not loaded");
                 return self.give_back(JobRelease::Stopping).await;
             }
         };
@@ -122,7 +122,7 @@ impl Work<'_> {
             (Ok(request), Ok(state)) => (request, state),
             (_, Err(fault)) => return self.fail(&fault).await,
             (Err(_), _) => {
-                let fault = Fault::permanent("internal", "what was asked cannot be read");
+                let fault = Fault::permanent("internal", "the stored request cannot be read");
                 return self.fail(&fault).await;
             }
         };
@@ -194,12 +194,12 @@ impl Work<'_> {
                     return was_valid;
                 }
                 Err(error) if error.kind() == ErrorKind::Temporary && self.may_be_valid() => {
-                    tracing::warn!(error = %chain(&error), "a step waits for the store");
+                    tracing::warn!(error = %chain(&error), "step not stored, retrying");
                     sleep(pause).await;
                     pause *= 2;
                 }
                 Err(error) => {
-                    tracing::error!(error = %chain(&error), "a step was not stored");
+                    tracing::error!(error = %chain(&error), "step not stored");
                     return false;
                 }
             }
@@ -217,7 +217,7 @@ impl Work<'_> {
             step = step.kind(),
             error = fault.message,
             tries = self.tries,
-            "a step of a job failed"
+            "research step failed"
         );
         if !fault.is_temporary || self.tries >= self.job.max_tries {
             return self.fail(fault).await;
@@ -238,7 +238,7 @@ impl Work<'_> {
             Ok(false) => Outcome::Lost,
             Err(error) => {
                 // Its lease expires, and another worker continues.
-                tracing::warn!(error = %chain(&error), "a job was not given back");
+                tracing::warn!(error = %chain(&error), "job not released");
                 Outcome::Lost
             }
         }
@@ -298,12 +298,12 @@ impl Work<'_> {
                 }
                 Ok(JobEndResult::NotEnded) => return Outcome::Lost,
                 Err(error) if error.kind() == ErrorKind::Temporary && self.may_be_valid() => {
-                    tracing::warn!(error = %chain(&error), "the end of a job waits for the store");
+                    tracing::warn!(error = %chain(&error), "job end not stored, retrying");
                     sleep(pause).await;
                     pause *= 2;
                 }
                 Err(error) => {
-                    tracing::error!(error = %chain(&error), "a job was not ended");
+                    tracing::error!(error = %chain(&error), "job end not stored");
                     return Outcome::Lost;
                 }
             }
@@ -335,7 +335,7 @@ async fn keep_claim(research: &Research, fence: JobClaim, mut claimed: Instant) 
         match store.renew_job(fence, micros(lease)).await {
             Ok(true) => (claimed, renewed) = (asked, asked),
             Ok(false) => return,
-            Err(error) => tracing::warn!(error = %chain(&error), "a claim was not renewed"),
+            Err(error) => tracing::warn!(error = %chain(&error), "job claim not renewed"),
         }
         if claimed.elapsed() >= lease * 9 / 10 {
             return;

@@ -49,7 +49,7 @@ impl Index {
             None => format!("{}/{name}", public_url.to_string().trim_end_matches('/')),
         };
         let base = Url::parse(&format!("{}/", base.trim_end_matches('/'))).map_err(|error| {
-            Problem::new(format!("the provider `{name}` has no usable `base_url`: {error}"))
+            Problem::new(format!("the provider `{name}` has an invalid `base_url`: {error}"))
         })?;
         let config = Config { name, folder, index_folder, rescan, max_file_bytes };
         Ok(Self { documents: Arc::new(document_index::Index::new(config, parser)), base })

@@ -146,12 +146,12 @@ struct Item {
 
 /// Parses a response.
 pub(super) fn results(kind: SearchKind, body: &[u8]) -> Result<Vec<Hit>, Failure> {
-    const WRONG: Failure = Failure::Malformed("its answer is not what it should be");
+    const WRONG: Failure = Failure::Malformed("invalid response");
     let items = match kind {
         SearchKind::Searxng | SearchKind::Tavily => {
             let answer: Flat = serde_json::from_slice(body).map_err(|_| WRONG)?;
             if answer.results.is_empty() && !answer.unresponsive_engines.is_empty() {
-                return Err(Failure::Malformed("none of its engines answered"));
+                return Err(Failure::Malformed("none of its search engines responded"));
             }
             answer.results
         }

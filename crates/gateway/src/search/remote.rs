@@ -29,7 +29,7 @@ impl Remote {
         let _slot = provider.slot()?;
         let body = timeout(provider.timeouts.first_byte, self.ask(wanted))
             .await
-            .map_err(|_| Failure::Gone("it did not answer in time"))??;
+            .map_err(|_| Failure::Gone("the response timed out"))??;
         protocol::results(self.kind, &body)
     }
 
@@ -38,7 +38,7 @@ impl Remote {
         let question = protocol::question(self.kind, wanted);
         let address = provider.base.join(&question.path);
         let mut request = Request::new(Full::new(Bytes::new()));
-        *request.uri_mut() = address.ok_or(Failure::Gone("its address is wrong"))?;
+        *request.uri_mut() = address.ok_or(Failure::Gone("invalid URL"))?;
         *request.headers_mut() = provider.headers();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         match question.body {
@@ -51,7 +51,8 @@ impl Remote {
             }
         }
         let answer = provider.pool.request(request).await.map_err(|error| {
-            let what = if error.is_connect() { "it cannot be reached" } else { "it broke off" };
+            let what =
+                if error.is_connect() { "cannot connect" } else { "the connection was closed" };
             Failure::Gone(what)
         })?;
         let (head, body) = answer.into_parts();
@@ -65,9 +66,9 @@ impl Remote {
         }
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| {
             if error.is::<http_body_util::LengthLimitError>() {
-                Failure::Malformed("its answer is longer than allowed")
+                Failure::Malformed("the response is too large")
             } else {
-                Failure::Gone("it broke off")
+                Failure::Gone("the connection was closed")
             }
         })?;
         Ok(body.to_bytes())

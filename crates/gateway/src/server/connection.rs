@@ -74,9 +74,9 @@ impl Connection {
             match served.await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
-                    tracing::debug!(peer = %self.peer, %error, "a connection broke");
+                    tracing::debug!(peer = %self.peer, %error, "connection failed");
                 }
-                None => tracing::debug!(peer = %self.peer, "a client took too long"),
+                None => tracing::debug!(peer = %self.peer, "client timed out"),
             }
             drop((open, guards));
         }

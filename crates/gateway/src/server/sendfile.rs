@@ -83,7 +83,7 @@ impl FileTransfer {
         let mut transfer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Transfer { file, next, uncounted, is_broken } = &mut *transfer;
         let Some(file) = file.as_ref().filter(|_| !*is_broken) else {
-            return Poll::Ready(Err(io::Error::other("there is no file to send")));
+            return Poll::Ready(Err(io::Error::other("no file to send")));
         };
         loop {
             ready!(stream.poll_write_ready(context))?;
@@ -103,7 +103,7 @@ impl FileTransfer {
     /// Fails after a placeholder was counted that was not sent.
     pub(super) fn check(&self) -> io::Result<()> {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_broken {
-            return Err(io::Error::other("a file was not sent as it should have been"));
+            return Err(io::Error::other("the file was not sent completely"));
         }
         Ok(())
     }

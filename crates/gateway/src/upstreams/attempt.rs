@@ -69,7 +69,7 @@ impl<'a> Attempt<'a> {
         let provider = &self.target.provider;
         let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
         let model = &*self.target.id;
-        tracing::warn!(provider = %provider.name, model, what, status, cause, "an upstream failed");
+        tracing::warn!(provider = %provider.name, model, what, status, cause, "provider failed");
         if failure.is_its_fault() && provider.health.failed() {
             tracing::error!(provider = %provider.name, "provider ejected");
         }

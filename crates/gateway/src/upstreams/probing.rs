@@ -133,7 +133,7 @@ async fn voices(
             Ok(Some(voices))
         }
         Err(why) => {
-            tracing::warn!(provider = %provider.name, why, "a program cannot be used");
+            tracing::warn!(provider = %provider.name, why, "cannot use a program");
             provider.trouble.store(Some(Arc::new(why)));
             Err(())
         }

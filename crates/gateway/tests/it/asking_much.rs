@@ -51,28 +51,28 @@ fn caps_of_a_model_and_of_an_alias_name_field_value_and_cap() {
     };
     for path in [CHAT, RESPONSES] {
         for name in ["max_tokens", "max_completion_tokens", "max_output_tokens"] {
-            let message = format!("`{name}` is 51; this model allows at most 50");
+            let message = format!("`{name}` is 51; the limit of this model is 50");
             over(path, name, &message, &|body| body[name] = 51.into());
         }
-        over(path, "n", "`n` is 3; this model allows at most 2", &|body| body["n"] = 3.into());
-        over(path, "n", "`n` is 9; this model allows at most 2", &|body| {
+        over(path, "n", "`n` is 3; the limit of this model is 2", &|body| body["n"] = 3.into());
+        over(path, "n", "`n` is 9; the limit of this model is 2", &|body| {
             body["model"] = "same".into();
             body["n"] = 9.into();
         });
     }
-    over(CHAT, "n", "`n` is 4; this model allows at most 3", &|body| {
+    over(CHAT, "n", "`n` is 4; the limit of this model is 3", &|body| {
         body["model"] = "own".into();
         body["n"] = 4.into();
     });
     let long = "x".repeat(500);
-    over(RESPONSES, "input", "`input` has 502 bytes; this model allows at most 400", &|body| {
+    over(RESPONSES, "input", "`input` has 502 bytes; the limit of this model is 400", &|body| {
         body["input"] = long.as_str().into();
     });
     let images = |body: &mut Value| {
         let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}});
         body["messages"][0]["content"] = json!([image, image]);
     };
-    over(CHAT, "messages", "`messages` has 2 images; this model allows at most 1", &images);
+    over(CHAT, "messages", "`messages` has 2 images; the limit of this model is 1", &images);
     assert_eq!((paid(&service, &ada), upstream.completions().len()), (0, 0));
     // Where no limit on tokens is named, the cap is sent.
     ask(CHAT, &|_| {}).good();

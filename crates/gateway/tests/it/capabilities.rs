@@ -55,7 +55,7 @@ fn media_and_research_are_usable_where_what_they_need_is() {
     assert_eq!(is("image")["models"], paint);
     let speech = is("speech");
     assert_eq!((&speech["usable"], &speech["models"]), (&json!(false), &json!([])));
-    assert_eq!(speech["reason"], "nothing is configured for it that this key may use");
+    assert_eq!(speech["reason"], "no model or service that this key may use is configured for it");
     let blind = Running::start(&with_providers(&[provider("up", &upstream, models)], ""));
     let key = blind.holder("ada", PRICE).key;
     let research = of(&list(&blind, key.as_str()), "research").clone();
@@ -97,7 +97,10 @@ fn a_capability_without_a_usable_model_is_refused_before_anything_is_held() {
     let ask = || service.post("/v1/chat/completions", key, &chat("hello"));
     eventually("the provider is out", || of(&list(&service, key), "chat")["usable"] == false);
     let chat = of(&list(&service, key), "chat").clone();
-    assert_eq!(chat["reason"], "everything that is configured for it fails at the moment");
+    assert_eq!(
+        chat["reason"],
+        "all configured models and services for it are currently unavailable"
+    );
     assert_eq!(chat["models"][0]["usable"], false);
     let (asked, answer) = (upstream.requests().len(), ask());
     assert_eq!(answer.failure(), (503, "capability_unavailable".to_owned()));

@@ -44,7 +44,7 @@ fn drain_finishes_running_requests_and_refuses_new_ones() {
     half.send(&late[20..]);
     let head = half.head();
     let body: Value = serde_json::from_str(&half.body()).unwrap();
-    let expected = json!({"error": {"message": "the service is about to stop", "param": null,
+    let expected = json!({"error": {"message": "the service is shutting down", "param": null,
         "type": "server_error", "code": "draining", "request_id": head.header("x-request-id")}});
     assert_eq!((head.status, body, head.header("retry-after")), (503, expected, "1"));
     assert!(half.has_ended());

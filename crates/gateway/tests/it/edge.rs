@@ -112,7 +112,7 @@ fn slow_request_head_and_body_time_out() {
     let head = slow.head();
     let body: Value = serde_json::from_str(&slow.body()).unwrap();
     assert_eq!((head.status, &body["error"]["code"]), (408, &"body_timeout".into()));
-    assert_eq!(body["error"]["message"], "the body did not arrive in time");
+    assert_eq!(body["error"]["message"], "timeout while reading the request body");
     assert!(slow.has_ended());
     assert_eq!(paid(&service, &ada), 0);
 }

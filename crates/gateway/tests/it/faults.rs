@@ -11,7 +11,7 @@ use crate::support::{Holder, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
-const UNAVAILABLE: &str = "no provider of this model gave an answer; nothing was charged";
+const UNAVAILABLE: &str = "no provider of this model responded; nothing was charged";
 
 /// Faults that show before anything was said, as a stream or whole.
 const BEFORE: &[&str] = &[
@@ -135,7 +135,7 @@ impl World {
             &last["error"]["message"]
         };
         let message = message.as_str().unwrap();
-        assert!(message.starts_with("the model's provider broke off: "), "{step}: {message}");
+        assert!(message.starts_with("the provider's stream failed: "), "{step}: {message}");
         assert!(message.ends_with("; nothing was charged"), "{step}: {message}");
         self.check_receipt(step, came, ("upstream_failed", 0));
     }
@@ -157,8 +157,8 @@ impl World {
         for (step, is_streamed) in REFUSED.iter().flat_map(|step| [(step, false), (step, true)]) {
             let status = step.strip_prefix("status-").unwrap();
             let message = format!(
-                "the model's provider refused the request: \
-                 scripted {status}: `messages` is not liked at *** with key ***"
+                "the provider rejected the request: scripted {status}: `messages` is not liked at \
+                 *** with key ***"
             );
             let refused = json!({"message": message, "type": "invalid_request_error",
                 "param": null, "code": "invalid_request"});
@@ -252,7 +252,7 @@ fn stream_ends_at_its_time_limit() {
     let world = World { upstream, service, ada, path: CHAT };
     for step in ["endless", "drip-1000-5"] {
         let came = world.ask(step, true);
-        let told = "its stream is longer than allowed; the request is charged";
+        let told = "the stream is too long; the request is charged";
         assert!(came.body.contains(told), "{step}");
         world.check_receipt(step, &came, ("stream_limit", PRICE));
     }

@@ -176,7 +176,7 @@ fn a_refused_key_is_an_alert_until_it_is_accepted_again() {
     assert_eq!(service.post(CHAT, ada.key.as_str(), &body).status, 200);
     gauge(0);
     assert_eq!(provider(&service), "usable");
-    let refused = log.lines_with("provider refuses the configured key");
+    let refused = log.lines_with("provider rejects the configured key");
     let refused: Vec<&String> = refused.iter().filter(|line| line.contains("locked")).collect();
     assert!(refused.len() == 1 && refused[0].contains("ERROR"), "{refused:?}");
 }

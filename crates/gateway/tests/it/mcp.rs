@@ -225,25 +225,30 @@ fn failed_tool_call_returns_an_error_and_is_free() {
     for (arguments, expected) in [
         (json!({}), "`prompt` is missing or empty (invalid_request, 400)"),
         (json!({"prompt": 5}), "`prompt` must be a string (invalid_request, 400)"),
-        (json!({"prompt": "x", "modle": "y"}), "`ask` takes no `modle` (invalid_request, 400)"),
+        (
+            json!({"prompt": "x", "modle": "y"}),
+            "unknown argument `modle` of `ask` (invalid_request, 400)",
+        ),
     ] {
         assert_eq!(world.failure(key, "ask", &arguments).0, expected);
     }
     let (text, ..) = world.failure(key, "ask", &json!({"prompt": "x", "model": "up/ecko"}));
-    assert!(text.contains("there is `up/echo`"), "{text}");
+    assert!(text.contains("did you mean `up/echo`"), "{text}");
     let (text, ..) = world.failure(key, "web_search", &json!({"query": "x"}));
     assert!(text.contains("(capability_unavailable, 503)"), "{text}");
     let (text, ..) = world.failure(key, "web_fetch", &json!({"url": "http://10.0.0.1/"}));
     assert!(text.contains("(target_refused, 403)"), "{text}");
     let poor = world.service.holder("poor", PRICE - 1);
     let (text, status, _) = world.failure(poor.key.as_str(), "ask", &asked);
-    assert!(text.ends_with(&format!("{PRICE} micro-credits are needed, {} are there", PRICE - 1)));
+    assert!(
+        text.ends_with(&format!("{PRICE} micro-credits are needed, {} are available", PRICE - 1))
+    );
     assert_eq!((status, paid(&world.service, &world.ada)), (402, 0));
     world.service.check_ledger();
     let unknown = world.call(key, "tools/call", json!({"name": "web_serach", "arguments": {}}));
     let error = unknown.json()["error"].clone();
     assert_eq!(error["code"], -32602);
-    assert_eq!(error["message"], "there is no such tool; did you mean `web_search`?");
+    assert_eq!(error["message"], "unknown tool; did you mean `web_search`?");
 }
 
 #[test]
@@ -281,7 +286,7 @@ fn cancelled_call_cancels_its_upstream_and_is_free() {
     assert_eq!(world.older(&off(json!(5)), &[("mcp-session-id", session)]).status, 202);
     eventually("the upstream is left", || world.upstream.cancelled().len() == 1);
     assert_eq!(waiting.head().status, 200);
-    assert!(waiting.body().contains("called off"));
+    assert!(waiting.body().contains("cancelled"));
     eventually("the price is free again", || {
         world.service.account(world.ada.member).available().get() == 1000 * PRICE
     });

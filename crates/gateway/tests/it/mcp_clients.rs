@@ -146,7 +146,7 @@ impl World {
             assert_eq!(found["unknown_tool"], -32602, "{mode}");
             assert_eq!(found["many"], json!(vec![true; 16]), "{mode}");
             assert_eq!(found["big"], json!([MAX_CHARS, true]), "{mode}");
-            assert!(found["progress"].as_str().unwrap().starts_with("working for"), "{mode}");
+            assert!(found["progress"].as_str().unwrap().starts_with("running for"), "{mode}");
             assert_eq!(found["after"], false, "{mode}");
             let wrong = found["wrong_key"].as_str().unwrap();
             let is_told = wrong.contains("the key is missing, unknown, expired or revoked");

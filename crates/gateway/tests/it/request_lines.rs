@@ -110,7 +110,7 @@ fn an_operation_is_named_by_the_route_that_matches() {
     let path = "/v1/messages/agk_aaaaaaaaaaaa_bbbb";
     let nothing = unknown(&service, Method::POST, path);
     assert_eq!(nothing.failure(), (404, "not_found".to_owned()));
-    assert!(nothing.text().contains("there is no path /v1/messages/agk_…;"), "{}", nothing.text());
+    assert!(nothing.text().contains("unknown path /v1/messages/agk_…;"), "{}", nothing.text());
     let line = line(nothing.header("x-request-id"));
     assert_has(&line, &["path=\"/v1/messages/agk_…\"", "operation=\"other\""]);
     assert!(!line.contains("bbbb"), "{line}");

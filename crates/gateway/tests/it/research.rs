@@ -65,7 +65,11 @@ fn one_member_cannot_fill_the_queue() {
     started(&service, &ada, &question());
     let refused = service.post(JOBS, ada.key.as_str(), &question());
     assert_eq!(refused.failure(), (429, "rate_limited".to_owned()));
-    assert!(refused.text().contains("2 research jobs queued or running"), "{}", refused.text());
+    assert!(
+        refused.text().contains("limit of 2 queued or running research jobs"),
+        "{}",
+        refused.text()
+    );
     assert_eq!(refused.header("retry-after"), "30");
     let bob = service.holder("bob", 10 * JOB_PRICE);
     started(&service, &bob, &question());

@@ -67,7 +67,7 @@ fn post(world: &World, path: &str, body: &str) -> Answer {
 #[test]
 fn a_request_that_is_wrong_is_a_400_that_says_what() {
     let world = world();
-    let json_end = "the body is not JSON: EOF while parsing a value at line 1 column 9";
+    let json_end = "the body is not valid JSON: EOF while parsing a value at line 1 column 9";
     check(
         &post(&world, CHAT, "{\"model\":"),
         400,
@@ -110,13 +110,13 @@ fn a_request_that_is_wrong_is_a_400_that_says_what() {
             "/v1/responses",
             r#"{"model":"up/echo","input":"x","background":true,"store":false}"#.to_owned(),
             "store",
-            "a response that runs in the background must be stored",
+            "`background` requires `store`",
         ),
         (
             "/v1/responses",
             r#"{"model":"up/echo","input":"x","previous_response_id":"resp_none"}"#.to_owned(),
             "previous_response_id",
-            "there is no response `resp_none` of yours",
+            "no response with the id `resp_none`",
         ),
     ];
     for (path, body, param, message) in wrong {
@@ -125,7 +125,7 @@ fn a_request_that_is_wrong_is_a_400_that_says_what() {
     }
     let mut body = chat("x");
     body["model"] = "up/ecko".into();
-    let message = "there is no model `up/ecko`; there is `up/echo`";
+    let message = "unknown model `up/ecko`; did you mean `up/echo`?";
     check(
         &post(&world, CHAT, &body.to_string()),
         400,
@@ -133,7 +133,7 @@ fn a_request_that_is_wrong_is_a_400_that_says_what() {
         &[],
     );
     body["model"] = "zzz".into();
-    let message = "there is no model `zzz`; GET /v1/models lists those there are";
+    let message = "unknown model `zzz`; list models with GET /v1/models";
     check(
         &post(&world, CHAT, &body.to_string()),
         400,
@@ -141,7 +141,7 @@ fn a_request_that_is_wrong_is_a_400_that_says_what() {
         &[],
     );
     body["model"] = "up/talker".into();
-    let message = "the model `up/talker` is not offered for chat";
+    let message = "the model `up/talker` does not support chat";
     let expected = error(message, INVALID, Some("model"), "model_not_for_capability");
     check(&post(&world, CHAT, &body.to_string()), 400, expected, &[]);
     assert_eq!(world.upstream.completions().len(), 0);
@@ -191,7 +191,7 @@ fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
     let world = world();
     let poor = world.service.holder("poor", PRICE - 1);
     let headers = [("x-should-retry", "false")];
-    let message = "this request costs 0.001000 credits, 0.000999 are available";
+    let message = "this request costs 0.001000 credits; 0.000999 are available";
     let mut expected = error(message, "payment_required", None, "insufficient_balance");
     expected["needed_micros"] = PRICE.into();
     expected["available_micros"] = (PRICE - 1).into();
@@ -200,7 +200,7 @@ fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
     }
     let limits = Limits { spend: Some(Micros::new(1)), ..Limits::default() };
     let key = world.service.key(world.ada.member, limits);
-    let message = "this request costs 0.001000 credits, the key may spend 0.000001 more";
+    let message = "this request costs 0.001000 credits; the key can spend 0.000001 more";
     let mut expected = error(message, "payment_required", None, "key_limit_reached");
     expected["needed_micros"] = PRICE.into();
     expected["available_micros"] = 1.into();
@@ -224,7 +224,7 @@ fn what_is_not_allowed_is_a_403_that_says_why() {
     let by = Actor { name: "test".to_owned(), request: None };
     let blocking = async move { store.change_member(member, &MemberChange::Block, &by).await };
     world.service.wait(async { blocking.await.unwrap() });
-    let message = "the operator of this service blocked this member; ask them why";
+    let message = "the operator of this service has blocked this member; contact the operator";
     let expected = error(message, "permission_error", None, "member_blocked");
     check(&world.service.post(CHAT, world.ada.key.as_str(), &chat("x")), 403, expected, &headers);
 }
@@ -235,40 +235,40 @@ fn what_is_not_there_is_a_404_and_what_cannot_be_done_a_405() {
     let key = world.ada.key.as_str();
     for path in ["/", "/v1", "/v1/nothing", "/v1/chat/completions/", "/v2/models", "//v1/models"] {
         let offered = if path.starts_with("/v1/") {
-            "; there is /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/moderations, \
-             /v1/rerank, /v1/images/generations, /v1/images/edits, /v1/audio/speech, \
-             /v1/audio/transcriptions, /v1/messages, /v1/messages/count_tokens, /v1/responses, \
-             /v1/responses/compact, /v1/responses/input_tokens, /v1/media/run, /v1/research/jobs, \
-             /v1/web/fetch, /v1/search"
+            "; known paths: /v1/chat/completions, /v1/completions, /v1/embeddings, \
+             /v1/moderations, /v1/rerank, /v1/images/generations, /v1/images/edits, \
+             /v1/audio/speech, /v1/audio/transcriptions, /v1/messages, /v1/messages/count_tokens, \
+             /v1/responses, /v1/responses/compact, /v1/responses/input_tokens, /v1/media/run, \
+             /v1/research/jobs, /v1/web/fetch, /v1/search"
         } else {
             ""
         };
-        let message = format!("there is no path {path}{offered}; see /docs");
+        let message = format!("unknown path {path}{offered}; see /docs");
         let expected = error(&message, INVALID, None, "not_found");
         check(&world.service.get(path, key), 404, expected, &[]);
     }
-    let message = "there is no response of this id of yours";
+    let message = "no response with this id";
     check(
         &world.service.get("/v1/responses/resp_x", key),
         404,
         error(message, INVALID, None, "not_found"),
         &[],
     );
-    let message = "there is no such model for this key";
+    let message = "no such model, or this key may not use it";
     check(
         &world.service.get("/v1/models/up/ecko", key),
         404,
         error(message, INVALID, None, "not_found"),
         &[],
     );
-    let message = "no request of this id of yours has ended";
+    let message = "no completed request with this id";
     check(
         &world.service.get("/v1/requests/req_x", key),
         404,
         error(message, INVALID, None, "not_found"),
         &[],
     );
-    let message = "this path does not know this method; see /docs";
+    let message = "method not allowed for this path; see /docs";
     let expected = error(message, INVALID, None, "method_not_allowed");
     for (method, path, allow) in [
         (Method::GET, CHAT, "POST"),
@@ -293,10 +293,10 @@ fn reused_idempotency_key_is_a_409_or_a_422() {
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "word")];
     let mut running = Raw::post_with(world.service.address, CHAT, &headers, &chat("[[gate]]"));
     eventually("it runs", || world.upstream.in_flight() == 1);
-    let message = "a request with this Idempotency-Key is still running; ask again for its answer";
+    let message = "a request with this Idempotency-Key is still running; retry to get its response";
     let expected = error(message, "conflict_error", None, "idempotency_in_progress");
     check(&ask(&chat("[[gate]]")), 409, expected, &[("retry-after", "1")]);
-    let message = "this Idempotency-Key was used for another request";
+    let message = "this Idempotency-Key was used for a different request";
     let expected = error(message, INVALID, None, "idempotency_mismatch");
     check(&ask(&chat("another")), 422, expected.clone(), &[("x-should-retry", "false")]);
     world.upstream.open_gate();
@@ -313,8 +313,12 @@ fn too_many_requests_are_a_429_that_says_when_to_come_again() {
     let answer = world.service.post(CHAT, key.as_str(), &chat("x"));
     let wait = answer.header("retry-after").to_owned();
     assert!((50..=60).contains(&wait.parse::<u32>().unwrap()), "{wait}");
-    let expected =
-        error("this key may send 1 requests a minute", "rate_limit_error", None, "rate_limited");
+    let expected = error(
+        "this key is limited to 1 requests per minute",
+        "rate_limit_error",
+        None,
+        "rate_limited",
+    );
     check(&answer, 429, expected, &[("retry-after", &wait)]);
     assert_eq!(answer.header("x-ratelimit-remaining-requests"), "0");
 
@@ -322,7 +326,7 @@ fn too_many_requests_are_a_429_that_says_when_to_come_again() {
         world.service.key(world.ada.member, Limits { concurrency: Some(1), ..Limits::default() });
     let _running = Raw::post(world.service.address, CHAT, key.as_str(), &chat("[[gate]]"));
     eventually("it runs", || world.upstream.in_flight() == 1);
-    let message = "this key may have 1 requests running at once";
+    let message = "this key is limited to 1 concurrent requests";
     let expected = error(message, "rate_limit_error", None, "rate_limited");
     check(
         &world.service.post(CHAT, key.as_str(), &chat("x")),
@@ -335,7 +339,7 @@ fn too_many_requests_are_a_429_that_says_when_to_come_again() {
 #[test]
 fn an_upstream_that_fails_is_a_503_that_cost_nothing() {
     let world = world();
-    let message = "no provider of this model gave an answer; nothing was charged";
+    let message = "no provider of this model responded; nothing was charged";
     let expected = error(message, "server_error", None, "upstream_unavailable");
     for (step, wait) in [("status-500", "2"), ("status-429", "1")] {
         for body in
@@ -357,7 +361,7 @@ fn an_upstream_that_fails_is_a_503_that_cost_nothing() {
 #[test]
 fn a_client_that_sends_all_of_a_large_body_first_learns_why_it_is_refused() {
     let world = world();
-    let expected = error("the body is larger than 1024 bytes", INVALID, None, "body_too_large");
+    let expected = error("the body exceeds 1024 bytes", INVALID, None, "body_too_large");
     let lists = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Models]);
     for length in [2000, 10_000_000] {
         let mut body = chat("x");

@@ -225,7 +225,7 @@ fn a_key_without_the_scope_and_a_wrong_body_are_refused() {
     let answer = world.ask(&json!({"url": site.url("/a"), "max_char": 5}));
     assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
     let error = &answer.json()["error"];
-    assert_eq!(error["message"], "there is no field `max_char`; did you mean `max_chars`?");
+    assert_eq!(error["message"], "unknown field `max_char`; did you mean `max_chars`?");
     assert_eq!(error["param"], "max_char");
     assert_eq!(world.ask(&json!([])).failure(), (400, "invalid_request".to_owned()));
     let poor = world.service.holder("poor", 1);

@@ -90,7 +90,7 @@ fn a_secret_that_was_lost_is_noticed() {
     {
         let said = format!("{}{}", run.stdout, run.stderr);
         assert_ne!(run.code, 0, "{said}");
-        assert!(said.contains("the secret of keys is not the one"), "{said}");
+        assert!(said.contains("the key secret does not match"), "{said}");
     }
 }
 
@@ -138,7 +138,7 @@ fn a_provider_that_fails_ends_with_5_and_tells_no_secret() {
     ground.upstream.go_down();
     let run = ground.run(["provider", "test", "test"]);
     assert_eq!(run.code, 5, "{run:?}");
-    assert!(run.stderr.contains("does not answer"), "{run:?}");
+    assert!(run.stderr.contains("does not respond"), "{run:?}");
 }
 
 #[test]

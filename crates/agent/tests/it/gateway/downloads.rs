@@ -17,7 +17,10 @@ fn files_are_published_and_verified_with_the_public_key() {
     fs::write(&program, "the program").unwrap();
     let file = program.to_str().unwrap();
     let early = ground.run(["downloads", "publish", "--version", "1.0.0", file]);
-    assert!(early.code != 0 && early.stderr.contains("downloads key` makes one"), "{early:?}");
+    assert!(
+        early.code != 0 && early.stderr.contains("create one with `agent gateway downloads key`"),
+        "{early:?}"
+    );
 
     let made = ground.run(["downloads", "key"]);
     assert_eq!(made.code, 0, "{made:?}");
@@ -36,5 +39,5 @@ fn files_are_published_and_verified_with_the_public_key() {
     assert_eq!((status, body.as_str()), (200, "the program"));
     fs::write(&program, "another program").unwrap();
     let changed = ground.run(["downloads", "publish", "--version", "1.0.0", file]);
-    assert!(changed.stderr.contains("was published with other bytes"), "{changed:?}");
+    assert!(changed.stderr.contains("is already published with different content"), "{changed:?}");
 }

@@ -138,6 +138,6 @@ pub(super) fn job(row: &Row) -> Result<ResearchJob> {
 }
 
 pub(super) fn status(columns: &mut RowReader<'_>) -> Result<JobStatus> {
-    let unknown = || Error::Damaged("the status of a job cannot be read".to_owned());
+    let unknown = || Error::Damaged("the status of a job is invalid".to_owned());
     JobStatus::parse(columns.take()?).ok_or_else(unknown)
 }

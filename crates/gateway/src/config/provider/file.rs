@@ -31,8 +31,8 @@ const CHATTING: [&str; 2] = ["openai", "anthropic"];
 const LOCAL: [&str; 1] = ["local"];
 const INDEX: [&str; 1] = ["index"];
 
-const KINDS: &str = "allowed are `openai`, `anthropic`, `espeak`, `local`, `searxng`, `brave`, \
-                     `tavily`, `index`";
+const KINDS: &str = "set it to one of `openai`, `anthropic`, `espeak`, `local`, `searxng`, \
+                     `brave`, `tavily`, `index`";
 
 /// Headers that the service itself decides about.
 const RESERVED: &[HeaderName] = &[
@@ -49,34 +49,33 @@ const RESERVED: &[HeaderName] = &[
 /// Ends of addresses that are added to the base, not part of it.
 const ADDED: &[&str] = &["/chat/completions", "/responses", "/messages", "/models"];
 
-/// One upstream. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, and the full
-/// ids of its models begin with it. It needs a `kind`; if it has models, `models` or `discover` or
-/// both.
+/// A provider. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, and is the first
+/// part of the full ids of its models. `kind` is required. Providers of models also need `models`,
+/// `discover` or both.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>, extend("x-tag" = "kind", "x-items" = "providers"))]
 pub(in crate::config) struct ProviderFile {
-    /// What it speaks: `openai` (also compatible servers) or `anthropic` for models; `espeak` for
-    /// speech by the program espeak-ng on this machine, whose models are voices; `local` for models
-    /// that this process computes itself, each a GGUF file; `searxng`, `brave`, `tavily` or `index`
-    /// (an index of files) for results of searches.
+    /// Type of the provider. For models: `openai` (also for compatible servers) or `anthropic`. For
+    /// speech: `espeak` runs the program espeak-ng on this machine; its models are voices. For
+    /// models that run inside this process: `local`; each model is a GGUF file. For search results:
+    /// `searxng`, `brave`, `tavily` or `index` (an index of files).
     #[schemars(extend("x-missing" = KINDS))]
-    #[schemars(extend("x-hint" = "`openai` is for every server that speaks the OpenAI API"))]
+    #[schemars(extend("x-hint" = "use `openai` for any server with an OpenAI-compatible API"))]
     kind: Option<ProviderKind>,
-    /// What `/chat/completions`, `/messages`, `/models` or `/search` is appended to. Without it
-    /// `https://api.openai.com/v1`, `https://api.anthropic.com/v1`,
-    /// `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; `searxng` needs one.
-    /// `index`: what the paths of files are appended to; without it `public_url` and the name of
-    /// the provider.
+    /// Base URL to which `/chat/completions`, `/messages`, `/models` or `/search` is appended.
+    /// Default: `https://api.openai.com/v1`, `https://api.anthropic.com/v1`,
+    /// `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; required for `searxng`.
+    /// `index`: base URL of the indexed files; default: `public_url` and the name of the provider.
     #[schemars(extend("x-kinds" = WITH_ADDRESS))]
     base_url: Option<Address>,
-    /// Only for `espeak`: the program, `espeak-ng` if not given, found as a shell finds it.
+    /// `espeak`: the program to run, looked up in `PATH`. Default: `espeak-ng`.
     #[schemars(extend("x-kinds" = ["espeak"], "x-type" = "path", "x-wanted" = "a program"))]
     program: Option<String>,
-    /// How it knows us: `${NAME}`.
+    /// API key: `${NAME}`.
     #[schemars(extend("x-kinds" = REMOTE))]
     api_key: Option<Secret>,
-    /// Sent with every request to it.
+    /// Extra headers of every request to the provider.
     #[serde(with = "Named::<Text>")]
     #[schemars(extend(
         "additionalProperties" = {"type": "string", "format": "header", "x-text": true},
@@ -86,82 +85,78 @@ pub(in crate::config) struct ProviderFile {
         "default" = {},
     ))]
     headers: Vec<(String, Text)>,
-    /// Its models: ids, or a mapping from ids.
+    /// Models of the provider: a list of ids, or a mapping from id to settings.
     #[schemars(extend("x-kinds" = WITH_MODELS, "x-type" = "list or mapping"))]
     #[schemars(extend("x-wanted" = "a list of ids, or a mapping from ids"))]
     #[schemars(extend("x-hint" = "write `models: [ID, ID]`"))]
     models: Option<ModelsFile>,
-    /// Whether it is asked for its models; those of `models` are kept. `local`: every file
-    /// `*.gguf` of its `folder`.
+    /// List the provider's models automatically, in addition to `models`. `local`: use every
+    /// `*.gguf` file in `folder`.
     #[schemars(extend("x-kinds" = WITH_MODELS))]
     discover: bool,
-    /// How long it may take.
+    /// Timeouts of requests to the provider.
     #[schemars(extend("x-kinds" = CALLED))]
     timeout: Option<TimeoutFile>,
-    /// The most requests to it at once; without it, any number. `local`: how many answers of one
-    /// model are computed at once; without it, as many as the machine has cores.
+    /// Maximum number of concurrent requests to the provider. Default: unlimited. `local`: maximum
+    /// number of concurrent responses per model; default: the number of cores.
     #[schemars(range(min = 1, max = 1_000_000))]
     #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_COMPUTED}))]
     max_concurrency: Option<u32>,
-    /// Its share if a target has no weight.
+    /// Weight of the provider's models in aliases that set no weight.
     #[schemars(range(min = 1, max = MAX_WEIGHT), extend("x-kinds" = WITH_MODELS))]
     weight: u32,
-    /// How `/v1/responses` is brought to it: `native` passes it through, `bridged` makes chat
-    /// completions of it, `auto` finds out.
+    /// How to serve `/v1/responses`: `native` passes requests through, `bridged` translates them to
+    /// chat completions, `auto` detects what the provider supports.
     #[schemars(extend("x-kinds" = CHATTING))]
     responses: Responses,
-    /// Whether streams are asked for their usage.
+    /// Request usage figures for streams.
     #[schemars(extend("x-kinds" = CHATTING))]
     stream_usage: bool,
-    /// How it is looked after.
+    /// Health checks of the provider.
     #[schemars(extend("x-kinds" = CALLED, "default" = true))]
     health: Option<HealthFile>,
-    /// PEM file of the authorities that its certificate is judged by, instead of the system's.
+    /// PEM file with the CA certificates to trust for this provider, instead of the system's.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
     #[schemars(extend("x-kinds" = REMOTE))]
     tls_ca_file: Option<PathBuf>,
-    /// `index`: the folder of the files to be found; needed. `local`: the folder of its files;
-    /// without it `models` beside this file.
+    /// `index`: folder of the files to index; required. `local`: folder of the model files;
+    /// default: `models` next to this file.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "a folder"))]
     #[schemars(extend("x-kinds" = ["local", "index"]))]
     folder: Option<PathBuf>,
-    /// `index`: where the index is kept; without it `search-index/NAME` beside the database.
+    /// `index`: folder of the index itself. Default: `search-index/NAME` next to the database.
     #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a folder"))]
     #[schemars(extend("x-kinds" = INDEX))]
     index_folder: Option<PathBuf>,
-    /// `index`: how often the folder is looked at for changes.
+    /// `index`: interval of scans for changed files.
     #[serde(with = "Seconds")]
     #[schemars(extend("x-kinds" = INDEX))]
     rescan: Duration,
-    /// `index`: the largest file that is read; at most 1 GiB.
+    /// `index`: maximum size of an indexed file, up to 1 GiB.
     #[schemars(range(min = 1, max = 1024 * 1024 * 1024), extend("x-kinds" = INDEX))]
     max_file_bytes: u64,
-    /// `local`: the most tokens of a conversation with its answer; never more than the model was
-    /// made for. Each conversation that is answered takes memory for so many at most.
+    /// `local`: context window in tokens, including the response; capped at the context length of
+    /// the model. Bounds the memory that each running conversation uses.
     #[schemars(range(min = 128, max = 1_048_576), extend("x-kinds" = LOCAL))]
     window: u32,
-    /// `local`: how many requests for one model wait while others are computed; who comes then
-    /// gets 429.
+    /// `local`: maximum number of queued requests per model. When the queue is full, the service
+    /// returns 429.
     #[schemars(range(min = 0, max = 10_000), extend("x-kinds" = LOCAL))]
     max_waiting: u32,
-    /// `local`: the memory of a model is let go after so long without a request.
+    /// `local`: unload a model after this long without requests.
     #[serde(with = "Seconds")]
     #[schemars(extend("x-kinds" = LOCAL))]
     idle: Duration,
-    /// `local`: the first message of conversations that have no system message; without it, what
-    /// the model itself has there.
-    #[schemars(extend("x-kinds" = LOCAL, "x-wanted" = "a text", "x-verbatim" = true))]
+    /// `local`: system message for conversations without one. Default: the one of the model.
+    #[schemars(extend("x-kinds" = LOCAL, "x-wanted" = "a string", "x-verbatim" = true))]
     system: Option<String>,
-    /// `local`: how freely answers are drawn where a request does not say, from 0 (always the
-    /// likeliest token) to 2.
+    /// `local`: default sampling temperature, from 0 (always the most likely token) to 2.
     #[schemars(range(min = 0, max = 2), extend("x-kinds" = LOCAL))]
     temperature: f64,
-    /// `local`: the share of likely tokens that are drawn from where a request does not say, from
-    /// 0.01 to 1.
+    /// `local`: default nucleus sampling threshold, from 0.01 to 1.
     #[schemars(range(min = 0.01, max = 1), extend("x-kinds" = LOCAL))]
     top_p: f64,
-    /// `local`: how much less likely tokens become that came lately where a request does not say,
-    /// from 0.5 to 2; 1 for not at all.
+    /// `local`: default penalty for repeated tokens, from 0.5 to 2; 1 disables it.
     #[schemars(range(min = 0.5, max = 2), extend("x-kinds" = LOCAL))]
     repeat_penalty: f64,
 }
@@ -238,8 +233,8 @@ pub(in crate::config) fn providers(
         let kind = file.kind;
         let mut entry = Entry { name, path, reader, folder };
         if kind == Some(ProviderKind::Local) && !cfg!(feature = "local-model") {
-            let hint = "build the program with its feature `local-model`, or remove the provider";
-            entry.refuse_key("kind", "`local` is not in this build", Some(hint));
+            let hint = "use a build with the feature `local-model`, or remove the provider";
+            entry.refuse_key("kind", "this build does not support `local` providers", Some(hint));
         }
         match kind {
             // Its models are known all the same, so that no alias is blamed for them.
@@ -309,7 +304,7 @@ impl Entry<'_, '_> {
 
     /// An upstream that has models.
     fn remote(&mut self, mut file: ProviderFile, kind: Kind) -> Provider {
-        self.needs_models(&file, "name its `models`, or write `discover: true`");
+        self.needs_models(&file, "list its `models`, or set `discover: true`");
         let (api_key, headers) = self.credentials(&mut file, true);
         let base_url = self.base_url(file.base_url.take(), api_key.is_some());
         let responses = file.responses;
@@ -320,12 +315,12 @@ impl Entry<'_, '_> {
         for model in provider.models.iter().filter(|_| kind == Kind::Anthropic) {
             let makes = |one: &Capability| matches!(one, Capability::Image | Capability::Speech);
             if model.capabilities.iter().any(makes) {
-                let message = format!("the model `{}` cannot make media", model.id);
-                self.refuse(message, "only providers of the kinds `openai` and `espeak` do");
+                let message = format!("the model `{}` cannot generate media", model.id);
+                self.refuse(message, "only `openai` and `espeak` providers support this");
             } else if let Some(other) = model.capabilities.iter().find(of_openai) {
                 let (id, word) = (&model.id, other.word());
                 let message = format!("the model `{id}` cannot be used for `{word}`");
-                self.refuse(message, "only providers of the kind `openai` can");
+                self.refuse(message, "only `openai` providers support this");
             }
         }
         self.has_no_files(&provider);
@@ -335,7 +330,7 @@ impl Entry<'_, '_> {
 
     /// A provider that is a program on this machine: espeak-ng, whose models are voices.
     fn espeak(&mut self, mut file: ProviderFile) -> Provider {
-        let hint = "name voices as its `models`, such as `[en, de]`, or write `discover: true`";
+        let hint = "list voices as its `models`, such as `[en, de]`, or set `discover: true`";
         self.needs_models(&file, hint);
         // A name is searched for where programs are; a path starts from the folder of the file.
         let program = match file.program.take() {
@@ -359,7 +354,7 @@ impl Entry<'_, '_> {
 
     /// A provider whose models are files that this process computes itself.
     fn local(&mut self, mut file: ProviderFile) -> Provider {
-        let hint = "name files of its `folder` as its `models`, or write `discover: true`";
+        let hint = "list files of its `folder` as its `models`, or set `discover: true`";
         self.needs_models(&file, hint);
         let folder = file.folder.take().unwrap_or_else(|| self.folder.join("models"));
         #[expect(clippy::cast_possible_truncation, reason = "no more digits are needed")]
@@ -387,7 +382,7 @@ impl Entry<'_, '_> {
             [Capability::Chat, Capability::Responses, Capability::Research];
         for model in models {
             if model.path.is_some() && model.upstream_name != model.id {
-                let message = format!("the model `{}` has a `path` and a `name`", model.id);
+                let message = format!("the model `{}` has both `path` and `name`", model.id);
                 self.refuse_key("models", message, None);
             }
             if let Some(other) = model.capabilities.iter().find(|one| !ABLE.contains(one)) {
@@ -405,7 +400,7 @@ impl Entry<'_, '_> {
     fn search(&mut self, mut file: ProviderFile, kind: SearchKind) -> SearchProvider {
         let default = kind.default_base();
         if default.is_none() && !self.is_given("base_url") {
-            self.refuse("has no `base_url`", "write the address of the server");
+            self.refuse("has no `base_url`", "set the URL of the server");
         }
         // Where there is no default, the server may let everybody in.
         let credentials = self.credentials(&mut file, default.is_some());
@@ -428,7 +423,7 @@ impl Entry<'_, '_> {
 
     fn index(&mut self, file: ProviderFile) -> Option<SearchProvider> {
         if !self.is_given("folder") {
-            self.refuse("has no `folder`", "name the folder of the files to be found");
+            self.refuse("has no `folder`", "set the folder of the files to index");
         }
         Some(SearchProvider::Index(Index {
             name: self.name.clone(),
@@ -450,7 +445,7 @@ impl Entry<'_, '_> {
     fn has_no_files(&mut self, provider: &Provider) {
         if let Some(model) = provider.models.iter().find(|model| model.path.is_some()) {
             let message = format!("the model `{}` has a `path`", model.id);
-            self.refuse(message, "only models of providers of the kind `local` are files");
+            self.refuse(message, "only models of `local` providers have a `path`");
         }
     }
 
@@ -459,7 +454,7 @@ impl Entry<'_, '_> {
         let is_given = self.is_given("api_key");
         let headers = self.headers(std::mem::take(&mut file.headers), is_given);
         if needs_key && !self.is_given("base_url") && !is_given && headers.is_empty() {
-            let hint = "the default address needs a key; write `api_key: ${NAME}`";
+            let hint = "the default URL needs a key; add `api_key: ${NAME}`";
             self.refuse("has neither `base_url` nor `api_key`", hint);
         }
         (file.api_key.take(), headers)
@@ -468,12 +463,12 @@ impl Entry<'_, '_> {
     fn base_url(&mut self, address: Option<Address>, has_key: bool) -> Option<Uri> {
         let Address(uri) = address?;
         if let Some(added) = ADDED.iter().find(|added| uri.path().ends_with(*added)) {
-            let message = format!("must not end with `{added}`, which is added to it");
+            let message = format!("must not end with `{added}`, which the service appends");
             self.refuse_key("base_url", message, Some("end it with the version, as in `…/v1`"));
         }
         if has_key && address::is_open(&uri) {
             let key = self.key("base_url");
-            let message = "`api_key` is sent unencrypted, since the address is not https";
+            let message = "`api_key` is sent unencrypted: the URL is not https";
             self.reader.report(&key, Problem::warning(self.reader.position(&key), message));
         }
         Some(uri)
@@ -487,15 +482,15 @@ impl Entry<'_, '_> {
         let mut headers: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(written.len());
         for (text, value) in written {
             let fault = match HeaderName::from_bytes(text.as_bytes()) {
-                Err(_) => "this name cannot be the name of a header",
+                Err(_) => "is not a valid header name",
                 Ok(name) if RESERVED.contains(&name) => {
-                    "is set by the service itself and cannot be given"
+                    "is set by the service and cannot be configured"
                 }
                 Ok(name) if has_key && is_credential(&name) => {
-                    "is given beside `api_key`, which sets it"
+                    "conflicts with `api_key`, which sets this header"
                 }
                 Ok(name) if headers.iter().any(|(other, _)| *other == name) => {
-                    "is given twice; case does not count"
+                    "is a duplicate: header names are case-insensitive"
                 }
                 Ok(name) => match HeaderValue::from_str(value.value().trim()) {
                     Ok(mut sent) => {
@@ -508,7 +503,7 @@ impl Entry<'_, '_> {
                         headers.push((name, sent));
                         continue;
                     }
-                    Err(_) => "the value holds a character that a header cannot carry",
+                    Err(_) => "the value contains a character that is not allowed in a header",
                 },
             };
             let hint = fault.contains("`api_key`").then_some("remove one of them");

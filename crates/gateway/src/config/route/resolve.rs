@@ -44,7 +44,7 @@ fn refuse_names_of_providers(reader: &mut Reader<'_>, written: &Written, provide
     let before = name.split_once('/').map(|(before, _)| before);
     if let Some(provider) = providers.iter().find(|one| before == Some(one.name.as_str())) {
         let message = format!(
-            "begins with the name of the provider `{}` and would hide its model",
+            "starts with the name of the provider `{}` and would hide its model",
             provider.name
         );
         let problem = Problem::error(written.position, message);
@@ -80,7 +80,7 @@ impl<'w> Resolver<'_, '_, 'w> {
         let count = groups.iter().flatten().map(Vec::len).sum::<usize>();
         let is_too_long = count > MAX_TARGETS;
         if is_too_long {
-            let message = format!("leads to {count} models, at most {MAX_TARGETS} are allowed");
+            let message = format!("resolves to {count} models; at most {MAX_TARGETS} are allowed");
             let problem = Problem::error(written.position, message);
             self.reader.report(&format!("models.{name}"), problem);
         }
@@ -122,9 +122,9 @@ impl<'w> Resolver<'_, '_, 'w> {
                     group.push(Target { weight, ..target.clone() });
                 }
                 Some(_) => {
-                    let message = format!("{} leads to several models", named.shown);
+                    let message = format!("{} resolves to several models", named.shown);
                     let problem = Problem::error(named.position, message);
-                    let hint = "a target with a weight must be one model";
+                    let hint = "a weighted target must be a single model";
                     self.reader.report(&named.key, problem.hint(hint));
                     is_whole = false;
                 }
@@ -140,15 +140,15 @@ impl<'w> Resolver<'_, '_, 'w> {
         if let Some(at) = self.path.iter().position(|above| above == name) {
             let mut way = self.path[at..].to_vec();
             way.push(self.path[at]);
-            let message = format!("the aliases lead round in a circle: {}", way.join(" → "));
+            let message = format!("the aliases form a cycle: {}", way.join(" → "));
             let problem = Problem::error(*position, message);
-            self.reader.report(key, problem.hint("let one of them name a model"));
+            self.reader.report(key, problem.hint("make one of them name a model"));
             return None;
         }
         if let Some(written) = self.index.get(name.as_str()) {
             let below = self.depths.get(name.as_str()).copied().unwrap_or(1);
             if self.path.len() + below > MAX_DEPTH {
-                let message = format!("more than {MAX_DEPTH} aliases stand one behind the other");
+                let message = format!("more than {MAX_DEPTH} aliases are chained");
                 self.reader.report(key, Problem::error(*position, message));
                 return None;
             }
@@ -171,14 +171,14 @@ impl<'w> Resolver<'_, '_, 'w> {
 /// The model of a full id; or what is wrong with it, after its name.
 fn find(providers: &[Provider], id: &str) -> Result<Target, &'static str> {
     let Some((name, model)) = id.split_once('/') else {
-        return Err("is neither an alias nor a full id `<provider>/<model>`");
+        return Err("is not an alias or a full id `<provider>/<model>`");
     };
     let Some(provider) = providers.iter().find(|provider| provider.name == name) else {
-        return Err("is a model of a provider that does not exist");
+        return Err("names an unknown provider");
     };
     let is_named = provider.models.iter().any(|known| known.id == model);
     if model.is_empty() || (!is_named && !provider.discover) {
-        return Err("is a model that its provider does not name");
+        return Err("names a model that its provider does not list");
     }
     let (provider, weight) = (provider.name.clone(), provider.weight);
     Ok(Target { provider, model: model.to_owned(), weight })
@@ -201,12 +201,16 @@ fn suggestion<'a>(
         .or_else(|| nearest(name, known.iter().map(String::as_str)).map(|(_, known)| known));
     match found {
         Some(found) => format!("did you mean `{found}`?"),
-        None if providers.is_empty() => "there are no `providers`".to_owned(),
+        None if providers.is_empty() => "no `providers` are configured".to_owned(),
         None => {
             let of = name.split_once('/').map(|(provider, _)| provider);
             match providers.iter().find(|provider| of == Some(provider.name.as_str())) {
-                Some(one) => format!("it has {}", shortly(one.models.iter().map(|one| &one.id))),
-                None => format!("there is {}", shortly(providers.iter().map(|one| &one.name))),
+                Some(one) => {
+                    format!("its models are {}", shortly(one.models.iter().map(|one| &one.id)))
+                }
+                None => {
+                    format!("known providers: {}", shortly(providers.iter().map(|one| &one.name)))
+                }
             }
         }
     }

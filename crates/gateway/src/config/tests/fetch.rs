@@ -61,11 +61,11 @@ fn what_is_wrong_is_told() {
 ",
         &[
             "error 2:15: fetch.user_agent: must be at most 256 printable ASCII characters and \
-             begin with a word of letters, `-` and `_`, which robots.txt can name (such as \
-             `example-reader/1.0`)",
+             start with a name of letters, `-` and `_` that robots.txt rules can match (for \
+             example `example-reader/1.0`)",
             "error 3:10: fetch.ports: must be a list of ports, each from 1 to 65535",
-            "error 4:18: fetch.allow_private: `http://a.b/` is neither a host nor a network \
-             (write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`)",
+            "error 4:18: fetch.allow_private: `http://a.b/` is not a host or a network (write \
+             `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`)",
             "error 5:3: fetch.robot: is not a known key (did you mean `robots`?)",
         ],
     );

@@ -154,22 +154,18 @@ fn a_file_is_for_words_and_only_this_kind_has_files() {
     );
     refused(
         "providers:\n  l: {kind: local, models: {a: {path: x.gguf, name: y}}}",
-        &["error 2:28: providers.l.models: the model `a` has a `path` and a `name`"],
+        &["error 2:28: providers.l.models: the model `a` has both `path` and `name`"],
     );
     refused(
         "providers:\n  l: {kind: local}",
-        &[
-            "error 2:3: providers.l: has neither `models` nor `discover` (name files of its `folder` \
-           as its `models`, or write `discover: true`)",
-        ],
+        &["error 2:3: providers.l: has neither `models` nor `discover` (list files of its \
+             `folder` as its `models`, or set `discover: true`)"],
     );
     for kind in ["openai, api_key: \"${KEY}\"", "espeak"] {
         refused(
             &format!("providers:\n  p: {{kind: {kind}, models: {{m: {{path: m.gguf}}}}}}"),
-            &[
-                "error 2:3: providers.p: the model `m` has a `path` (only models of providers of the \
-               kind `local` are files)",
-            ],
+            &["error 2:3: providers.p: the model `m` has a `path` (only models of `local` \
+                 providers have a `path`)"],
         );
     }
 }

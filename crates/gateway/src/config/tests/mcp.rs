@@ -20,8 +20,8 @@ fn what_is_neither_is_refused() {
     refused(
         "mcp: {allowed_hosts: ['a:80'], allowed_origins: [a.example]}",
         &[
-            "error 1:22: mcp.allowed_hosts: entry 1 is not a name such as `ai.example.com`",
-            "error 1:49: mcp.allowed_origins: entry 1 is not a site such as \
+            "error 1:22: mcp.allowed_hosts: entry 1 is not a host name such as `ai.example.com`",
+            "error 1:49: mcp.allowed_origins: entry 1 is not an origin such as \
              `https://app.example.com`, without a path",
         ],
     );

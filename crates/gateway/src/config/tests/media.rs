@@ -28,10 +28,8 @@ fn artifacts_may_be_a_mapping() {
     assert_eq!((id.reveal(), secret.reveal()), ("upstream-key-1", LONG));
     refused(
         "artifacts: {url: \"s3://made\", access_key_id: \"${KEY}\"}",
-        &[
-            "error 1:12: artifacts: has one of `access_key_id` and `secret_access_key` (give both, or \
-           none where the role of the machine is enough)",
-        ],
+        &["error 1:12: artifacts: has only one of `access_key_id` and `secret_access_key` (set \
+             both, or remove both to use the role of the machine)"],
     );
     refused(
         "artifacts: {url: made, days: 0}",
@@ -78,8 +76,8 @@ fn voices_are_models_of_a_program() {
     );
     refused(
         "providers:\n  v: {kind: espeak}",
-        &["error 2:3: providers.v: has neither `models` nor `discover` (name voices as its \
-           `models`, such as `[en, de]`, or write `discover: true`)"],
+        &["error 2:3: providers.v: has neither `models` nor `discover` (list voices as its \
+           `models`, such as `[en, de]`, or set `discover: true`)"],
     );
 }
 
@@ -89,8 +87,8 @@ fn only_some_providers_make_media() {
     clean(&format!("providers:\n  p: {{kind: openai, api_key: \"${{KEY}}\", {model}}}"));
     refused(
         &format!("providers:\n  p: {{kind: anthropic, api_key: \"${{KEY}}\", {model}}}"),
-        &["error 2:3: providers.p: the model `m` cannot make media (only providers of the kinds \
-           `openai` and `espeak` do)"],
+        &["error 2:3: providers.p: the model `m` cannot generate media (only `openai` and \
+           `espeak` providers support this)"],
     );
     refused(
         "providers:\n  p: {kind: openai, api_key: \"${KEY}\", models: [m], program: x}",

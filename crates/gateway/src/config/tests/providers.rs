@@ -95,7 +95,7 @@ api_key: [a]",
              `bridged`",
             "error 10:19: providers.p.stream_usage: found `perhaps`, allowed are true, 1, yes, on \
              and false, 0, no, off",
-            "error 11:20: providers.p.health.path: must be a path that begins with `/`, such as \
+            "error 11:20: providers.p.health.path: must be a path that starts with `/`, such as \
              `/models`",
             "error 11:38: providers.p.health.interval: must be more than 0 seconds",
             "error 11:50: providers.p.health.timeout: must be more than 0 seconds",
@@ -104,7 +104,7 @@ api_key: [a]",
             "error 12:18: providers.p.tls_ca_file: must be the path of a PEM file, found a list",
             "error 13:14: providers.p.headers: must be a mapping from names to values, found a \
              string",
-            "error 14:14: providers.p.api_key: must be a string, best a reference such as \
+            "error 14:14: providers.p.api_key: must be a string, preferably a reference such as \
              `${NAME}`, found a list",
         ],
     );
@@ -137,26 +137,22 @@ fn health_can_be_switched_off() {
 fn a_kind_is_needed_and_must_be_known() {
     refused(
         "providers:\n  p: {base_url: \"http://[::1]/v1\", discover: true}",
-        &["error 2:3: providers.p: has no `kind` (allowed are `openai`, `anthropic`, `espeak`, \
-           `local`, `searxng`, `brave`, `tavily`, `index`)"],
+        &["error 2:3: providers.p: has no `kind` (set it to one of `openai`, `anthropic`, \
+           `espeak`, `local`, `searxng`, `brave`, `tavily`, `index`)"],
     );
     let with = |kind: &str| {
         format!("providers:\n  p: {{kind: {kind}, base_url: \"http://[::1]/v1\", discover: true}}")
     };
     refused(
         &with("opnai"),
-        &[
-            "error 2:13: providers.p.kind: found `opnai`, allowed are `openai`, `anthropic`, `espeak`, \
-             `local`, `searxng`, `brave`, `tavily`, `index` (did you mean `openai`?)",
-        ],
+        &["error 2:13: providers.p.kind: found `opnai`, allowed are `openai`, `anthropic`, \
+             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index` (did you mean `openai`?)"],
     );
     refused(
         &with("vllm"),
-        &[
-            "error 2:13: providers.p.kind: found `vllm`, allowed are `openai`, `anthropic`, `espeak`, \
-           `local`, `searxng`, `brave`, `tavily`, `index` \
-           (`openai` is for every server that speaks the OpenAI API)",
-        ],
+        &["error 2:13: providers.p.kind: found `vllm`, allowed are `openai`, `anthropic`, \
+             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index` (use `openai` for any server \
+             with an OpenAI-compatible API)"],
     );
 }
 
@@ -165,10 +161,8 @@ fn a_kind_is_needed_and_must_be_known() {
 fn a_kind_that_is_not_in_this_build_says_so() {
     refused(
         "providers:\n  p: {kind: local, discover: true, window: 512}",
-        &[
-            "error 2:13: providers.p.kind: `local` is not in this build (build the program with its \
-             feature `local-model`, or remove the provider)",
-        ],
+        &["error 2:13: providers.p.kind: this build does not support `local` providers (use a \
+             build with the feature `local-model`, or remove the provider)"],
     );
 }
 
@@ -177,22 +171,23 @@ fn an_address_that_cannot_be_used_is_refused_without_being_quoted() {
     for (address, said) in [
         (
             "a.b/v1",
-            "must be an address that begins with `http://` or `https://` (write `https://` and a host)",
+            "must be a URL that starts with `http://` or `https://` (write `https://` and a host)",
         ),
-        ("https:///v1", "the address has no host (write a host after `://`)"),
-        ("https://a.b:port/v1", "is not a valid address (look at its host and port)"),
+        ("https:///v1", "the URL has no host (add a host after `://`)"),
+        ("https://a.b:port/v1", "is not a valid URL (check the host and the port)"),
         (
             "https://me:s3cret@a.b/v1",
-            "the address holds a user or password (remove them; a provider takes `api_key` and `headers`)",
+            "the URL contains a user or password (remove them; use `api_key` or `headers` of the \
+             provider instead)",
         ),
         (
             "https://a.b/v1?key=s3cret",
-            "the address must not have a query (`?`) or a fragment (`#`) (remove it)",
+            "the URL must not have a query (`?`) or a fragment (`#`) (remove it)",
         ),
         (
             "https://a.b/v1/chat/completions",
-            "must not end with `/chat/completions`, which is added to it (end it with the version, \
-             as in `…/v1`)",
+            "must not end with `/chat/completions`, which the service appends (end it with the \
+             version, as in `…/v1`)",
         ),
     ] {
         refused(
@@ -216,10 +211,11 @@ fn a_key_on_an_open_way_or_in_the_file_is_warned_of() {
     let config = warned(
         &provider("base_url: http://10.0.0.1/v1\nmodels: [m]\napi_key: sk-very-secret-key"),
         &[
-            "warning 4:15: providers.p.base_url: `api_key` is sent unencrypted, since the address \
-             is not https",
-            "warning 6:14: providers.p.api_key: the file has a secret as plain text (write a \
-             reference such as `${NAME}` and set it in the profile's `.env` or in the environment)",
+            "warning 4:15: providers.p.base_url: `api_key` is sent unencrypted: the URL is not \
+             https",
+            "warning 6:14: providers.p.api_key: the file contains a secret in plain text (use a \
+             reference such as `${NAME}` and set the variable in the profile's `.env` or in the \
+             environment)",
         ],
     );
     assert!(!format!("{config:?}").contains("very-secret"));
@@ -230,10 +226,8 @@ fn a_key_on_an_open_way_or_in_the_file_is_warned_of() {
 fn the_default_address_needs_a_key() {
     refused(
         &provider("models: [m]"),
-        &[
-            "error 2:3: providers.p: has neither `base_url` nor `api_key` (the default address needs \
-           a key; write `api_key: ${NAME}`)",
-        ],
+        &["error 2:3: providers.p: has neither `base_url` nor `api_key` (the default URL needs a \
+             key; add `api_key: ${NAME}`)"],
     );
     clean(&provider("models: [m]\nheaders: {Authorization: \"Bearer ${KEY}\"}"));
 }
@@ -251,21 +245,22 @@ headers:
   X-B: [x]
   X-C: \"a\\nb\"",
         &[
-            "error 8:14: providers.p.headers.a b: this name cannot be the name of a header",
-            "error 9:13: providers.p.headers.Host: is set by the service itself and cannot be given",
-            "error 10:22: providers.p.headers.authorization: is given beside `api_key`, which sets \
-             it (remove one of them)",
-            "error 12:12: providers.p.headers.x-a: is given twice; case does not count",
+            "error 8:14: providers.p.headers.a b: is not a valid header name",
+            "error 9:13: providers.p.headers.Host: is set by the service and cannot be configured",
+            "error 10:22: providers.p.headers.authorization: conflicts with `api_key`, which sets \
+             this header (remove one of them)",
+            "error 12:12: providers.p.headers.x-a: is a duplicate: header names are \
+             case-insensitive",
             "error 13:12: providers.p.headers.X-B: must be a string, found a list",
-            "error 14:12: providers.p.headers.X-C: the value holds a character that a header \
-             cannot carry",
+            "error 14:12: providers.p.headers.X-C: the value contains a character that is not \
+             allowed in a header",
         ],
     );
     let config = warned(
         &provider("base_url: https://a.b\nmodels: [m]\nheaders: {X-Token: s3cret-word}"),
-        &["warning 6:24: providers.p.headers.X-Token: the file has a secret as plain text \
-           (write a reference such as `${NAME}` and set it in the profile's `.env` or in the \
-           environment)"],
+        &["warning 6:24: providers.p.headers.X-Token: the file contains a secret in plain text \
+           (use a reference such as `${NAME}` and set the variable in the profile's `.env` or in \
+           the environment)"],
     );
     assert_eq!(config.providers[0].headers[0].1, "s3cret-word");
     assert!(!format!("{config:?}").contains("s3cret"));
@@ -310,11 +305,11 @@ fn models_that_cannot_be_are_refused() {
     refused(
         &provider(&format!("{base}models: [a, {{}}, \"b c\", a, \"d*\"]")),
         &[
-            "error 5:17: providers.p.models[1]: must be the id of a model, found a mapping",
-            "error 5:21: providers.p.models[2]: the id of a model must be 1 to 256 printable ASCII \
+            "error 5:17: providers.p.models[1]: must be a model id, found a mapping",
+            "error 5:21: providers.p.models[2]: a model id must be 1 to 256 printable ASCII \
              characters without spaces, quotes, `*` and `?`",
             "error 5:28: providers.p.models[3]: `a` is named twice (remove one of them)",
-            "error 5:31: providers.p.models[4]: the id of a model must be 1 to 256 printable ASCII \
+            "error 5:31: providers.p.models[4]: a model id must be 1 to 256 printable ASCII \
              characters without spaces, quotes, `*` and `?`",
         ],
     );
@@ -324,7 +319,7 @@ fn models_that_cannot_be_are_refused() {
              price_micros: 1.5, description: [], size: 7}}}}"
         )),
         &[
-            "error 5:24: providers.p.models.a.name: must be the name that the upstream knows, \
+            "error 5:24: providers.p.models.a.name: must be the model's name at the provider, \
              found a number",
             "error 5:43: providers.p.models.a.context_length: must be a whole number from 1 to \
              1000000000",
@@ -333,7 +328,7 @@ fn models_that_cannot_be_are_refused() {
              `web_search`, `web_fetch`",
             "error 5:89: providers.p.models.a.price_micros: must be a whole number of \
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
-            "error 5:107: providers.p.models.a.description: must be a text, found a list",
+            "error 5:107: providers.p.models.a.description: must be a string, found a list",
             "error 5:111: providers.p.models.a.size: is not a known key (known here are `name`, \
              `path`, `context_length`, \
              `max_n`, `max_tokens`, `max_message_bytes`, `max_images`, `capabilities`, `price_micros`, `description`)",
@@ -341,13 +336,13 @@ fn models_that_cannot_be_are_refused() {
     );
     refused(
         &provider(base),
-        &["error 2:3: providers.p: has neither `models` nor `discover` (name its `models`, or \
-           write `discover: true`)"],
+        &["error 2:3: providers.p: has neither `models` nor `discover` (list its `models`, or \
+           set `discover: true`)"],
     );
     refused(
         &provider(&format!("{base}models: []")),
-        &["error 5:13: providers.p.models: names no model (name some, or use `discover: true` \
-           instead)"],
+        &["error 5:13: providers.p.models: lists no models (list at least one model, or use \
+           `discover: true` instead)"],
     );
     refused(
         &provider(&format!("{base}models: gpt")),
@@ -400,11 +395,9 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
 fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
     refused(
         "providers:\n  p: {kind: grpc, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
-        &[
-            "error 2:13: providers.p.kind: found `grpc`, allowed are `openai`, `anthropic`, `espeak`, \
-             `local`, `searxng`, `brave`, `tavily`, `index` (`openai` is for every server that speaks \
-             the OpenAI API)",
-        ],
+        &["error 2:13: providers.p.kind: found `grpc`, allowed are `openai`, `anthropic`, \
+             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index` (use `openai` for any server \
+             with an OpenAI-compatible API)"],
     );
 }
 
@@ -426,7 +419,7 @@ fn names_ids_and_texts_have_a_longest() {
     clean(&id(256));
     refused(
         &id(257),
-        &["error 5:14: providers.p.models[0]: the id of a model must be 1 to 256 printable ASCII \
+        &["error 5:14: providers.p.models[0]: a model id must be 1 to 256 printable ASCII \
            characters without spaces, quotes, `*` and `?`"],
     );
     let description = |length: usize| {

@@ -68,7 +68,7 @@ fn wrong_values_are_told() {
         &[
             "error 1:21: research.workers: must be a whole number from 0 to 1000",
             "error 1:42: research.quick.pages: must be a whole number from 1 to 200",
-            "error 1:62: research.webhook_secret: must be at least 32 characters long (make one \
+            "error 1:62: research.webhook_secret: must be at least 32 characters long (create one \
              with `openssl rand -hex 32`)",
         ],
     );

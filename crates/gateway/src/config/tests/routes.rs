@@ -68,24 +68,23 @@ fn an_alias_must_lead_somewhere() {
 ",
         ),
         &[
-            "error 6:6: models.a: `three/big` is a model of a provider that does not exist (there is \
+            "error 6:6: models.a: `three/big` names an unknown provider (known providers: \
              `one`, `two`, `all`)",
-            "error 7:6: models.b: `one/bigg` is a model that its provider does not name (did you \
-             mean `one/big`?)",
-            "error 8:6: models.c: `big` is neither an alias nor a full id `<provider>/<model>` (did \
+            "error 7:6: models.b: `one/bigg` names a model that its provider does not list (did \
              you mean `one/big`?)",
-            "error 9:16: models.d[1]: `two/` is a model that its provider does not name (did you \
-             mean `two/mid`?)",
-            "error 10:25: models.e.targets[0].model: `nowhere` is neither an alias nor a full id \
-             `<provider>/<model>` (there is `one`, `two`, `all`)",
-            "error 11:6: models.f: `zzz/y` is a model of a provider that does not exist (there is \
+            "error 8:6: models.c: `big` is not an alias or a full id `<provider>/<model>` (did you \
+             mean `one/big`?)",
+            "error 9:16: models.d[1]: `two/` names a model that its provider does not list (did \
+             you mean `two/mid`?)",
+            "error 10:25: models.e.targets[0].model: `nowhere` is not an alias or a full id \
+             `<provider>/<model>` (known providers: `one`, `two`, `all`)",
+            "error 11:6: models.f: `zzz/y` names an unknown provider (known providers: \
              `one`, `two`, `all`)",
         ],
     );
     refused(
         "models: {a: x/y}",
-        &["error 1:13: models.a: `x/y` is a model of a provider that does not exist (there \
-           are no `providers`)"],
+        &["error 1:13: models.a: `x/y` names an unknown provider (no `providers` are configured)"],
     );
 }
 
@@ -93,17 +92,12 @@ fn an_alias_must_lead_somewhere() {
 fn aliases_never_lead_round_in_a_circle() {
     refused(
         &with("models:\n  a: b\n  b: [one/big, c]\n  c: {targets: [{model: a}]}\n  d: a\n"),
-        &[
-            "error 8:25: models.c.targets[0].model: the aliases lead round in a circle: a → b → c → \
-           a (let one of them name a model)",
-        ],
+        &["error 8:25: models.c.targets[0].model: the aliases form a cycle: a → b → c → a (make \
+             one of them name a model)"],
     );
     refused(
         &with("models: {a: a}"),
-        &[
-            "error 5:13: models.a: the aliases lead round in a circle: a → a (let one of them name a \
-           model)",
-        ],
+        &["error 5:13: models.a: the aliases form a cycle: a → a (make one of them name a model)"],
     );
 }
 
@@ -111,7 +105,7 @@ fn aliases_never_lead_round_in_a_circle() {
 fn an_alias_does_not_hide_a_model_of_a_provider() {
     refused(
         &with("models: {one/big: two/big}"),
-        &["error 5:10: models.one/big: begins with the name of the provider `one` and would hide \
+        &["error 5:10: models.one/big: starts with the name of the provider `one` and would hide \
            its model (choose another name)"],
     );
 }
@@ -133,16 +127,16 @@ fn a_target_with_a_weight_is_one_model() {
 ",
         ),
         &[
-            "error 7:25: models.a.targets[0].model: `several` leads to several models (a target \
-             with a weight must be one model)",
+            "error 7:25: models.a.targets[0].model: `several` resolves to several models (a \
+             weighted target must be a single model)",
             "error 8:42: models.b.targets[0].weight: must be a whole number from 1 to 1000000",
             "error 8:46: models.b.targets[1]: has no `model` (name a model as \
              `<provider>/<model>`)",
             "error 8:59: models.b.targets[2].model: `one/big` is named twice (remove one of them)",
             "error 8:76: models.b.targets[2].wieght: is not a known key (did you mean `weight`?)",
-            "error 9:16: models.c.targets: names and mappings stand in one list (write names, \
-             which are tried in their order, or mappings with `model` and `weight`)",
-            "error 10:3: models.d: has no `targets` (name the models that it leads to)",
+            "error 9:16: models.c.targets: mixes names and mappings in one list (use either names, \
+             tried in order, or mappings with `model` and `weight`)",
+            "error 10:3: models.d: has no `targets` (list the models of the alias)",
             "error 10:21: models.d.price_micros: must be a whole number of micro-credits, at least \
              0, found `-1` (1 credit is 1000000 micro-credits)",
             "error 11:6: models.e: must name 1 to 64 models",
@@ -161,10 +155,10 @@ fn names_of_aliases_are_plain() {
     refused(
         &with("models: {\"a b\": one/big, \"\": one/big}"),
         &[
-            "error 5:10: models.a b: the name of an alias must be 1 to 128 letters, digits and \
-             characters of `._-/:*?`",
-            "error 5:26: models.: the name of an alias must be 1 to 128 letters, digits and \
-             characters of `._-/:*?`",
+            "error 5:10: models.a b: the name of an alias must be 1 to 128 letters, digits and the \
+             characters `._-/:*?`",
+            "error 5:26: models.: the name of an alias must be 1 to 128 letters, digits and the \
+             characters `._-/:*?`",
         ],
     );
 }
@@ -175,8 +169,8 @@ fn the_name_of_an_alias_has_a_longest() {
     clean(&named(128));
     let long = "n".repeat(129);
     let expected = format!(
-        "error 5:10: models.{long}: the name of an alias must be 1 to 128 letters, digits and \
-         characters of `._-/:*?`"
+        "error 5:10: models.{long}: the name of an alias must be 1 to 128 letters, digits and the \
+         characters `._-/:*?`"
     );
     refused(&named(129), &[&expected]);
 }
@@ -191,8 +185,8 @@ fn a_hint_names_only_a_few() {
             ids.join(", ")
         )
     };
-    let missing = "error 2:13: models.a: `p/other` is a model that its provider does not name";
-    let eight = "it has `m0`, `m1`, `m2`, `m3`, `m4`, `m5`, `m6`, `m7`";
+    let missing = "error 2:13: models.a: `p/other` names a model that its provider does not list";
+    let eight = "its models are `m0`, `m1`, `m2`, `m3`, `m4`, `m5`, `m6`, `m7`";
     refused(&text(&ids[..8]), &[&format!("{missing} ({eight})")]);
     refused(&text(&ids), &[&format!("{missing} ({eight}, …)")]);
 }
@@ -220,7 +214,7 @@ fn limits_of_aliases_are_reached_and_told() {
     );
     refused(
         &with(&format!("models:\n  a: {}\n  b: [a, one/big]\n", targets(MAX_TARGETS))),
-        &["error 7:3: models.b: leads to 65 models, at most 64 are allowed"],
+        &["error 7:3: models.b: resolves to 65 models; at most 64 are allowed"],
     );
 
     let chain = |length: usize| {
@@ -229,7 +223,7 @@ fn limits_of_aliases_are_reached_and_told() {
         with(&format!("models:\n  z: a{last}\n  a0: one/big\n{}", lines.concat()))
     };
     assert_eq!(way(&clean(&chain(15)), "z"), "one/big*2");
-    refused(&chain(16), &["error 8:7: models.a1: more than 16 aliases stand one behind the other"]);
+    refused(&chain(16), &["error 8:7: models.a1: more than 16 aliases are chained"]);
 }
 
 #[test]
@@ -283,13 +277,13 @@ fn prices_are_whole_and_of_something_that_exists() {
              least 0, found `0.5` (1 credit is 1000000 micro-credits)",
             "error 6:31: prices.default_micros.chatt: is not a known key (did you mean `chat`?)",
             "error 6:45: prices.default_micros.me: must be a number, found `none`",
-            "error 8:16: prices.models.one/biggg: `one/biggg` is a model that its provider does \
-             not name (did you mean `one/big`?)",
+            "error 8:16: prices.models.one/biggg: `one/biggg` names a model that its provider does \
+             not list (did you mean `one/big`?)",
             "error 11:14: prices.models.one/big: must be a whole number of micro-credits, at least \
              0, found `-1` (1 credit is 1000000 micro-credits)",
             "error 12:14: prices.models.two/big: must be a whole number from 0 to 1000000000000000",
             "error 13:5: prices.models.two/mid: must be a number, found nothing",
-            "error 14:12: prices.models.small: `small` is neither an alias nor a full id \
+            "error 14:12: prices.models.small: `small` is not an alias or a full id \
              `<provider>/<model>` (did you mean `one/small`?)",
         ],
     );

@@ -82,18 +82,16 @@ fn an_index_is_kept_beside_the_database_unless_it_has_a_place() {
 fn what_a_provider_of_results_needs_and_what_it_has_no_use_for() {
     refused(
         "providers:\n  sx: {kind: searxng}",
-        &["error 2:3: providers.sx: has no `base_url` (write the address of the server)"],
+        &["error 2:3: providers.sx: has no `base_url` (set the URL of the server)"],
     );
     refused(
         "providers:\n  br: {kind: brave}",
-        &[
-            "error 2:3: providers.br: has neither `base_url` nor `api_key` (the default address needs a \
-           key; write `api_key: ${NAME}`)",
-        ],
+        &["error 2:3: providers.br: has neither `base_url` nor `api_key` (the default URL needs \
+             a key; add `api_key: ${NAME}`)"],
     );
     refused(
         "providers:\n  d: {kind: index}",
-        &["error 2:3: providers.d: has no `folder` (name the folder of the files to be found)"],
+        &["error 2:3: providers.d: has no `folder` (set the folder of the files to index)"],
     );
     refused(
         "providers:\n  tv: {kind: tavily, api_key: \"${KEY}\", models: [m], rescan: 3}",

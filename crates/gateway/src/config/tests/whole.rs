@@ -39,14 +39,15 @@ log: {levl: info}
              `search`, `mcp`)",
             "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's \
              `.env` or in the environment)",
-            "error 11:15: providers.p.base_url: must be an address that begins with `http://` or \
+            "error 11:15: providers.p.base_url: must be a URL that starts with `http://` or \
              `https://` (write `https://` and a host)",
             "error 12:14: providers.p.api_key: the variable `A` is not set (set it in the \
              profile's `.env` or in the environment)",
             "error 12:14: providers.p.api_key: the variable `B` is not set (set it in the \
              profile's `.env` or in the environment)",
             "error 14:5: providers.p.time_out: is not a known key (did you mean `timeout`?)",
-            "error 16:9: models.fast: `p/n` is a model that its provider does not name (it has `m`)",
+            "error 16:9: models.fast: `p/n` names a model that its provider does not list (its \
+             models are `m`)",
             "error 17:9: limits: must be a mapping, found a number (its keys are \
              `max_body_bytes`, `parsing_bytes`, `max_header_bytes`, `max_connections`, \
              `max_connections_per_address`, `exempt_addresses`, `header_timeout`, `idle_timeout`, `body_timeout`, `write_timeout`, `keepalive_comment`, \

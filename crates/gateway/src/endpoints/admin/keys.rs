@@ -154,7 +154,7 @@ fn known(words: &[ScopeWord]) -> Vec<Scope> {
 
 fn parse_time(text: &str) -> Result<Time, ApiError> {
     let wrong = || {
-        let message = "`expires_at` must be a moment of RFC 3339, such as 2030-01-31T12:00:00Z";
+        let message = "`expires_at` must be an RFC 3339 timestamp, such as 2030-01-31T12:00:00Z";
         ApiError::of_param(Code::InvalidRequest, "expires_at", message)
     };
     let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;

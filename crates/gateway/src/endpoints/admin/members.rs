@@ -26,7 +26,7 @@ pub(in crate::endpoints) async fn list(
     let after = match &page_query.cursor {
         None => MemberId(0),
         Some(cursor) => MemberId::parse(cursor).ok_or_else(|| {
-            let message = "`after` must be the id of a member, `mem_<number>`";
+            let message = "`after` must be a member id, `mem_<number>`";
             ApiError::of_param(Code::InvalidRequest, "after", message)
         })?,
     };

@@ -67,7 +67,7 @@ fn answer(value: &Value) -> (String, Value) {
     };
     let mut text = answered.answer.clone();
     if truncated {
-        text.push_str("\n[the answer was longer]");
+        text.push_str("\n[the response was truncated]");
     }
     (text, json!(answered))
 }
@@ -92,7 +92,7 @@ fn cut(text: &str) -> (&str, bool) {
 fn results(value: &Value) -> String {
     let results = value["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     if results.is_empty() {
-        return "Nothing was found.".to_owned();
+        return "No results.".to_owned();
     }
     let mut text = String::new();
     for (number, result) in (1..).zip(results) {
@@ -114,7 +114,7 @@ fn page(mut value: Value, has_links: bool) -> (String, Value) {
     }
     let _ = write!(text, "{}\n\n{}", word("final_url"), word("content"));
     if let Some(next) = value["next_index"].as_u64() {
-        let _ = write!(text, "\n\n[there is more: ask again with start_index {next}]");
+        let _ = write!(text, "\n\n[truncated: continue with start_index {next}]");
     }
     if let Some(links) = value["links"].as_array().filter(|links| !links.is_empty()) {
         text.push_str("\n\nLinks:\n");
@@ -127,7 +127,7 @@ fn page(mut value: Value, has_links: bool) -> (String, Value) {
 }
 
 fn made(value: &Value) -> String {
-    let mut text = String::from("Made:\n");
+    let mut text = String::from("Generated files:\n");
     for file in value["artifacts"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let word = |name: &str| file[name].as_str().unwrap_or_default();
         let (url, kind, bytes) = (word("url"), word("media_type"), &file["bytes"]);
@@ -146,10 +146,10 @@ fn job(value: &Value) -> String {
     let (done, total) = (&progress["done"], &progress["total"]);
     match status.as_str() {
         "queued" | "running" => format!(
-            "The job {id} is {status}: {done} of {total} steps are done. Ask again with \
+            "The job {id} is {status}: {done} of {total} steps are done. Check again with \
              get_research."
         ),
-        _ => format!("The job {id} is {status}. {}", word(&value["error"]["message"])),
+        _ => format!("The job {id} has ended: {status}. {}", word(&value["error"]["message"])),
     }
 }
 

@@ -176,7 +176,7 @@ async fn first_made(calls: &InternalCalls, caller: &Caller, run: &Value) -> Opti
 fn any_model(calls: &InternalCalls, caller: &Caller) -> Result<String, ApiError> {
     calls.upstreams.default_chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(
         || {
-            let message = "no model that this key may use can be asked at the moment";
+            let message = "no chat model that this key may use is currently available";
             ApiError::new(Code::CapabilityUnavailable, message)
         },
     )
@@ -237,7 +237,7 @@ impl Arguments<'_> {
     fn finish(&self) -> Result<(), ApiError> {
         let Some(name) = self.rest.keys().next() else { return Ok(()) };
         let shown: String = name.chars().take(64).collect();
-        let message = format!("`{}` takes no `{shown}`", self.tool.name);
+        let message = format!("unknown argument `{shown}` of `{}`", self.tool.name);
         Err(ApiError::of_param(Code::InvalidRequest, shown, message))
     }
 }
@@ -253,9 +253,10 @@ fn micros(response: &Response, header: &HeaderName) -> Option<i64> {
 
 async fn read(response: Response) -> Result<Bytes, ApiError> {
     let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES);
-    let read = body.collect().await.map_err(|_| {
-        ApiError::new(Code::UpstreamUnavailable, "the answer is too long to be told")
-    })?;
+    let read = body
+        .collect()
+        .await
+        .map_err(|_| ApiError::new(Code::UpstreamUnavailable, "the response is too large"))?;
     Ok(read.to_bytes())
 }
 
@@ -265,7 +266,7 @@ fn failed(info: Option<&RequestInfo>, error: &ApiError) -> CallToolResult {
     let mut text = format!("{} ({}, {})", error.message(), code.word(), code.status());
     let detail = error.body().error;
     if let (Some(needed), Some(available)) = (detail.needed_micros, detail.available_micros) {
-        text.push_str(&format!(": {needed} micro-credits are needed, {available} are there"));
+        text.push_str(&format!(": {needed} micro-credits are needed, {available} are available"));
     }
     let mut meta = MetaObject::default();
     meta.insert(STATUS.to_owned(), json!(code.status()));

@@ -18,8 +18,7 @@ pub(crate) fn check(headers: &HeaderMap, public_url: &Uri, config: &Mcp) -> Resu
         is_this_machine_or_an_address(host) || is_one_of(host, own, &config.allowed_hosts)
     });
     if !host_is_known {
-        let message = "the Host of this request is not known here; the operator may name it in \
-                       `mcp.allowed_hosts`";
+        let message = "unknown Host; the operator can allow it in `mcp.allowed_hosts`";
         return Err(ApiError::new(Code::OriginRefused, message));
     }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
@@ -34,8 +33,7 @@ pub(crate) fn check(headers: &HeaderMap, public_url: &Uri, config: &Mcp) -> Resu
     if origin_is_known {
         return Ok(());
     }
-    let message = "the Origin of this request is not known here; the operator may name it in \
-                   `mcp.allowed_origins`";
+    let message = "unknown Origin; the operator can allow it in `mcp.allowed_origins`";
     Err(ApiError::new(Code::OriginRefused, message))
 }
 

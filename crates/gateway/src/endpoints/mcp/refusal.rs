@@ -73,7 +73,7 @@ fn message(status: StatusCode, reason: &str, asked: &OriginalRequest) -> (Status
     let is_unread = status == StatusCode::UNSUPPORTED_MEDIA_TYPE && asked.has_json;
     let (status, code, reason) = match first(&asked.body) {
         _ if !is_unread => (status, INVALID_REQUEST, reason),
-        None => (StatusCode::BAD_REQUEST, PARSE_ERROR, "the body is not JSON"),
+        None => (StatusCode::BAD_REQUEST, PARSE_ERROR, "the body is not valid JSON"),
         Some(b'[') => {
             let reason = "there are no batches: send each message as a separate request";
             (StatusCode::BAD_REQUEST, INVALID_REQUEST, reason)

@@ -14,7 +14,7 @@ fn a_wrong_request_names_the_field() {
     let of = |param: &str, message: &str| ("invalid_request", param.to_owned(), message.to_owned());
     let depth = "`depth` must be `quick`, `standard` or `deep`";
     assert_eq!(wrong(r#"{"query":"a","depth":"slow"}"#), of("depth", depth));
-    let dept = "`dept` is not known here; did you mean `depth`?";
+    let dept = "unknown field `dept`; did you mean `depth`?";
     assert_eq!(wrong(r#"{"query":"a","dept":"deep"}"#), of("dept", dept));
     let query = "`query` must be a string of 1 to 4000 characters";
     assert_eq!(wrong("{}"), of("query", query));

@@ -208,7 +208,7 @@ impl EventWriter<'_> {
                 self.task.notify();
             }
             Err(error) => {
-                tracing::warn!(response = recorder.id, error = %chain(&error), "events wait");
+                tracing::warn!(response = recorder.id, error = %chain(&error), "events not stored");
                 tokio::time::sleep(WRITE_INTERVAL).await;
             }
         }

@@ -55,8 +55,7 @@ pub(in crate::endpoints) async fn find(
                 return Ok(json(&body(&stored)));
             }
             if !stored.background {
-                let message =
-                    "only a response that was made with `background` can be streamed again";
+                let message = "only a response created with `background` can be streamed again";
                 return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
             }
             let follower = api.background.follow(caller.key.lineage)?;
@@ -98,7 +97,7 @@ pub(in crate::endpoints) async fn cancel(
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let stored = look_up(&api, caller, &id).await?;
             if !stored.background {
-                let message = "only a response that was made with `background` can be cancelled";
+                let message = "only a response created with `background` can be cancelled";
                 return Err(ApiError::new(Code::InvalidRequest, message));
             }
             if !is_over(&stored.status) {
@@ -130,7 +129,7 @@ pub(in crate::endpoints) async fn input_items(
 fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
-        let message = format!("`limit` must be 1 to {MAX_ITEMS}");
+        let message = format!("`limit` must be from 1 to {MAX_ITEMS}");
         return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
     }
     let mut items: Vec<Value> = serde_json::from_slice(&stored.input).unwrap_or_default();
@@ -145,7 +144,7 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError>
     if let Some(after) = &query.after {
         let place = items.iter().position(|item| item["id"] == after.as_str());
         let Some(place) = place else {
-            let message = "`after` names no item of this response";
+            let message = "`after` is not the id of an item of this response";
             return Err(ApiError::of_param(Code::InvalidRequest, "after", message));
         };
         items.drain(..=place);
@@ -231,5 +230,5 @@ pub(super) fn is_id(id: &str) -> bool {
 }
 
 fn missing() -> ApiError {
-    ApiError::new(Code::NotFound, "there is no response of this id of yours")
+    ApiError::new(Code::NotFound, "no response with this id")
 }

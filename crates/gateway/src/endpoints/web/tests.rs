@@ -19,7 +19,7 @@ fn a_wrong_request_names_the_field() {
         (error.message().to_owned(), error.body().error.param)
     };
     let (message, param) = wrong(r#"{"url":"http://a.b","maxchars":5}"#);
-    assert_eq!(message, "there is no field `maxchars`; did you mean `max_chars`?");
+    assert_eq!(message, "unknown field `maxchars`; did you mean `max_chars`?");
     assert_eq!(param.as_deref(), Some("maxchars"));
     assert_eq!(wrong("{}").0, "`url` is missing");
     assert_eq!(wrong(r#"{"url":5}"#).0, "`url` must be a string");

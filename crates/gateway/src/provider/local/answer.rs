@@ -86,7 +86,7 @@ impl Stream {
         if self.ready.is_empty() && !self.is_over {
             let piece = next(&mut self.generation).await.inspect_err(|failure| {
                 let (model, cause) = (&self.head.model, failure.cause());
-                tracing::warn!(model, cause, "an answer broke off");
+                tracing::warn!(model, cause, "local response interrupted");
             })?;
             self.take(piece);
         }
@@ -152,7 +152,7 @@ async fn next(generation: &mut Generation) -> Result<Piece, Failure> {
     match generation.next().await {
         Some(Ok(piece)) => Ok(piece),
         Some(Err(problem)) => Err(broken(&problem)),
-        None => Err(Failure::Gone("it ended in the middle of its answer")),
+        None => Err(Failure::Gone("the response ended early")),
     }
 }
 

@@ -37,7 +37,7 @@ impl File {
         }
         let about = About::read(&path).map_err(|problem| problem.to_string());
         if let Err(why) = &about {
-            tracing::warn!(file = %path.display(), why, "a file of a model cannot be used");
+            tracing::warn!(file = %path.display(), why, "cannot use a model file");
         }
         let host = Host::new(host_settings(&path, settings));
         Arc::new(Self { path, stamp, about, host, failed: ArcSwapOption::empty() })
@@ -83,7 +83,7 @@ fn host_settings(path: &Path, settings: &config::Local) -> Settings {
 /// The model files of a folder by model name, or why it cannot be read.
 pub(super) fn in_folder(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let entries = std::fs::read_dir(folder)
-        .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+        .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
     let named = entries.flatten().map(|entry| entry.path()).filter_map(|path| {
         let is_model = path.extension().is_some_and(|end| end.eq_ignore_ascii_case(config::GGUF));
         let name = path.file_stem()?.to_str().filter(|name| is_model && is_name(name))?.to_owned();
@@ -109,10 +109,10 @@ pub(super) fn description(about: &About) -> String {
         Some(licence) => format!("licence {}", harmless(licence)),
         None => "licence not stated".to_owned(),
     });
-    words.push(format!("{} weights as {}", rounded(about.parameters), about.quantisation));
+    words.push(format!("{} parameters, {}", rounded(about.parameters), about.quantisation));
     let (file, loaded) = (rounded(about.file_bytes), rounded(about.loaded_bytes));
-    words.push(format!("file of {file}B, {loaded}B in memory when loaded"));
-    words.push("computed by this service itself".to_owned());
+    words.push(format!("file size {file}B, {loaded}B in memory"));
+    words.push("runs inside this service".to_owned());
     words.push("no tools".to_owned());
     words.join("; ")
 }

@@ -17,8 +17,8 @@ const MAX_STOPS: usize = 4;
 const MAX_STOP_BYTES: usize = 256;
 /// The range of presence and frequency penalties.
 const PENALTIES: RangeInclusive<f32> = -2.0..=2.0;
-const NO_TOOLS: &str = "this model cannot use tools";
-const TEXT_ONLY: &str = "this model reads text only";
+const NO_TOOLS: &str = "this model does not support tools";
+const TEXT_ONLY: &str = "this model accepts text only";
 
 /// A parsed request.
 pub(super) struct Question {
@@ -92,29 +92,29 @@ fn refuse_what_it_cannot(fields: &Fields) -> Result<(), ApiError> {
     }
     let wants_one = |value: &Value| value.as_u64() == Some(1);
     if given(fields, "n").is_some_and(|value| !wants_one(value)) {
-        return Err(wrong("n", "this model gives one answer: `n` must be 1"));
+        return Err(wrong("n", "this model returns one choice: `n` must be 1"));
     }
     let is_text = |value: &Value| value.get("type").is_some_and(|kind| kind == "text");
     if given(fields, "response_format").is_some_and(|value| !is_text(value)) {
-        return Err(wrong("response_format", "this model answers with `text` only"));
+        return Err(wrong("response_format", "this model returns `text` only"));
     }
     let is_off = |value: &Value| *value == Value::Bool(false) || value.as_u64() == Some(0);
     for name in ["logprobs", "top_logprobs"] {
         if given(fields, name).is_some_and(|value| !is_off(value)) {
-            return Err(wrong(name, "this model does not tell how likely its words are"));
+            return Err(wrong(name, "this model does not support log probabilities"));
         }
     }
     let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
     if given(fields, "logit_bias").is_some_and(|value| !is_empty(value)) {
-        return Err(wrong("logit_bias", "this model takes no `logit_bias`"));
+        return Err(wrong("logit_bias", "this model does not support `logit_bias`"));
     }
     let is_only_text =
         |value: &Value| value.as_array().is_some_and(|all| all.iter().all(|one| one == "text"));
     if given(fields, "modalities").is_some_and(|value| !is_only_text(value)) {
-        return Err(wrong("modalities", "this model answers with `text` only"));
+        return Err(wrong("modalities", "this model returns `text` only"));
     }
     if given(fields, "audio").is_some() {
-        return Err(wrong("audio", "this model does not speak"));
+        return Err(wrong("audio", "this model does not support audio"));
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ fn turn(message: &Value, place: &str) -> Result<Message, ApiError> {
         }
         // A message without text is allowed.
         None if role == "assistant" => String::new(),
-        _ => return Err(wrong(&place, format!("`{place}` must be a text or a list of parts"))),
+        _ => return Err(wrong(&place, format!("`{place}` must be a string or a list of parts"))),
     };
     Ok(Message { role: role.to_owned(), content })
 }
@@ -235,7 +235,8 @@ fn stops(fields: &Fields) -> Result<Vec<String>, ApiError> {
     };
     let list = list.filter(is_good).ok_or_else(|| {
         let message = format!(
-            "`stop` must be a text or up to {MAX_STOPS} texts, each of 1 to {MAX_STOP_BYTES} bytes"
+            "`stop` must be a string or a list of up to {MAX_STOPS} strings, each 1 to \
+             {MAX_STOP_BYTES} bytes long"
         );
         wrong("stop", message)
     })?;

@@ -73,7 +73,7 @@ fn errors_and_nonsense_are_faults() {
     let (_, seen) = looks(false, "data: {\"error\":{\"message\":\"overloaded\"}}\n\n");
     assert_eq!(seen, [Err(Fault::Told(Some("overloaded".to_owned())))]);
     let (_, seen) = looks(false, "data: {\"choices\":[\n\n");
-    assert_eq!(seen, [Err(Fault::Malformed("an event is not JSON"))]);
+    assert_eq!(seen, [Err(Fault::Malformed("an event is not valid JSON"))]);
 }
 
 #[test]

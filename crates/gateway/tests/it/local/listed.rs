@@ -14,7 +14,7 @@ fn a_model_is_listed_for_what_its_file_says() {
     assert_eq!((&listed["id"], &listed["tools"]), (&json!(MODEL), &json!(false)));
     assert_eq!(listed["context_length"], 512);
     let about = listed["description"].as_str().unwrap().to_lowercase();
-    for words in ["smollm2", "apache-2.0", "135 m weights", "q4_1", "98 mb", "no tools"] {
+    for words in ["smollm2", "apache-2.0", "135 m parameters", "q4_1", "98 mb", "no tools"] {
         assert!(about.contains(words), "{words} is not in {about}");
     }
 }

@@ -14,7 +14,7 @@ fn what_it_cannot_do_is_refused_by_name_and_costs_nothing() {
     let (service, ada) = service("");
     let tools = json!([{"type": "function", "function": {"name": "f", "parameters": {}}}]);
     for (more, param, says) in [
-        (json!({"tools": tools}), "tools", "this model cannot use tools"),
+        (json!({"tools": tools}), "tools", "this model does not support tools"),
         (json!({"n": 3}), "n", "must be 1"),
         (json!({"temperature": 3}), "temperature", "from 0 to 2"),
         (json!({"response_format": {"type": "json_object"}}), "response_format", "`text` only"),

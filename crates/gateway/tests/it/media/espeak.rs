@@ -132,7 +132,7 @@ fn a_program_that_fails_is_slow_or_says_too_much_costs_nothing() {
     let ada = service.holder("ada", 1000 * PRICE);
     for (text, words) in [
         ("fail", "the program failed"),
-        ("hang", "in time"),
+        ("hang", "timed out"),
         ("empty", "is empty"),
         ("much", "too large"),
     ] {

@@ -149,21 +149,24 @@ fn what_is_no_image_costs_nothing() {
         base64::engine::general_purpose::STANDARD.encode(bytes)
     };
     for (step, words) in [
-        (raw("text/html", "<!doctype html><h1>Bad</h1>"), "not as documented"),
-        (raw("application/json", "{}"), "not as documented"),
-        (raw("application/json", r#"{"data": "#), "not as documented"),
-        (images(&json!([])), "has no image"),
-        (images(&json!([{}])), "has no image"),
-        (images(&json!([{"b64_json": "%%%"}])), "is not base64"),
+        (raw("text/html", "<!doctype html><h1>Bad</h1>"), "invalid response"),
+        (raw("application/json", "{}"), "invalid response"),
+        (raw("application/json", r#"{"data": "#), "invalid response"),
+        (images(&json!([])), "contains no image"),
+        (images(&json!([{}])), "contains no image"),
+        (images(&json!([{"b64_json": "%%%"}])), "is not valid base64"),
         (images(&json!([{"b64_json": ""}])), "is empty"),
         (images(&json!([{"b64_json": encoded(b"<html></html>")}])), "no image of a known kind"),
         (images(&json!([{"b64_json": encoded(&whole[..whole.len() / 2])}])), "cannot be decoded"),
         (images(&json!([{"b64_json": encoded(&whole)}, {"b64_json": encoded(&whole)}])), "more"),
-        (images(&json!([{"url": "https://example.com/x.png"}])), "at another address"),
-        (images(&json!([{"url": "http://169.254.169.254/latest"}])), "at another address"),
-        (images(&json!([{"url": "file:///etc/passwd"}])), "no address"),
-        (images(&json!([{"url": format!("{}/v1/none.png", upstream.origin())}])), "cannot be had"),
-        (Step::CutMidEvent, "broke off"),
+        (images(&json!([{"url": "https://example.com/x.png"}])), "on another host"),
+        (images(&json!([{"url": "http://169.254.169.254/latest"}])), "on another host"),
+        (images(&json!([{"url": "file:///etc/passwd"}])), "an invalid URL"),
+        (
+            images(&json!([{"url": format!("{}/v1/none.png", upstream.origin())}])),
+            "the download failed",
+        ),
+        (Step::CutMidEvent, "the connection was closed"),
     ] {
         upstream.script("paint", vec![step.clone()]);
         let answer = run(&service, &ada, &paint("x"));

@@ -8,7 +8,7 @@ fn an_answer_is_cut_between_characters_and_says_so() {
     let value = json!({"model": "a/b", "choices": [{"message": {"content": long},
         "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4}});
     let (text, shown) = of(&ResultStyle::Answer, value);
-    assert!(text.ends_with("[the answer was longer]"));
+    assert!(text.ends_with("[the response was truncated]"));
     assert_eq!(shown["answer"].as_str().unwrap().chars().count(), MAX_CHARS as usize);
     assert_eq!((&shown["truncated"], &shown["prompt_tokens"]), (&json!(true), &json!(3)));
     let parts = json!({"choices": [{"message": {"content": [{"type": "text", "text": "a"},
@@ -20,11 +20,11 @@ fn an_answer_is_cut_between_characters_and_says_so() {
 fn results_and_pages_read_well() {
     let found = json!({"results": [{"title": "T", "url": "https://a/", "snippet": "S"}]});
     assert_eq!(of(&ResultStyle::Results, found).0, "1. T\n   https://a/\n   S\n");
-    assert_eq!(of(&ResultStyle::Results, json!({"results": []})).0, "Nothing was found.");
+    assert_eq!(of(&ResultStyle::Results, json!({"results": []})).0, "No results.");
     let read = json!({"title": "T", "final_url": "https://a/", "content": "C", "next_index": 7,
         "links": [{"text": "x", "url": "https://b/"}]});
     let (text, shown) = of(&ResultStyle::Page { has_links: false }, read.clone());
-    assert_eq!(text, "T\nhttps://a/\n\nC\n\n[there is more: ask again with start_index 7]");
+    assert_eq!(text, "T\nhttps://a/\n\nC\n\n[truncated: continue with start_index 7]");
     assert_eq!(shown["links"], json!([]));
     assert!(of(&ResultStyle::Page { has_links: true }, read).0.ends_with("- x https://b/\n"));
 }
@@ -37,13 +37,13 @@ fn a_job_says_how_it_goes_and_then_what_came_out() {
     assert!(of(value.clone()).starts_with("The job job_1 is running: 2 of 9 steps are done."));
     value["status"] = json!("failed");
     value["error"] = json!({"message": "nothing was found"});
-    assert_eq!(of(value.clone()), "The job job_1 is failed. nothing was found");
+    assert_eq!(of(value.clone()), "The job job_1 has ended: failed. nothing was found");
     value["report"] = json!({"markdown": "# Report"});
     assert_eq!(of(value), "# Report");
     let made = json!({"artifacts": [{"url": "http://a/b", "media_type": "image/png",
         "bytes": 5}]});
     let (text, _) = super::of(&ResultStyle::Made, made);
-    assert_eq!(text, "Made:\n- http://a/b (image/png, 5 bytes)\n");
+    assert_eq!(text, "Generated files:\n- http://a/b (image/png, 5 bytes)\n");
 }
 
 #[test]

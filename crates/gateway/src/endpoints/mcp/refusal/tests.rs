@@ -11,8 +11,8 @@ fn of(status: StatusCode, has_json: bool, body: &'static str) -> (u16, Value) {
 #[test]
 fn unreadable_bodies_get_distinct_errors() {
     for (body, code, reason, id) in [
-        ("{", -32700, "the body is not JSON", json!(null)),
-        ("", -32700, "the body is not JSON", json!(null)),
+        ("{", -32700, "the body is not valid JSON", json!(null)),
+        ("", -32700, "the body is not valid JSON", json!(null)),
         ("[]", -32600, "there are no batches", json!(null)),
         (r#"{"id":7}"#, -32600, "the body is not a JSON-RPC message", json!(7)),
         (r#"{"id":"a"}"#, -32600, "the body is not a JSON-RPC message", json!("a")),

@@ -120,11 +120,11 @@ fn numbers_out_of_range_and_wrong_types_are_refused_by_name() {
         (json!({"stop": ["a", "b", "c", "d", "e"]}), "stop", "up to 4"),
         (json!({"stop": ""}), "stop", "1 to 256 bytes"),
         (json!({"stop": "x".repeat(257)}), "stop", "1 to 256 bytes"),
-        (json!({"stop": [1]}), "stop", "texts"),
+        (json!({"stop": [1]}), "stop", "strings"),
         (json!({"messages": []}), "messages", "list of messages"),
         (json!({"messages": ["hi"]}), "messages[0]", "an object"),
         (json!({"messages": [{"content": "hi"}]}), "messages[0].role", "`user`"),
-        (json!({"messages": [{"role": "user"}]}), "messages[0].content", "a text"),
+        (json!({"messages": [{"role": "user"}]}), "messages[0].content", "a string"),
         (
             json!({"messages": [{"role": "user", "content": [{"text": "a"}]}]}),
             "messages[0].content[0]",
