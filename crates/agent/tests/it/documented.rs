@@ -54,7 +54,7 @@ fn run(name: &str, page: &str) -> usize {
     let blocks = blocks(page);
     let known = ["", "serve", "operator", "skip"];
     assert!(blocks.iter().all(|(mark, _)| known.contains(&mark.as_str())), "{name}: {blocks:?}");
-    let of = |wanted: &str| blocks.iter().filter(move |(mark, _)| mark == wanted);
+    let of = |wanted: &'static str| blocks.iter().filter(move |(mark, _)| mark == wanted);
     let machine = Machine::new();
     let home = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(machine.home(), home.path().join(".agent")).unwrap();
