@@ -24,8 +24,11 @@ fn every_refusal_says_what_to_do() {
     told(&club, "status_404", &run(&club.key, &["research", "show", "job_0"]));
     let limited = club.run_with(&served, &slow, &["me"]);
     assert_eq!((limited.code, &*limited.stdout), (5, ""));
-    assert!(limited.stderr.starts_with("error: this key may send 1 requests a minute; it may"));
-    assert!(limited.stderr.contains("hint: `--wait=SECONDS` waits"), "{limited:?}");
+    assert!(limited.stderr.starts_with("error: this key may send 1 requests a minute; retry in"));
+    assert!(
+        limited.stderr.contains("hint: retry automatically with `--wait=SECONDS`"),
+        "{limited:?}"
+    );
     assert_eq!(club.ground.run(["member", "block", "alice"]).code, 0);
     // A running service notices within two seconds.
     eventually("the member is blocked", || club.run(&served, &["me"]).code != 0);

@@ -71,7 +71,7 @@ fn from_an_empty_home_to_a_charged_answer() {
 
     let answer = paste(&bench, chat, "Say hello.\n");
     assert!(!answer.stdout.trim().is_empty(), "{answer:?}");
-    assert!(answer.stderr.contains("cannot use tools; it runs without them"), "{answer:?}");
+    assert!(answer.stderr.contains("does not support tools; it runs without them"), "{answer:?}");
 
     let answer: Value = serde_json::from_str(&paste(&bench, curl, "").stdout).unwrap();
     let words = answer["choices"][0]["message"]["content"].as_str().unwrap();
@@ -154,7 +154,7 @@ fn a_cut_file_is_no_model_and_is_fetched_again() {
     fs::write(models(&bench).join("smollm2-135m.gguf"), &whole[..whole.len() / 2]).unwrap();
     let served = Served::start(&mut up(&bench, &peers(), &[]));
     let lines = said(&served);
-    assert!(lines[1].contains("is damaged or another file; it is fetched again"), "{lines:?}");
+    assert!(lines[1].contains("is damaged or a different file; downloading it again"), "{lines:?}");
     assert!(lines.contains(&"  models    1 from local".to_owned()), "{lines:?}");
     is_whole(&bench);
 }
@@ -236,5 +236,5 @@ fn the_doctor_tells_of_model_files() {
     let text = told.to_string();
     assert!(text.contains("1 model file, 98 MB, in "), "{text}");
     assert!(text.contains("`broken` cannot be used: "), "{text}");
-    assert!(text.contains("`agent model remove broken` removes it"), "{text}");
+    assert!(text.contains("remove it with `agent models remove broken`"), "{text}");
 }
