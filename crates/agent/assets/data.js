@@ -21,8 +21,8 @@ export async function fetchText(path) {
     response = await fetch(path, { cache: "no-store" });
   } catch {
     throw new Trouble({
-      message: "the program that serves this page has ended",
-      hints: ["run `agent metrics view` again and open the address it prints"],
+      message: "the program that serves this page has stopped",
+      hints: ["run `agent metrics view` again and open the URL it prints"],
     });
   }
   const text = await response.text();
@@ -36,7 +36,7 @@ function troubleIn(text, status) {
   try {
     return new Trouble(JSON.parse(text).error);
   } catch {
-    return new Trouble({ message: `the program answered with status ${status}` });
+    return new Trouble({ message: `the program returned status ${status}` });
   }
 }
 

@@ -146,7 +146,7 @@ function unknown(route) {
     title: "No such metric",
     content: [
       el("h2", { id: "view-title", tabindex: "-1" }, "No such metric"),
-      el("p", {}, "The catalogue has nothing called ", el("code", {}, route.name), ". ",
+      el("p", {}, "The catalogue has no metric named ", el("code", {}, route.name), ". ",
         el("a", { href: format({ view: "overview", days: route.days }) }, "All metrics")),
     ],
   };

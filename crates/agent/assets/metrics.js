@@ -80,13 +80,13 @@ function showTrouble(trouble) {
   const focused = main.contains(document.activeElement);
   const list = (items) => items.map((item) => el("li", {}, ...withCode(item)));
   main.replaceChildren(el("section", { class: "panel empty", id: "trouble", role: "alert" },
-    el("h2", { id: "view-title", tabindex: "-1" }, "The metrics cannot be shown"),
+    el("h2", { id: "view-title", tabindex: "-1" }, "Cannot show the metrics"),
     el("p", {}, ...withCode(sentence(trouble.message))),
     trouble.causes.length > 0 ? el("ul", { class: "causes" }, list(trouble.causes)) : null,
     trouble.hints.length > 0
       ? [el("h3", {}, "What to do"), el("ul", { class: "hints" }, list(trouble.hints))] : null,
     el("p", {}, el("button", { type: "button", click: read }, "Try again"))));
-  document.title = "Trouble – Usage metrics";
+  document.title = "Error – Usage metrics";
   if (focused) {
     byId("view-title").focus();
   }
@@ -109,8 +109,8 @@ async function read() {
   } catch (error) {
     data = null;
     showTrouble(error instanceof Trouble ? error : new Trouble({
-      message: "this page has a fault", causes: [String(error)],
-      hints: ["please report it with what you did"],
+      message: "this page has a bug", causes: [String(error)],
+      hints: ["please report it with the steps that led to it"],
     }));
   }
 }

@@ -24,7 +24,7 @@ export function overview(data, route) {
         el("div", {},
           el("h2", { id: "view-title", tabindex: "-1" }, "Overview"),
           el("p", { class: "muted" },
-            `Totals ${period.words}, in UTC. Choose one to see what it is made of.`)),
+            `Totals ${period.words}, in UTC. Select one for details.`)),
         periodChoice(route)),
       none ? el("p", { class: "note" }, "Nothing was counted in this period. ",
         el("a", { href: format({ ...route, days: "all" }) }, "Show all days")) : null,
@@ -59,8 +59,8 @@ function packageLine(data, route) {
   const made = data.packages.filter((item) => item.state === "made").length;
   const next = data.packages.length - made;
   return el("p", { class: "muted line" },
-    `${words.counted(made, "package", "packages")} made of these counts, ${next} to come. `,
-    el("a", { href: format({ view: "packages", days: route.days }) }, "Look at the packages"));
+    `${words.counted(made, "package", "packages")} created, ${next} pending. `,
+    el("a", { href: format({ view: "packages", days: route.days }) }, "Show the packages"));
 }
 
 /** The space bar does what it does on a button. */
@@ -75,9 +75,9 @@ function followOnSpace(event) {
 function empty() {
   return el("section", { class: "panel empty", id: "empty" },
     el("h2", { id: "view-title", tabindex: "-1" }, "Nothing has been counted yet"),
-    el("p", {}, "Recording begins once it is turned on and agent is used. Then each model call, tool call and task adds to a counter of its day."),
+    el("p", {}, "Recording starts when it is turned on and agent is used. Each model call, tool call and task then adds to a counter of its day."),
     el("ol", {},
-      el("li", {}, el("code", {}, "agent metrics status"), " tells whether recording is on, and why."),
-      el("li", {}, el("code", {}, "agent metrics on"), " turns it on."),
-      el("li", {}, "Use agent as you always do, then choose ", el("em", {}, "Read again"), " below.")));
+      el("li", {}, el("code", {}, "agent metrics status"), " shows whether recording is on, and why."),
+      el("li", {}, el("code", {}, "agent metrics on"), " turns recording on."),
+      el("li", {}, "Use agent as usual, then choose ", el("em", {}, "Read again"), " below.")));
 }

@@ -11,7 +11,7 @@ const COLUMNS = [
   { label: "State" },
   { label: "Entries", numeric: true },
   { label: "Size", numeric: true },
-  { label: "Made" },
+  { label: "Created" },
   { label: "Package" },
   { label: "File" },
 ];
@@ -38,13 +38,13 @@ export function packages(data, route) {
       el("div", { class: "view-head" },
         el("div", {},
           el("h2", { id: "view-title", tabindex: "-1" }, "Packages"),
-          el("p", { class: "muted" }, "A package holds the counts of one day. It is a file in ",
-            el("code", {}, data.outbox), " and stays there. Counts that are not packaged yet are on top."))),
+          el("p", { class: "muted" }, "A package contains the counts of one day. It is a file in ",
+            el("code", {}, data.outbox), " and never leaves this machine. Counts that are not packaged yet are listed first."))),
       broken > 0 ? el("p", { class: "note" },
-        `${words.counted(broken, "package", "packages")} cannot be read; the counts in it are missing from every total.`) : null,
+        `${words.counted(broken, "package", "packages")} cannot be read; its counts are missing from every total.`) : null,
       rows.length === 0
-        ? el("section", { class: "panel empty" }, el("h3", {}, "There are no packages yet"),
-          el("p", {}, "The first one is made when something was counted and its day is over, or with ", el("code", {}, "agent metrics package"), "."))
+        ? el("section", { class: "panel empty" }, el("h3", {}, "No packages yet"),
+          el("p", {}, "The first package is created at the end of a day with counts, or with ", el("code", {}, "agent metrics package"), "."))
         : scrolling("Packages", table("Packages, the next one first", COLUMNS, rows, "packages"), "panel flush"),
     ],
   };
@@ -53,7 +53,7 @@ export function packages(data, route) {
 function state(item) {
   return item.state === "next"
     ? el("span", { class: "tag" }, "Next")
-    : el("span", {}, "Made");
+    : el("span", {}, "Created");
 }
 
 /** One package as it is in its file. */
@@ -65,7 +65,7 @@ export function onePackage(data, route) {
     return {
       title: "No such package",
       content: [back, el("h2", { id: "view-title", tabindex: "-1" }, "No such package"),
-        el("p", {}, "It may have been forgotten: packages are kept for a while only.")],
+        el("p", {}, "It may have been removed: packages are kept for a limited time.")],
     };
   }
   const title = `${item.state === "next" ? "Next package" : "Package"} of ${words.date(item.day)}`;
@@ -82,7 +82,7 @@ export function onePackage(data, route) {
       el("div", { class: "view-head" }, el("h2", { id: "view-title", tabindex: "-1" }, title)),
       el("dl", { class: "facts" },
         fact("Id", el("code", {}, item.id)),
-        fact("Made", item.created ? words.moment(item.created) : "not yet; this is what it would be now"),
+        fact("Created", item.created ? words.moment(item.created) : "not yet; this is a preview"),
         fact("Entries", item.entries === null ? "cannot be read" : words.count(item.entries)),
         fact("Size", words.size(item.bytes))),
       el("section", { class: "panel flush", "aria-label": "Content" },

@@ -29,15 +29,15 @@ const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 /// The root key of the counters.
 const METRICS: &str = "metrics";
 
-/// Counters of how the program is used. They stay on this machine.
+/// Usage counters. They stay on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub(crate) struct MetricsConfig {
-    /// Whether to record: `off` or `local`. Without it, as `agent metrics on` and `off` say.
+    /// Recording: `off` or `local`. `agent metrics on` and `agent metrics off` set it.
     #[schemars(extend("format" = "metrics-mode"))]
     mode: Option<String>,
-    /// How many days packages are kept.
+    /// Number of days to keep packages.
     #[schemars(range(min = *RETENTION_DAYS.start(), max = *RETENTION_DAYS.end()))]
     #[schemars(extend("format" = "retention-days", "x-unit" = 86400))]
     pub(crate) retention_days: u32,
@@ -66,7 +66,7 @@ const FORMATS: &[Format] = &[("metrics-mode", metrics_mode), ("retention-days", 
 fn metrics_mode(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     let text = reader.string_like(field)?;
     if Mode::parse(text.value()).is_none() {
-        no_value(reader, field, text.value(), "write `off` or `local`");
+        no_value(reader, field, text.value(), "use `off` or `local`");
     }
     Some(text.value().to_owned().into())
 }
@@ -77,14 +77,14 @@ fn retention_days(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Optio
     let days = number.parse().ok().filter(|days| RETENTION_DAYS.contains(days));
     if days.is_none() {
         let (least, most) = (RETENTION_DAYS.start(), RETENTION_DAYS.end());
-        let hint = format!("write a number of days from {least} to {most}");
+        let hint = format!("use a number of days from {least} to {most}");
         no_value(reader, field, text.value(), &hint);
     }
     days.map(|days| Value::Number(days.into(), days.to_string()).into())
 }
 
 fn no_value(reader: &mut Reader<'_>, field: &Field<'_>, found: &str, hint: &str) {
-    let message = format!("`{found}` is no value for `{}`", field.key);
+    let message = format!("`{found}` is not a valid value for `{}`", field.key);
     reader.report(&field.key, Problem::error(field.position, message).hint(hint));
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn edit_metrics_mode(path: &Path, mode: Mode) -> Result<Edit, Diagnos
 fn edited_metrics_mode(path: &Path, mode: Mode) -> Result<String, Diagnostic> {
     with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
-            .hint(format!("write `mode: {}` under `metrics:` yourself", mode.text()))
+            .hint(format!("set `mode: {}` under `metrics:` yourself", mode.text()))
     })
 }
 
@@ -229,9 +229,7 @@ pub(crate) fn reason(error: &serde_saphyr::Error) -> String {
         serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("duplicate key `{}`", printable(key))
         }
-        serde_saphyr::Error::MultipleDocuments { .. } => {
-            "there is more than one document".to_owned()
-        }
+        serde_saphyr::Error::MultipleDocuments { .. } => "more than one YAML document".to_owned(),
         // The first line names the error; the position is shown already.
         _ => {
             let text = error.to_string();

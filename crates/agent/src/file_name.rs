@@ -35,8 +35,7 @@ impl<K: NameKind> FileName<K> {
     pub(crate) fn typed(text: &str) -> Result<Self, Diagnostic> {
         Self::parse(text).ok_or_else(|| {
             let shown = printable(text);
-            Diagnostic::usage(format!("`{shown}` cannot be the name of a {}", K::NOUN))
-                .hint(K::RULE)
+            Diagnostic::usage(format!("`{shown}` is not a valid {} name", K::NOUN)).hint(K::RULE)
         })
     }
 

@@ -22,15 +22,15 @@ impl Home {
             (Some(path), _) => path.clone(),
             (None, Some(home)) => home.join(".agent"),
             (None, None) => {
-                return Err(Diagnostic::configuration("there is no home folder")
-                    .hint("set AGENT_HOME to a folder of yours"));
+                return Err(Diagnostic::configuration("no home folder found")
+                    .hint("set AGENT_HOME to a folder you own"));
             }
         };
         let root = match profile.filter(|name| !name.is_empty()) {
             None => base,
             Some(name) if is_profile_name(name) => base.join("profiles").join(name),
             Some(name) => {
-                return Err(Diagnostic::usage(format!("`{name}` cannot be a profile's name"))
+                return Err(Diagnostic::usage(format!("invalid profile name `{name}`"))
                     .hint("use letters, digits, `-` and `_`"));
             }
         };

@@ -10,12 +10,15 @@ pub(crate) fn object(pairs: &[String], noun: &str) -> Result<Map<String, Value>,
     let mut object = Map::new();
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-            return Err(Diagnostic::usage(format!("`{}` is no KEY=VALUE", printable(pair))));
+            return Err(Diagnostic::usage(format!(
+                "expected KEY=VALUE, found `{}`",
+                printable(pair)
+            )));
         };
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         if object.insert(key.to_owned(), value).is_some() {
             let key = printable(key);
-            return Err(Diagnostic::usage(format!("the {noun} `{key}` is given twice")));
+            return Err(Diagnostic::usage(format!("the {noun} `{key}` is set twice")));
         }
     }
     Ok(object)

@@ -80,20 +80,20 @@ impl Servers {
         let named = |problem: &&Problem| problem.section.as_deref() == Some(name);
         let problems: Vec<&Problem> = self.parsed.problems.iter().filter(named).collect();
         if !problems.is_empty() {
-            let message = format!("server `{}` cannot be used as configured", printable(name));
+            let message = format!("invalid configuration of server `{}`", printable(name));
             let mut diagnostic = Diagnostic::configuration(message);
             diagnostic.causes.extend(problems.iter().map(|problem| format!("{path}:{problem}")));
             return Err(diagnostic);
         }
         self.whole()?;
-        let message = format!("there is no server `{}` in {path}", printable(name));
+        let message = format!("no server named `{}` in {path}", printable(name));
         let known = self.entries().map(|entry| entry.name.as_str());
         Err(Diagnostic::configuration(message).hint(match nearest(name, known) {
             Some(near) => format!("did you mean `{near}`?"),
             None if self.parsed.servers.is_empty() => {
-                "`agent mcp add` adds the first server".to_owned()
+                "add a server with `agent mcp add`".to_owned()
             }
-            None => "`agent mcp list --no-connect` shows the servers there are".to_owned(),
+            None => "list servers with `agent mcp list --no-connect`".to_owned(),
         }))
     }
 
@@ -110,7 +110,7 @@ impl Servers {
             return Ok(());
         }
         let path = self.path.display();
-        let mut diagnostic = Diagnostic::configuration(format!("{path} cannot be understood"));
+        let mut diagnostic = Diagnostic::configuration(format!("{path} is invalid"));
         diagnostic.causes.extend(faults.map(|problem| problem_line(&self.path, problem)));
         Err(diagnostic)
     }
@@ -303,7 +303,7 @@ impl McpServers {
             ServerState::Ready | ServerState::Degraded { .. } | ServerState::Recycled => None,
             ServerState::Disabled => Some(
                 Diagnostic::configuration(format!("server `{}` is disabled", entry.name))
-                    .hint(format!("`agent mcp enable {}` enables it", operand(&entry.name))),
+                    .hint(format!("enable it with `agent mcp enable {}`", operand(&entry.name))),
             ),
             ServerState::Connecting
             | ServerState::Stopped
@@ -370,9 +370,11 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
         Error::Exited { exit, stderr, noise } => {
             (format!("the server {exit}"), stderr.as_str(), noise.as_deref())
         }
-        Error::OutputClosed { stderr, noise } => {
-            ("the server closed its output but still runs".to_owned(), &**stderr, noise.as_deref())
-        }
+        Error::OutputClosed { stderr, noise } => (
+            "the server closed its output but is still running".to_owned(),
+            &**stderr,
+            noise.as_deref(),
+        ),
         Error::ConnectTimeout { method, after, stderr, noise } => {
             let summary = format!("no answer to `{method}` within {} s", after.as_secs_f32());
             (summary, stderr.as_str(), noise.as_deref())
@@ -386,7 +388,7 @@ pub(crate) fn told(shown: &Sanitizer, error: &mcp_client::Error) -> (String, Vec
     let mut lines: Vec<String> =
         shown.tail(stderr).into_iter().map(|line| format!("standard error: {line}")).collect();
     lines.extend(noise.map(|noise| {
-        format!("standard output held text that is no message: {}", shown.line(noise))
+        format!("standard output contained text that is not a message: {}", shown.line(noise))
     }));
     (summary, lines)
 }

@@ -9,18 +9,16 @@ pub(crate) fn store_trouble(folder: &StoreFolder, error: &Error) -> Diagnostic {
     let root = folder.root().display();
     let diagnostic = Diagnostic::failed(format!("cannot use the store in {root}")).because(error);
     match error.kind() {
-        ErrorKind::Busy => diagnostic.hint("another process holds it; try again in a moment"),
-        ErrorKind::Full => {
-            diagnostic.hint("make room on the disk; nothing counted is lost meanwhile")
-        }
+        ErrorKind::Busy => diagnostic.hint("another process is using it; try again in a moment"),
+        ErrorKind::Full => diagnostic.hint("free up disk space; no counts are lost meanwhile"),
         ErrorKind::ReadOnly => diagnostic.hint("make the folder writable"),
         ErrorKind::Corrupt => diagnostic.hint(
-            "the next thing that is counted sets it aside and starts anew; `agent metrics off \
-             --purge` removes it",
+            "the next count moves it aside and starts a new one; remove it with `agent metrics off \
+             --purge`",
         ),
-        ErrorKind::Newer => diagnostic.hint("use the newer program that wrote it"),
+        ErrorKind::Newer => diagnostic.hint("use the newer version that wrote it"),
         ErrorKind::Gone | ErrorKind::Stopped => diagnostic
-            .hint("nothing is recorded here any more; `agent metrics on` turns recording on"),
+            .hint("nothing is recorded here now; turn recording on with `agent metrics on`"),
         ErrorKind::Other => diagnostic,
     }
 }

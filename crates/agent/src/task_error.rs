@@ -8,17 +8,24 @@ use crate::member::Member;
 
 /// Why a task failed; nothing if it completed.
 pub(crate) fn end_diagnostic(end: &TaskEnd, member: &Member) -> Option<Diagnostic> {
-    let told = format!("the task did not end well: {end}");
+    let told = format!("the task did not complete: {end}");
     Some(match &end.cause {
         EndCause::Completed => return None,
         EndCause::Trouble(trouble) => member.diagnostic(trouble),
         EndCause::Cancelled => Diagnostic::interrupted(Exit::Interrupted),
         EndCause::Ended => Diagnostic::interrupted(Exit::Terminated),
-        EndCause::Denied => Diagnostic::failed(told)
-            .hint("at a terminal you are asked; `--approve SERVER` says yes beforehand"),
-        EndCause::Rounds { .. } => Diagnostic::failed(told).hint("`--max-rounds` sets the limit"),
-        EndCause::Budget { .. } => Diagnostic::failed(told).hint("`--max-credits` sets the limit"),
-        EndCause::TimedOut { .. } => Diagnostic::failed(told).hint("`--max-time` sets the limit"),
+        EndCause::Denied => Diagnostic::failed(told).hint(
+            "run it in a terminal to be asked, or approve calls in advance with `--approve SERVER`",
+        ),
+        EndCause::Rounds { .. } => {
+            Diagnostic::failed(told).hint("set the limit with `--max-rounds`")
+        }
+        EndCause::Budget { .. } => {
+            Diagnostic::failed(told).hint("set the limit with `--max-credits`")
+        }
+        EndCause::TimedOut { .. } => {
+            Diagnostic::failed(told).hint("set the limit with `--max-time`")
+        }
         EndCause::Empty | EndCause::Filtered => Diagnostic::failed(told),
     })
 }
@@ -35,16 +42,18 @@ pub(crate) fn model_diagnostic(
             let diagnostic = Diagnostic::configuration(error.to_string());
             let configured = member.settings.model.as_ref().filter(|_| asked.is_none());
             let diagnostic = match configured {
-                Some(model) => diagnostic.hint(format!("it is {}", model.place)),
+                Some(model) => diagnostic.hint(format!("the model is set by {}", model.place)),
                 None => diagnostic,
             };
             diagnostic.hint(match nearest {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "`agent models` lists the models".to_owned(),
+                None => "list models with `agent models`".to_owned(),
             })
         }
-        ModelError::None { .. } => Diagnostic::peer(error.to_string())
-            .hint("`agent models` lists the models")
-            .hint("on your own service, add a provider to gateway.yaml: `agent gateway example`"),
+        ModelError::None { .. } => {
+            Diagnostic::peer(error.to_string()).hint("list models with `agent models`").hint(
+                "on your own service, add a provider to gateway.yaml; see `agent gateway example`",
+            )
+        }
     }
 }

@@ -200,7 +200,7 @@ impl Listener for TaskPrinter {
         match event {
             Event::Asking { model } => self.wait_for(format!("{model} …")),
             Event::Text { text } => self.say(text),
-            Event::CutShort => self.note("the answer became too long and was cut"),
+            Event::CutShort => self.note("the answer was too long and was cut"),
             Event::Calling { call, .. } => {
                 let line = self.shown.line(&format!("{} {}", call.name, call.arguments));
                 self.running.push((call.id.clone(), line));
@@ -214,21 +214,22 @@ impl Listener for TaskPrinter {
             }
             Event::Called { call, outcome } => self.called(call, outcome),
             Event::Trimmed { cut } => self.note(&format!(
-                "{DIM}the conversation no longer fits: {} results and {} messages were cut{DIM:#}",
+                "{DIM}the conversation exceeded the context window: {} results and {} messages \
+                 were cut{DIM:#}",
                 cut.results, cut.messages
             )),
             Event::Waiting { trouble, wait } => {
                 let line = trouble.line();
                 let seconds = wait.as_secs_f64();
                 self.note(&format!(
-                    "{WARNING}waiting:{WARNING:#} {line}; asked again in {seconds:.0} s"
+                    "{WARNING}waiting:{WARNING:#} {line}; retrying in {seconds:.0} s"
                 ));
             }
             Event::Unfinished { calls } => {
                 let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
                 let names = self.shown.line(&names.join(", "));
                 self.note(&format!(
-                    "{WARNING}warning:{WARNING:#} these may or may not have run: {names}"
+                    "{WARNING}warning:{WARNING:#} these tool calls may or may not have run: {names}"
                 ));
             }
             Event::Finished { spent, .. } => {

@@ -262,13 +262,15 @@ impl TaskSetup {
         let late = status.iter().filter(|status| matches!(status.state, ServerState::Connecting));
         for status in late {
             let name = &status.server;
-            self.fleet.reporter.say(format!("{name} is still connecting; its tools join later"));
+            self.fleet
+                .reporter
+                .say(format!("{name} is still connecting; its tools are added later"));
         }
         let bad = status.iter().filter(|status| {
             matches!(status.state, ServerState::Parked { .. } | ServerState::NeedsSignIn { .. })
         });
         for status in bad {
-            let line = format!("{} is {}; its tools are missing", status.server, status.state);
+            let line = format!("{} is {}; its tools are unavailable", status.server, status.state);
             self.fleet.reporter.say(self.fleet.shown.first_line(&line));
         }
         Ok(())
@@ -338,7 +340,7 @@ impl Skills {
             if let Err(diagnostic) = log.notice(&catalogue.skills) {
                 // A task can be done without it.
                 let line = printable(&diagnostic.line());
-                session.output.warn(format!("the use of skills is not recorded: {line}"));
+                session.output.warn(format!("cannot record the use of skills: {line}"));
             }
         }
         let reporter = Arc::clone(&fleet.reporter);
@@ -351,9 +353,9 @@ fn check_name(name: &str, fleet: &McpServers) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
-    let diagnostic = Diagnostic::usage(format!("there is no server `{name}`"));
+    let diagnostic = Diagnostic::usage(format!("unknown server `{name}`"));
     Err(match nearest(name, known) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("`agent mcp list` shows the servers"),
+        None => diagnostic.hint("list servers with `agent mcp list`"),
     })
 }

@@ -21,7 +21,7 @@ use crate::output::{Output, WARNING};
 use crate::prompt::{Prompt, ask_meanwhile};
 
 /// Why a call of a tool that changed is asked about.
-const CHANGED: &str = "the tool is not what it was when it was used last";
+const CHANGED: &str = "the tool has changed since it was last used";
 /// How often a question is put again when the answer is none.
 const MAX_ASKED: u32 = 3;
 
@@ -80,9 +80,9 @@ impl TerminalPerson {
         };
         let mut lines = difference(&self.shown.whole(before), &self.shown.whole(after));
         if before.is_empty() {
-            lines = format!("(the earlier definition was not kept; it is now)\n{lines}");
+            lines = format!("(the earlier definition was not saved; it is now)\n{lines}");
         } else if lines.is_empty() {
-            "(further down than what is compared)".clone_into(&mut lines);
+            "(the change is beyond the compared part)".clone_into(&mut lines);
         }
         approval::question(call, CHANGED, Some(lines), &self.shown)
     }
@@ -125,7 +125,7 @@ impl Person for TerminalPerson {
 
     fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer> {
         let dialog = ApprovalDialog::new(
-            &format!("{WARNING}A server wants a model's answer:{WARNING:#}"),
+            &format!("{WARNING}A server requests an answer from a model:{WARNING:#}"),
             &[
                 ("server", self.shown.line(&wish.server), DECISIVE_ROWS),
                 ("model", self.shown.line(&wish.model), DECISIVE_ROWS),
@@ -136,7 +136,7 @@ impl Person for TerminalPerson {
         let this = self.clone();
         Box::pin(async move {
             let choices = [("yes", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)];
-            this.choose(dialog, "Let it be asked, on your account? [y]es, [n]o", &choices).await
+            this.choose(dialog, "Allow this request, on your account? [y]es, [n]o", &choices).await
         })
     }
 }

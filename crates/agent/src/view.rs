@@ -41,7 +41,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Diagnostic::failed("cannot start the page").because(&error))?;
+        .map_err(|error| Diagnostic::failed("cannot start the page server").because(&error))?;
     let result = runtime.block_on(show(folder, port, opening, session));
     // A request may still be waiting for a busy store, but nobody waits for its answer any more.
     runtime.shutdown_background();
@@ -73,14 +73,14 @@ async fn show(
     } else {
         session.output.text(format!("{address}\n"))?;
     }
-    session.output.note("The page is served on this machine alone; Ctrl-C ends it.");
+    session.output.note("The page is served on this machine only. Press Ctrl-C to stop.");
 
     let mut served = std::pin::pin!(server::serve(listener, site, stop));
     let result = tokio::select! {
         result = &mut served => result,
         () = open(&address, opening, &session.output) => served.await,
     };
-    result.map_err(|error| Diagnostic::failed("the page had to end").because(&error))
+    result.map_err(|error| Diagnostic::failed("the page server failed").because(&error))
 }
 
 fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
@@ -88,10 +88,10 @@ fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
         Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}")).because(error);
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            diagnostic.hint("another program uses this port; leave `--port` out to take a free one")
+            diagnostic.hint("another program uses this port; omit `--port` to use a free one")
         }
         io::ErrorKind::PermissionDenied => {
-            diagnostic.hint("ports below 1024 are reserved; leave `--port` out to take a free one")
+            diagnostic.hint("ports below 1024 are reserved; omit `--port` to use a free one")
         }
         _ => diagnostic,
     }
@@ -120,6 +120,6 @@ async fn open(address: &str, opening: BrowserLaunch, output: &Output) {
     // Some openers return at once and some stay for as long as the browser does.
     let opened = tokio::task::spawn_blocking(move || command.status()).await;
     if !matches!(opened, Ok(Ok(status)) if status.success()) {
-        output.note("No browser could be opened; open the address yourself.");
+        output.note("Cannot open a browser; open the address yourself.");
     }
 }

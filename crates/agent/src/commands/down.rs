@@ -40,17 +40,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         if session.output.is_json() {
             return session.output.json(&json!({ "stopped": false, "pid": null, "address": null }));
         }
-        session.output.note("Nothing runs that `agent up` of this profile started.");
+        session.output.note("The service of this profile is not running.");
         return Ok(());
     };
     let running = held.running().ok_or_else(|| {
-        Diagnostic::failed("a service runs, but does not say which process it is")
+        Diagnostic::failed("the service is running, but its process id is unknown")
     })?;
     ask_to_stop(&held, &running)?;
     let wait = Duration::from_secs(args.wait);
     if !block_on(has_ended(&held, wait))? {
-        return Err(Diagnostic::failed(format!("{} still finishes what runs", shown(&running)))
-            .hint("`agent down` once more stops it at once"));
+        return Err(Diagnostic::failed(format!("{} is still finishing requests", shown(&running)))
+            .hint("run `agent down` again to stop it immediately"));
     }
     if session.output.is_json() {
         let Running { pid, address } = &running;
@@ -92,9 +92,9 @@ fn ask_to_stop(held: &RunningService, running: &Running) -> Result<(), Diagnosti
         // It ended by itself.
         Ok(false) if !held.is_held()? => Ok(()),
         Ok(false) => Err(Diagnostic::failed(format!(
-            "process {number} is not the service, which another machine or container runs"
+            "process {number} is not the service, which runs on another machine or in a container"
         ))
-        .hint("stop it where it runs")),
+        .hint("stop the service there")),
         Err(error) => Err(cannot(error)),
     }
 }

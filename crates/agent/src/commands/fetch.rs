@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let next = page.next_index.unwrap_or_default();
         let url = crate::mcp::advice::quoted(&args.url);
         session.output.note(format!(
-            "there is more from character {}: agent fetch {} --start {next}",
+            "more text from character {}: agent fetch {} --start {next}",
             grouped(next),
             escaped_lines(&url),
         ));
@@ -93,10 +93,10 @@ fn tell(page: &Page, session: &Session) {
     output.note(format!("address: {}", printable(&page.final_url)));
     if page.from_cache {
         let age = since(&page.fetched_at, session).unwrap_or_default();
-        output.note(format!("read {age} ago; `--max-age 0` reads it anew"));
+        output.note(format!("fetched {age} ago; fetch it again with `--max-age 0`"));
     }
     output.detail(format!("type: {}", printable(&page.media_type)));
-    output.detail(format!("read: {}", moment(&page.fetched_at)));
+    output.detail(format!("fetched: {}", moment(&page.fetched_at)));
 }
 
 /// Writes the content: as it is, or so that a person at a terminal can read it.

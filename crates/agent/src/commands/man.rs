@@ -36,6 +36,6 @@ pub(crate) fn run(
     let mut page = Vec::new();
     clap_mangen::Man::new(program)
         .render(&mut page)
-        .map_err(|error| Diagnostic::failed("cannot make the manual page").because(&error))?;
+        .map_err(|error| Diagnostic::failed("cannot generate the manual page").because(&error))?;
     session.output.bytes(&page)
 }

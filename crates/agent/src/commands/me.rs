@@ -58,8 +58,8 @@ fn text(me: &Me, base: &str) -> String {
         },
     ));
     let limits = [
-        key.requests_per_minute.map(|most| format!("{most} requests a minute")),
-        key.concurrency.map(|most| format!("{most} at once")),
+        key.requests_per_minute.map(|most| format!("{most} requests per minute")),
+        key.concurrency.map(|most| format!("{most} concurrent requests")),
     ];
     let limits: Vec<String> = limits.into_iter().flatten().collect();
     if !limits.is_empty() {

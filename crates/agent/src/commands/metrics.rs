@@ -94,8 +94,8 @@ fn existing_store(session: &Session) -> Result<Option<Store>, Diagnostic> {
 /// The store, or an error with a hint.
 fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
     existing_store(session)?.ok_or_else(|| {
-        Diagnostic::failed("nothing was ever recorded here")
-            .hint("`agent metrics on` turns recording on")
+        Diagnostic::failed("no metrics have been recorded")
+            .hint("turn recording on with `agent metrics on`")
     })
 }
 
@@ -141,7 +141,7 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
             let name = source.name();
             return Err(Diagnostic::failed(format!("cannot use {name} (line {line})"))
                 .because(&*error)
-                .hint(format!("`agent metrics validate {name}` tells what is wrong")));
+                .hint(format!("see the errors with `agent metrics validate {name}`")));
         }
     }
     Ok(packages)

@@ -78,10 +78,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     };
     if let Some(reason) = wanted.filter(|it| !it.usable).and_then(|it| it.reason.as_deref()) {
         let name = args.capability.as_deref().unwrap_or_default();
-        session.output.warn(format!("{name} cannot be used: {}", printable(reason)));
+        session.output.warn(format!("{name} is unavailable: {}", printable(reason)));
     }
     if rows.is_empty() {
-        session.output.note("there is no model that this key may use");
+        session.output.note("This key cannot use any model.");
         return Ok(());
     }
     session.output.text(text(&rows, &session.output))
@@ -90,8 +90,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 fn named<'a>(able: &'a CapabilityList, name: &str) -> Result<&'a Capability, Diagnostic> {
     able.data.iter().find(|capability| capability.id == name).ok_or_else(|| {
         let known: Vec<String> = able.data.iter().map(|it| printable(&it.id)).collect();
-        Diagnostic::usage(format!("there is no capability `{}`", printable(name)))
-            .hint(format!("there are {}", known.join(", ")))
+        Diagnostic::usage(format!("unknown capability `{}`", printable(name)))
+            .hint(format!("available capabilities: {}", known.join(", ")))
     })
 }
 
@@ -144,9 +144,9 @@ impl Row {
 /// Why a model cannot be used for something at the moment.
 fn why(one: &CapableModel, capability: &Capability) -> Option<String> {
     if !capability.usable {
-        return Some(capability.reason.clone().unwrap_or_else(|| "not usable".to_owned()));
+        return Some(capability.reason.clone().unwrap_or_else(|| "unavailable".to_owned()));
     }
-    (!one.usable).then(|| "its provider fails at the moment".to_owned())
+    (!one.usable).then(|| "its provider is failing".to_owned())
 }
 
 fn text(rows: &[Row], output: &Output) -> String {
@@ -172,7 +172,7 @@ fn below(row: &Row, output: &Output) -> String {
     let mut text = String::new();
     if let Some(why) = &row.trouble {
         let why = printable(why);
-        text.push_str(&format!("{INDENT}{WARNING}cannot be used{WARNING:#}{why}\n"));
+        text.push_str(&format!("{INDENT}{WARNING}unavailable{WARNING:#}{why}\n"));
     }
     for line in row.about.iter().flat_map(|about| described(about, output)) {
         text.push_str(&format!("{INDENT}{DIM}{line}{DIM:#}\n"));

@@ -68,6 +68,6 @@ fn path(id: &str) -> Result<String, Diagnostic> {
     if is_id {
         return Ok(format!("/research/jobs/{id}"));
     }
-    Err(Diagnostic::usage(format!("`{}` is no id of a job", printable(id)))
-        .hint("`agent research list` shows the jobs"))
+    Err(Diagnostic::usage(format!("invalid job id `{}`", printable(id)))
+        .hint("list jobs with `agent research list`"))
 }

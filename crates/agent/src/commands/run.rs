@@ -190,7 +190,7 @@ fn words(typed: &[String]) -> Result<String, Diagnostic> {
         read.map_err(|error| Diagnostic::failed("cannot read standard input").because(&error))?;
     }
     if piped.len() as u64 > MAX_INPUT_BYTES {
-        let message = format!("standard input has more than {MAX_INPUT_BYTES} bytes");
+        let message = format!("standard input is larger than {MAX_INPUT_BYTES} bytes");
         return Err(Diagnostic::usage(message));
     }
     let words = match (typed.trim().is_empty(), piped.trim().is_empty()) {
@@ -198,23 +198,23 @@ fn words(typed: &[String]) -> Result<String, Diagnostic> {
         (true, false) => piped,
         (false, false) => format!("{typed}\n\n{piped}"),
         (true, true) => {
-            return Err(Diagnostic::usage("there is no task")
-                .hint("write it behind the command: `agent run \"Say hello\"`"));
+            return Err(Diagnostic::usage("missing task")
+                .hint("pass it as an argument: `agent run \"Say hello\"`"));
         }
     };
     Ok(words.trim().to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "it must be a number of seconds".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
     let time = Duration::try_from_secs_f64(seconds).ok();
     time.filter(|time| !time.is_zero() && *time <= MAX_TIME)
-        .ok_or_else(|| format!("it must be more than 0 and at most {}", MAX_TIME.as_secs()))
+        .ok_or_else(|| format!("must be more than 0 and at most {}", MAX_TIME.as_secs()))
 }
 
 fn credits(text: &str) -> Result<i64, String> {
     let credits = text.parse().ok().and_then(micros);
-    credits.ok_or_else(|| "it must be an amount of credits, such as `0.5`".to_owned())
+    credits.ok_or_else(|| "must be an amount of credits, such as `0.5`".to_owned())
 }
 
 /// Shared by the tasks of one command.

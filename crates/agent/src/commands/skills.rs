@@ -99,6 +99,6 @@ fn named(name: &str, places: &SkillFolders) -> Result<Skill, Diagnostic> {
         Some(Ok(skill)) => Ok(skill),
         Some(Err(problem)) => Err(Diagnostic::failed(problem.line())),
         None => Err(Diagnostic::usage(printable(&unknown(name.as_str(), &places.catalogue())))
-            .hint("`agent skills list` shows them")),
+            .hint("list skills with `agent skills list`")),
     }
 }

@@ -99,7 +99,7 @@ impl Document {
     fn not_understood(&self, problem: &Problem, why: &str) -> Diagnostic {
         let (path, Problem { line, column, .. }) = (self.path.display(), problem);
         let mut diagnostic =
-            Diagnostic::configuration(format!("cannot understand {path}:{line}:{column}"));
+            Diagnostic::configuration(format!("invalid configuration at {path}:{line}:{column}"));
         diagnostic.causes.push(why.to_owned());
         diagnostic
     }
@@ -108,7 +108,7 @@ impl Document {
         let key = problem.key.as_deref().unwrap_or_default();
         let diagnostic = if problem.message == "is not a known key" {
             let field = key.rsplit('.').next().unwrap_or_default();
-            self.not_understood(problem, &format!("unknown field `{field}`"))
+            self.not_understood(problem, &format!("unknown key `{field}`"))
         } else {
             let (path, line, message) = (self.path.display(), problem.line, &problem.message);
             let subject = if message.starts_with('`') { "" } else { &format!("`{key}` ") };

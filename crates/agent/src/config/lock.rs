@@ -43,7 +43,7 @@ pub(crate) fn take(config: &Path) -> Result<Lock, Diagnostic> {
             Err(TryLockError::WouldBlock) => {
                 let message = format!("another process is editing {}", config.display());
                 return Err(Diagnostic::failed(message)
-                    .hint(format!("it holds {}; try again when it has ended", path.display())));
+                    .hint(format!("it holds {}; try again when it has finished", path.display())));
             }
             Err(TryLockError::Error(error)) => return Err(cannot(&error)),
         }

@@ -90,7 +90,7 @@ impl SecretsFile {
         let message = format!("cannot add `{name}` to {}", self.path.display());
         Diagnostic::configuration(message)
             .hint("add the secret yourself and refer to it as `${NAME}`")
-            .hint("`--keep-literal` writes it into the configuration as it is")
+            .hint("or write it into the configuration with `--keep-literal`")
     }
 }
 

@@ -34,7 +34,7 @@ impl ServersFile {
     /// Reads the file; a missing one is empty. A broken one is refused, with the place.
     pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
         let text = read(path)?.unwrap_or_default();
-        let mend = |diagnostic: Diagnostic| diagnostic.hint("mend it first; nothing was changed");
+        let mend = |diagnostic: Diagnostic| diagnostic.hint("fix it first; nothing was changed");
         let document = Document::parse(path, text);
         document.check_duplicates().map_err(mend)?;
         let Document { text, root, .. } = document;
@@ -196,7 +196,7 @@ impl ServersFile {
     ) -> Result<(), Diagnostic> {
         let cannot = || {
             let message =
-                format!("cannot edit {} without harm to the rest of it", self.path.display());
+                format!("cannot edit {} without damaging the rest of it", self.path.display());
             Diagnostic::configuration(message)
         };
         let text = edited.ok_or_else(cannot)?;

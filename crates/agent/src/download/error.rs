@@ -13,31 +13,31 @@ use crate::member::Member;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("{} is there already, and is another file", path.display())]
+    #[error("{} exists already and is a different file", path.display())]
     Exists { path: PathBuf },
     #[error("{} is a folder", path.display())]
     Folder { path: PathBuf },
     #[error("another process is downloading to {}", path.display())]
     Busy { path: PathBuf },
     /// The file beside the destination is not one of our part files.
-    #[error("{} is no file that can be written to", path.display())]
+    #[error("{} is not a writable file", path.display())]
     Foreign { path: PathBuf },
-    #[error("there is no room for {}", path.display())]
+    #[error("not enough disk space for {}", path.display())]
     NoRoom { path: PathBuf, needed_bytes: u64 },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
     /// The service says that the file is of another size.
-    #[error("the file should have {expected} bytes, and the service says it has {stated}")]
+    #[error("expected {expected} bytes, but the service announces {stated}")]
     WrongSize { expected: u64, stated: u64 },
-    #[error("the file should have {expected} bytes, and more came")]
+    #[error("expected {expected} bytes, but received more")]
     TooLong { expected: u64 },
     /// The bytes are not those that were promised.
-    #[error("the file should have the SHA-256 {expected}, and has {got}")]
+    #[error("expected the SHA-256 {expected}, found {got}")]
     WrongDigest { expected: Digest, got: Digest },
     /// A web page came instead.
-    #[error("a web page came where a file should be")]
+    #[error("received a web page instead of a file")]
     Page,
-    #[error("the service answers {status}, and redirects are not followed")]
+    #[error("the service returned {status}; redirects are not followed")]
     Redirected { status: u16 },
     /// The service says no.
     #[error("{}", trouble.line())]
@@ -45,7 +45,7 @@ pub(crate) enum Error {
     /// What came is no answer to what was asked.
     #[error("the service sent {what}")]
     Nonsense { what: String },
-    #[error("{got} of {expected} bytes came: {reason}")]
+    #[error("received {got} of {expected} bytes: {reason}")]
     GaveUp { reason: String, got: u64, expected: u64, part: PathBuf },
 }
 
@@ -70,7 +70,7 @@ impl Error {
         if let Self::Refused { trouble } = self {
             return member.diagnostic(trouble);
         }
-        let what = format!("{} cannot be downloaded", printable(name));
+        let what = format!("cannot download {}", printable(name));
         let of = match self {
             Self::Exists { .. }
             | Self::Folder { .. }
@@ -82,23 +82,23 @@ impl Error {
         };
         let of = of.because(self);
         match self {
-            Self::Exists { .. } => of.hint("`--force` replaces it; `--output` names another place"),
-            Self::Busy { .. } => of.hint("wait for it, or end it"),
+            Self::Exists { .. } => {
+                of.hint("replace it with `--force`, or choose another path with `--output`")
+            }
+            Self::Busy { .. } => of.hint("wait for it, or stop it"),
             Self::Foreign { path } => {
-                of.hint(format!("look at it, and remove it: {}", path.display()))
+                of.hint(format!("check it, then remove it: {}", path.display()))
             }
             Self::NoRoom { needed_bytes: 0, .. } => {
-                of.hint("make room; the same command then resumes the download")
+                of.hint("free up disk space, then run the same command to resume the download")
             }
-            Self::NoRoom { needed_bytes, .. } => {
-                of.hint(format!("make room for {needed_bytes} bytes"))
-            }
+            Self::NoRoom { needed_bytes, .. } => of.hint(format!("free up {needed_bytes} bytes")),
             Self::WrongSize { .. } | Self::TooLong { .. } | Self::WrongDigest { .. } => {
-                of.hint("nothing of it was kept; tell the operator of the service")
+                of.hint("the download was discarded; report this to the operator of the service")
             }
-            Self::Page => of.hint("something between you and the service may want a sign-in"),
+            Self::Page => of.hint("a proxy or a Wi-Fi portal may require a sign-in"),
             Self::GaveUp { got, part, .. } if *got > 0 => {
-                of.hint(format!("the same command resumes {}", part.display()))
+                of.hint(format!("run the same command to resume {}", part.display()))
             }
             _ => of,
         }

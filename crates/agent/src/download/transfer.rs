@@ -90,29 +90,29 @@ impl Transfer<'_> {
             return Err(Error::Page.into());
         }
         if let Some(coding) = text(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
-            return Err(nonsense(format!("a file that is encoded as `{coding}`")));
+            return Err(nonsense(format!("a file encoded as `{coding}`")));
         }
         let stretch = match response.status() {
             StatusCode::OK => 0..expected,
             StatusCode::PARTIAL_CONTENT if offset > 0 => {
                 let range = text(CONTENT_RANGE).unwrap_or_default();
                 let Some((stretch, total)) = content_range(range) else {
-                    return Err(nonsense(format!("the part `{}`", printable(range))));
+                    return Err(nonsense(format!("the unexpected range `{}`", printable(range))));
                 };
                 if let Some(stated) = total.filter(|total| *total != expected) {
                     return Err(Error::WrongSize { expected, stated }.into());
                 }
                 if stretch.start != offset || stretch.end > expected {
-                    return Err(nonsense(format!("the part `{}`", printable(range))));
+                    return Err(nonsense(format!("the unexpected range `{}`", printable(range))));
                 }
                 let now = strong_tag(headers);
                 if tag.is_some() && now.is_some() && tag != now.as_ref() {
-                    let reason = "the file changed meanwhile".to_owned();
+                    let reason = "the file changed during the download".to_owned();
                     return Err(Failure::StartOver { reason });
                 }
                 stretch
             }
-            status => return Err(nonsense(format!("the status {status} where a file should be"))),
+            status => return Err(nonsense(format!("status {status} instead of a file"))),
         };
         let length = text(CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
         match length {
@@ -131,13 +131,13 @@ impl Transfer<'_> {
         loop {
             let frame = tokio::time::timeout(self.limits.silence, body.frame()).await;
             let Ok(frame) = frame else {
-                let reason = format!("nothing came for {} s", self.limits.silence.as_secs_f32());
+                let reason = format!("no data for {} s", self.limits.silence.as_secs_f32());
                 return Err(again(reason));
             };
             let data = match frame {
                 None if part.length() == end => return Ok(()),
                 None => return Err(again("the file ended too early".to_owned())),
-                Some(Err(error)) => return Err(again(format!("the connection broke: {error}"))),
+                Some(Err(error)) => return Err(again(format!("the connection failed: {error}"))),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
             if data.len() as u64 > end - part.length() {
@@ -149,7 +149,7 @@ impl Transfer<'_> {
                 let came = part.length() - since.1;
                 if came < self.limits.least_bytes && part.length() < end {
                     let seconds = since.0.elapsed().as_secs();
-                    return Err(again(format!("only {came} bytes came in {seconds} s")));
+                    return Err(again(format!("only {came} bytes received in {seconds} s")));
                 }
                 since = (Instant::now(), part.length());
             }

@@ -10,11 +10,11 @@ use mcp_client::redact::Redactor;
 
 /// How the programs that usually start servers are installed.
 const INSTALLED_BY: &[(&[&str], &str)] = &[
-    (&["npx", "npm", "node"], "it comes with Node.js: install `nodejs` and `npm`"),
-    (&["uvx", "uv"], "it comes with uv: `pipx install uv`, or your package manager"),
+    (&["npx", "npm", "node"], "install Node.js: the packages `nodejs` and `npm`"),
+    (&["uvx", "uv"], "install uv: `pipx install uv`, or use your package manager"),
     (&["docker", "podman"], "install Docker or Podman, and start its service"),
-    (&["python", "python3", "pipx", "pip"], "install Python 3; some systems only have `python3`"),
-    (&["bunx", "bun"], "it comes with Bun"),
+    (&["python", "python3", "pipx", "pip"], "install Python 3; some systems have only `python3`"),
+    (&["bunx", "bun"], "install Bun"),
     (&["deno"], "install Deno"),
 ];
 
@@ -33,19 +33,19 @@ pub(crate) fn advice_with(
     match error {
         Error::MissingExecutable { command, .. } => missing(command),
         Error::Spawn { .. } => {
-            vec!["check that the file is a program for this machine and may be run".to_owned()]
+            vec!["check that the file is an executable program for this machine".to_owned()]
         }
         Error::Suspicious { .. } => vec![
-            "call the server's program directly instead of through a shell; if a person wrote \
-             this for you, ask why it needs one"
+            "run the server's program directly instead of through a shell; if someone gave you \
+             this configuration, ask why it needs one"
                 .to_owned(),
         ],
         Error::File { .. } => {
-            vec!["check the path, the rights and the contents of the file".to_owned()]
+            vec!["check the path, the permissions and the contents of the file".to_owned()]
         }
         Error::Password { .. } => vec![format!(
-            "write the right password as the third item of `client_cert` of {name}: \
-             [cert, key, password]"
+            "set the third item of `client_cert` of {name} to the correct password: [cert, key, \
+             password]"
         )],
         Error::NoAuthorities { .. } => no_authorities(name),
         Error::BadUrl { .. } | Error::BadHeader { .. } => {
@@ -55,7 +55,7 @@ pub(crate) fn advice_with(
             vec!["correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in your environment".to_owned()]
         }
         Error::Exited { .. } | Error::OutputClosed { .. } => {
-            vec![format!("run its command by itself to see what it says: {}", command_line(entry))]
+            vec![format!("run its command directly to see its output: {}", command_line(entry))]
         }
         Error::SignIn { challenge } => sign_in::wanted(challenge.as_deref(), entry),
         Error::Forbidden { challenge, .. } => {
@@ -65,40 +65,43 @@ pub(crate) fn advice_with(
         Error::NotMcp { .. } => vec![check_url(name)],
         Error::Preflight { .. } => vec![
             check_url(name),
-            "if it is right, skip this check with `skip_preflight: true`".to_owned(),
+            "if it is correct, skip this check with `skip_preflight: true`".to_owned(),
         ],
         Error::Http { status: 404 | 405, .. } => {
-            vec![format!("look at `url` of {name}: nothing speaks MCP at that path")]
+            vec![format!("check `url` of {name}: nothing at that path speaks MCP")]
         }
         Error::Http { status, .. } if *status >= 500 => {
-            vec!["the server itself is in trouble; try again later".to_owned()]
+            vec!["the server has a problem; try again later".to_owned()]
         }
         Error::Redirect { .. } => {
-            vec![format!("write the address it leads to as `url` of {name}, if you trust it")]
+            vec![format!("if you trust the redirect, set `url` of {name} to its target")]
         }
         Error::Tls { reason, .. } => tls(reason),
         Error::Unreachable { .. } => {
-            vec!["check the address, the network, and the proxy variables".to_owned()]
+            vec!["check the URL, the network and the proxy variables".to_owned()]
         }
         Error::ConnectTimeout { method, .. } | Error::CallTimeout { method, .. }
             if method == "ping" =>
         {
-            vec!["it answered before: it hangs, or is busy; a ping has a separate limit".to_owned()]
+            vec![
+                "it answered before: it may hang or be busy; pings have a separate timeout"
+                    .to_owned(),
+            ]
         }
         Error::ConnectTimeout { after, .. } => slow(entry, *after),
         Error::CallTimeout { idle, .. } => slow(entry, *idle),
         Error::UnknownVersion { .. } => {
-            vec!["update the server, or this program, to a version both know".to_owned()]
+            vec!["update the server or this program to a version that both support".to_owned()]
         }
         Error::BothFailed { first, second, .. } => {
             let hints = advice_with(first, entry, granted);
             if hints.is_empty() { advice_with(second, entry, granted) } else { hints }
         }
         Error::StillRenewing { .. } => vec![format!(
-            "the authorization server is slow; try again, or raise `timeout` of {name}"
+            "the authorization server is slow; try again, or increase `timeout` of {name}"
         )],
         Error::OutcomeUnknown { .. } => {
-            vec!["look whether it has happened before you call it again".to_owned()]
+            vec!["check whether the call took effect before you repeat it".to_owned()]
         }
         _ => Vec::new(),
     }
@@ -106,8 +109,8 @@ pub(crate) fn advice_with(
 
 fn no_authorities(name: &str) -> Vec<String> {
     vec![
-        "install the system's authorities (Debian: ca-certificates), or correct SSL_CERT_FILE and \
-         SSL_CERT_DIR"
+        "install the CA certificates of the system (Debian: ca-certificates), or correct \
+         SSL_CERT_FILE and SSL_CERT_DIR"
             .to_owned(),
         format!("or set `ssl_verify` of {name} to a PEM file"),
     ]
@@ -120,21 +123,23 @@ fn check_url(name: &str) -> String {
 fn slow(entry: &ServerEntry, limit: Duration) -> Vec<String> {
     let (name, seconds) = (&entry.name, limit.as_secs_f32());
     vec![if limit == entry.connect_timeout {
-        format!("if it is only slow, raise `connect_timeout` of {name} (now {seconds} s)")
+        format!("if it is only slow, increase `connect_timeout` of {name} (now {seconds} s)")
     } else if limit == entry.timeout {
-        format!("if it is only slow, raise `timeout` of {name} (now {seconds} s), or use --timeout")
+        format!(
+            "if it is only slow, increase `timeout` of {name} (now {seconds} s), or use --timeout"
+        )
     } else {
-        format!("if it is only slow, give --timeout more than {seconds} seconds")
+        format!("if it is only slow, set --timeout to more than {seconds} seconds")
     }]
 }
 
 fn missing(command: &str) -> Vec<String> {
     if command.contains(['/', '\\']) {
-        return vec!["correct `command`: at that path is no program that may be run".to_owned()];
+        return vec!["correct `command`: no executable program exists at that path".to_owned()];
     }
     let known = INSTALLED_BY.iter().find(|(names, _)| names.contains(&command));
     let mut hints: Vec<String> = known.map(|(_, how)| (*how).to_owned()).into_iter().collect();
-    hints.push("if it is installed, write the whole path of the program as `command`".to_owned());
+    hints.push("if it is installed, set `command` to the full path of the program".to_owned());
     hints
 }
 
@@ -142,20 +147,19 @@ fn tls(reason: &str) -> Vec<String> {
     let lower = reason.to_lowercase();
     if lower.contains("unknownissuer") || lower.contains("unknown issuer") {
         return vec![
-            "set `ssl_verify` to the PEM file of the authority that signed its certificate"
-                .to_owned(),
+            "set `ssl_verify` to the PEM file of the CA that signed its certificate".to_owned(),
         ];
     }
     if lower.contains("expired") {
         return vec![
-            "its certificate has expired: its operator must renew it; check your clock too"
+            "its certificate has expired: ask its operator to renew it, and check your clock"
                 .to_owned(),
         ];
     }
     if lower.contains("notvalidforname") || lower.contains("not valid for name") {
         return vec!["its certificate is for another name: check the host in `url`".to_owned()];
     }
-    vec!["check that the address really speaks TLS (https)".to_owned()]
+    vec!["check that the server at this address uses TLS (https)".to_owned()]
 }
 
 /// How a local server is started, as it may be shown.

@@ -30,7 +30,7 @@ impl PersonApprover {
 
 /// Why a call of an untrusted server is asked about.
 pub(crate) const UNTRUSTED: &str =
-    "the server is untrusted and the tool does not say that it only reads";
+    "the server is untrusted and the tool is not marked as read-only";
 
 /// What a person is asked about, bounded so that the question and what it is about stay on the
 /// screen.

@@ -134,8 +134,8 @@ impl SignInPrompt {
         if let Some(problem) = &visit.problem {
             let problem = printable(problem);
             self.output.need(format!(
-                "{WARNING}That cannot be used:{WARNING:#} {problem}. Paste the whole address from \
-                 the browser's address bar, or type `skip` to cancel."
+                "{WARNING}Invalid address:{WARNING:#} {problem}. Paste the whole address from the \
+                 browser's address bar, or type `skip` to cancel."
             ));
             return;
         }
@@ -143,7 +143,7 @@ impl SignInPrompt {
             Attempt::Started => PageDelivery::Opens,
             Attempt::Nothing => PageDelivery::IsPrinted,
             Attempt::Failed(why) => {
-                self.output.warn(format!("no browser could be started: {}", printable(&why)));
+                self.output.warn(format!("cannot start a browser: {}", printable(&why)));
                 PageDelivery::IsPrinted
             }
         };
@@ -167,7 +167,7 @@ impl SignInPrompt {
                 "" if empty == MAX_EMPTY_LINES => return SignInReply::Cancelled,
                 "" => {
                     empty += 1;
-                    self.output.need("Still waiting; another empty line cancels.");
+                    self.output.need("Still waiting. Press Enter again to cancel.");
                 }
                 word if GIVE_UP.contains(&word.to_lowercase().as_str()) => {
                     return SignInReply::Cancelled;
@@ -209,31 +209,33 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
         text.push_str(&format!("  scope  {}\n", printable(scope)));
     }
     text.push_str(match page {
-        PageDelivery::Opens => "Your browser opens this page; if it does not, open it yourself:\n",
+        PageDelivery::Opens => {
+            "This page opens in your browser. If it does not, open it yourself:\n"
+        }
         PageDelivery::IsPrinted => "Open this page in a browser:\n",
     });
     // On a separate line, so that it can be selected whole.
     text.push_str(&format!("\n{address}\n\n"));
     if (page == PageDelivery::IsPrinted || desk.here.remote) && is_loopback(redirect_uri) {
         text.push_str(&format!(
-            "If that browser is on another machine, run this there first, so that it finds its way \
-             back:\n\n  {}\n\n",
+            "If the browser runs on another machine, run this there first, so that it can reach \
+             this one:\n\n  {}\n\n",
             desk.here.tunnel(*port)
         ));
     }
     if desk.can_paste {
         text.push_str(match page {
             PageDelivery::Opens => {
-                "If the browser ends at a page that cannot be shown, paste its address here.\n"
+                "If the browser ends on a page that does not load, paste its address here.\n"
             }
             PageDelivery::IsPrinted => {
-                "Or sign in without it: the browser ends at a page that cannot be shown; paste its \
-                 address here.\n"
+                "Or sign in without it: when the browser ends on a page that does not load, paste \
+                 its address here.\n"
             }
         });
-        text.push_str(&format!("{DIM}Waiting. `skip` or Ctrl-C cancels.{DIM:#}"));
+        text.push_str(&format!("{DIM}Waiting. Type `skip` or press Ctrl-C to cancel.{DIM:#}"));
     } else {
-        text.push_str(&format!("{DIM}Waiting. Ctrl-C cancels.{DIM:#}"));
+        text.push_str(&format!("{DIM}Waiting. Press Ctrl-C to cancel.{DIM:#}"));
     }
     text
 }

@@ -153,7 +153,7 @@ impl Observer for Reporter {
                 self.detail(&format!("{server}: {}", self.shown.first_line(&state)));
             }
             ClientEvent::Tools { server, added, removed, changed } => {
-                let told = [("new", added), ("gone", removed), ("changed", changed)]
+                let told = [("added", added), ("removed", removed), ("changed", changed)]
                     .into_iter()
                     .filter(|(_, names)| !names.is_empty())
                     .map(|(what, names)| format!("{what}: {}", names.join(", ")))

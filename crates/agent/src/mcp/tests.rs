@@ -17,7 +17,7 @@ fn the_words_of_a_process_stand_beside_the_error() {
         [
             "standard error: one",
             "standard error: two",
-            "standard output held text that is no message: hello"
+            "standard output contained text that is not a message: hello"
         ]
     );
 }

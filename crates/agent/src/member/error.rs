@@ -17,12 +17,12 @@ pub(crate) fn diagnostic(error: &MemberError, settings: &Settings) -> Diagnostic
             refusal(*status, detail, *retry_after, settings)
         }
         MemberError::Unreachable { reason } => {
-            let diagnostic = Diagnostic::peer(format!("nothing answers at {base}"));
+            let diagnostic = Diagnostic::peer(format!("no response from {base}"));
             let mut diagnostic = with_cause(diagnostic, reason);
             if settings.is_own_machine() {
-                diagnostic = diagnostic.hint("`agent up` starts a service on this machine");
+                diagnostic = diagnostic.hint("start a service on this machine with `agent up`");
             }
-            diagnostic.hint(format!("the address is {}", settings.base_url.place))
+            diagnostic.hint(format!("check the address: {}", settings.base_url.place))
         }
         other => Diagnostic::peer(format!("{base}: {}", other.line())),
     }
@@ -39,45 +39,44 @@ fn refusal(
     let mut diagnostic = match status.as_u16() {
         401 => {
             let base = &settings.base_url.value;
-            let of = Diagnostic::sign_in(format!("{base} does not accept the key"));
+            let of = Diagnostic::sign_in(format!("{base} rejected the key"));
             let of = with_cause(of, &message);
             match &settings.key {
-                Some(key) => of.hint(format!("the key is {}", key.place)),
+                Some(key) => of.hint(format!("check the key: {}", key.place)),
                 None => of,
             }
             .hint(settings.how_to_set_key())
-            .hint("an operator makes keys with `agent gateway key create`")
+            .hint("ask an operator to create a key with `agent gateway key create`")
         }
         402 => {
             let of = Diagnostic::failed(match (detail.needed_micros, detail.available_micros) {
                 (Some(needed), Some(available)) => format!(
-                    "this needs {} credits, and {} are available",
+                    "this needs {} credits, but only {} are available",
                     credits(needed),
                     credits(available)
                 ),
                 _ => message.clone(),
             });
-            of.hint("`agent me` shows the account")
-                .hint("an operator adds credit with `agent gateway member top-up`")
+            of.hint("see your account with `agent me`")
+                .hint("ask an operator to add credit with `agent gateway member top-up`")
         }
         403 => forbidden(message, detail),
         429 => {
-            let wait = retry_after.map_or_else(String::new, |wait| {
-                format!("; it may be asked again in {} s", wait.as_secs())
-            });
+            let wait = retry_after
+                .map_or_else(String::new, |wait| format!("; retry in {} s", wait.as_secs()));
             Diagnostic::peer(format!("{message}{wait}"))
         }
         code if code >= 500 => {
             let of = Diagnostic::peer(message);
             match retry_after {
-                Some(wait) => of.hint(format!("ask again in {} s", wait.as_secs().max(1))),
+                Some(wait) => of.hint(format!("retry in {} s", wait.as_secs().max(1))),
                 None => of,
             }
         }
         _ => Diagnostic::failed(message),
     };
     if let Some(request) = detail.request_id.as_deref().filter(|_| status.as_u16() >= 500) {
-        let line = format!("the operator finds this request as {}", printable(request));
+        let line = format!("give the operator this request id: {}", printable(request));
         diagnostic = diagnostic.hint(line);
     }
     debug_assert!(diagnostic.exit != Exit::Done);
@@ -88,8 +87,8 @@ fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
     let is = |code: Code| detail.code.as_deref() == Some(code.word());
     let of = Diagnostic::failed(message);
     if is(Code::ScopeMissing) || is(Code::ModelNotAllowed) {
-        of.hint("`agent me` shows what the key is for")
-            .hint("an operator changes that with `agent gateway key change`")
+        of.hint("see the permissions of the key with `agent me`")
+            .hint("ask an operator to change them with `agent gateway key change`")
     } else {
         of
     }

@@ -120,7 +120,7 @@ impl<'a> RetryingMember<'a> {
         let diagnostic = self.member.diagnostic(trouble);
         match trouble {
             MemberError::Refused { .. } if trouble.again() != RetryAdvice::Never => {
-                diagnostic.hint("`--wait=SECONDS` waits and asks again by itself")
+                diagnostic.hint("retry automatically with `--wait=SECONDS`")
             }
             _ => diagnostic,
         }
@@ -128,7 +128,7 @@ impl<'a> RetryingMember<'a> {
 
     pub(crate) fn tell(&self, trouble: &MemberError, pause: Duration) {
         let seconds = pause.as_secs_f64().ceil();
-        self.output.warn(format!("{}; asking again in {seconds} s", trouble.line()));
+        self.output.warn(format!("{}; retrying in {seconds} s", trouble.line()));
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Sourced<T> {
 impl Sourced<String> {
     /// What is said of a value that cannot be used.
     pub(crate) fn wrong(&self, why: &str) -> Diagnostic {
-        let message = format!("`{}` is no address of a service: {why}", self.value);
-        Diagnostic::configuration(message).hint(format!("it is {}", self.place))
+        let message = format!("invalid service address `{}`: {why}", self.value);
+        Diagnostic::configuration(message).hint(format!("check the address: {}", self.place))
     }
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct Settings {
     missing_key: String,
 }
 
-/// Keys at the outermost level.
+/// Top-level keys.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub(crate) struct RootFile {
-    /// The model for commands that name none.
+    /// Default model.
     #[schemars(extend("x-optional" = true))]
     model: Option<Located>,
 }
@@ -65,13 +65,14 @@ pub(crate) struct RootFile {
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub(crate) struct MemberFile {
-    /// Address of the service; `AGENT_BASE_URL` in the `.env` or the environment wins.
+    /// URL of the service. `AGENT_BASE_URL` in `.env` or in the environment overrides it.
     #[schemars(extend("x-optional" = true))]
     base_url: Option<Located>,
-    /// Address of its tools, `/mcp` beside `base_url` unless given; `AGENT_MCP_URL` wins.
+    /// URL of the tools of the service; by default `base_url` with `/mcp` instead of `/v1`.
+    /// `AGENT_MCP_URL` overrides it.
     #[schemars(extend("x-optional" = true))]
     mcp_url: Option<Located>,
-    /// The key, best as `${NAME}`; `AGENT_API_KEY` wins.
+    /// API key, preferably as `${NAME}`. `AGENT_API_KEY` overrides it.
     #[schemars(extend("x-optional" = true))]
     api_key: Option<Located>,
 }
@@ -88,7 +89,7 @@ impl Settings {
         let base_url = looker.find(BASE_URL, member.base_url.as_ref(), "member.base_url");
         let base_url = base_url.unwrap_or_else(|| Sourced {
             value: format!("http://{DEFAULT_LISTEN}/v1"),
-            place: format!("the default; {BASE_URL} or `member.base_url` says otherwise"),
+            place: format!("the default; change it with {BASE_URL} or `member.base_url`"),
         });
         let base_url =
             Sourced { value: base_url.value.trim_end_matches('/').to_owned(), ..base_url };
@@ -120,9 +121,9 @@ impl Settings {
     pub(crate) fn key(&self) -> Result<&KnownSecret, Diagnostic> {
         self.key.as_ref().map(|key| &key.value).ok_or_else(|| {
             let base = &self.base_url.value;
-            let diagnostic = Diagnostic::sign_in(format!("there is no key for {base}"));
+            let diagnostic = Diagnostic::sign_in(format!("no API key for {base}"));
             let diagnostic = if self.is_own_machine() {
-                diagnostic.hint("`agent up` starts a service on this machine and makes a key")
+                diagnostic.hint("start a service on this machine and create a key with `agent up`")
             } else {
                 diagnostic
             };
@@ -132,7 +133,7 @@ impl Settings {
 
     /// Where a key is put.
     pub(super) fn how_to_set_key(&self) -> String {
-        format!("write `{API_KEY}=agk_…` into {}", self.missing_key)
+        format!("add `{API_KEY}=agk_…` to {}", self.missing_key)
     }
 
     /// Whether the service is on this machine.
@@ -158,7 +159,7 @@ impl SettingLookup<'_> {
             value.map(|value| Sourced { value: value.to_owned(), place })
         };
         let in_file = || format!("{name} of {}", self.home.env_file().display());
-        let in_environment = || format!("{name} of the environment");
+        let in_environment = || format!("{name} in the environment");
         of(&self.scope.secrets, in_file())
             .or_else(|| of(&self.scope.process, in_environment()))
             .or_else(|| {
@@ -177,12 +178,12 @@ fn check(address: &Sourced<String>) -> Result<(), Diagnostic> {
     let is_fine = matches!(uri.scheme_str(), Some("http" | "https"))
         && uri.host().is_some_and(|host| !host.is_empty())
         && uri.query().is_none();
-    if is_fine { Ok(()) } else { Err(address.wrong("it must be like http://host/v1")) }
+    if is_fine { Ok(()) } else { Err(address.wrong("expected a URL like http://host/v1")) }
 }
 
 /// The tools of a service stand beside its base address.
 fn beside(base: &Sourced<String>) -> Sourced<String> {
     let root = base.value.strip_suffix("/v1").unwrap_or(&base.value);
-    let place = format!("beside the address, which is {}", base.place);
+    let place = format!("derived from {}", base.place);
     Sourced { value: format!("{root}/mcp"), place }
 }

@@ -37,26 +37,30 @@ pub(crate) async fn add(
     let found = found
         .map_err(|error| Diagnostic::failed(format!("cannot read {shown}")).because(&error))?;
     if !found.is_file() {
-        return Err(Diagnostic::failed(format!("{shown} is no file")));
+        return Err(Diagnostic::failed(format!("{shown} is not a file")));
     }
     let about = About::read(path).map_err(|problem| {
-        let what = format!("{shown} cannot be used");
+        let what = format!("cannot use {shown}");
         let mut diagnostic = Diagnostic::failed(what);
         diagnostic.causes.push(printable(&problem.to_string()));
         diagnostic.hint("models are GGUF files of the Llama architecture; see docs/local-model.md")
     })?;
-    let wait = || session.output.note("Another process is changing the models; waiting for it.");
+    let wait = || session.output.note("Waiting for another process that is changing the models.");
     let _lock = lock::take(shelf, wait).await?;
     let is_replaced = shelf.has(name);
     if is_replaced && existing == OnConflict::Keep {
-        return Err(Diagnostic::failed(format!("there is a model `{name}` already"))
-            .hint("`--replace` replaces it; `--name` gives another name"));
+        return Err(Diagnostic::failed(format!("model `{name}` exists already"))
+            .hint("replace it with `--replace`, or choose another name with `--name`"));
     }
     shelf.check_room(about.file_bytes)?;
     let staging = Staging::open(shelf, name)?;
     let cannot = |error: &std::io::Error| {
         let diagnostic = Diagnostic::failed(format!("cannot copy {shown}")).because(error);
-        if is_full(error) { diagnostic.hint("make room, and try again") } else { diagnostic }
+        if is_full(error) {
+            diagnostic.hint("free up disk space and try again")
+        } else {
+            diagnostic
+        }
     };
     let mut file = File::open(path).map_err(|error| cannot(&error))?;
     let bar = session.output.progress(about.file_bytes, BYTES);

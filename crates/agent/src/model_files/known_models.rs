@@ -40,13 +40,13 @@ impl KnownModel {
         let name = Name::typed(text)?;
         let found = KNOWN.iter().find(|known| known.name == name.as_str());
         found.ok_or_else(|| {
-            let diagnostic = Diagnostic::usage(format!("no model `{name}` can be fetched"));
+            let diagnostic =
+                Diagnostic::usage(format!("no model named `{name}` is available for download"));
             let names = || KNOWN.iter().map(|known| known.name);
             let diagnostic = match nearest(name.as_str(), names()) {
                 Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-                None => {
-                    diagnostic.hint(format!("there is {}", names().collect::<Vec<_>>().join(", ")))
-                }
+                None => diagnostic
+                    .hint(format!("available: {}", names().collect::<Vec<_>>().join(", "))),
             };
             diagnostic.hint("add your own GGUF file with `agent models add PATH`")
         })

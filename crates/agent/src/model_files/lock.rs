@@ -45,7 +45,7 @@ pub(crate) async fn take(shelf: &ModelDir, wait: impl FnOnce()) -> Result<Lock, 
             }
             Err(TryLockError::WouldBlock) => {
                 let what = format!("another process is changing {}", shelf.folder().display());
-                return Err(Diagnostic::failed(what).hint("try again when it has ended"));
+                return Err(Diagnostic::failed(what).hint("try again when it has finished"));
             }
             Err(TryLockError::Error(error)) => return Err(cannot(&error)),
         }

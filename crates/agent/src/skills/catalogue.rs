@@ -85,9 +85,8 @@ impl SkillFolders {
                     continue;
                 }
                 if found.len() == MAX_SKILLS {
-                    let what = format!(
-                        "there are more than {MAX_SKILLS} skills: `{entry}` and those after it"
-                    );
+                    let what =
+                        format!("more than {MAX_SKILLS} skills: `{entry}` and the following ones");
                     problems.push(Problem { path: folder.path.to_owned(), line: None, what });
                     break;
                 }
@@ -128,10 +127,7 @@ impl SkillFolders {
     fn skill(&self, entry: &str, within: SkillFolder<'_>) -> Result<Skill, Problem> {
         let path = within.path.join(entry);
         let name = Name::parse(entry).ok_or_else(|| {
-            Problem::of(
-                path.clone(),
-                SkillFlaw::of(format!("it cannot be the name of a skill: {RULE}")),
-            )
+            Problem::of(path.clone(), SkillFlaw::of(format!("invalid skill name: {RULE}")))
         })?;
         let folder =
             Folder::open(&path, within.boundary).map_err(|flaw| Problem::of(path, flaw))?;
@@ -152,14 +148,18 @@ impl Catalogue {
     /// Prints problems, and which skills hide others.
     pub(crate) fn tell(&self, session: &Session) {
         for problem in self.problems.iter().take(MAX_TOLD) {
-            session.output.warn(format!("left out: {}", problem.line()));
+            session.output.warn(format!("skipped: {}", problem.line()));
         }
         if let Some(more @ 1..) = self.problems.len().checked_sub(MAX_TOLD) {
-            session.output.warn(format!("{more} more; `agent skills list --json` has them all"));
+            session
+                .output
+                .warn(format!("{more} more; list all of them with `agent skills list --json`"));
         }
         for skill in self.skills.iter().filter(|skill| skill.is_hiding()) {
             let name = skill.name();
-            session.output.note(format!("the skill {name} of the project hides that of the home"));
+            session
+                .output
+                .note(format!("skill {name} of the project hides the one in the home folder"));
         }
     }
 }
@@ -177,7 +177,7 @@ fn names(folder: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            let what = format!("it cannot be read: {error}");
+            let what = format!("cannot be read: {error}");
             problems.push(Problem { path: folder.to_owned(), line: None, what });
             return Vec::new();
         }
@@ -197,8 +197,8 @@ fn names(folder: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
 pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> String {
     let shown = printable(name);
     match catalogue.nearest(name) {
-        Some(near) => format!("there is no skill `{shown}`; did you mean `{near}`?"),
-        None => format!("there is no skill `{shown}`"),
+        Some(near) => format!("no skill named `{shown}`; did you mean `{near}`?"),
+        None => format!("no skill named `{shown}`"),
     }
 }
 

@@ -42,7 +42,7 @@ impl Document {
         let name = front.name.ok_or_else(|| missing("name"))?;
         let title = Name::parse(&name.value).ok_or_else(|| {
             let shown = printable(&name.value);
-            SkillFlaw::at(name.referenced.line(), format!("`{shown}` is no name: {RULE}"))
+            SkillFlaw::at(name.referenced.line(), format!("invalid name `{shown}`: {RULE}"))
         })?;
         let description = front.description.ok_or_else(|| missing("description"))?;
         let line = description.referenced.line();
@@ -53,13 +53,13 @@ impl Document {
         let count = description.chars().count();
         if count > MAX_DESCRIPTION_CHARS {
             let what = format!(
-                "`description` has {count} characters, and {MAX_DESCRIPTION_CHARS} are allowed"
+                "`description` has {count} characters, at most {MAX_DESCRIPTION_CHARS} are allowed"
             );
             return Err(SkillFlaw::at(line, what));
         }
         let body = body.trim().to_owned();
         if body.is_empty() {
-            return Err(SkillFlaw::of("there are no instructions behind the front matter"));
+            return Err(SkillFlaw::of("no instructions after the front matter"));
         }
         Ok(Self { title, description, body })
     }
@@ -81,7 +81,7 @@ fn halves(text: &str) -> Result<(String, &str), SkillFlaw> {
         }
         front.push_str(line);
     }
-    Err(SkillFlaw::at(1, "the front matter has no end: a second line `---` is missing"))
+    Err(SkillFlaw::at(1, "the front matter is not closed: a second line `---` is missing"))
 }
 
 #[cfg(test)]

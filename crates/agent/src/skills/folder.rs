@@ -38,7 +38,7 @@ impl Folder {
     pub(crate) fn open(path: &Path, bound: Option<&Path>) -> Result<Self, SkillFlaw> {
         let root = fs::canonicalize(path).map_err(|error| SkillFlaw::of(error.to_string()))?;
         if bound.is_some_and(|bound| !root.starts_with(bound)) {
-            return Err(SkillFlaw::of("the folder is a link that leads out of the project"));
+            return Err(SkillFlaw::of("the folder is a link to a place outside the project"));
         }
         Ok(Self { root })
     }
@@ -58,12 +58,12 @@ impl Folder {
         let mut bytes = Vec::new();
         File::open(path)
             .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|error| SkillFlaw::of(format!("it cannot be read: {error}")))?;
+            .map_err(|error| SkillFlaw::of(format!("cannot be read: {error}")))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(SkillFlaw::of(format!("it has more than {} KiB", MAX_FILE_BYTES / 1024)));
+            return Err(SkillFlaw::of(format!("larger than {} KiB", MAX_FILE_BYTES / 1024)));
         }
         if bytes.contains(&0) {
-            return Err(SkillFlaw::of("it is no text"));
+            return Err(SkillFlaw::of("not a text file"));
         }
         String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -78,20 +78,20 @@ impl Folder {
         let is_plain = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
         let is_named = !file.is_empty() && file.len() <= MAX_PATH_BYTES && !file.contains('\0');
         if !is_named || !relative.components().all(is_plain) {
-            return Err(SkillFlaw::of("it is no path inside the skill's folder"));
+            return Err(SkillFlaw::of("not a path inside the skill's folder"));
         }
         let path = fs::canonicalize(self.root.join(relative)).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
-                return SkillFlaw::of("there is no such file");
+                return SkillFlaw::of("file not found");
             }
-            SkillFlaw::of(format!("it cannot be read: {error}"))
+            SkillFlaw::of(format!("cannot be read: {error}"))
         })?;
         if !path.starts_with(&self.root) {
-            return Err(SkillFlaw::of("it is a link that leads out of the skill's folder"));
+            return Err(SkillFlaw::of("a link to a place outside the skill's folder"));
         }
         // Opening a pipe would block until it has a writer.
         if !fs::metadata(&path).is_ok_and(|file| file.is_file()) {
-            return Err(SkillFlaw::of("it is no file"));
+            return Err(SkillFlaw::of("not a file"));
         }
         Ok(path)
     }

@@ -84,7 +84,7 @@ impl SkillFolders {
                 let (root, skills) = (real(folder), mark.join(SKILLS));
                 places.project = Some(Project { root, skills });
             } else {
-                let what = "it belongs to somebody else".to_owned();
+                let what = "belongs to another user".to_owned();
                 places.problem = Some(Problem { path: mark, line: None, what });
             }
             break;
@@ -110,8 +110,8 @@ impl SkillFolders {
     pub(crate) fn project_to_be(&self) -> Result<PathBuf, Diagnostic> {
         let begun = self.here.as_ref().map(|here| here.join(MARK).join(SKILLS));
         self.project().map(Path::to_owned).or(begun).ok_or_else(|| {
-            Diagnostic::usage("this folder cannot be a project: agent keeps its own files here")
-                .hint("go to the folder of a project, or leave `--project` out")
+            Diagnostic::usage("this folder cannot be a project: it contains agent's own files")
+                .hint("change to the folder of a project, or omit `--project`")
         })
     }
 

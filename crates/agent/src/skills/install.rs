@@ -45,8 +45,8 @@ impl InstallPlan {
             Diagnostic::usage(format!("cannot read the folder {shown}")).because(&error)
         })?;
         if !source.is_dir() {
-            return Err(Diagnostic::usage(format!("{shown} is no folder"))
-                .hint("name the folder that has SKILL.md in it"));
+            return Err(Diagnostic::usage(format!("{shown} is not a folder"))
+                .hint("pass the folder that contains SKILL.md"));
         }
         let document = document(&source)?;
         let (files, has_left_out) = look_through(&source)?;
@@ -64,10 +64,13 @@ impl InstallPlan {
         let to = place.join(self.name.as_str());
         let is_there = fs::symlink_metadata(&to).is_ok();
         if is_there && existing == OnConflict::Keep {
-            let message = format!("there is a skill `{}` already", self.name);
+            let message = format!("skill `{}` exists already", self.name);
             return Err(Diagnostic::failed(message)
                 .hint(format!("it is in {}", to.display()))
-                .hint("`--force` replaces it, `--name` installs this one under another name"));
+                .hint(
+                    "replace it with `--force`, or install this one under another name with \
+                     `--name`",
+                ));
         }
         let cannot = |error: &io::Error| {
             Diagnostic::failed(format!("cannot install into {}", to.display())).because(error)
@@ -87,7 +90,9 @@ impl InstallPlan {
             if is_there && fs::rename(&before, &to).is_err() {
                 // What cannot be put back must at least not be removed with the stage.
                 let kept = stage.keep();
-                return Err(cannot(&error).hint(format!("the former is in {}", kept.display())));
+                return Err(
+                    cannot(&error).hint(format!("the previous version is in {}", kept.display()))
+                );
             }
             return Err(cannot(&error));
         }
@@ -100,7 +105,7 @@ impl InstallPlan {
         for planned in &self.files {
             let (from, to) = (self.source.join(&planned.path), to.join(&planned.path));
             if !fs::symlink_metadata(&from)?.is_file() {
-                return Err(io::Error::other("the folder changed meanwhile"));
+                return Err(io::Error::other("the folder changed during the installation"));
             }
             if let Some(folder) = to.parent() {
                 fs::create_dir_all(folder)?;
@@ -110,7 +115,7 @@ impl InstallPlan {
             File::open(&from)?.take(left + 1).read_to_end(&mut bytes)?;
             left = left
                 .checked_sub(bytes.len() as u64)
-                .ok_or_else(|| io::Error::other("the folder grew meanwhile"))?;
+                .ok_or_else(|| io::Error::other("the folder grew during the installation"))?;
             new.write_all(&bytes)?;
             new.sync_all()?;
         }
@@ -151,17 +156,17 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
         }
         let is_clean = |name: &str| !name.chars().any(char::is_control);
         if !entry.file_name().to_str().is_some_and(is_clean) {
-            return Err(refuse(path, "has a name that is no plain text"));
+            return Err(refuse(path, "has a name that is not valid UTF-8"));
         }
         if entry.depth() > MAX_DEPTH {
-            return Err(refuse(path, &format!("lies more than {MAX_DEPTH} folders deep")));
+            return Err(refuse(path, &format!("is more than {MAX_DEPTH} folders deep")));
         }
         let kind = entry.file_type();
         if kind.is_dir() {
             continue;
         }
         if kind.is_symlink() {
-            return Err(refuse(path, "is a link, and links are not installed"));
+            return Err(refuse(path, "is a link; links are not installed"));
         }
         if !kind.is_file() {
             return Err(refuse(path, "is neither a file nor a folder"));
@@ -175,7 +180,7 @@ fn look_through(source: &Path) -> Result<(Vec<PlannedFile>, bool), Diagnostic> {
         }
         if bytes > MAX_BYTES {
             let most = MAX_BYTES / 1024 / 1024;
-            return Err(refuse(source, &format!("has more than {most} MiB")));
+            return Err(refuse(source, &format!("is larger than {most} MiB")));
         }
         let relative = path.strip_prefix(source).unwrap_or(path).to_owned();
         let is_program = is_program(&about);

@@ -16,9 +16,9 @@ pub(crate) fn text(skills: &[Skill]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Skills are instructions for one kind of work each. When one fits what the person asks, \
-         load it with `{NAME}` before you begin, and follow it as if the person had said it. These \
-         are the skills:\n{}",
+        "A skill contains instructions for one kind of task. If one matches the person's request, \
+         load it with `{NAME}` before you start, and follow it as if the person had written it. \
+         Available skills:\n{}",
         lines(skills)
     ))
 }

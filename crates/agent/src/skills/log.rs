@@ -44,9 +44,9 @@ impl SkillLog {
     pub(crate) fn records(&self) -> Result<BTreeMap<String, SkillRecord>, Diagnostic> {
         let Some(text) = config::read(&self.path)? else { return Ok(BTreeMap::new()) };
         let file: File = serde_json::from_str(&text).map_err(|error| {
-            Diagnostic::configuration(format!("cannot understand {}", self.path.display()))
+            Diagnostic::configuration(format!("cannot parse {}", self.path.display()))
                 .because(&error)
-                .hint("remove it: the use of skills is counted from nothing then")
+                .hint("remove it; the use of skills is then counted from zero")
         })?;
         Ok(file.skills)
     }

@@ -2,8 +2,8 @@
 
 use crate::file_name::{FileName, NameKind};
 
-pub(crate) const RULE: &str =
-    "a name is 1 to 64 of `a` to `z`, `0` to `9` and `-`, and does not begin with `-`";
+pub(crate) const RULE: &str = "a name has 1 to 64 characters from `a` to `z`, `0` to `9` and `-`, \
+                               and does not start with `-`";
 
 pub(crate) type Name = FileName<SkillName>;
 

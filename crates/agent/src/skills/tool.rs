@@ -35,14 +35,14 @@ impl OwnTool for LoadSkill {
         Definition {
             name: Arc::from(NAME),
             description: Arc::from(
-                "Loads a skill: instructions for one kind of work, which you then follow. With \
-                 `file` it gives one of the further files that the skill speaks of.",
+                "Loads a skill: instructions for one kind of task, which you then follow. With \
+                 `file`, returns another file that the skill refers to.",
             ),
             parameters: Arc::new(json!({
                 "type": "object",
                 "properties": {
-                    "name": text("The name of the skill"),
-                    "file": text("The path of a further file in the skill's folder"),
+                    "name": text("Name of the skill"),
+                    "file": text("Path of another file in the skill's folder"),
                 },
                 "required": ["name"],
                 "additionalProperties": false,
@@ -60,7 +60,7 @@ impl OwnTool for LoadSkill {
         Box::pin(async move {
             // Files and a lock may keep it waiting.
             let loaded = tokio::task::spawn_blocking(move || tool.load(&arguments)).await;
-            loaded.unwrap_or_else(|_| Err("the skill could not be loaded".to_owned()))
+            loaded.unwrap_or_else(|_| Err("cannot load the skill".to_owned()))
         })
     }
 }
@@ -87,7 +87,7 @@ impl LoadSkill {
         let document = skill.located.document().map_err(|problem| problem.line())?;
         if let Err(diagnostic) = self.log.used(&skill.located) {
             let line = printable(&diagnostic.line());
-            self.reporter.say(format!("the use of {} is not recorded: {line}", skill.name()));
+            self.reporter.say(format!("cannot record the use of {}: {line}", skill.name()));
         }
         let folder = &skill.located.folder;
         let files = folder.files();
@@ -97,7 +97,7 @@ impl LoadSkill {
             let named = files[..files.len().min(MAX_FILES_NAMED)].join(", ");
             let more = files.len().saturating_sub(MAX_FILES_NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            text.push_str(&format!("[further files, for `file`: {named}{more}]\n"));
+            text.push_str(&format!("[other files, for `file`: {named}{more}]\n"));
         }
         text.push('\n');
         text.push_str(&document.body);

@@ -16,34 +16,34 @@ const MAX_INSTRUCTIONS: usize = 64 * 1024;
 const MICROS_OF_A_CREDIT: f64 = 1_000_000.0;
 const MAX_MINUTES: u64 = MAX_TIME.as_secs() / 60;
 
-/// How tasks are run, unless the command line says otherwise.
+/// Defaults for tasks; command-line options override them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub(crate) struct TaskConfig {
-    /// How often the model is asked, 50 unless given; `--max-rounds`.
+    /// Maximum number of model calls per task; see `--max-rounds`.
     #[schemars(range(min = 1, max = MAX_ROUNDS))]
     max_rounds: u32,
-    /// How many minutes a task may take, 60 unless given; `--max-time` takes seconds.
+    /// Maximum duration of a task in minutes; see `--max-time`, which takes seconds.
     #[schemars(range(min = 0.001, max = MAX_MINUTES))]
     #[schemars(extend("x-unit" = 60))]
     #[schemars(extend("x-wanted" = format!("more than 0 and at most {MAX_MINUTES}")))]
     max_minutes: f64,
-    /// What a task may cost in credits; no limit unless set; `--max-credits`.
+    /// Maximum cost of a task in credits; no limit by default. See `--max-credits`.
     #[schemars(range(min = 0, max = 9_000_000_000_u64))]
     #[schemars(extend("x-wanted" = "an amount of credits"))]
     max_credits: Option<f64>,
-    /// The API by which the model is asked: `chat` or `responses`.
+    /// API for model calls: `chat` or `responses`.
     #[serde(rename = "api")]
     pub(crate) form: ApiKind,
-    /// The share of a model's window that definitions of tools may take before they have to be
-    /// found, in percent.
+    /// Share of the context window for tool definitions, in percent. If they need more, the model
+    /// searches for tools instead.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) tools_share: u8,
-    /// Whether the tools of the member service are offered.
+    /// Offer the tools of the member service to the model.
     #[serde(rename = "member_tools")]
     pub(crate) own_tools: bool,
-    /// Further instructions for every model.
+    /// Additional instructions for every model.
     #[schemars(length(max = MAX_INSTRUCTIONS), extend("x-verbatim" = true))]
     pub(crate) instructions: Option<String>,
 }

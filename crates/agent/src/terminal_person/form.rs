@@ -26,8 +26,8 @@ pub(super) async fn fill(form: &FormRequest, shown: &Sanitizer) -> FormAnswer {
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let mut before = format!(
-        "{WARNING}The server {} asks:{WARNING:#}\n  {}\n{DIM}Give no password or other secret. Ctrl-D \
-         declines.{DIM:#}\n",
+        "{WARNING}The server {} asks:{WARNING:#}\n  {}\n{DIM}Do not enter passwords or other \
+         secrets. Press Ctrl-D to decline.{DIM:#}\n",
         shown.line(&form.server),
         excerpt(&shown.whole(form.message.trim_end()), DECISIVE_ROWS).text.replace('\n', "\n  "),
     );
@@ -69,7 +69,7 @@ async fn field(
                 (Some(default), _) => return FieldInput::Value(default.clone()),
                 (None, false) => return FieldInput::Nothing,
                 (None, true) => {
-                    "  this one is needed\n".clone_into(before);
+                    "  a value is required\n".clone_into(before);
                     continue;
                 }
             }
@@ -96,8 +96,10 @@ fn question(name: &str, schema: &Value, is_required: bool, shown: &Sanitizer) ->
         text.push_str(" [yes, no]");
     }
     match schema.get("default") {
-        Some(default) => text.push_str(&format!(" (else {})", shown.line(&default.to_string()))),
-        None if !is_required => text.push_str(" (may be left out)"),
+        Some(default) => {
+            text.push_str(&format!(" (default: {})", shown.line(&default.to_string())))
+        }
+        None if !is_required => text.push_str(" (optional)"),
         None => {}
     }
     text.push(':');
@@ -142,7 +144,7 @@ fn read(answer: &str, schema: &Value) -> Result<Value, String> {
         Some("array") => {
             let parts = answer.split(',').map(str::trim).filter(|part| !part.is_empty());
             let all: Option<Vec<Value>> = parts.map(chosen).collect();
-            all.map(Value::Array).ok_or_else(|| format!("a list with commas, each {}", words()))
+            all.map(Value::Array).ok_or_else(|| format!("a comma-separated list, each {}", words()))
         }
         _ if !choices.is_empty() => chosen(answer).ok_or_else(words),
         Some("boolean") => match settings::switch(answer) {
@@ -190,7 +192,7 @@ fn text(answer: &str, schema: &Value) -> Result<Value, String> {
         _ => true,
     };
     let format = schema["format"].as_str().unwrap_or_default();
-    if is_fine { Ok(json!(answer)) } else { Err(format!("of the form `{format}`")) }
+    if is_fine { Ok(json!(answer)) } else { Err(format!("in the format `{format}`")) }
 }
 
 fn is_date(text: &str) -> bool {

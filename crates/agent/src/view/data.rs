@@ -123,8 +123,8 @@ impl Reading {
         let found = drafts.into_iter().find(|draft| draft.package_id == id);
         found.map(|draft| draft.to_bytes()).ok_or_else(|| {
             ReadError::absent(
-                Diagnostic::failed("no such package is about to be made")
-                    .hint("it may have been made meanwhile; look at the list of packages again"),
+                Diagnostic::failed("no such pending package")
+                    .hint("it may have been created meanwhile; check the list of packages again"),
             )
         })
     }
@@ -135,8 +135,8 @@ impl Reading {
         let found = made.into_iter().find(|package| package.package_id == id);
         found.map(|package| package.bytes).ok_or_else(|| {
             ReadError::absent(
-                Diagnostic::failed("there is no package with this id")
-                    .hint("packages are forgotten after a while; look at the list again"),
+                Diagnostic::failed("no package with this id")
+                    .hint("packages are removed after a while; check the list again"),
             )
         })
     }
@@ -203,7 +203,7 @@ impl ReadError {
     pub(super) fn unfinished(error: &dyn StdError) -> Self {
         ReadError {
             status: StatusCode::INTERNAL_SERVER_ERROR,
-            diagnostic: Diagnostic::failed("the metrics could not be put together").because(error),
+            diagnostic: Diagnostic::failed("cannot prepare the metrics").because(error),
         }
     }
 

@@ -117,7 +117,7 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         .is_some_and(|host| site.is_ours(host));
     let aimed = request.uri().authority().is_none_or(|authority| site.is_ours(authority.as_str()));
     let mut response = if !(named && aimed) {
-        text(StatusCode::FORBIDDEN, "not for this host\n")
+        text(StatusCode::FORBIDDEN, "unknown host\n")
     } else if matches!(*request.method(), Method::GET | Method::HEAD) {
         next.run(request).await
     } else {
@@ -142,7 +142,7 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
     };
     match page.render() {
         Ok(html) => content(HTML, html.into_bytes()),
-        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made\n"),
+        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page\n"),
     }
 }
 

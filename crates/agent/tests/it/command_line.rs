@@ -123,7 +123,7 @@ fn errors_are_one_json_object_for_programs() {
     let run = bench().run(["metrics", "show", "--json"]);
     assert_eq!((run.code, &*run.stdout), (1, ""));
     insta::assert_snapshot!(run.stderr, @r#"
-    {"error":{"causes":[],"hints":["`agent metrics on` turns recording on"],"kind":"failed","message":"nothing was ever recorded here"}}
+    {"error":{"causes":[],"hints":["turn recording on with `agent metrics on`"],"kind":"failed","message":"no metrics have been recorded"}}
     "#);
 }
 
@@ -183,8 +183,8 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: there is no home folder
-      hint: set AGENT_HOME to a folder of yours
+    error: no home folder found
+      hint: set AGENT_HOME to a folder you own
     ");
     // Who needs no home need not have one.
     for arguments in [&["metrics", "schema"][..], &["completions", "bash"]] {
@@ -199,7 +199,7 @@ fn a_home_that_cannot_be_and_a_profile_that_cannot_be_are_told() {
     exit code: 2
     ----- stdout -----
     ----- stderr -----
-    error: `../x` cannot be a profile's name
+    error: invalid profile name `../x`
       hint: use letters, digits, `-` and `_`
     ");
 }

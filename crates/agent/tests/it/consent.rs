@@ -57,7 +57,7 @@ fn nothing_is_on_disk_before_a_person_turns_it_on() {
     exit code: 0
     ----- stdout -----
     Recording is off: nobody turned it on.
-    Nothing ever leaves this machine: there is no upload.
+    Nothing leaves this machine: metrics are never uploaded.
     Nothing is stored in [home]/metrics.
     ----- stderr -----
     ");
@@ -70,7 +70,7 @@ fn on_status_off_and_purge_do_what_they_say() {
     exit code: 0
     ----- stdout -----
     Recording is on. Counters are kept in [home]/metrics and never leave this machine.
-    `agent metrics show` prints exactly what is held; `agent metrics off` ends it.
+    Show them with `agent metrics show`; stop recording with `agent metrics off`.
     ----- stderr -----
     ");
     assert_eq!(
@@ -82,7 +82,7 @@ fn on_status_off_and_purge_do_what_they_say() {
     exit code: 0
     ----- stdout -----
     Recording is on: the configuration says so.
-    Nothing ever leaves this machine: there is no upload.
+    Nothing leaves this machine: metrics are never uploaded.
       folder        [home]/metrics
       install id    [id] (local only)
       counted       12 in 4 counters from 2026-07-28 to 2026-07-29
@@ -96,7 +96,7 @@ fn on_status_off_and_purge_do_what_they_say() {
     insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "off"])), @r"
     exit code: 0
     ----- stdout -----
-    Recording is off. What was recorded is still in [home]/metrics; `agent metrics off --purge` removes it.
+    Recording is off. Recorded data remains in [home]/metrics; remove it with `agent metrics off --purge`.
     ----- stderr -----
     ");
     assert_eq!(status(&bench)["mode"], "off");
@@ -146,14 +146,14 @@ fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_lin
     for (text, transcript) in [
         (
             "metrics:\n  mode: loud\n",
-            "[home]/config.yaml:2: `loud` is no value for `metrics.mode`\n  hint: write `off` or `local`",
+            "[home]/config.yaml:2: `loud` is not a valid value for `metrics.mode`\n  hint: use `off` or `local`",
         ),
         (
             "\nmetrics:\n  retention_days: 0\n",
-            "[home]/config.yaml:3: `0` is no value for `metrics.retention_days`\n  hint: write a number of days from 1 to 365",
+            "[home]/config.yaml:3: `0` is not a valid value for `metrics.retention_days`\n  hint: use a number of days from 1 to 365",
         ),
-        ("metrics:\n  mood: off\n", "cannot understand [home]/config.yaml:2:3"),
-        ("metrics: [\n", "cannot understand [home]/config.yaml:"),
+        ("metrics:\n  mood: off\n", "invalid configuration at [home]/config.yaml:2:3"),
+        ("metrics: [\n", "invalid configuration at [home]/config.yaml:"),
     ] {
         fs::write(&path, text).unwrap();
         let run = bench.run(["metrics", "status"]);
@@ -182,7 +182,7 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     fs::write(bench.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
     let run = bench.run(["metrics", "status"]);
     assert_eq!(run.code, 0);
-    assert!(run.stdout.contains("cannot be read: the store is damaged"), "{}", run.stdout);
+    assert!(run.stdout.contains("/metrics: the store is damaged"), "{}", run.stdout);
     assert_eq!(status(&bench)["trouble"]["kind"], "damaged");
     // Turning it on again starts anew and says what became of the old one.
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
@@ -197,12 +197,12 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     assert_eq!(on_disk(&["metrics", "on"]).code, 0);
     let ballast = disk.fill();
     let run = on_disk(&["metrics", "status"]);
-    assert!(run.stdout.contains("The store cannot be written: the disk is full"), "{run:?}");
+    assert!(run.stdout.contains("Cannot write the store: the disk is full"), "{run:?}");
     fs::remove_file(ballast).unwrap();
     disk.make_read_only();
     let run = on_disk(&["metrics", "status"]);
     // Either the database or the file system says so first.
-    assert!(run.stdout.contains("The store cannot be written: "), "{run:?}");
+    assert!(run.stdout.contains("Cannot write the store: "), "{run:?}");
     assert!(run.stdout.to_lowercase().contains("read-only"), "{run:?}");
     let run = on_disk(&["metrics", "package"]);
     assert_eq!(run.code, 1);
@@ -302,7 +302,7 @@ fn on_makes_nothing_when_the_configuration_cannot_be_edited() {
     fs::write(bench.home().join("config.yaml"), "{model: x}\n").unwrap();
     let run = bench.run(["metrics", "on"]);
     assert_eq!(run.code, 3);
-    assert!(run.stderr.contains("hint: write `mode: local` under `metrics:` yourself"), "{run:?}");
+    assert!(run.stderr.contains("hint: set `mode: local` under `metrics:` yourself"), "{run:?}");
     assert!(!bench.home().join("metrics").exists());
 }
 

@@ -135,12 +135,12 @@ fn a_service_that_is_down_is_a_problem() {
 #[test]
 fn a_configuration_that_is_broken_is_a_problem_and_the_rest_is_looked_at() {
     for (text, name, expected) in [
-        ("member: [\n", "config", "cannot understand"),
-        ("member: {base: x}\n", "service", "unknown field"),
-        ("member: {base_url: 'ftp://x'}\n", "service", "is no address of a service"),
-        ("metrics: {mode: maybe}\n", "metrics", "is no value for `metrics.mode`"),
+        ("member: [\n", "config", "invalid configuration at"),
+        ("member: {base: x}\n", "service", "unknown key"),
+        ("member: {base_url: 'ftp://x'}\n", "service", "invalid service address"),
+        ("metrics: {mode: maybe}\n", "metrics", "is not a valid value for `metrics.mode`"),
         ("update: {public_key: abc}\n", "updates", "is no public key"),
-        ("update: {key: abc}\n", "updates", "unknown field"),
+        ("update: {key: abc}\n", "updates", "unknown key"),
         ("mcp_servers: {x: {command: /no/such/program}}\n", "servers", "/no/such/program"),
     ] {
         let bench = bench();
@@ -169,7 +169,7 @@ fn servers_that_fail_are_problems() {
     let has = |state: &str, name: &str| {
         found.iter().any(|(word, what)| *word == state && what.starts_with(name))
     };
-    assert!(has("ok", "notes: it answers") && has("problem", "crash: "), "{found:?}");
+    assert!(has("ok", "notes: responds") && has("problem", "crash: "), "{found:?}");
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn a_service_that_is_not_one_or_lies_cannot_hurt() {
     let evil = "{\"error\": {\"message\": \"\\u001b[2J no\", \"type\": \"x\", \"param\": null, \
                 \"code\": null}}";
     for (server, name, expected) in [
-        (answer("200 OK", late, "ready\n"), "clock", "ahead of that of the service"),
-        (answer("404 Not Found", "", "<p>no"), "service", "is no member service"),
+        (answer("200 OK", late, "ready\n"), "clock", "ahead of the service"),
+        (answer("404 Not Found", "", "<p>no"), "service", "is not a member service"),
         (answer("503 Service Unavailable", "", evil), "service", "no"),
         (answer("302 Found", "Location: http://127.0.0.1:1/\r\n", ""), "service", "302"),
         (answer("200 OK", "", "{\"version\": \"7\"}"), "service", "version 7"),

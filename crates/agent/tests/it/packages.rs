@@ -57,7 +57,7 @@ fn show_prints_byte_for_byte_what_package_writes() {
     let bench = filled();
     let shown = bench.run(["metrics", "show"]);
     assert_eq!(shown.code, 0);
-    assert_eq!(shown.stderr, "this is the first of 2 packages; `--all` prints each of them\n");
+    assert_eq!(shown.stderr, "this is the first of 2 packages; print all of them with `--all`\n");
     let all = bench.run(["metrics", "show", "--all"]);
     assert!(all.stdout.starts_with(&shown.stdout));
 
@@ -101,7 +101,7 @@ fn merge_adds_up_files_folders_and_standard_input() {
     bench.run(["metrics", "package"]);
     let merged = bench.run(["metrics", "merge", "agent-home/metrics/outbox"]);
     assert_eq!(merged.code, 0);
-    assert_eq!(merged.stderr, "4 packages merged into 2\n");
+    assert_eq!(merged.stderr, "merged 4 packages into 2\n");
     let day: Value = serde_json::from_str(merged.stdout.lines().next().unwrap()).unwrap();
     let values: Vec<_> =
         day["metrics"].as_array().unwrap().iter().map(|it| it["value"].as_u64().unwrap()).collect();

@@ -131,7 +131,11 @@ fn faults_beyond_the_limit_are_counted() {
         ["metrics", "validate", "--max-errors", "2"],
         br#"{"metrics":[1,2,3,4,5]}"#,
     );
-    assert!(run.stdout.contains("-: 10 more errors; --max-errors shows more"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("-: 10 more errors; show more with --max-errors"),
+        "{}",
+        run.stdout
+    );
     assert_eq!(run.stderr, "1 document: 0 valid, 1 invalid (12 errors)\n");
 }
 

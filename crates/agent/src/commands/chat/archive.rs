@@ -87,15 +87,16 @@ impl ChatArchive {
         if read.is_torn {
             let path = path.display();
             session.output.note(format!(
-                "{WARNING}note:{WARNING:#} the last line of {path} was not whole; what it held is \
-                 lost"
+                "{WARNING}note:{WARNING:#} the last line of {path} is incomplete and was discarded"
             ));
         }
         let mut conversation = Conversation::of(read.messages).told_to(Box::new(record.clone()));
         let lost = conversation.close_lost_calls();
         if !lost.is_empty() {
             let names: Vec<String> = lost.iter().map(|call| printable(&call.name)).collect();
-            session.output.warn(format!("these may or may not have run: {}", names.join(", ")));
+            session
+                .output
+                .warn(format!("these tool calls may or may not have run: {}", names.join(", ")));
         }
         Ok(ResumedChat { record, conversation, model: read.model, spent: read.spent })
     }
@@ -109,18 +110,17 @@ impl ChatArchive {
         if let Some((found, _)) = ids.iter().find(|(one, _)| one == id) {
             return Ok(found.clone());
         }
-        let diagnostic = Diagnostic::usage(format!("there is no conversation `{}`", printable(id)));
+        let diagnostic = Diagnostic::usage(format!("unknown conversation `{}`", printable(id)));
         Err(match nearest(id, ids.iter().map(|(one, _)| one.as_str())) {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("`agent chat --list` lists them"),
+            None => diagnostic.hint("list conversations with `agent chat --list`"),
         })
     }
 
     fn newest(&self) -> Result<String, Diagnostic> {
         let newest = self.ids()?.into_iter().next();
         newest.map(|(id, _)| id).ok_or_else(|| {
-            Diagnostic::usage("there is no conversation to go on with")
-                .hint("`agent chat` begins one")
+            Diagnostic::usage("no conversation to resume").hint("start one with `agent chat`")
         })
     }
 
@@ -185,13 +185,16 @@ impl ChatArchive {
             return session.output.json(&json!({ "conversations": listed }));
         }
         if listed.is_empty() {
-            session.output.note("there are no conversations yet; `agent chat` begins one");
+            session.output.note("No conversations yet. Start one with `agent chat`.");
             return Ok(());
         }
         session.output.text(table.text())?;
         if ids.len() > MAX_LISTED {
             let more = ids.len() - MAX_LISTED;
-            session.output.note(format!("and {more} older ones in {}", self.folder.display()));
+            session.output.note(format!(
+                "Older conversations not shown: {more}, in {}.",
+                self.folder.display()
+            ));
         }
         Ok(())
     }
@@ -204,7 +207,7 @@ struct StorageWarning(Output);
 impl RecordObserver for StorageWarning {
     fn failed(&self, path: &Path, error: &io::Error) {
         let path = path.display();
-        self.0.warn(format!("the conversation is no longer kept in {path}: {error}"));
+        self.0.warn(format!("the conversation is no longer saved to {path}: {error}"));
     }
 }
 

@@ -85,7 +85,7 @@ impl Editor {
             Ok(history) => engine.with_history(Box::new(history)),
             Err(error) => {
                 let path = path.display();
-                session.output.warn(format!("what is typed is not kept in {path}: {error}"));
+                session.output.warn(format!("the input history is not saved to {path}: {error}"));
                 engine
             }
         };
@@ -99,7 +99,7 @@ impl Editor {
         interrupts: &mut Interrupts,
     ) -> Result<Result<Key, String>, Diagnostic> {
         let Some(mut engine) = self.engine.take() else {
-            return Ok(Err("the editor is gone".to_owned()));
+            return Ok(Err("the line editor is unavailable".to_owned()));
         };
         let reading = tokio::task::spawn_blocking(move || {
             let read = engine.read_line(&EditorPrompt);

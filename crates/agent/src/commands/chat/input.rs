@@ -78,7 +78,7 @@ impl Input {
                 InputSource::Editor(editor) => match editor.read(interrupts).await? {
                     Ok(key) => key,
                     Err(error) => {
-                        self.output.warn(format!("lines cannot be edited here: {error}"));
+                        self.output.warn(format!("line editing is unavailable: {error}"));
                         self.from = InputSource::Terminal;
                         continue;
                     }
@@ -104,7 +104,7 @@ impl Input {
                 }
                 Key::CtrlC if !self.is_leaving => {
                     self.is_leaving = true;
-                    self.output.note("Ctrl-C again ends, and so does Ctrl-D.");
+                    self.output.note("Press Ctrl-C again or Ctrl-D to quit.");
                 }
                 Key::CtrlC | Key::CtrlD => return Ok(InputEvent::End),
             }
@@ -202,7 +202,7 @@ fn whole() -> Result<String, Diagnostic> {
 }
 
 fn too_long() -> Diagnostic {
-    Diagnostic::usage(format!("a message has more than {MAX_MESSAGE_BYTES} bytes"))
+    Diagnostic::usage(format!("the message is larger than {MAX_MESSAGE_BYTES} bytes"))
 }
 
 #[cfg(test)]

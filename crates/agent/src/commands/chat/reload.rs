@@ -43,7 +43,7 @@ pub(super) async fn run(chat: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.setup.fleet.adopt(servers);
     let done = chat.client.reload(chat.setup.entries());
     chat.renew_toolbox()?;
-    chat.setup.fleet.reporter.waiting_for("starting the servers …");
+    chat.setup.fleet.reporter.waiting_for("starting servers …");
     chat.client.wait_until_settled(MAX_WAIT).await;
     chat.setup.fleet.reporter.done_waiting();
     if chat.output().is_json() {
@@ -72,7 +72,7 @@ fn read(chat: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
     let servers = Servers::load(chat.session)?;
     let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
     if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {
-        let mut diagnostic = Diagnostic::configuration("the servers stay as they are");
+        let mut diagnostic = Diagnostic::configuration("the servers were not reloaded");
         diagnostic.causes.push(problem_line(&servers.path, problem));
         return Err(diagnostic);
     }
@@ -86,11 +86,11 @@ fn plan_text(plan: &ReloadReport) -> String {
         return "nothing changed".to_owned();
     }
     let lines = [
-        ("new", &plan.added),
-        ("gone", &plan.removed),
+        ("added", &plan.added),
+        ("removed", &plan.removed),
         ("restarted", &plan.restarted),
-        ("adopted", &plan.updated),
-        ("kept", &plan.unchanged),
+        ("updated", &plan.updated),
+        ("unchanged", &plan.unchanged),
     ];
     let lines = lines.into_iter().filter(|(_, names)| !names.is_empty());
     let line = |(word, names): (&str, &Vec<String>)| {
@@ -126,14 +126,14 @@ async fn is_allowed(
     let name = dialog::line(&entry.name);
     if Prompt::find(chat.output()).is_none() {
         chat.output().warn(format!(
-            "`{name}` is {word} and would start a program; nobody is there to say yes, so it is left \
-             as it was"
+            "`{name}` is {word} and starts a program; approving it needs a terminal, so it was not \
+             reloaded"
         ));
         return false;
     }
     let mut text = format!(
-        "{WARNING}Caution:{WARNING:#} `{name}` is {word} and starts a program on this machine, with \
-         your rights:\n  command  {}\n",
+        "{WARNING}Caution:{WARNING:#} `{name}` is {word} and starts a program on this machine with \
+         your permissions:\n  command  {}\n",
         dialog::command_line(program)
     );
     if !program.env.is_empty() {
@@ -146,7 +146,7 @@ async fn is_allowed(
     let answer = ask_meanwhile(format!("{text}Start it? [y/N]")).await.unwrap_or_default();
     let is_yes = matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes");
     if !is_yes {
-        chat.output().note(format!("`{name}` is left as it was"));
+        chat.output().note(format!("`{name}` was not reloaded"));
     }
     is_yes
 }

@@ -104,7 +104,7 @@ impl ChatSession<'_> {
         if let Some(last) = said.last() {
             let messages = counted(said.len(), "message");
             let last = shortened(&show::line(last), MAX_LAST_CHARS);
-            self.output().note(format!("{DIM}{messages} so far; the last: {last}{DIM:#}"));
+            self.output().note(format!("{DIM}{messages} so far; the last one: {last}{DIM:#}"));
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl ChatSession<'_> {
     fn leave(&self, input: &Input) {
         if input.is_person() && self.record.has_begun() {
             let id = self.record.id();
-            self.output().note(format!("{DIM}`agent chat --resume {id}` resumes it.{DIM:#}"));
+            self.output().note(format!("{DIM}Resume with `agent chat --resume {id}`.{DIM:#}"));
         }
     }
 
@@ -172,7 +172,7 @@ impl ChatSession<'_> {
             (_, Some(trouble)) => Ok(NextAction::Break(trouble)),
             (None, None) => Ok(NextAction::GoOn),
             (Some(_), None) if done.end.cause == EndCause::Denied => {
-                Err(Diagnostic::failed(format!("the answer ended here: {}", done.end)))
+                Err(Diagnostic::failed(format!("the answer was stopped: {}", done.end)))
             }
             (Some(diagnostic), None) => Err(diagnostic),
         }

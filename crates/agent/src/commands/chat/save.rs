@@ -28,7 +28,7 @@ pub(super) fn run(chat: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> 
         let is_there = error.kind() == io::ErrorKind::AlreadyExists;
         let diagnostic = Diagnostic::failed(format!("cannot write {shown}")).because(&error);
         if is_there {
-            diagnostic.hint("nothing is overwritten; name another file")
+            diagnostic.hint("existing files are not overwritten; choose another name")
         } else {
             diagnostic
         }
@@ -36,7 +36,7 @@ pub(super) fn run(chat: &ChatSession<'_>, file: &str) -> Result<(), Diagnostic> 
     if chat.output().is_json() {
         return show::told(chat, json!({"type": "saved", "path": path}));
     }
-    chat.output().note(format!("written to {shown}"));
+    chat.output().note(format!("saved to {shown}"));
     Ok(())
 }
 

@@ -122,8 +122,8 @@ impl<'a> ChatSession<'a> {
             return self.output().json_line(&json!({"type": "cleared", "id": id}));
         }
         self.output().note(match before {
-            Some(id) => format!("a new conversation; the one before is {id}"),
-            None => "a new conversation".to_owned(),
+            Some(id) => format!("new conversation; the previous one is {id}"),
+            None => "new conversation".to_owned(),
         });
         Ok(())
     }

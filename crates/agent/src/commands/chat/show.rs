@@ -50,7 +50,7 @@ pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     let mut rows = Table::new([
         ("", Alignment::Left),
         ("model", Alignment::Left),
-        ("credits a call", Alignment::Right),
+        ("credits per call", Alignment::Right),
         ("context", Alignment::Right),
     ]);
     for one in &listed {
@@ -72,7 +72,7 @@ pub(super) fn model(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     }
     let price = credits(model.price_micros);
     let id = printable(&model.id);
-    chat.output().note(format!("{id} answers from now on; a call costs {price} credits"));
+    chat.output().note(format!("switched to {id}: {price} credits per call"));
     Ok(())
 }
 
@@ -129,7 +129,7 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
         return told(chat, value);
     }
     if found.is_some() && count == 0 {
-        chat.output().note(format!("no tool fits `{}`", printable(words)));
+        chat.output().note(format!("no tool matches `{}`", printable(words)));
         return Ok(());
     }
     if count > 0 {
@@ -138,11 +138,11 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
     if found.is_none() {
         let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();
         let offers = counted(count, "tool");
-        let mut line = format!("{offers}, about {} tokens in every request", grouped(tokens));
+        let mut line = format!("{offers}, about {} tokens per request", grouped(tokens));
         let is_found = offered.iter().any(|tool| *tool.name == *find::NAME);
         if is_found {
             let all = registry.len();
-            line.push_str(&format!("; {all} in all, found by the model with its words"));
+            line.push_str(&format!("; {all} tools in total, which the model finds by search"));
         }
         chat.output().note(line);
     }
@@ -194,7 +194,7 @@ pub(super) async fn cost(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
         Ok(_) => Ok(()),
         Err(trouble) => {
             let mut diagnostic = chat.setup.member.diagnostic(&trouble);
-            let cause = diagnostic.message.replace("the balance is not known".to_owned());
+            let cause = diagnostic.message.replace("cannot read the balance".to_owned());
             diagnostic.causes.splice(0..0, cause);
             Err(diagnostic)
         }
@@ -207,13 +207,13 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
         if chat.output().is_json() {
             return told(chat, json!({"type": "metrics", "recording": false}));
         }
-        chat.output().note("recording is off; `agent metrics on` turns it on");
+        chat.output().note("Recording is off. Turn it on with `agent metrics on`.");
         return Ok(());
     }
     let _ = chat.setup.recorder.flush(FLUSH);
     let drafts = drafts(chat.session)?;
     let Some(next) = drafts.first() else {
-        chat.output().note("nothing was counted since the last package");
+        chat.output().note("Nothing was counted since the last package.");
         return Ok(());
     };
     if chat.output().is_json() {
@@ -223,7 +223,7 @@ pub(super) fn metrics(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     chat.output().bytes(&next.to_bytes())?;
     if drafts.len() > 1 {
         let count = drafts.len();
-        chat.output().note(format!("this is the first of {count} packages"));
+        chat.output().note(format!("This is the first of {count} packages."));
     }
     Ok(())
 }
@@ -237,7 +237,7 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     }
     let lines: Vec<String> = said.map(line).collect();
     if lines.is_empty() {
-        chat.output().note("nothing was said yet");
+        chat.output().note("No messages yet.");
         return Ok(());
     }
     chat.output().text(fitted(chat, &format!("{}\n", lines.join("\n"))))

@@ -41,27 +41,27 @@ const fn known(
 
 /// All of them, in the order in which they are shown.
 pub(super) const ALL: [SlashHelp; 11] = [
-    known("help", "", "Show this", SlashCommand::Help),
+    known("help", "", "Show this help", SlashCommand::Help),
     known(
         "model",
         "[ID]",
-        "List the models with their prices, or take another one",
+        "List the models with their prices, or switch to another one",
         SlashCommand::Model,
     ),
     known(
         "tools",
         "[WORDS]",
-        "Show what the model is offered, or find a tool",
+        "List the tools offered to the model, or search for a tool",
         SlashCommand::Tools,
     ),
-    known("mcp", "", "Show how each server is", SlashCommand::Mcp),
-    known("reload-mcp", "", "Read config.yaml again and take its servers", SlashCommand::ReloadMcp),
-    known("cost", "", "Show what this conversation has cost, and your balance", SlashCommand::Cost),
+    known("mcp", "", "Show the state of each server", SlashCommand::Mcp),
+    known("reload-mcp", "", "Reload the servers from config.yaml", SlashCommand::ReloadMcp),
+    known("cost", "", "Show the cost of this conversation and your balance", SlashCommand::Cost),
     known("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
-    known("history", "", "Show what was said, in a line each", SlashCommand::History),
-    known("save", "[FILE]", "Write the conversation to a file, as Markdown", SlashCommand::Save),
-    known("clear", "", "Begin another conversation", SlashCommand::Clear),
-    known("quit", "", "End; `agent chat --resume` resumes", SlashCommand::Quit),
+    known("history", "", "Show the conversation, one line per message", SlashCommand::History),
+    known("save", "[FILE]", "Save the conversation to a Markdown file", SlashCommand::Save),
+    known("clear", "", "Start a new conversation", SlashCommand::Clear),
+    known("quit", "", "Quit; resume with `agent chat --resume`", SlashCommand::Quit),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -88,12 +88,12 @@ pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
 }
 
 fn unknown(name: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::usage(format!("there is no command `/{}`", printable(name)));
+    let diagnostic = Diagnostic::usage(format!("unknown command `/{}`", printable(name)));
     let diagnostic = match nearest(name, ALL.iter().map(|known| known.name)) {
         Some(near) => diagnostic.hint(format!("did you mean `/{near}`?")),
-        None => diagnostic.hint("`/help` lists the commands"),
+        None => diagnostic.hint("list the commands with `/help`"),
     };
-    diagnostic.hint("two slashes send the line to the model, with one")
+    diagnostic.hint("to send a line that starts with a slash to the model, start it with two")
 }
 
 pub(super) fn help() -> String {
@@ -103,9 +103,9 @@ pub(super) fn help() -> String {
         |known: &SlashHelp| format!("  {:<width$}  {}\n", typed(known).trim_end(), known.does);
     let commands: String = ALL.iter().map(line).collect();
     format!(
-        "{commands}{DIM}  \\ at the end of a line, or Alt-Enter, begins another line.\n  Ctrl-C \
-         stops an answer, clears the line, and typed twice ends; so does Ctrl-D.\n  //text sends \
-         /text to the model.{DIM:#}\n"
+        "{commands}{DIM}  End a line with \\ or press Alt-Enter to start another line.\n\
+         \x20 Ctrl-C stops an answer or clears the line; press it twice, or Ctrl-D, to quit.\n\
+         \x20 //text sends /text to the model.{DIM:#}\n"
     )
 }
 

@@ -24,21 +24,23 @@ pub(super) fn home(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     let shown = folder.display();
     let Ok(found) = fs::metadata(folder) else {
         let check = Finding::warning(format!("{shown} does not exist yet")).of(AREA);
-        return Ok(vec![check.hint("`agent up` makes it, with a service on this machine")]);
+        return Ok(vec![
+            check.hint("create it with `agent up`, which also starts a service on this machine"),
+        ]);
     };
     let mode = found.permissions().mode() & 0o777;
     Ok(vec![if !found.is_dir() {
-        Finding::error(format!("{shown} is no folder")).of(AREA).hint("move it away")
+        Finding::error(format!("{shown} is not a folder")).of(AREA).hint("move or remove it")
     } else if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
-        Finding::error(format!("{shown} cannot be written to: {error}"))
+        Finding::error(format!("cannot write to {shown}: {error}"))
             .of(AREA)
-            .hint("make the folder yours")
+            .hint("change the owner or the permissions of the folder")
     } else if mode & 0o022 != 0 {
-        Finding::error(format!("others can change what is in {shown} (mode {mode:o})"))
+        Finding::error(format!("other users can change files in {shown} (mode {mode:o})"))
             .of(AREA)
             .hint(format!("chmod 700 {shown}"))
     } else if mode & 0o077 != 0 {
-        Finding::warning(format!("others can look into {shown} (mode {mode:o})"))
+        Finding::warning(format!("other users can access {shown} (mode {mode:o})"))
             .of(AREA)
             .hint(format!("chmod 700 {shown}"))
     } else {
@@ -52,10 +54,10 @@ pub(super) fn configuration(session: &Session) -> Result<Finding, Diagnostic> {
     let path = session.home()?.config();
     Ok(match session.config()?.root() {
         Ok(_) if path.exists() => Finding::good(path.display().to_string()).of(AREA),
-        Ok(_) => Finding::good("there is no config.yaml, and none is needed").of(AREA),
+        Ok(_) => Finding::good("no config.yaml; the defaults apply").of(AREA),
         Err(diagnostic) => Finding::from(diagnostic)
             .of(AREA)
-            .hint("what depends on it was not looked at; correct it and look again"),
+            .hint("checks that depend on it were skipped; fix it and run `agent doctor` again"),
     })
 }
 
@@ -70,8 +72,10 @@ pub(super) fn disk(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     let Some(free) = free_bytes(&disk) else { return Ok(Vec::new()) };
     let what = format!("{} free at {}", amount(free), folder.display());
     Ok(vec![match free {
-        0..LEAST_BYTES => Finding::error(what).of(AREA).hint("make room"),
-        LEAST_BYTES..LITTLE_BYTES => Finding::warning(what).of(AREA).hint("make room soon"),
+        0..LEAST_BYTES => Finding::error(what).of(AREA).hint("free up disk space"),
+        LEAST_BYTES..LITTLE_BYTES => {
+            Finding::warning(what).of(AREA).hint("free up disk space soon")
+        }
         _ => Finding::good(what).of(AREA),
     }])
 }

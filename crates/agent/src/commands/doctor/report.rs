@@ -32,8 +32,8 @@ pub(super) fn text(findings: &Findings) -> String {
     }
     let (problems, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
     text + &match (problems, warnings) {
-        (0, 0) => "Everything is well.\n".to_owned(),
-        (0, _) => format!("Everything works; {}.\n", counted(warnings, "warning")),
+        (0, 0) => "No problems found.\n".to_owned(),
+        (0, _) => format!("No problems found; {}.\n", counted(warnings, "warning")),
         _ => format!("{}, {}.\n", counted(problems, "problem"), counted(warnings, "warning")),
     }
 }

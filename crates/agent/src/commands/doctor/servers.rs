@@ -63,7 +63,7 @@ fn check(finding: &Finding, shown: &Sanitizer) -> Finding {
     let of = Finding::new(finding.severity, what).of(area);
     let of = finding.hints.iter().fold(of, |of, hint| of.hint(shown.lines(hint, "")));
     if finding.subject.is_some() && finding.severity == Severity::Error {
-        of.hint("`agent mcp doctor` says more")
+        of.hint("run `agent mcp doctor` for details")
     } else {
         of
     }

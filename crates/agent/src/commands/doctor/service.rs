@@ -38,11 +38,11 @@ pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Finding
     let base = settings.base_url.clone();
     let key = match (settings.key(), &settings.key) {
         (Err(diagnostic), _) => Finding::from(diagnostic).of("key"),
-        (Ok(_), Some(key)) => Finding::good(format!("it is {}", key.place)).of("key"),
-        (Ok(_), None) => Finding::error("there is none").of("key"),
+        (Ok(_), Some(key)) => Finding::good(format!("set by {}", key.place)).of("key"),
+        (Ok(_), None) => Finding::error("no key is set").of("key"),
     };
     if reach == Connectivity::Offline {
-        let what = format!("{} was not asked (offline)", base.value);
+        let what = format!("{} was not contacted (offline)", base.value);
         return Ok(vec![Finding::good(what).of("service"), key]);
     }
     let member = match Member::of(settings, session) {
@@ -88,7 +88,7 @@ impl ServiceChecks<'_> {
             Some(Ok(me)) => {
                 let place = self.member.settings.key.as_ref().map(|key| key.place.as_str());
                 let place = place.unwrap_or_default();
-                checks.push(Finding::good(format!("it is accepted, and is {place}")).of("key"));
+                checks.push(Finding::good(format!("accepted; set by {place}")).of("key"));
                 checks.push(balance(&me));
                 checks.extend(models.map(|models| self.model(models)));
                 checks.extend(capabilities.into_iter().flat_map(|found| self.capabilities(found)));
@@ -119,9 +119,9 @@ impl ServiceChecks<'_> {
                 Finding::good(format!("{base} is ready{}", version.unwrap_or_default())).of(AREA)
             }
             Err(trouble) if trouble.status() == Some(404) => {
-                Finding::error(format!("{base} answers, but is no member service"))
+                Finding::error(format!("{base} responds, but is not a member service"))
                     .of(AREA)
-                    .hint(format!("the address is {}", self.member.settings.base_url.place))
+                    .hint(format!("check the address: {}", self.member.settings.base_url.place))
             }
             Err(trouble) => Finding::from(self.member.diagnostic(trouble)).of(AREA),
         }
@@ -134,12 +134,12 @@ impl ServiceChecks<'_> {
         let ours = self.session.clock.now().as_ms() / 1000;
         let seconds = ours.abs_diff(theirs);
         Some(if seconds <= MAX_SKEW.as_secs() {
-            Finding::good("it agrees with that of the service").of("clock")
+            Finding::good("in sync with the service").of("clock")
         } else {
             let word = if ours > theirs { "ahead of" } else { "behind" };
-            Finding::warning(format!("it is {seconds} s {word} that of the service"))
+            Finding::warning(format!("{seconds} s {word} the service"))
                 .of("clock")
-                .hint("set it; sign-ins and certificates depend on it")
+                .hint("correct the clock; sign-ins and certificates depend on it")
         })
     }
 
@@ -151,16 +151,18 @@ impl ServiceChecks<'_> {
         };
         let offered = counted(models.len(), "model");
         match &self.member.settings.model {
-            None if models.is_empty() => Finding::warning("the key may use no model")
+            None if models.is_empty() => Finding::warning("the key cannot use any model")
                 .of(AREA)
-                .hint("an operator adds providers to gateway.yaml"),
-            None => Finding::good(format!("{offered} can be used")).of(AREA),
+                .hint("ask an operator to add providers to gateway.yaml"),
+            None => Finding::good(format!("{offered} available")).of(AREA),
             Some(model) if models.iter().any(|offer| offer.id == model.value) => {
                 Finding::good(format!("{} is one of {offered}", printable(&model.value))).of(AREA)
             }
             Some(model) => {
-                let what = format!("`{}` is not among {offered}", printable(&model.value));
-                let check = Finding::error(what).of(AREA).hint(format!("it is {}", model.place));
+                let what = format!("`{}` is not one of {offered}", printable(&model.value));
+                let check = Finding::error(what)
+                    .of(AREA)
+                    .hint(format!("the model is set by {}", model.place));
                 match nearest(&model.value, models.iter().map(|offer| offer.id.as_str())) {
                     Some(near) => check.hint(format!("did you mean `{}`?", printable(near))),
                     None => check,
@@ -178,26 +180,27 @@ impl ServiceChecks<'_> {
         let usable = list.iter().filter(|found| found.usable).map(|found| printable(&found.id));
         let usable: Vec<String> = usable.collect();
         let mut checks = vec![if usable.is_empty() {
-            Finding::error("nothing can be done with this key at the moment")
+            Finding::error("the key cannot use any capability at the moment")
                 .of(AREA)
-                .hint("an operator looks with `agent gateway check`")
+                .hint("ask an operator to run `agent gateway check`")
         } else {
             Finding::good(usable.join(", ")).of(AREA)
         }];
         let has_chat = list.iter().any(|found| found.id == "chat" && !found.models.is_empty());
         if !has_chat && !list.is_empty() {
             let check =
-                Finding::warning("no model can be talked to: `agent run` has none to ask").of(AREA);
-            checks.push(check.hint("an operator adds a provider of models to gateway.yaml"));
+                Finding::warning("no chat model is available, so `agent run` does not work")
+                    .of(AREA);
+            checks.push(check.hint("ask an operator to add a model provider to gateway.yaml"));
         }
         // What else nobody set up is no trouble; what was set up and does not work is.
         let broken = list.iter().filter(|found| !found.usable && !found.models.is_empty());
         checks.extend(broken.map(|found| {
-            let reason = found.reason.as_deref().unwrap_or("nobody says why");
+            let reason = found.reason.as_deref().unwrap_or("no reason given");
             let what = format!("{} does not work: {}", printable(&found.id), printable(reason));
             Finding::warning(what)
                 .of(AREA)
-                .hint("an operator looks with `agent gateway provider test`")
+                .hint("ask an operator to run `agent gateway provider test`")
         }));
         checks
     }
@@ -206,11 +209,11 @@ impl ServiceChecks<'_> {
 fn balance(me: &Me) -> Finding {
     let available = format!("{} credits", credits(me.available_micros));
     if me.available_micros > 0 {
-        return Finding::good(format!("{available} can be spent")).of("balance");
+        return Finding::good(format!("{available} available")).of("balance");
     }
-    Finding::error(format!("{available} can be spent"))
+    Finding::error(format!("{available} available"))
         .of("balance")
-        .hint("an operator adds credit with `agent gateway member top-up`")
+        .hint("ask an operator to add credit with `agent gateway member top-up`")
 }
 
 fn version(answer: &MemberResponse) -> Option<String> {

@@ -18,13 +18,11 @@ pub(super) fn updates(session: &Session) -> Finding {
     const AREA: &str = "updates";
     match Channel::find(session, ChannelArgs::default()) {
         Ok(Channel { key: Some(key), .. }) => {
-            Finding::good(format!("they are verified with the key that is {}", key.place)).of(AREA)
+            Finding::good(format!("verified with the key {}", key.place)).of(AREA)
         }
-        Ok(Channel { key: None, .. }) => {
-            Finding::good("there is no key to verify them with, so that none are installed")
-                .of(AREA)
-                .hint("`update.public_key` in config.yaml names one")
-        }
+        Ok(Channel { key: None, .. }) => Finding::good("off: no signing key is configured")
+            .of(AREA)
+            .hint("set `update.public_key` in config.yaml"),
         Err(diagnostic) => Finding::from(diagnostic).of(AREA),
     }
 }

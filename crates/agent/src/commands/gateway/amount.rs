@@ -25,11 +25,12 @@ impl AmountUnit {
         let read = if self.micros { text.trim().parse().ok() } else { credits(text.trim()) };
         let amount = read.map(Micros::new).and_then(|amount| amount.plus(Micros::ZERO));
         amount.ok_or_else(|| {
-            let diagnostic = Diagnostic::usage(format!("`{text}` is no amount"));
+            let diagnostic = Diagnostic::usage(format!("invalid amount `{text}`"));
             if self.micros {
-                diagnostic.hint("write whole micro-credits, such as `1500000`")
+                diagnostic.hint("use whole micro-credits, such as `1500000`")
             } else {
-                diagnostic.hint("write credits with at most six places, such as `10` or `0.5`")
+                diagnostic
+                    .hint("use credits with at most six decimal places, such as `10` or `0.5`")
             }
         })
     }

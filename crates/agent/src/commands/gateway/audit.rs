@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.json(&json!({ "entries": list }));
     }
     if entries.is_empty() {
-        session.output.note("Nothing was changed yet.");
+        session.output.note("No changes yet.");
         return Ok(());
     }
     let mut table = Table::new([

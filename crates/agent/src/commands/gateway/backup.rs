@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     OperatorStore::of(config, session, async |books| {
         books.store.backup(to).await.map_err(|error| match error {
             Error::Exists(_) => Diagnostic::failed(format!("{} exists already", to.display()))
-                .hint("a backup never overwrites a file; choose another name"),
+                .hint("choose another name; a backup never overwrites a file"),
             error => store_trouble(&format!("cannot write {}", to.display()), &error),
         })
     })?;
@@ -47,7 +47,7 @@ pub(super) fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic>
     match config.database {
         Database::Sqlite { .. } => Ok(()),
         Database::Postgres { .. } => {
-            Err(Diagnostic::failed("the database is PostgreSQL, which has its own tools")
+            Err(Diagnostic::failed("the database is PostgreSQL, which has its own backup tools")
                 .hint(format!("use `{tool}`")))
         }
     }

@@ -70,7 +70,8 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
     findings.push(listen(config.listen));
     findings.push(parser(config).await);
     if config.providers.is_empty() {
-        findings.push(Finding::warning("there are none, so there are no models").of("providers"));
+        findings
+            .push(Finding::warning("none configured, so no models are available").of("providers"));
     }
     if offline {
         return findings;
@@ -103,12 +104,13 @@ async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store>
     match state {
         SchemaState::Current(_) => {}
         SchemaState::Empty | SchemaState::Old(_) => {
-            let text = format!("{what} must be migrated, it has version {number}");
+            let text = format!("{what} must be migrated: its schema version is {number}");
             findings.push(Finding::error(text).of("database").hint("run `agent gateway migrate`"));
             return None;
         }
         SchemaState::Unknown(_) => {
-            let text = format!("{what} has version {number}, which this program does not know");
+            let text =
+                format!("{what} has schema version {number}, which this program does not support");
             findings.push(Finding::error(text).of("database"));
             return None;
         }
@@ -147,7 +149,7 @@ async fn search_provider(provider: &SearchProvider) -> Finding {
         SearchProvider::Index(index) => {
             let (what, folder) = (format!("index {}", index.name), index.folder.display());
             return if index.folder.is_dir() {
-                Finding::good(format!("{folder} is there; the service keeps the index")).of(what)
+                Finding::good(format!("{folder} exists; the service maintains the index")).of(what)
             } else {
                 Finding::warning(format!("{folder} is not a folder")).of(what)
             };
@@ -175,11 +177,11 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
         };
         let path = path.display();
         return if has_members {
-            Finding::error(format!("{path} is missing, and the database has members"))
+            Finding::error(format!("{path} is missing, but the database has members"))
                 .of(WHAT)
-                .hint("put it back as it was, or no key works")
+                .hint("restore the file; without it, no key works")
         } else {
-            Finding::good(format!("{path} will be made")).of(WHAT)
+            Finding::good(format!("{path} will be created")).of(WHAT)
         };
     }
     let hasher = match key_secret::load(&config.key_secret) {
@@ -188,10 +190,10 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
     };
     match store {
         Some(store) => match key_secret::check(&hasher, store).await {
-            Ok(()) => Finding::good("it is that of the database's keys").of(WHAT),
+            Ok(()) => Finding::good("matches the keys in the database").of(WHAT),
             Err(problem) => from_problem(problem).of(WHAT),
         },
-        None => Finding::good("it can be read").of(WHAT),
+        None => Finding::good("readable").of(WHAT),
     }
 }
 
@@ -208,7 +210,7 @@ async fn parser(config: &Config) -> Finding {
             .hint("use a Linux kernel with Landlock and seccomp, and allow their system calls"),
         Err(error) => Finding::error(error.to_string())
             .of(WHAT)
-            .hint("the service must be able to start its own program as a process"),
+            .hint("allow the service to start its own program as a child process"),
     }
 }
 
@@ -218,11 +220,11 @@ fn listen(address: SocketAddr) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::good(format!("{address} is free")).of(WHAT),
         Err(_) if is_ours(address) => {
-            Finding::good(format!("the service runs at {address}")).of(WHAT)
+            Finding::good(format!("the service is running at {address}")).of(WHAT)
         }
         Err(error) => Finding::error(format!("{address}: {error}"))
             .of(WHAT)
-            .hint("another process may listen there; set `listen` to another address"),
+            .hint("another process may use the port; set `listen` to another address"),
     }
 }
 
@@ -254,8 +256,8 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
         let finding = Finding::error(text).of(what);
         return (
             match asked.status {
-                401 | 403 => finding.hint("it refuses the configured key: check its `api_key`"),
-                404 => finding.hint("look at its `base_url`, which usually ends in `/v1`"),
+                401 | 403 => finding.hint("check `api_key`: the provider rejects the key"),
+                404 => finding.hint("check `base_url`, which usually ends in `/v1`"),
                 _ => finding,
             },
             Vec::new(),
@@ -273,7 +275,7 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
     let finding = if missing.is_empty() || models.is_empty() {
         Finding::good(text).of(what)
     } else {
-        Finding::warning(format!("{text}; it does not list {}", missing.join(", "))).of(what)
+        Finding::warning(format!("{text}; not listed: {}", missing.join(", "))).of(what)
     };
     (finding, models)
 }

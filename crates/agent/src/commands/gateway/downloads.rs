@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
 
 fn configured(location: &Location, session: &Session) -> Result<Downloads, Diagnostic> {
     location.load(session)?.downloads.ok_or_else(|| {
-        Diagnostic::configuration("there are no downloads in the configuration of the service")
-            .hint("add `downloads: {}` to it")
+        Diagnostic::configuration("downloads are not configured")
+            .hint("add `downloads: {}` to the configuration of the service")
     })
 }

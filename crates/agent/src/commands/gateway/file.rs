@@ -42,10 +42,10 @@ impl Location {
     pub(crate) fn read(&self, session: &Session) -> Result<File, Diagnostic> {
         let path = self.path(session)?;
         let Some(text) = config::read(&path)? else {
-            let message = format!("there is no configuration of the service: {}", path.display());
+            let message = format!("service configuration not found: {}", path.display());
             return Err(Diagnostic::configuration(message)
-                .hint("`agent gateway example` prints one to begin with")
-                .hint("`agent up` makes one and serves from it"));
+                .hint("print an example with `agent gateway example`")
+                .hint("create one and start the service with `agent up`"));
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         let folder = path.parent().unwrap_or(Path::new("/"));
@@ -90,7 +90,7 @@ impl File {
         }
         let errors: Vec<String> = self.lines(Problem::is_error).collect();
         self.reading.config.ok_or_else(|| {
-            let message = format!("{} cannot be used", self.path.display());
+            let message = format!("{} is invalid", self.path.display());
             Diagnostic { causes: errors, ..Diagnostic::configuration(message) }
         })
     }

@@ -108,7 +108,7 @@ fn make_folders(path: &Path) -> Result<(), Diagnostic> {
         fs::create_dir_all(folder.with_file_name(MODELS))
     });
     made.map_err(|error| {
-        Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
+        Diagnostic::failed(format!("cannot create {}", folder.display())).because(&error)
     })
 }
 

@@ -110,7 +110,7 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
         ("expires", Alignment::Left),
         ("spend limit", Alignment::Right),
         ("rpm", Alignment::Right),
-        ("at once", Alignment::Right),
+        ("concurrency", Alignment::Right),
         ("scopes", Alignment::Left),
         ("models", Alignment::Left),
     ]);

@@ -34,15 +34,17 @@ pub(crate) struct DetectedServer {
 /// Reads `NAME=URL`.
 pub(crate) fn named(text: &str) -> Result<Server, String> {
     let (name, url) =
-        text.split_once('=').ok_or("write NAME=URL, such as gpu=http://gpu:8000/v1")?;
+        text.split_once('=').ok_or("expected NAME=URL, such as gpu=http://gpu:8000/v1")?;
     let is_name = !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     if !is_name {
-        return Err("a name must be letters, digits, dots, underscores and hyphens".to_owned());
+        return Err(
+            "the name must consist of letters, digits, dots, underscores and hyphens".to_owned()
+        );
     }
-    let base_url: Uri = url.trim_end_matches('/').parse().map_err(|_| "this is no address")?;
+    let base_url: Uri = url.trim_end_matches('/').parse().map_err(|_| "invalid URL")?;
     if !matches!(base_url.scheme_str(), Some("http" | "https")) || base_url.host().is_none() {
-        return Err("the address must begin with http:// or https://".to_owned());
+        return Err("the URL must start with http:// or https://".to_owned());
     }
     Ok(Server { name: name.to_owned(), base_url })
 }

@@ -43,11 +43,11 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     }
     let to = version(after);
     session.output.text(match before {
-        SchemaState::Empty => format!("{GOOD}Made{GOOD:#} the schema, version {to}.\n"),
+        SchemaState::Empty => format!("{GOOD}Created{GOOD:#} the schema, version {to}.\n"),
         SchemaState::Old(from) => {
             format!("{GOOD}Migrated{GOOD:#} from version {from} to version {to}.\n")
         }
-        _ => format!("Nothing to do: the schema has version {to}.\n"),
+        _ => format!("Nothing to do: the schema is at version {to}.\n"),
     })
 }
 
@@ -70,15 +70,15 @@ pub(crate) async fn state(config: &Config) -> Result<SchemaState, Diagnostic> {
 fn cannot(error: Error) -> Diagnostic {
     match error {
         Error::Schema(state) => unknown(state),
-        error => store_trouble("the database cannot be migrated", &error),
+        error => store_trouble("cannot migrate the database", &error),
     }
 }
 
 fn unknown(state: SchemaState) -> Diagnostic {
     let version = version(state);
-    let message = format!("the database has a schema that this program does not know: {version}");
+    let message = format!("this program does not support the schema of the database: {version}");
     Diagnostic::configuration(message)
-        .hint("a newer release made it, or another program; nothing was changed")
+        .hint("a newer release or another program created it; nothing was changed")
 }
 
 fn tell_state(state: SchemaState, session: &Session) -> Result<(), Diagnostic> {
@@ -92,14 +92,15 @@ fn tell_state(state: SchemaState, session: &Session) -> Result<(), Diagnostic> {
     } else {
         session.output.text(match state {
             SchemaState::Empty => {
-                format!("{WARNING}Not migrated{WARNING:#}: there is no schema yet.\n")
+                format!("{WARNING}Not migrated{WARNING:#}: the database has no schema yet.\n")
             }
             SchemaState::Old(version) => {
                 format!(
-                    "{WARNING}Not migrated{WARNING:#}: the schema has the old version {version}.\n"
+                    "{WARNING}Not migrated{WARNING:#}: the schema is at the old version \
+                     {version}.\n"
                 )
             }
-            state => format!("Up to date: the schema has version {}.\n", version(state)),
+            state => format!("Up to date: the schema is at version {}.\n", version(state)),
         })?;
     }
     if is_current { Ok(()) } else { Err(Diagnostic::already_told()) }

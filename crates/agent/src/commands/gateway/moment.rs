@@ -25,8 +25,8 @@ pub(crate) fn period(text: &str) -> Result<Duration, Diagnostic> {
         number.checked_mul(*seconds).filter(|seconds| *seconds <= MAX_PERIOD_SECONDS)
     };
     read().map(Duration::from_secs).ok_or_else(|| {
-        Diagnostic::usage(format!("`{text}` is no period"))
-            .hint("write a whole number and s, m, h, d or w, such as `24h` or `30d`")
+        Diagnostic::usage(format!("invalid period `{text}`"))
+            .hint("use a whole number and a unit (s, m, h, d or w), such as `24h` or `30d`")
     })
 }
 
@@ -40,11 +40,11 @@ pub(crate) fn moment(text: &str, session: &Session) -> Result<Time, Diagnostic> 
     let read = OffsetDateTime::parse(text, &Rfc3339).ok();
     let micros = read.and_then(|at| i64::try_from(at.unix_timestamp_nanos() / 1000).ok());
     let at = micros.map(Time::from_micros).ok_or_else(|| {
-        Diagnostic::usage(format!("`{text}` is no moment"))
-            .hint("write a period such as `30d`, or a moment such as `2027-01-31T00:00:00Z`")
+        Diagnostic::usage(format!("invalid time `{text}`"))
+            .hint("use a period such as `30d`, or a time such as `2027-01-31T00:00:00Z`")
     })?;
     if at <= now {
-        return Err(Diagnostic::usage(format!("`{text}` is over already")));
+        return Err(Diagnostic::usage(format!("`{text}` is in the past")));
     }
     Ok(at)
 }

@@ -68,12 +68,12 @@ impl OperatorStore {
         if let Some(member) = found.map_err(|error| trouble(&error))? {
             return Ok(member);
         }
-        let message = format!("there is no member `{}`", printable(word));
+        let message = format!("unknown member `{}`", printable(word));
         let known = self.store.members(MemberId(0), MAX_LOOKED_THROUGH).await.unwrap_or_default();
         let near = nearest(word, known.iter().map(|member| member.name.as_str()));
         Err(Diagnostic::failed(message).hint(match near {
             Some(near) => format!("did you mean `{}`?", printable(near)),
-            None => "`agent gateway member list` shows the members there are".to_owned(),
+            None => "list members with `agent gateway member list`".to_owned(),
         }))
     }
 
@@ -87,8 +87,8 @@ impl OperatorStore {
         found.ok_or_else(|| {
             // It may be a secret that was mistyped: it is not repeated.
             let shown: String = id.chars().take(12).collect();
-            Diagnostic::failed(format!("there is no key `{}`", printable(&shown)))
-                .hint("`agent gateway key list` shows the keys there are")
+            Diagnostic::failed(format!("unknown key `{}`", printable(&shown)))
+                .hint("list keys with `agent gateway key list`")
         })
     }
 }
@@ -119,7 +119,7 @@ pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     builder.recursive(true);
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|error| {
-        let message = format!("cannot make the folder {}", folder.display());
+        let message = format!("cannot create the folder {}", folder.display());
         Diagnostic::configuration(message).because(&error)
     })
 }
@@ -128,7 +128,7 @@ pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
 pub(crate) fn trouble(error: &Error) -> Diagnostic {
     match error {
         Error::Missing(_) | Error::Exists(_) => Diagnostic::failed(error.to_string()),
-        error => store_trouble("the database did not do it", error),
+        error => store_trouble("the database operation failed", error),
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn refused(error: operator::Error) -> Diagnostic {
         error @ operator::Error::Invalid { .. } => Diagnostic::usage(error.to_string()),
         operator::Error::Store(error) => trouble(&error),
         operator::Error::KeyOver => Diagnostic::failed("this key is revoked or expired")
-            .hint("`agent gateway key create` makes a new one"),
+            .hint("create a new one with `agent gateway key create`"),
         error => Diagnostic::failed(error.to_string()),
     }
 }

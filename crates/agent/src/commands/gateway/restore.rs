@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     only_sqlite(&config, "pg_restore")?;
     let from = &args.file;
     if !from.is_file() {
-        return Err(Diagnostic::failed(format!("there is no file {}", from.display())));
+        return Err(Diagnostic::failed(format!("{} does not exist", from.display())));
     }
     if !args.yes && !confirmed(session, from)? {
         session.output.note("Nothing was changed.");
@@ -50,17 +50,17 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     }
     session.output.text(format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
     if let Some(aside) = aside {
-        session.output.note(format!("The database that was there is now {}.", aside.display()));
+        session.output.note(format!("The previous database is now {}.", aside.display()));
     }
     Ok(())
 }
 
 fn cannot(from: &Path, error: &Error) -> Diagnostic {
     match error {
-        Error::InUse => Diagnostic::failed("the service runs from this database")
-            .hint("stop it first; nothing was changed"),
+        Error::InUse => Diagnostic::failed("the service is using this database")
+            .hint("stop the service first; nothing was changed"),
         Error::Schema(_) | Error::Refused(_) | Error::Damaged(_) => {
-            Diagnostic::failed(format!("{} is no backup that can be used", from.display()))
+            Diagnostic::failed(format!("{} is not a usable backup", from.display()))
                 .because(error)
                 .hint("nothing was changed")
         }
@@ -71,8 +71,10 @@ fn cannot(from: &Path, error: &Error) -> Diagnostic {
 fn confirmed(session: &Session, from: &Path) -> Result<bool, Diagnostic> {
     let from = from.display();
     match Prompt::find(&session.output) {
-        Some(prompt) => prompt.confirm(&format!("Put {from} in the place of the database?")),
-        None => Err(Diagnostic::failed("nobody is here to agree to the restore")
-            .hint("add `--yes` to agree")),
+        Some(prompt) => prompt.confirm(&format!("Replace the database with {from}?")),
+        None => {
+            Err(Diagnostic::failed("the restore needs confirmation, but no terminal is attached")
+                .hint("confirm with `--yes`"))
+        }
     }
 }

@@ -106,7 +106,7 @@ pub(crate) async fn unless_stopped<T>(
 
 pub(crate) fn address(ready: &Ready) -> Result<SocketAddr, Diagnostic> {
     ready.listener.local_addr().map_err(|error| {
-        Diagnostic::failed("cannot find out the address of the service").because(&error)
+        Diagnostic::failed("cannot determine the address of the service").because(&error)
     })
 }
 
@@ -144,7 +144,7 @@ pub(crate) async fn until_stopped(
     tokio::select! {
         ended = serving => ended
             .unwrap_or_else(|error| Err(io::Error::other(error)))
-            .map_err(|error| Diagnostic::failed("the service broke").because(&error)),
+            .map_err(|error| Diagnostic::failed("the service failed").because(&error)),
         exit = twice => Err(Diagnostic::interrupted(exit)),
     }
 }

@@ -148,9 +148,9 @@ impl<'a> PastedConfig<'a> {
             (_, _, []) => return Ok(None),
             (_, _, [first, ..]) => {
                 let first = printable(first);
-                return Err(Diagnostic::usage(format!("`{first}` has no place here")).hint(
-                    "the command of a local server goes after `--`: \
-                     `agent mcp add NAME -- COMMAND ARGS...`",
+                return Err(Diagnostic::usage(format!("unexpected argument `{first}`")).hint(
+                    "put the command of a local server after `--`: `agent mcp add NAME -- COMMAND \
+                     ARGS...`",
                 ));
             }
         };
@@ -160,14 +160,14 @@ impl<'a> PastedConfig<'a> {
         if is_alone {
             return Ok(Some(paste));
         }
-        Err(Diagnostic::usage("a pasted server cannot be changed by flags")
-            .hint("write it into the pasted text"))
+        Err(Diagnostic::usage("options cannot change a pasted server")
+            .hint("put the settings into the pasted text"))
     }
 }
 
 fn typed(args: &Args) -> Result<Found, Diagnostic> {
     let Some(name) = args.name.clone() else {
-        return Err(Diagnostic::usage("the server needs a name").hint("see `agent mcp add --help`"));
+        return Err(Diagnostic::usage("missing server name").hint("see `agent mcp add --help`"));
     };
     let mut entry = Map::new();
     let mut set = |key: &str, value: Option<Json>| {
@@ -182,17 +182,19 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
         }
         (None, Some(url)) => set("url", Some(url.as_str().into())),
         _ => {
-            let message = format!("what server `{}` is was not said", printable(&name));
+            let message = format!("server `{}` has neither a command nor a URL", printable(&name));
             return Err(Diagnostic::usage(message)
-                .hint(format!("a local one: `agent mcp add {name} -- COMMAND ARGS...`"))
-                .hint(format!("a remote one: `agent mcp add {name} --url URL`")));
+                .hint(format!("add a local server with `agent mcp add {name} -- COMMAND ARGS...`"))
+                .hint(format!("add a remote server with `agent mcp add {name} --url URL`")));
         }
     }
     let is_remote_only =
         !args.headers.is_empty() || args.transport.is_some() || args.auth.is_some();
     if args.url.is_none() && is_remote_only {
-        return Err(Diagnostic::usage("--header, --transport and --auth are for remote servers")
-            .hint("a local server gets its secrets with --env"));
+        return Err(Diagnostic::usage(
+            "--header, --transport and --auth apply only to remote servers",
+        )
+        .hint("pass secrets to a local server with --env"));
     }
     set("env", pairs("env", &args.env, &['='])?);
     set("headers", pairs("header", &args.headers, &[':', '='])?);
@@ -211,19 +213,20 @@ fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Jso
     let mut values = Map::new();
     for text in texts {
         let form = if flag == "env" { "NAME=VALUE" } else { "Name: value" };
-        let wrong = |message: String| Diagnostic::usage(message).hint(format!("write `{form}`"));
+        let wrong =
+            |message: String| Diagnostic::usage(message).hint(format!("use the form `{form}`"));
         let Some((name, value)) = text.split_once(separators) else {
-            return Err(wrong(format!("--{flag} must have a name and a value")));
+            return Err(wrong(format!("--{flag} needs a name and a value")));
         };
         let (name, value) = (name.trim(), if flag == "env" { value } else { value.trim() });
         let is_name =
             |c: char| c.is_ascii_alphanumeric() || c == '_' || (flag != "env" && c == '-');
         let begins_well = !(flag == "env" && name.starts_with(|c: char| c.is_ascii_digit()));
         if name.is_empty() || !name.chars().all(is_name) || !begins_well {
-            return Err(wrong(format!("`{}` is no name for --{flag}", printable(name))));
+            return Err(wrong(format!("invalid name `{}` for --{flag}", printable(name))));
         }
         if values.insert(name.to_owned(), value.into()).is_some() {
-            return Err(Diagnostic::usage(format!("--{flag} gives `{name}` twice")));
+            return Err(Diagnostic::usage(format!("--{flag} sets `{name}` twice")));
         }
     }
     Ok((!values.is_empty()).then_some(Json::Object(values)))
@@ -232,34 +235,36 @@ fn pairs(flag: &str, texts: &[String], separators: &[char]) -> Result<Option<Jso
 fn seconds(text: &str) -> Result<serde_json::Number, &'static str> {
     let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
     let is_some_time = |number: &serde_json::Number| number.as_f64().is_some_and(|n| n > 0.0);
-    number.filter(is_some_time).ok_or("must be a number of seconds above 0")
+    number.filter(is_some_time).ok_or("must be a positive number of seconds")
 }
 
 fn pasted(PastedConfig { name, text }: &PastedConfig<'_>) -> Result<Vec<Found>, Diagnostic> {
     let from_input = if *text == "-" { Some(standard_input()?) } else { None };
     let text = from_input.as_deref().unwrap_or(text);
     let mut found = foreign::read(Kind::Pasted, text).map_err(|error| {
-        Diagnostic::configuration("the pasted text cannot be used").because(&error).hint(
+        Diagnostic::configuration("invalid pasted text").because(&error).hint(
             "paste JSON such as {\"mcpServers\": {\"name\": {\"command\": \"...\", \"args\": []}}}",
         )
     })?;
     match (name, found.as_mut_slice()) {
         (Some(name), [only]) => (*name).clone_into(&mut only.name),
         (Some(_), several) => {
-            let message = format!("one name was given for {} servers", several.len());
-            return Err(Diagnostic::usage(message).hint("leave the name out to use their own"));
+            let message = format!("one name cannot apply to {} servers", several.len());
+            return Err(
+                Diagnostic::usage(message).hint("omit the name to use the names in the text")
+            );
         }
         (None, [only]) if only.name.is_empty() => {
             return Err(Diagnostic::usage("the pasted server has no name")
-                .hint("give it one: `agent mcp add NAME --paste ...`"));
+                .hint("name it: `agent mcp add NAME --paste ...`"));
         }
-        (None, []) => return Err(Diagnostic::configuration("the pasted text holds no servers")),
+        (None, []) => return Err(Diagnostic::configuration("the pasted text contains no servers")),
         (None, _) => {}
     }
     let mut names: Vec<&str> = found.iter().map(|server| server.name.as_str()).collect();
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        let message = format!("the pasted text has `{}` twice", printable(pair[0]));
+        let message = format!("the pasted text defines `{}` twice", printable(pair[0]));
         return Err(Diagnostic::configuration(message));
     }
     Ok(found)
@@ -318,14 +323,14 @@ fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagno
     let lines = running.iter().map(|server| format!("  {}: {}", server.name, server.shown()));
     let lines = lines.collect::<Vec<_>>().join("\n");
     let Some(prompt) = Prompt::find(&session.output) else {
-        let message =
-            "a pasted command runs on this machine with your rights; nobody is here to agree";
+        let message = "a pasted command runs on this machine with your permissions; it needs \
+                       confirmation, but no terminal is attached";
         let mut diagnostic =
-            Diagnostic::failed(message).hint("look at it, then add `--yes` to agree");
+            Diagnostic::failed(message).hint("review it, then confirm with `--yes`");
         diagnostic.causes.extend(lines.lines().map(|line| line.trim().to_owned()));
         return Err(diagnostic);
     };
-    session.output.note(format!("This will run on this machine, with your rights:\n{lines}"));
+    session.output.note(format!("This will run on this machine with your permissions:\n{lines}"));
     prompt.confirm("Add it?")
 }
 
@@ -365,7 +370,7 @@ fn tell(
         [only] => advice::test(&only.name),
         _ => "agent mcp doctor".to_owned(),
     };
-    session.output.note(format!("Written to {}; `{test}` tries it.", saved.file.display()));
+    session.output.note(format!("Saved to {}. Test it with `{test}`.", saved.file.display()));
     Ok(())
 }
 
@@ -373,7 +378,7 @@ fn tell(
 pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
     for moved in &saved.moved {
         session.output.note(format!(
-            "The secret of {} ({}) is kept as {} in {}.",
+            "The secret of {} ({}) is stored as {} in {}.",
             moved.server,
             moved.key,
             moved.variable,

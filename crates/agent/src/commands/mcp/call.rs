@@ -183,7 +183,8 @@ impl Call<'_> {
                 let mut diagnostic = Diagnostic::peer(format!("cannot find `{what}`"));
                 let reason = self.fleet.shown.first_line(reason);
                 diagnostic.causes.push(format!("server `{}`: {reason}", status.server));
-                return diagnostic.hint(format!("`{}` goes step by step", test(&status.server)));
+                return diagnostic
+                    .hint(format!("test it step by step with `{}`", test(&status.server)));
             }
         }
         let names: Vec<&str> = match self.target.native {
@@ -191,14 +192,14 @@ impl Call<'_> {
             None => registry.entries().map(|entry| &*entry.name).collect(),
         };
         let wanted = self.target.native.as_deref().unwrap_or(&self.args.tool);
-        let message = format!("there is no tool `{}`", printable(&self.args.tool));
+        let message = format!("unknown tool `{}`", printable(&self.args.tool));
         let mut diagnostic = Diagnostic::failed(message);
         let notes = statuses.iter().flat_map(|status| &status.notes);
         diagnostic.causes.extend(notes.map(|note| self.fleet.shown.first_line(note)));
         diagnostic.hint(match nearest(wanted, names) {
             Some(near) => format!("did you mean `{}`?", printable(near)),
-            None => "`agent mcp tools` lists the tools there are; `tools.include` and \
-                     `tools.exclude` may leave it out"
+            None => "list tools with `agent mcp tools`; `tools.include` and `tools.exclude` may \
+                     hide it"
                 .to_owned(),
         })
     }
@@ -211,8 +212,8 @@ impl Call<'_> {
                 diagnostic
             } else {
                 diagnostic
-                    .hint("there is no terminal to ask on; --approve approves this one call")
-                    .hint(format!("`trust: full` for {} approves all of them", tool.server))
+                    .hint("no terminal to ask for approval; approve this call with --approve")
+                    .hint(format!("approve all its calls with `trust: full` for {}", tool.server))
             };
         }
         let Some(server) = server else { return Diagnostic::failed(error.to_string()) };

@@ -64,31 +64,30 @@ impl Candidate {
         scope: &Scope,
     ) -> Result<Self, Diagnostic> {
         if !valid_name(name) {
-            let message = format!("`{}` cannot be the name of a server", printable(name));
+            let message = format!("invalid server name `{}`", printable(name));
             return Err(Diagnostic::configuration(message)
                 .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
         }
         let (configured, warnings) = parse_entry(name, &entry, scope).map_err(|problems| {
-            let mut diagnostic = Diagnostic::configuration(format!(
-                "server `{name}` cannot be configured like this"
-            ))
-            .hint("`agent mcp reference` explains every key");
+            let mut diagnostic =
+                Diagnostic::configuration(format!("invalid configuration of server `{name}`"))
+                    .hint("see `agent mcp reference` for all keys");
             diagnostic.causes.extend(problems.iter().map(Problem::to_string));
             diagnostic
         })?;
         if let Endpoint::Stdio(endpoint) = &configured.entry.endpoint
             && let Some(suspicion) = danger::suspicion(endpoint)
         {
-            let message = format!("server `{name}` looks like an attack and is not added");
+            let message = format!("server `{name}` looks malicious and was not added");
             let mut diagnostic = Diagnostic::failed(message)
-                .hint("name the program itself as the command, without a shell around it");
+                .hint("use the program itself as the command, without a shell around it");
             diagnostic.causes.push(suspicion.to_string());
             return Err(diagnostic);
         }
         if is_alone(&configured.entry) {
-            notes.push(format!("{name}: it signs in by itself; no person is needed"));
+            notes.push(format!("{name}: it signs in automatically"));
         } else if oauth(&configured.entry).is_some() {
-            notes.push(format!("{name}: {} signs you in", login(name)));
+            notes.push(format!("{name}: sign in with {}", login(name)));
         }
         notes.extend(warnings.iter().map(Problem::to_string));
         Ok(Candidate { name: name.to_owned(), entry, configured, notes })
@@ -100,8 +99,8 @@ impl Candidate {
         for other in others.filter(|other| *other != self.name) {
             if registered_name(other, "") == prefix {
                 self.notes.push(format!(
-                    "{}: its tools are registered as `{prefix}…`, as those of `{other}` are; \
-                     another name keeps them apart",
+                    "{}: its tools have the prefix `{prefix}…`, like those of `{other}`; choose \
+                     another name to tell them apart",
                     self.name
                 ));
             }
@@ -174,7 +173,7 @@ pub(super) fn save(
         }
         file.set(name, &entry).map_err(|diagnostic| match literals {
             SecretHandling::Move => diagnostic.hint(format!(
-                "write this under `mcp_servers:` yourself:\n{}",
+                "add this under `mcp_servers:` yourself:\n{}",
                 servers::shown(name, &entry)
             )),
             SecretHandling::Keep => diagnostic.hint("edit the file yourself"),
@@ -184,13 +183,13 @@ pub(super) fn save(
     file.write()?;
     if !moved.is_empty() && secrets.is_open_to_others() {
         let path = env_file.display();
-        notes.push(format!("others can read {path}; `chmod 600 {path}` keeps it to yourself"));
+        notes.push(format!("other users can read {path}; protect it with `chmod 600 {path}`"));
     }
     Ok(SavedServers { file: config, env_file, replaced, moved, notes })
 }
 
 /// The error of a name that another server has.
 pub(super) fn name_is_taken(name: &str) -> Diagnostic {
-    Diagnostic::failed(format!("there is a server `{name}` already; nothing was changed"))
-        .hint("choose another name, or overwrite it with `--replace`")
+    Diagnostic::failed(format!("server `{name}` exists already; nothing was changed"))
+        .hint("choose another name, or replace the server with `--replace`")
 }

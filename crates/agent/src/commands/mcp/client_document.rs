@@ -46,15 +46,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         None => configured(session)?,
     };
     if let Some(why) = fault_of_client_document(&url) {
-        let message = format!("`{}` cannot be the address of a client document", printable(&url));
+        let message = format!("invalid URL of a client document: `{}`", printable(&url));
         return Err(Diagnostic::usage(format!("{message}: {why}"))
-            .hint("it must be like https://example.com/oauth/agent.json"));
+            .hint("use a URL like https://example.com/oauth/agent.json"));
     }
     if args.name.trim().is_empty() {
-        return Err(Diagnostic::usage("`--name` is empty"));
+        return Err(Diagnostic::usage("`--name` must not be empty"));
     }
     if let Some(uri) = args.uri.as_deref().filter(|uri| !is_web(uri)) {
-        let message = format!("`--uri` must be an address of a page, found `{}`", printable(uri));
+        let message = format!("`--uri` must be the URL of a page, found `{}`", printable(uri));
         return Err(Diagnostic::usage(message));
     }
     let document = make(&url, args.name.trim(), args.uri.as_deref());
@@ -90,8 +90,8 @@ fn may_write(path: &Path, args: &Args, session: &Session) -> Result<bool, Diagno
     let file = path.display();
     match Prompt::find(&session.output) {
         Some(prompt) => prompt.confirm(&format!("Overwrite {file}?")),
-        None => Err(Diagnostic::failed(format!("there is a file {file} already"))
-            .hint("`--force` overwrites it")),
+        None => Err(Diagnostic::failed(format!("{file} exists already"))
+            .hint("overwrite it with `--force`")),
     }
 }
 
@@ -106,16 +106,16 @@ fn configured(session: &Session) -> Result<String, Diagnostic> {
     if let Some(problem) = problems.find(|problem| problem.key.as_deref().is_some_and(is_ours)) {
         return Err(Diagnostic::configuration(format!("{}:{problem}", servers.path.display())));
     }
-    Err(Diagnostic::usage("the document needs the address where it will be served")
-        .hint("give it with `--url`, or set `mcp.client_metadata_url` in config.yaml"))
+    Err(Diagnostic::usage("the URL of the document is missing")
+        .hint("pass it with `--url`, or set `mcp.client_metadata_url` in config.yaml"))
 }
 
 fn tell_rules(url: &str, session: &Session) {
-    let mut lines = format!("Serve it at {url}, and see that it keeps the four rules:\n");
+    let mut lines = format!("Serve it at {url}, and follow these four rules:\n");
     for (index, rule) in RULES.iter().enumerate() {
         lines.push_str(&format!("  {}. {rule}\n", index + 1));
     }
-    lines.push_str("`agent mcp doctor <server>` checks them.");
+    lines.push_str("Check them with `agent mcp doctor <server>`.");
     session.output.note(lines);
 }
 

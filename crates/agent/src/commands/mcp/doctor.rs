@@ -94,7 +94,8 @@ pub(crate) fn look(
         document::check(&fleet, &entries, session, &mut findings)?;
     }
     if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
-        findings.add(Finding::advice("no servers are configured").hint("`agent mcp add` adds one"));
+        findings
+            .add(Finding::advice("no servers are configured").hint("add one with `agent mcp add`"));
     }
     Ok(DoctorResult { findings, shown: fleet.shown })
 }

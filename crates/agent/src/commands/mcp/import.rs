@@ -99,9 +99,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             }
             Err(diagnostic) => return Err(diagnostic),
             Ok(None) if args.file.is_some() => {
-                let message = format!("there are no servers in {}", file.path.display());
+                let message = format!("no servers found in {}", file.path.display());
                 return Err(Diagnostic::failed(message)
-                    .hint("`--from` says whose file it is, if its name does not"));
+                    .hint("name the client with `--from` if the file name does not"));
             }
             Ok(found) => found.unwrap_or_default(),
         };
@@ -133,15 +133,15 @@ impl ExistingServers {
         let Found { name, scope, entry, mut notes } = found;
         let name_here = usable_name(&name);
         if name_here != name {
-            notes.push(format!("`{}` becomes `{name_here}`", printable(&name)));
+            notes.push(format!("`{}` is renamed to `{name_here}`", printable(&name)));
         }
         let fate = match Candidate::check(&name_here, entry, notes, &self.scope) {
             Err(diagnostic) => ImportOutcome::Refused(diagnostic),
             Ok(candidate) if self.has(&candidate) => {
-                ImportOutcome::Same("is here already, just so")
+                ImportOutcome::Same("exists already and is identical")
             }
             Ok(candidate) if is_again(&candidate, earlier) => {
-                ImportOutcome::Same("is the same as above")
+                ImportOutcome::Same("identical to the one above")
             }
             Ok(candidate) if self.file.entry(&candidate.name).is_some() => {
                 ImportOutcome::Conflict(Box::new(candidate))
@@ -298,7 +298,7 @@ fn asked(
         return Ok(prompt.confirm("  Import it?")?.then_some(candidate));
     }
     for _ in 0..MAX_RENAMES {
-        let name = prompt.ask("  Import it under another name (empty to leave it out):")?;
+        let name = prompt.ask("  Import it under another name (empty to skip):")?;
         let Some(name) = name.filter(|name| !name.is_empty()) else { break };
         if valid_name(&name) && !taken.contains(&name) {
             candidate.name = name;
@@ -338,9 +338,11 @@ fn finish(
     }
     let is_waiting = told.iter().any(|row| row["action"] == "found");
     session.output.text(match (told, is_waiting) {
-        ([], _) => "No servers of other clients were found.\n",
-        (_, true) if args.dry_run => "Nothing was imported: this was a dry run.\n",
-        (_, true) => "Nothing was imported; `--yes` imports what is listed without asking.\n",
+        ([], _) => "No servers of other clients found.\n",
+        (_, true) if args.dry_run => "Nothing was imported (dry run).\n",
+        (_, true) => {
+            "Nothing was imported. Use `--yes` to import the listed servers without asking.\n"
+        }
         (_, false) => "Nothing was imported.\n",
     })
 }

@@ -56,15 +56,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 
 fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(name) = args.name.as_ref().filter(|name| !valid_name(name)) {
-        let message = format!("`{}` cannot be the name of a server", printable(name));
+        let message = format!("invalid server name `{}`", printable(name));
         return Err(Diagnostic::usage(message)
             .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
     }
     let link = install_link::parse(&args.link).map_err(|error| {
-        let message = format!("the install link is refused: {}", error.code());
+        let message = format!("the install link was rejected: {}", error.code());
         let diagnostic = Diagnostic::configuration(message).because(&error);
         match error {
-            install_link::LinkError::NotALink => diagnostic.hint("put the whole link in quotes"),
+            install_link::LinkError::NotALink => diagnostic.hint("quote the whole link"),
             _ => diagnostic.hint("ask the source of the link for a new one"),
         }
     })?;
@@ -101,22 +101,22 @@ fn free_name(
         return Ok(Some(name.to_owned()));
     }
     let Some(prompt) = prompt else {
-        let message = format!("there is a server `{name}` already, and it is not overwritten");
+        let message = format!("server `{name}` exists already and is not overwritten");
         return Err(Diagnostic::failed(message).hint("choose another name with `--name`"));
     };
     let mut question = format!(
-        "There is a server `{name}` already, and it is not overwritten.\n\
-         Install it under another name (empty to cancel):"
+        "Server `{name}` exists already and is not overwritten.\nInstall it under another name \
+         (empty to cancel):"
     );
     for _ in 0..MAX_RENAMES {
         let answer = prompt.ask(&question)?.filter(|answer| !answer.is_empty());
         let Some(answer) = answer else { return Ok(None) };
         if !valid_name(&answer) {
-            "A name is 1 to 64 letters, digits, dots, underscores and hyphens; another \
-             one (empty to cancel):"
+            "A name has 1 to 64 letters, digits, dots, underscores and hyphens. Another name \
+             (empty to cancel):"
                 .clone_into(&mut question);
         } else if file.entry(&answer).is_some() {
-            question = format!("There is a server `{answer}` too; another name (empty to cancel):");
+            question = format!("Server `{answer}` exists too. Another name (empty to cancel):");
         } else {
             return Ok(Some(answer));
         }
@@ -141,8 +141,10 @@ fn agreed(
     if args.yes {
         return Ok(true);
     }
-    Err(Diagnostic::failed("nobody is here to agree to the installation; nothing was installed")
-        .hint("look at what the link holds, then add `--yes` to agree"))
+    Err(Diagnostic::failed(
+        "the installation needs confirmation, but no terminal is attached; nothing was installed",
+    )
+    .hint("review the link, then confirm with `--yes`"))
 }
 
 fn tell(session: &Session, server: &Candidate, saved: &SavedServers) -> Result<(), Diagnostic> {
@@ -159,6 +161,6 @@ fn tell(session: &Session, server: &Candidate, saved: &SavedServers) -> Result<(
     tell_moved(session, saved);
     session.output.text(format!("{GOOD}Installed{GOOD:#} {name}.\n"))?;
     let file = saved.file.display();
-    session.output.note(format!("Written to {file}; `{}` tries it.", test(name)));
+    session.output.note(format!("Saved to {file}. Test it with `{}`.", test(name)));
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let Shareable { entry, replaced, notes } =
         Shareable::of(name, file.entry(name).unwrap_or_default())?;
     let link = install_link::make(name, &entry).map_err(|error| {
-        let message = format!("no install link can be made for `{}`", printable(name));
+        let message = format!("cannot create an install link for `{}`", printable(name));
         Diagnostic::configuration(message).because(&error)
     })?;
     if session.output.is_json() {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     for moved in &replaced {
         session.output.note(format!(
-            "The secret of {} is left out; `${{{}}}` takes its place.",
+            "The secret of {} is replaced by `${{{}}}`.",
             printable(&moved.key),
             moved.variable
         ));

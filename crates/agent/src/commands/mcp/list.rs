@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             Ok(missing(client, &fleet))
         })?;
         if !missing.is_empty() && !fleet.servers.has_errors() {
-            let message = format!("required and not ready: {}", missing.join(", "));
+            let message = format!("required but not ready: {}", missing.join(", "));
             return Err(Diagnostic::peer(message));
         }
     }
@@ -145,8 +145,8 @@ fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     }
     let path = fleet.servers.path.display();
     session.output.text(format!("No servers are configured in {path}.\n"))?;
-    session
-        .output
-        .note("`agent mcp add` adds one; `agent mcp import` takes those of other clients.");
+    session.output.note(
+        "Add one with `agent mcp add`, or import servers of other clients with `agent mcp import`.",
+    );
     Ok(())
 }

@@ -65,14 +65,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     refuse_unset(&fleet, &entry.name)?;
     if is_alone(&entry) {
         let name = printable(&entry.name);
-        session.output.note(format!("{name} signs in by itself; no person is needed."));
+        session.output.note(format!("{name} signs in automatically."));
     }
     let opening = if args.no_browser { BrowserLaunch::Never } else { BrowserLaunch::Allowed };
     let browser = TerminalSignIn::new(session, &fleet.reporter, opening);
     let host = Arc::new(fleet.host.clone());
     let account = Account::of(&entry, &host).map_err(|error| fleet.trouble(&entry, &error))?;
-    let account =
-        account.ok_or_else(|| Diagnostic::configuration("there is nothing to sign in to"))?;
+    let account = account.ok_or_else(|| Diagnostic::configuration("nothing to sign in to"))?;
     let scope = args.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty());
     let (standing, seen) = fleet.run(Vec::new(), async |client| {
         let options = LoginOptions { scope, ..LoginOptions::default() };
@@ -82,7 +81,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         done.map_err(|error| trouble(&fleet, &entry, &error))?;
         let standing = fleet.standing(&entry).unwrap_or_else(|| account.status());
         if standing.granted.is_none() {
-            return Err(Diagnostic::sign_in("the sign-in ended, and no tokens were kept")
+            return Err(Diagnostic::sign_in("the sign-in ended without tokens")
                 .hint(format!("try again: {}", login(&entry.name))));
         }
         fleet.reporter.waiting_for(format!("connecting {}", printable(&entry.name)));
@@ -91,7 +90,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     tell(&entry, &standing, &seen, session)?;
     let unusable = |error: &Error| {
         let mut diagnostic = trouble(&fleet, &entry, error);
-        diagnostic.causes.insert(0, "you are signed in, and the server cannot be used".to_owned());
+        diagnostic
+            .causes
+            .insert(0, "the sign-in succeeded, but the server cannot be used".to_owned());
         diagnostic
     };
     seen.map(drop).map_err(|error| unusable(&error))
@@ -107,13 +108,12 @@ fn entry(
     let place = format!("{}:{}", fleet.servers.path.display(), configured.line);
     let message = format!("server `{name}` does not sign in with OAuth");
     let Endpoint::Http(http) = &mut entry.endpoint else {
-        return Err(Diagnostic::configuration(message).hint(format!(
-            "it is a program on this machine ({place}); only servers with a `url` do"
-        )));
+        return Err(Diagnostic::configuration(message)
+            .hint(format!("it is a local program ({place}); only servers with a `url` sign in")));
     };
     let Auth::OAuth(options) = &mut http.auth else {
         return Err(Diagnostic::configuration(message)
-            .hint(format!("write `auth: oauth` under `{name}:` ({place}), then sign in")));
+            .hint(format!("set `auth: oauth` under `{name}:` ({place}), then sign in")));
     };
     options.timeout = args.timeout.map(Duration::from_secs).or(options.timeout);
     Ok(entry)
@@ -127,7 +127,7 @@ fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
             && problem.message.contains("is not set")
     };
     let Some(problem) = fleet.servers.parsed.problems.iter().find(decides) else { return Ok(()) };
-    let message = format!("server `{}` cannot be signed in to as configured", printable(name));
+    let message = format!("cannot sign in to server `{}` as configured", printable(name));
     let mut diagnostic = Diagnostic::configuration(message);
     diagnostic.causes.push(problem_line(&fleet.servers.path, problem));
     Err(diagnostic)
@@ -157,9 +157,9 @@ fn tell(
     let name = printable(&entry.name);
     let tools =
         seen.as_ref().map_or(String::new(), |count| format!("; {}", counted(*count, "tool")));
-    session.output.text(format!("{GOOD}signed in{GOOD:#} to {name}{tools}\n"))?;
+    session.output.text(format!("{GOOD}Signed in{GOOD:#} to {name}{tools}\n"))?;
     if let Some(granted) = &standing.granted {
-        session.output.note(format!("It ends {}.", expiry(granted, session)));
+        session.output.note(format!("Expires: {}.", expiry(granted, session)));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         None => every(&fleet, &folder),
     };
     if args.all && !args.yes && !confirmed(session, &folder)? {
-        session.output.note("Nothing was forgotten.");
+        session.output.note("No sign-ins were removed.");
         return Ok(());
     }
     let mut done = sign_out(&fleet, &entries)?;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.text(signed_out.line())?;
     }
     if done.is_empty() {
-        session.output.text("Nobody was signed in anywhere.\n")?;
+        session.output.text("No server was signed in.\n")?;
     }
     Ok(())
 }
@@ -186,12 +186,14 @@ fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
     }
     match Prompt::find(&session.output) {
         Some(prompt) => prompt.confirm(&format!(
-            "Forget {} in {}?",
+            "Remove {} from {}?",
             counted(count, "sign-in"),
             folder.display()
         )),
-        None => Err(Diagnostic::failed("nobody is here to agree to forgetting every sign-in")
-            .hint("add `--yes` to agree")),
+        None => Err(Diagnostic::failed(
+            "removing every sign-in needs confirmation, but no terminal is attached",
+        )
+        .hint("confirm with `--yes`")),
     }
 }
 
@@ -199,19 +201,19 @@ impl SignedOut {
     fn line(&self) -> String {
         let name = printable(&self.name);
         if !self.had {
-            return format!("{name} was not signed in; nothing was kept.\n");
+            return format!("{name} was not signed in; nothing was removed.\n");
         }
         let back = match (&self.issuer, self.revoked) {
-            (Some(issuer), true) => format!("; {} took the tokens back", printable(issuer)),
+            (Some(issuer), true) => format!("; {} revoked the tokens", printable(issuer)),
             (Some(issuer), false) => {
                 format!(
-                    "; {} did not take the tokens back, they end by themselves",
+                    "; {} did not revoke the tokens, which stay valid until they expire",
                     printable(issuer)
                 )
             }
             (None, _) => String::new(),
         };
-        format!("{GOOD}signed out{GOOD:#} of {name}{back}\n")
+        format!("{GOOD}Signed out{GOOD:#} of {name}{back}\n")
     }
 
     fn json(&self) -> Value {

@@ -24,7 +24,7 @@ pub(super) fn known(file: &ServersFile, names: &[String]) -> Result<Vec<String>,
 }
 
 fn unknown(file: &ServersFile, name: &str) -> Diagnostic {
-    let error = Diagnostic::failed(format!("there is no server `{}`", printable(name)));
+    let error = Diagnostic::failed(format!("unknown server `{}`", printable(name)));
     let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
     let nearest = file
         .names()
@@ -37,10 +37,10 @@ fn unknown(file: &ServersFile, name: &str) -> Diagnostic {
     };
     let all: Vec<String> = file.names().map(printable).collect();
     error.hint(match all.as_slice() {
-        [] => "no servers are configured; `agent mcp add` adds one".to_owned(),
+        [] => "no servers are configured; add one with `agent mcp add`".to_owned(),
         all if all.len() > MAX_LISTED => {
-            format!("there are {} servers; `agent mcp list` lists them", all.len())
+            format!("list the {} servers with `agent mcp list`", all.len())
         }
-        all => format!("there are: {}", all.join(", ")),
+        all => format!("configured servers: {}", all.join(", ")),
     })
 }

@@ -36,8 +36,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         .map_err(|error| Diagnostic::failed("cannot find this program").because(&error))?;
     let program = program.to_str().filter(|path| !path.chars().any(char::is_control));
     let program = program.ok_or_else(|| {
-        Diagnostic::failed("the path of this program cannot be written into a desktop file")
-            .hint("install it in a folder with a plain name")
+        Diagnostic::failed("the path of this program cannot be written to a desktop file")
+            .hint("install it in a folder with a simple name")
     })?;
     if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
         return told_steps(session, &steps);
@@ -54,8 +54,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let home = match home {
         Some(Some(home)) if !home.chars().any(char::is_control) => Some(home),
         Some(_) => {
-            return Err(Diagnostic::failed("AGENT_HOME cannot be written into a desktop file")
-                .hint("choose a folder with a plain name"));
+            return Err(Diagnostic::failed("AGENT_HOME cannot be written to a desktop file")
+                .hint("choose a folder with a simple name"));
         }
         None => None,
     };
@@ -96,7 +96,7 @@ fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
         session.environment.home.as_ref().map(|home| home.join(".local").join("share"))
     });
     let data = data.ok_or_else(|| {
-        Diagnostic::configuration("there is no home folder").hint("set HOME or XDG_DATA_HOME")
+        Diagnostic::configuration("no home folder found").hint("set HOME or XDG_DATA_HOME")
     })?;
     Ok(data.join("applications"))
 }
@@ -123,11 +123,11 @@ fn register(session: &Session, path: &Path, file: &str) -> Result<(), Diagnostic
         Outcome::Done => {
             if let Some(before) = before {
                 let before = printable(&before);
-                session.output.note(format!("Such links were opened by {before} before."));
+                session.output.note(format!("These links were opened by {before} before."));
             }
         }
         Outcome::Absent => session.output.note(
-            "`xdg-mime` is not installed: your desktop may ask which program opens such links.",
+            "`xdg-mime` is not installed: your desktop may ask which program opens these links.",
         ),
         Outcome::Failed => session.output.note(format!(
             "`xdg-mime` failed: make {FILE_NAME} the default for {MIME_TYPE} in your desktop's \
@@ -161,7 +161,7 @@ fn remove(session: &Session, folder: &Path, path: &Path) -> Result<(), Diagnosti
         session.output.text(format!("Nothing is registered in {folder}.\n"))?;
     }
     for path in changed {
-        session.output.note(format!("It is no longer chosen in {}.", path.display()));
+        session.output.note(format!("It is no longer the default in {}.", path.display()));
     }
     tell_update(session, updated);
     Ok(())
@@ -189,7 +189,7 @@ fn tell_update(session: &Session, outcome: Outcome) {
         Outcome::Failed => "failed",
     };
     session.output.note(format!(
-        "`update-desktop-database` {what}: your desktop may see the change only after the next \
+        "`update-desktop-database` {what}: your desktop may not see the change until the next \
          login."
     ));
 }

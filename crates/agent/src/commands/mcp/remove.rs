@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let signed_out = ending.end().unwrap_or_else(|diagnostic| {
         // The servers are removed all the same.
         let why = diagnostic.message.unwrap_or_default();
-        session.output.warn(format!("their sign-in could not be forgotten: {why}"));
+        session.output.warn(format!("cannot remove their sign-in: {why}"));
         Vec::new()
     });
     if session.output.is_json() {
@@ -74,11 +74,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.text(format!("{GOOD}Removed{GOOD:#} {}.\n", printable(name)))?;
     }
     for name in &signed_out {
-        session.output.note(format!("Its sign-in was forgotten: {}.", printable(name)));
+        session.output.note(format!("Its sign-in was removed: {}.", printable(name)));
     }
     if had_secrets {
         let env_file = home.env_file();
-        session.output.note(format!("Its secrets stay in {}.", env_file.display()));
+        session.output.note(format!("Its secrets remain in {}.", env_file.display()));
     }
     Ok(())
 }
@@ -112,9 +112,9 @@ fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {
     let list = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", ");
     match Prompt::find(&session.output) {
         Some(prompt) => prompt.confirm(&format!("Remove {list}?")),
-        None => {
-            Err(Diagnostic::failed(format!("nobody is here to agree to the removal of {list}"))
-                .hint("add `--yes` to agree"))
-        }
+        None => Err(Diagnostic::failed(format!(
+            "removing {list} needs confirmation, but no terminal is attached"
+        ))
+        .hint("confirm with `--yes`")),
     }
 }

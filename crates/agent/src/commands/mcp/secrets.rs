@@ -58,7 +58,7 @@ pub(super) fn left_over(name: &str, entry: &Json) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "{name}: {place}: a secret is there in clear; put it into `.env` and write `${{NAME}}`"
+        "{name}: {place}: secret in plain text; move it to `.env` and refer to it as `${{NAME}}`"
     ))
 }
 

@@ -64,10 +64,12 @@ pub(super) fn expiry(granted: &Grant, session: &Session) -> String {
 
 fn ends(granted: &Grant, now: u64) -> String {
     match (granted.expires_at, granted.renewable) {
-        (None, _) => "when the server says so".to_owned(),
-        (Some(end), true) if end > now => format!("in {}, renews by itself", length(end - now)),
+        (None, _) => "unknown".to_owned(),
+        (Some(end), true) if end > now => {
+            format!("in {}, renewed automatically", length(end - now))
+        }
         (Some(end), false) if end > now => format!("in {}", length(end - now)),
-        (Some(end), true) => format!("expired {} ago, renews by itself", length(now - end)),
+        (Some(end), true) => format!("expired {} ago, renewed automatically", length(now - end)),
         (Some(end), false) => format!("expired {} ago; sign in again", length(now - end)),
     }
 }

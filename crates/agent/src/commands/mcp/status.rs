@@ -49,7 +49,7 @@ fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(),
         if session.output.is_json() {
             return session.output.json(&json!({ "server": entry.name, "oauth": false }));
         }
-        session.output.text(format!("{name} does not sign in: it has no `auth: oauth`.\n"))?;
+        session.output.text(format!("{name} does not sign in: `auth: oauth` is not set.\n"))?;
         return Ok(());
     };
     let state = State::of(entry, &standing, now(session));
@@ -62,11 +62,13 @@ fn one(entry: &ServerEntry, fleet: &McpServers, session: &Session) -> Result<(),
         return Ok(());
     }
     let (what, hint) = match state {
-        State::Expired => (format!("the sign-in to `{name}` has expired"), "signs in again"),
-        _ if is_alone(entry) => (format!("the token of `{name}` cannot be read"), "gets a new one"),
-        _ => (format!("server `{name}` is not signed in"), "signs in"),
+        State::Expired => (format!("the sign-in to `{name}` has expired"), "sign in again with"),
+        _ if is_alone(entry) => {
+            (format!("cannot read the token of `{name}`"), "get a new one with")
+        }
+        _ => (format!("server `{name}` is not signed in"), "sign in with"),
     };
-    Err(Diagnostic::sign_in(what).hint(format!("{} {hint}", login(&entry.name))))
+    Err(Diagnostic::sign_in(what).hint(format!("{hint} {}", login(&entry.name))))
 }
 
 fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> String {
@@ -80,20 +82,20 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> St
     if let Some(granted) = &standing.granted {
         line("issuer", &granted.issuer);
         line("scope", granted.scope.as_deref().unwrap_or("-"));
-        line("ends", &expiry(granted, session));
+        line("expires", &expiry(granted, session));
         let age = now(session).saturating_sub(granted.obtained_at);
         line("granted", &format!("{} ago", length(age)));
         if granted.bound {
-            line("bound", "to a key of this machine (DPoP)");
+            line("bound", "to a key on this machine (DPoP)");
         }
     }
     if let Some(reason) = &standing.unreadable {
         line("problem", &format!("the file {reason}"));
     }
     let (kind, id) = known_by(&standing.client);
-    line("known by", &id.map_or_else(|| "nothing yet".to_owned(), |id| format!("{kind} {id}")));
+    line("client", &id.map_or_else(|| "none yet".to_owned(), |id| format!("{kind} {id}")));
     if standing.document_refused {
-        line("document", "refused by the authorization server; the next login tries it again");
+        line("document", "rejected by the authorization server; the next login tries it again");
     }
     // A path is not cut.
     text.push_str(&format!("  {:<9} {}\n", "file", standing.file.display()));
@@ -120,7 +122,7 @@ fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
         }));
     }
     if accounts.is_empty() {
-        session.output.text("No server signs in: none has `auth: oauth`.\n")?;
+        session.output.text("No server has `auth: oauth`.\n")?;
     } else {
         session.output.text(table(&accounts, session))?;
         session.output.text(format!("{DIM}{}{DIM:#}\n", folder.display()))?;
@@ -128,13 +130,13 @@ fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     for (entry, standing) in &accounts {
         let name = &entry.name;
         if !State::of(entry, standing, now(session)).is_good() {
-            session.output.note(format!("{} signs in to {}.", login(name), printable(name)));
+            session.output.note(format!("Run {} to sign in to {}.", login(name), printable(name)));
         }
     }
     for orphan in &orphans {
         let what = printable(orphan);
         session.output.note(format!(
-            "There are files for `{what}`, which no longer signs in; {} forgets them.",
+            "Token files exist for `{what}`, which no longer signs in; remove them with {}.",
             if orphan.contains('~') {
                 "`agent mcp logout --all`".to_owned()
             } else {
@@ -149,8 +151,8 @@ fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String
     let mut table = Table::new([
         ("server", Alignment::Left),
         ("state", Alignment::Left),
-        ("ends", Alignment::Left),
-        ("known by", Alignment::Left),
+        ("expires", Alignment::Left),
+        ("client", Alignment::Left),
         ("issuer", Alignment::Left),
         ("scope", Alignment::Left),
     ]);
@@ -158,7 +160,7 @@ fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String
         let granted = standing.granted.as_ref();
         let nothing = || "-".to_owned();
         let (kind, _) = known_by(&standing.client);
-        let refused = if standing.document_refused { ", document refused" } else { "" };
+        let refused = if standing.document_refused { ", document rejected" } else { "" };
         table.row([
             entry.name.clone(),
             State::of(entry, standing, now(session)).word().to_owned(),

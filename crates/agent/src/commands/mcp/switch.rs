@@ -35,7 +35,7 @@ pub(super) fn run(names: &[String], switch: Switch, session: &Session) -> Result
     for name in known(&file, names)? {
         let is_changed = file.set_enabled(&name, switch == Switch::On).map_err(|diagnostic| {
             let value = switch == Switch::On;
-            diagnostic.hint(format!("write `enabled: {value}` under `{name}:` yourself"))
+            diagnostic.hint(format!("set `enabled: {value}` under `{name}:` yourself"))
         })?;
         if is_changed { changed.push(name) } else { unchanged.push(name) }
     }
@@ -51,10 +51,10 @@ pub(super) fn run(names: &[String], switch: Switch, session: &Session) -> Result
         }));
     }
     for name in &unchanged {
-        session.output.text(format!("{name} is {word} already.\n"))?;
+        session.output.text(format!("{name} is already {word}.\n"))?;
     }
     for name in &changed {
-        session.output.text(format!("{GOOD}{name}{GOOD:#} is {word} now.\n"))?;
+        session.output.text(format!("{GOOD}{name}{GOOD:#} is now {word}.\n"))?;
     }
     Ok(())
 }

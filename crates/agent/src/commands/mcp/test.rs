@@ -81,7 +81,7 @@ impl Test<'_> {
         let place = format!("{}:{}", path.display(), self.configured.line);
         self.steps.tell(StepStatus::Ok, "configuration", &place, None);
         if !entry.enabled {
-            let detail = "it is disabled; it is tested all the same";
+            let detail = "disabled; tested anyway";
             self.steps.tell(StepStatus::Note, "configuration", detail, None);
         }
         let problems = self.fleet.servers.parsed.problems.iter();
@@ -148,7 +148,7 @@ impl Test<'_> {
         match conversation.ping(PING).await {
             Ok(()) => self.steps.tell(StepStatus::Ok, "ping", "answered", Some(began.elapsed())),
             Err(Error::Rpc(error)) => {
-                let detail = format!("refused, which is an answer: {error}");
+                let detail = format!("answered with an error: {error}");
                 self.steps.tell(StepStatus::Ok, "ping", &detail, Some(began.elapsed()));
             }
             Err(error) => return Err(self.failure(&error, "ping")),
@@ -159,9 +159,9 @@ impl Test<'_> {
     fn introduced(&self, agreed: &HandshakeResult) {
         let word = |key: &str| agreed.server_info.get(key).and_then(|value| value.as_str());
         let who = match (word("name"), word("version")) {
-            (Some(name), Some(version)) => format!("it says it is {name} {version}"),
-            (Some(name), None) => format!("it says it is {name}"),
-            _ => "it does not say who it is".to_owned(),
+            (Some(name), Some(version)) => format!("identifies itself as {name} {version}"),
+            (Some(name), None) => format!("identifies itself as {name}"),
+            _ => "does not identify itself".to_owned(),
         };
         self.steps.tell(StepStatus::Ok, "identity", &who, None);
         let offered: Vec<&str> = agreed
@@ -180,12 +180,12 @@ impl Test<'_> {
         let catalogue = listed.map_err(|error| self.failure(&error, "tools"))?;
         let part = ServerTools::build(&entry.name, &entry.tools, entry.trust, &catalogue);
         let mut detail = format!(
-            "{} registered, about {} tokens in every request",
+            "{} registered, about {} tokens per request",
             part.len(),
             grouped(part.tokens())
         );
         if part.filtered() > 0 {
-            detail.push_str(&format!("; {} left out by `tools`", part.filtered()));
+            detail.push_str(&format!("; {} excluded by `tools`", part.filtered()));
         }
         self.steps.tell(StepStatus::Ok, "tools", &detail, Some(began.elapsed()));
         for tool in part.quarantined() {
@@ -199,7 +199,7 @@ impl Test<'_> {
         for tool in part.entries() {
             for warning in injection_warnings(&tool.description) {
                 let detail =
-                    format!("look at the description of `{}`: {warning}", tool.native_name());
+                    format!("check the description of `{}`: {warning}", tool.native_name());
                 self.steps.tell(StepStatus::Warning, "tools", &detail, None);
             }
         }
@@ -215,7 +215,7 @@ impl Test<'_> {
         match found {
             Ok(count) => self.steps.tell(StepStatus::Ok, step, &counted(count, noun), took),
             Err(error) => {
-                let detail = format!("offered, but cannot be listed: {error}");
+                let detail = format!("offered, but listing failed: {error}");
                 self.steps.tell(StepStatus::Warning, step, &detail, took);
             }
         }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.servers.tell_problems_of(name, session);
         for twin in fleet.servers.twins(name) {
             session.output.warn(format!(
-                "the tools of `{}` are registered under the same names; `{name}/TOOL` calls these",
+                "the tools of `{}` have the same names; call these with `{name}/TOOL`",
                 printable(twin)
             ));
         }
@@ -169,7 +169,7 @@ fn show(
         session.output.text(table(&registry.entries().collect::<Vec<_>>(), fleet))?;
     }
     let (tools, tokens) = (counted(registry.len(), "tool"), grouped(tokens));
-    session.output.note(format!("{tools}, about {tokens} tokens in every request"));
+    session.output.note(format!("{tools}, about {tokens} tokens per request"));
     Ok(())
 }
 
@@ -196,7 +196,7 @@ fn table(entries: &[&RegisteredTool], fleet: &McpServers) -> String {
 fn with_schema(entry: &RegisteredTool, fleet: &McpServers) -> String {
     let schema = fleet.shown.json((*entry.schema).clone());
     let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    let native = native(entry).map(|name| format!(", natively {}", fleet.shown.line(name)));
+    let native = native(entry).map(|name| format!(", native name {}", fleet.shown.line(name)));
     format!(
         "{} ({}, {} tokens{})\n  {}\n{DIM}{}{DIM:#}\n\n",
         entry.name,

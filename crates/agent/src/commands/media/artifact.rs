@@ -21,7 +21,8 @@ pub(super) async fn read(
     let id = &artifact.id;
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let wrong = |what: &str| {
-        let message = format!("{what} of {} is not what the service said", printable(id));
+        let message =
+            format!("{what} of {} does not match the one the service announced", printable(id));
         Diagnostic::peer(message).hint("nothing was written")
     };
     if !is_id || id.is_empty() {
@@ -65,7 +66,7 @@ pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic>
     if folder.is_dir() {
         return Ok(());
     }
-    Err(Diagnostic::failed(format!("there is no folder {}", folder.display())))
+    Err(Diagnostic::failed(format!("folder {} does not exist", folder.display())))
 }
 
 /// Writes a file whole, or not at all.
@@ -100,7 +101,8 @@ fn folder(path: &Path) -> &Path {
 }
 
 fn is_there(path: &Path) -> Diagnostic {
-    Diagnostic::failed(format!("{} is there already", path.display())).hint("`--force` replaces it")
+    Diagnostic::failed(format!("{} exists already", path.display()))
+        .hint("replace it with `--force`")
 }
 
 #[cfg(test)]

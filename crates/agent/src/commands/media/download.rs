@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.ids.len() > MAX_IDS {
-        return Err(Diagnostic::usage(format!("at most {MAX_IDS} ids can be named at once")));
+        return Err(Diagnostic::usage(format!("at most {MAX_IDS} ids are allowed")));
     }
     let ids = args.ids.iter().map(|id| item::read(id)).collect::<Result<Vec<_>, _>>()?;
     let member = Member::find(session)?;
@@ -79,7 +79,7 @@ fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnos
         return Ok(vec![output.to_owned()]);
     }
     fs::create_dir_all(output).map_err(|error| {
-        Diagnostic::failed(format!("cannot make the folder {}", output.display())).because(&error)
+        Diagnostic::failed(format!("cannot create the folder {}", output.display())).because(&error)
     })?;
     Ok(items.iter().map(|item| output.join(&item.name)).collect())
 }
@@ -104,7 +104,7 @@ async fn save(
         Progress::At(bytes) => bar.set_position(bytes),
         Progress::Again { reason, pause } => {
             let seconds = pause.as_secs_f32();
-            bar.suspend(|| session.output.detail(format!("{reason}; again in {seconds} s")));
+            bar.suspend(|| session.output.detail(format!("{reason}; retrying in {seconds} s")));
         }
     };
     let done = fetch(member, &wanted, &place, &Limits::default(), &watch).await;

@@ -35,7 +35,7 @@ fn text(capability: &Capability) -> String {
     let name = printable(&capability.id);
     let head = match &capability.reason {
         Some(reason) if !capability.usable => {
-            format!("{name}: {WARNING}cannot be used{WARNING:#}, {}\n", printable(reason))
+            format!("{name}: {WARNING}unavailable{WARNING:#}, {}\n", printable(reason))
         }
         _ => format!("{name}: {}\n", counted(capability.models.len(), "model")),
     };
@@ -49,7 +49,7 @@ fn text(capability: &Capability) -> String {
     ]);
     for model in &capability.models {
         let is_usable = model.usable && capability.usable;
-        let state = if is_usable { "ready" } else { "cannot be used now" };
+        let state = if is_usable { "ready" } else { "unavailable" };
         let price = credits(model.price_micros);
         table.row([model.id.clone(), price, state.to_owned()]);
     }

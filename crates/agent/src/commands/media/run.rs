@@ -90,7 +90,7 @@ impl Target {
         if path == Path::new("-") {
             if io::stdout().is_terminal() {
                 return Err(Diagnostic::usage("standard output is a terminal")
-                    .hint("write to a file, or into a pipe"));
+                    .hint("write to a file or a pipe"));
             }
             return Ok(Self::Output);
         }
@@ -131,8 +131,8 @@ async fn input(
         if options.contains_key("prompt") || options.contains_key("text") {
             return Ok(options);
         }
-        return Err(Diagnostic::usage("there is no prompt and no text")
-            .hint("write it behind the model, or `-` to read it from standard input"));
+        return Err(Diagnostic::usage("missing prompt or text")
+            .hint("pass it after the model, or pass `-` to read it from standard input"));
     };
     let able: CapabilityList = service.read(&service.get("/capabilities").await?)?;
     let speaks = |name: &str| {
@@ -142,7 +142,7 @@ async fn input(
     // The service says what is wrong with a model that makes neither.
     let name = if speaks("speech") && !speaks("image") { "text" } else { "prompt" };
     if options.insert(name.to_owned(), Value::String(text)).is_some() {
-        return Err(Diagnostic::usage(format!("`{name}` is given as an option too")));
+        return Err(Diagnostic::usage(format!("`{name}` is also set as an option")));
     }
     Ok(options)
 }
@@ -188,7 +188,7 @@ async fn fetch(
                 let written = artifact::write(&path, &bytes, *existing);
                 written.map_err(|diagnostic| {
                     let url = printable(&artifact.url);
-                    diagnostic.hint(format!("it was made, and is kept at {url}"))
+                    diagnostic.hint(format!("it was created and is available at {url}"))
                 })?;
                 let (size, digest) = (grouped(artifact.bytes), printable(&artifact.sha256));
                 output.note(format!("{}: {size} bytes, sha256 {digest}", path.display()));
@@ -200,7 +200,7 @@ async fn fetch(
 }
 
 fn nothing(made: &MediaRun) -> Diagnostic {
-    Diagnostic::peer(format!("the service made nothing in {}", printable(&made.id)))
+    Diagnostic::peer(format!("the service created no files in {}", printable(&made.id)))
 }
 
 fn listed(artifacts: &[Artifact]) -> String {

@@ -72,7 +72,7 @@ fn catalogue_json() -> Value {
 fn catalogue_text() -> String {
     let mut text = String::new();
     let mut line = |line: String| text.extend([line.as_str(), "\n"]);
-    line(format!("resource {DIM}(of every package){DIM:#}"));
+    line(format!("resource {DIM}(in every package){DIM:#}"));
     line(format!("  agent_version    text of 1 to {MAX_VERSION_CHARS} characters"));
     for field in RESOURCE {
         line(format!("  {:<16} {}", field.key, domain(field.domain)));

@@ -60,6 +60,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         read_packages(&args.paths)?
     };
     let text = export::export(packages, args.format.into())
-        .map_err(|error| Diagnostic::failed("cannot add these packages up").because(&error))?;
+        .map_err(|error| Diagnostic::failed("cannot add up these packages").because(&error))?;
     session.output.bytes(text.as_bytes())
 }

@@ -344,7 +344,7 @@ fn tell(report: &Report, session: &Session) -> Result<(), Diagnostic> {
     }
     let untold = report.violation_count - report.violations.len() as u64;
     if untold > 0 {
-        lines.push_str(&format!("{source}: {untold} more errors; --max-errors shows more\n"));
+        lines.push_str(&format!("{source}: {untold} more errors; show more with --max-errors\n"));
     }
     for warning in report.warnings.iter().flatten() {
         let Warning { line, column, code, pointer, message } = warning;

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let packages = read_packages(&args.paths)?;
     let count = packages.len();
     let merged = merge(packages)
-        .map_err(|error| Diagnostic::failed("cannot add these packages up").because(&error))?;
+        .map_err(|error| Diagnostic::failed("cannot add up these packages").because(&error))?;
     match &merged[..] {
         [one] => session.output.bytes(&one.to_bytes())?,
         many => {
@@ -35,6 +35,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             }
         }
     }
-    session.output.note(format!("{count} packages merged into {}", merged.len()));
+    session.output.note(format!("merged {count} packages into {}", merged.len()));
     Ok(())
 }

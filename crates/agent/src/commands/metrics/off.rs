@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.purge {
         folder.purge().map_err(|error| store_trouble(&folder, &error))?;
     } else if let Err(diagnostic) = told {
-        session.output.note("processes that are counting go on until they end:");
+        session.output.note("running processes keep recording until they exit:");
         session.output.note(diagnostic.message.unwrap_or_default());
     }
     // Without a configuration recording is off already; no file is made to say so.
@@ -44,10 +44,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let root = folder.root().display();
     session.output.text(match (args.purge, existed) {
         (true, true) => format!("Recording is off. Everything in {root} was removed.\n"),
-        (true, false) => "Recording is off. There was nothing to remove.\n".to_owned(),
+        (true, false) => "Recording is off. Nothing to remove.\n".to_owned(),
         (false, true) => format!(
-            "Recording is off. What was recorded is still in {root}; `agent metrics off --purge` \
-             removes it.\n"
+            "Recording is off. Recorded data remains in {root}; remove it with `agent metrics off \
+             --purge`.\n"
         ),
         (false, false) => "Recording is off.\n".to_owned(),
     })

@@ -39,11 +39,12 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let root = folder.root().display();
     match decision.mode {
         Mode::Local => session.output.text(format!(
-            "{GOOD}Recording is on.{GOOD:#} Counters are kept in {root} and never leave this machine.\n\
-             `agent metrics show` prints exactly what is held; `agent metrics off` ends it.\n"
+            "{GOOD}Recording is on.{GOOD:#} Counters are kept in {root} and never leave this \
+             machine.\nShow them with `agent metrics show`; stop recording with `agent metrics \
+             off`.\n"
         )),
         Mode::Off => session.output.text(format!(
-            "Turned on, but nothing is recorded here and now: {}.\n",
+            "Recording is on, but nothing is recorded at the moment: {}.\n",
             decision.rule
         )),
     }

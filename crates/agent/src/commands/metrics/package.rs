@@ -58,7 +58,7 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     if pruned.packages > 0 {
         session.output.note(format!(
-            "{} packages older than {} days were forgotten",
+            "{} packages older than {} days were removed",
             pruned.packages, config.retention_days
         ));
     }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         1 => {}
         count if !args.all => session
             .output
-            .note(format!("this is the first of {count} packages; `--all` prints each of them")),
+            .note(format!("this is the first of {count} packages; print all of them with `--all`")),
         _ => {}
     }
     Ok(())

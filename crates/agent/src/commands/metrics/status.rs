@@ -154,22 +154,20 @@ fn as_text(
         Mode::Local => format!("Recording is {GOOD}on{GOOD:#}: {}.", decision.rule),
         Mode::Off => format!("Recording is off: {}.", decision.rule),
     }];
-    lines.push("Nothing ever leaves this machine: there is no upload.".to_owned());
+    lines.push("Nothing leaves this machine: metrics are never uploaded.".to_owned());
     let root = folder.root().display();
     match found {
         StoreState::Nothing => lines.push(format!("Nothing is stored in {root}.")),
         StoreState::Good(summary) => lines.extend(summary_lines(summary, folder, config)),
         StoreState::Unwritable(summary, error) => {
             lines.extend(summary_lines(summary, folder, config));
-            lines.push(format!(
-                "{ERROR}The store cannot be written:{ERROR:#} {}",
-                causes(folder, error)
-            ));
-            lines.push("What is counted meanwhile waits in memory.".to_owned());
+            lines
+                .push(format!("{ERROR}Cannot write the store:{ERROR:#} {}", causes(folder, error)));
+            lines.push("Counts are kept in memory meanwhile.".to_owned());
         }
         StoreState::Broken(error) => {
             lines.push(format!(
-                "{ERROR}The store in {root} cannot be read:{ERROR:#} {}",
+                "{ERROR}Cannot read the store in {root}:{ERROR:#} {}",
                 causes(folder, error)
             ));
             lines.extend(store_trouble(folder, error).hints);
@@ -205,8 +203,8 @@ fn summary_lines(summary: &Summary, folder: &StoreFolder, config: &MetricsConfig
         rows.iter().map(|(name, value)| format!("  {name:<13} {value}")).collect();
     if summary.unwritten > 0 {
         lines.push(format!(
-            "{WARNING}{} packages are not written to their files yet{WARNING:#}; `agent metrics \
-             package` tries again",
+            "{WARNING}{} packages are not written to files yet{WARNING:#}; retry with `agent \
+             metrics package`",
             summary.unwritten
         ));
     }

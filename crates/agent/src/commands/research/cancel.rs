@@ -35,6 +35,6 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (id, status) = (printable(&job.id), printable(&job.status));
     session.output.text(match status.as_str() {
         "cancelled" => format!("{id} is cancelled\n"),
-        _ => format!("{id} had ended before: {status}\n"),
+        _ => format!("{id} had already ended: {status}\n"),
     })
 }

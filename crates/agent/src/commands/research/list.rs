@@ -56,12 +56,12 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let jobs: JobList = service.read(&answer)?;
     if jobs.data.is_empty() {
-        session.output.note("there are no jobs; `agent research start` starts one");
+        session.output.note("No jobs. Start one with `agent research start`.");
         return Ok(());
     }
     session.output.text(text(&jobs.data))?;
     if let Some(last) = jobs.last_id.filter(|_| jobs.has_more) {
-        let more = format!("there are more: agent research list --after {}", printable(&last));
+        let more = format!("more jobs: agent research list --after {}", printable(&last));
         session.output.note(more);
     }
     Ok(())

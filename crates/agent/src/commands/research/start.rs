@@ -72,13 +72,13 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     session.output.note(format!("queued for {}", printable(&job.model)));
     if let Some(price) = answer.price_micros() {
         let price = credits(price);
-        session.output.note(format!("set aside: {price} credits, charged when it completes"));
+        session.output.note(format!("held: {price} credits, charged when it completes"));
     }
     if args.watch {
         session.output.note(format!("job: {id}"));
         return watch(&service, &job.id, session);
     }
     session.output.text(format!("{id}\n"))?;
-    session.output.note(format!("`agent research watch {id}` follows it"));
+    session.output.note(format!("follow it with `agent research watch {id}`"));
     Ok(())
 }

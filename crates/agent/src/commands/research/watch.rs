@@ -63,8 +63,8 @@ pub(super) fn watch(
 fn ended(job: &JobView) -> Result<(), Diagnostic> {
     let status = printable(&job.status);
     let cost = match job.charge_micros {
-        None | Some(0) => "it cost nothing".to_owned(),
-        Some(charge) => format!("it cost {} credits", credits(charge)),
+        None | Some(0) => "nothing was charged".to_owned(),
+        Some(charge) => format!("{} credits were charged", credits(charge)),
     };
     match (status.as_str(), &job.error) {
         ("completed", _) => Ok(()),
@@ -86,8 +86,8 @@ fn left(diagnostic: Diagnostic, id: &str) -> Diagnostic {
         return diagnostic;
     }
     diagnostic
-        .hint(format!("the job continues; `agent research watch {id}` follows it again"))
-        .hint(format!("`agent research cancel {id}` ends it"))
+        .hint(format!("the job is still running; follow it with `agent research watch {id}`"))
+        .hint(format!("cancel it with `agent research cancel {id}`"))
 }
 
 struct Viewer<'a> {
@@ -114,9 +114,9 @@ impl Viewer<'_> {
                 self.say(&format!("{far} {}", step_line(name, &step["detail"])));
             }
             "step.failed" => {
-                let why = event["error"]["message"].as_str().unwrap_or("it failed");
+                let why = event["error"]["message"].as_str().unwrap_or("unknown error");
                 let pause = event["retry_in_seconds"].as_u64().unwrap_or(0);
-                let again = format!("it is tried again in {pause} s");
+                let again = format!("retrying in {pause} s");
                 self.say(&format!("{}: {}; {again}", printable(name), printable(why)));
             }
             other => self.now(&printable(other)),

@@ -30,16 +30,16 @@ pub(super) struct BatchTask {
 /// Reads the tasks: a line each, empty ones left out.
 pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
     let text = config::read(path)?
-        .ok_or_else(|| Diagnostic::usage(format!("there is no file {}", path.display())))?;
+        .ok_or_else(|| Diagnostic::usage(format!("file {} does not exist", path.display())))?;
     let mut jobs = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = at + 1;
         let mut job = if line.trim_start().starts_with('{') {
             serde_json::from_str::<BatchTask>(line).map_err(|error| {
-                let message = format!("{}:{number}: this is no task", path.display());
+                let message = format!("{}:{number}: invalid task", path.display());
                 Diagnostic::usage(message)
                     .because(&error)
-                    .hint("write `{\"task\": \"…\"}`, or the task as plain text")
+                    .hint("use `{\"task\": \"…\"}`, or plain text")
             })?
         } else {
             BatchTask { id: Value::Null, task: line.trim().to_owned() }
@@ -51,7 +51,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
     }
     if jobs.is_empty() || jobs.len() > MAX_TASKS {
         let message = format!("{} has {} tasks", path.display(), jobs.len());
-        return Err(Diagnostic::usage(message).hint(format!("it may have 1 to {MAX_TASKS}")));
+        return Err(
+            Diagnostic::usage(message).hint(format!("a file may have 1 to {MAX_TASKS} tasks"))
+        );
     }
     Ok(jobs)
 }
@@ -118,7 +120,7 @@ pub(super) async fn run(
         return Err(Diagnostic { message: Some(message), ..interrupted() });
     }
     if failed > 0 {
-        return Err(Diagnostic::failed(format!("{failed} of {seen} tasks did not end well")));
+        return Err(Diagnostic::failed(format!("{failed} of {seen} tasks failed")));
     }
     Ok(())
 }

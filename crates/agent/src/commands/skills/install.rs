@@ -64,7 +64,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         });
         if let Ok(Err(diagnostic)) = recorded {
             // The skill works all the same.
-            session.output.warn(format!("it is not recorded: {}", printable(&diagnostic.line())));
+            session
+                .output
+                .warn(format!("cannot record the installation: {}", printable(&diagnostic.line())));
         }
         Ok(is_update)
     })?;
@@ -78,8 +80,8 @@ fn tell(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     session.output.warn(
-        "a skill is instructions that models follow with your tools; read what is in it: \
-         `agent skills show "
+        "models follow the instructions of a skill with your tools; review them: `agent skills \
+         show "
             .to_owned()
             + plan.name.as_str()
             + "`",
@@ -109,7 +111,7 @@ fn tell(
     session.output.text(format!("{GOOD}{done}{GOOD:#} {name}: {about}\n\n{}", table.text()))?;
     session.output.note(format!("{count}, {bytes} bytes, in {}", to.display()));
     if plan.has_left_out {
-        session.output.note("`.git` was left out.");
+        session.output.note("`.git` was not copied.");
     }
     Ok(())
 }

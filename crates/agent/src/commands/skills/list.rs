@@ -49,17 +49,17 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
         }));
     }
     if catalogue.skills.is_empty() {
-        session.output.text(format!("There are no skills in {}.\n", places.home().display()))?;
+        session.output.text(format!("No skills in {}.\n", places.home().display()))?;
     } else {
         session.output.text(table(&catalogue, &records))?;
     }
     catalogue.tell(session);
     if !archived.is_empty() {
         let names = archived.join(", ");
-        session.output.note(format!("Archived: {names}; `agent skills restore` brings one back."));
+        session.output.note(format!("Archived: {names}. Restore one with `agent skills restore`."));
     }
     if catalogue.skills.is_empty() {
-        session.output.note("`agent skills install FOLDER` brings one.");
+        session.output.note("Install one with `agent skills install FOLDER`.");
     }
     Ok(())
 }
@@ -68,7 +68,9 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
 pub(super) fn records(places: &SkillFolders, session: &Session) -> BTreeMap<String, SkillRecord> {
     let records = SkillLog::new(places, Recorder::off(), session.clock.clone()).records();
     records.unwrap_or_else(|diagnostic| {
-        session.output.warn(format!("no uses are known: {}", printable(&diagnostic.line())));
+        session
+            .output
+            .warn(format!("cannot read the usage record: {}", printable(&diagnostic.line())));
         BTreeMap::new()
     })
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     session.output.text(format!("{}\n", places.home().display()))?;
     if let Some(project) = places.project() {
-        session.output.note(format!("Those of the project are in {}.", project.display()));
+        session.output.note(format!("Skills of the project are in {}.", project.display()));
     }
     Ok(())
 }

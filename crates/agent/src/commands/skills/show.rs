@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         ("folder", skill.located.folder.path().display().to_string()),
     ];
     if document.title != skill.located.name {
-        lines.push(("calls itself", document.title.to_string()));
+        lines.push(("declared as", document.title.to_string()));
     }
     if let Some(installed) = &record.installed {
         let from = printable(&installed.from);

@@ -249,7 +249,7 @@ fn silence_is_given_up() {
     });
     let ended = ground.fetch(&server, &bytes(100));
     assert!(matches!(ended.error(), Error::GaveUp { got: 50, .. }), "{:?}", ended.error());
-    assert!(ended.again.iter().any(|reason| reason.contains("nothing came")), "{:?}", ended.again);
+    assert!(ended.again.iter().any(|reason| reason.contains("no data for")), "{:?}", ended.again);
     assert!(!ground.target().exists());
 }
 

@@ -26,7 +26,7 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
         return vec![format!("run {}", login(name))];
     }
     let with_header = format!(
-        "put a credential under `headers` of {name}, from a variable of the profile's `.env`: \
+        "set a credential in `headers` of {name}, from a variable in the profile's `.env`: \
          `Authorization: Bearer ${{NAME}}`"
     );
     // A server that publishes its metadata supports sign-in.
@@ -43,7 +43,7 @@ pub(super) fn wanted(challenge: Option<&str>, entry: &ServerEntry) -> Vec<String
 }
 
 fn own_keys(name: &str) -> String {
-    format!("it signs in by itself: check the keys under `oauth` of {name}")
+    format!("it signs in automatically: check the keys under `oauth` of {name}")
 }
 
 /// The server refused what we are signed in for.
@@ -64,24 +64,27 @@ pub(super) fn forbidden(
         let scope = union(&scope, lacking.param("scope").unwrap_or_default());
         if is_alone(entry) {
             return vec![format!(
-                "what was granted does not reach this far: set `oauth.scope` of {name} to \"{scope}\""
+                "the token lacks a required scope: set `oauth.scope` of {name} to \"{scope}\""
             )];
         }
         let more = if scope.is_empty() { String::new() } else { format!("--scope \"{scope}\"") };
         return vec![format!(
-            "what was granted does not reach this far: run `agent mcp login {}`",
+            "the token lacks a required scope: run `agent mcp login {}`",
             operand_with(name, &more)
         )];
     }
     if is_alone(entry) {
-        return vec![format!("the client is not allowed this; {}", own_keys(name))];
+        return vec![format!("the client lacks permission; {}", own_keys(name))];
     }
     if oauth(entry).is_some() {
-        return vec![format!("this account lacks permission: {} as one that has it", login(name))];
+        return vec![format!(
+            "this account lacks permission: run {} with an account that has it",
+            login(name)
+        )];
     }
     vec![
-        "the credential is known but not allowed this, or none was sent: check `headers`, and \
-         what the credential may do"
+        "the credential lacks permission, or none was sent: check `headers` and the permissions of \
+         the credential"
             .to_owned(),
     ]
 }
@@ -105,10 +108,10 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
     let name = &entry.name;
     match error {
         Error::Discovery { .. } => vec![format!(
-            "check `url` of {name}; a server that does not sign people in needs no `auth: oauth`"
+            "check `url` of {name}; remove `auth: oauth` if the server does not use OAuth"
         )],
         Error::WrongResource { .. } => vec![format!(
-            "write the address that it speaks for as `url` of {name}, if that is the server you mean"
+            "if that is the server you mean, set `url` of {name} to the address it reports"
         )],
         Error::WrongIssuer { .. } => vec![
             "nothing was sent to it: tell the server's operator that its metadata names another \
@@ -116,12 +119,12 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
                 .to_owned(),
         ],
         Error::Insecure { .. } => vec![
-            "nothing was sent to it: its operator must offer https (plain http is only for this \
-             machine)"
+            "nothing was sent to it: its operator must offer https (plain http is allowed only on \
+             this machine)"
                 .to_owned(),
         ],
         Error::NoPkce { .. } => vec![
-            "a code could be stolen on its way, so it is not used: its operator must offer PKCE"
+            "the sign-in was stopped, because codes could be stolen: its operator must offer PKCE"
                 .to_owned(),
         ],
         Error::NoPage { .. } => {
@@ -129,7 +132,7 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         }
         Error::NoIdentity { .. } => vec![by_hand(name)],
         Error::Moved { .. } => vec![format!(
-            "if that is so, {} and then {}; a client id of the new issuer belongs in \
+            "if that is correct, run {} and then {}; set a client id of the new issuer in \
              `oauth.client_id`",
             logout(name),
             login(name)
@@ -137,58 +140,58 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Registration { status: 401 | 403, .. } => only_known_clients(name),
         Error::Registration { status, .. } if *status < 500 => vec![by_hand(name)],
         Error::Registration { .. } | Error::Unavailable { .. } | Error::Silent { .. } => {
-            vec!["the authorization server is in trouble; try again later".to_owned()]
+            vec!["the authorization server has a problem; try again later".to_owned()]
         }
         Error::PortTaken { .. } => vec![format!(
-            "end the other program, or give `oauth.redirect_port` of {name} another port (one that \
-             the client is registered with)"
+            "stop the other program, or set `oauth.redirect_port` of {name} to another port (one \
+             that the client is registered with)"
         )],
         Error::NoPort { .. } => vec!["check that programs may listen on 127.0.0.1".to_owned()],
         Error::Redirect(fault) => refused_redirect(fault, name),
         Error::PortsTaken { .. } => vec![
-            "end the programs that listen on these ports; `agent` itself may wait there for \
-             another sign-in"
+            "stop the programs that use these ports; another `agent` may be waiting there for a \
+             sign-in"
                 .to_owned(),
-            format!("or do without the document: {}", by_hand(name)),
+            format!("or sign in without the document: {}", by_hand(name)),
         ],
         Error::TimedOut { suspect, .. } => timed_out(suspect, name),
-        Error::Cancelled => vec![format!("{} begins again", login(name))],
+        Error::Cancelled => vec![format!("start again with {}", login(name))],
         Error::Refused { code, .. } => refused(code, name),
         Error::Malformed { .. } => {
             vec![
-                "the authorization server does not speak OAuth there: tell its operator".to_owned(),
+                "the authorization server does not support OAuth there: tell its operator"
+                    .to_owned(),
             ]
         }
         Error::Unreached(inner) => super::advice_with(inner, entry, granted),
         Error::Assertion { .. } => {
-            vec![format!("correct the key of `oauth` of {name} that it is made from")]
+            vec![format!("correct the key of `oauth` of {name} that it is derived from")]
         }
         Error::Unattended(inner) => alone(inner, entry, granted),
         Error::TokenRejected => vec![format!(
-            "a token was granted, and the server wants another: check `url` and `oauth.scope` of \
-             {name}, and what its operator lets this client do"
+            "the server rejected a newly issued token: check `url` and `oauth.scope` of {name}, \
+             and the permissions of this client"
         )],
         Error::Store { .. } => vec![
-            "check that the disk is not full and that the folder is yours; the old tokens are as \
-             they were"
+            "check the free disk space and the owner of the folder; the old tokens are unchanged"
                 .to_owned(),
         ],
-        Error::Busy { .. } => vec!["try again when the other process is done".to_owned()],
-        Error::NoFolder => vec!["set AGENT_HOME to a folder of yours".to_owned()],
+        Error::Busy { .. } => vec!["try again when the other process has finished".to_owned()],
+        Error::NoFolder => vec!["set AGENT_HOME to a folder you own".to_owned()],
     }
 }
 
 fn by_hand(name: &str) -> String {
     format!(
-        "register a client with the authorization server by hand, with the redirect address \
+        "register a client with the authorization server by hand, with the redirect URI \
          `http://127.0.0.1:PORT/callback`; then set `oauth.client_id` and `oauth.redirect_port` of \
-         {name} (and `oauth.client_secret`, as `${{NAME}}`, if it gives you one)"
+         {name} (and `oauth.client_secret`, as `${{NAME}}`, if you get one)"
     )
 }
 
 fn timed_out(suspect: &LikelyCause, name: &str) -> Vec<String> {
     let mut hints = vec![format!(
-        "try again: {}; `--timeout SECONDS` waits longer, and over SSH the address can be pasted",
+        "try again: {}; wait longer with `--timeout SECONDS`; over SSH, you can paste the address",
         login(name)
     )];
     if let LikelyCause::Document(_) = suspect {
@@ -206,23 +209,23 @@ fn alone(error: &Error, entry: &ServerEntry, granted: Option<&str>) -> Vec<Strin
     vec![match code.as_str() {
         "invalid_client" | "unauthorized_client" => format!(
             "check `oauth.client_id` of {name}, its `client_secret` or `private_key`, and that it \
-             may sign in by itself"
+             may sign in without a person"
         ),
         "invalid_grant" => format!(
-            "what vouches for us was refused: check `oauth.assertion_file` of {name}; it may have \
-             expired, or be meant for another authorization server"
+            "the assertion was rejected: check `oauth.assertion_file` of {name}; it may have \
+             expired, or be issued for another authorization server"
         ),
-        "invalid_scope" => format!("name the scopes that it knows in `oauth.scope` of {name}"),
+        "invalid_scope" => format!("set `oauth.scope` of {name} to scopes that the server knows"),
         _ => own_keys(name),
     }]
 }
 
 fn only_known_clients(name: &str) -> Vec<String> {
     vec![
-        "this server only takes clients it knows; there are three ways:".to_owned(),
+        "this server accepts only clients it knows; there are three ways:".to_owned(),
         by_hand(name),
         format!(
-            "or use a client of the server's own: its documentation may name a client id for \
+            "or use the client of the server itself: its documentation may give a client id for \
              `oauth.client_id` and a port for `oauth.redirect_port` of {name}"
         ),
         format!(
@@ -235,15 +238,15 @@ fn only_known_clients(name: &str) -> Vec<String> {
 fn refused_redirect(fault: &RedirectError, name: &str) -> Vec<String> {
     vec![match fault {
         RedirectError::Refused { error, .. } if error == "access_denied" => {
-            format!("the page said no; {} asks again", login(name))
+            format!("access was denied on the page; try again with {}", login(name))
         }
         RedirectError::Refused { error, .. } if error == "invalid_scope" => format!(
-            "name the scopes that it knows: `agent mcp login {}`, or `oauth.scope`",
+            "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
             operand_with(name, "--scope \"...\"")
         ),
         RedirectError::MissingIssuer | RedirectError::WrongIssuer => {
-            "somebody may be mixing up sign-ins, so the code was not used; if it stays, tell the \
-             server's operator"
+            "the code was not used, because sign-ins may be mixed up; if this happens again, tell \
+             the server's operator"
                 .to_owned()
         }
         _ => format!("try again: {}", login(name)),
@@ -253,13 +256,13 @@ fn refused_redirect(fault: &RedirectError, name: &str) -> Vec<String> {
 fn refused(code: &str, name: &str) -> Vec<String> {
     vec![match code {
         "invalid_client" | "unauthorized_client" => format!(
-            "check `oauth.client_id` and `oauth.client_secret` of {name}; without them, {} and {} \
-             registers anew",
+            "check `oauth.client_id` and `oauth.client_secret` of {name}; if they are not set, run \
+             {} and {} to register again",
             logout(name),
             login(name)
         ),
         "invalid_scope" => format!(
-            "name the scopes that it knows: `agent mcp login {}`, or `oauth.scope`",
+            "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
             operand_with(name, "--scope \"...\"")
         ),
         _ => format!("try again: {}", login(name)),

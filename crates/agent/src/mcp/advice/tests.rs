@@ -14,7 +14,7 @@ fn a_missing_program_says_where_it_comes_from() {
         searched: String::new(),
     };
     assert!(advice(&error("npx"), &local())[0].contains("Node.js"));
-    assert!(advice(&error("uvx"), &local())[0].contains("comes with uv"));
+    assert!(advice(&error("uvx"), &local())[0].contains("install uv"));
     assert!(advice(&error("/opt/x/uvx"), &local())[0].contains("correct `command`"));
     assert_eq!(advice(&error("my-server"), &local()).len(), 1);
 }
@@ -26,9 +26,9 @@ fn a_timeout_names_the_limit_that_was_reached() {
         advice(&Error::CallTimeout { method: method.to_owned(), idle }, &local()).remove(0)
     };
     assert!(of("tools/call", 300).contains("`timeout` of files (now 300 s)"));
-    assert!(of("tools/call", 7).contains("give --timeout more than 7 seconds"));
+    assert!(of("tools/call", 7).contains("set --timeout to more than 7 seconds"));
     assert!(of("tools/list", 60).contains("`connect_timeout` of files (now 60 s)"));
-    assert!(of("ping", 60).contains("a separate limit"));
+    assert!(of("ping", 60).contains("a separate timeout"));
 }
 
 #[test]

@@ -19,10 +19,10 @@ fn what_is_wrong_is_told_with_its_line() {
     let cases = [
         ("", Some(1), "must be `---`"),
         ("# Do it\n", Some(1), "must be `---`"),
-        ("---\nname: a\n", Some(1), "has no end"),
+        ("---\nname: a\n", Some(1), "is not closed"),
         ("---\n---\nbody", Some(1), "`name` is missing"),
         ("---\nname: a\n---\nbody", Some(1), "`description` is missing"),
-        ("---\ndescription: x\nname: ../a\n---\nbody", Some(3), "`../a` is no name"),
+        ("---\ndescription: x\nname: ../a\n---\nbody", Some(3), "invalid name `../a`"),
         ("---\nname: a\ndescription: ''\n---\nbody", Some(3), "is empty"),
         ("---\nname: a\nname: b\n---\nbody", Some(3), "duplicate key `name`"),
         ("---\nname: a\ndescription: [x]\n---\nbody", Some(3), ""),

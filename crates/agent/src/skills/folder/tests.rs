@@ -29,10 +29,10 @@ fn no_path_leads_out_of_the_folder() {
     let long = "a".repeat(MAX_PATH_BYTES + 1);
     let bad = ["", "..", "../secret", "more/../../secret", "/etc/passwd", &absolute, "a\0b", &long];
     for bad in bad {
-        assert!(folder.text(bad).unwrap_err().what.contains("no path inside"), "{bad}");
+        assert!(folder.text(bad).unwrap_err().what.contains("not a path inside"), "{bad}");
     }
     assert!(folder.text("more").unwrap_err().what.contains("no file"));
-    assert!(folder.text("none").unwrap_err().what.contains("no such file"));
+    assert!(folder.text("none").unwrap_err().what.contains("file not found"));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn links_may_not_lead_out_and_pipes_are_not_opened() {
     symlink("more/table.txt", folder.path().join("within")).unwrap();
     fs::write(folder.path().join("a\nb"), "x").unwrap();
     for out in ["out", "up/secret"] {
-        assert!(folder.text(out).unwrap_err().what.contains("leads out"), "{out}");
+        assert!(folder.text(out).unwrap_err().what.contains("to a place outside"), "{out}");
     }
     assert_eq!(folder.text("within").unwrap(), "1\n");
     assert_eq!(folder.files(), ["more/table.txt"], "links are not listed");
@@ -54,7 +54,7 @@ fn links_may_not_lead_out_and_pipes_are_not_opened() {
     folder.digests();
     fs::remove_file(folder.path().join(SKILL_FILE)).unwrap();
     symlink(home.path().join("secret"), folder.path().join(SKILL_FILE)).unwrap();
-    assert!(folder.document().unwrap_err().what.contains("leads out"));
+    assert!(folder.document().unwrap_err().what.contains("to a place outside"));
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn a_file_has_a_size_and_an_encoding() {
     fs::write(&path, "x".repeat(most)).unwrap();
     assert_eq!(folder.text("big").unwrap().len(), most);
     fs::write(&path, "x".repeat(most + 1)).unwrap();
-    assert_eq!(folder.text("big").unwrap_err().what, "it has more than 256 KiB");
+    assert_eq!(folder.text("big").unwrap_err().what, "larger than 256 KiB");
     fs::write(&path, b"fine\nb\xffd\n").unwrap();
     assert_eq!(folder.text("big").unwrap_err(), SkillFlaw::at(2, "this line is not UTF-8"));
     fs::write(&path, b"a\0b").unwrap();
-    assert_eq!(folder.text("big").unwrap_err().what, "it is no text");
+    assert_eq!(folder.text("big").unwrap_err().what, "not a text file");
 }
 
 #[test]

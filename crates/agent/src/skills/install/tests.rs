@@ -59,7 +59,7 @@ fn nothing_is_overwritten_unless_it_is_asked_for() {
     ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap();
     fs::write(ground.shelf().join("a/mine.txt"), "mine").unwrap();
     let error = ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Keep).unwrap_err();
-    assert_eq!(error.message.unwrap(), "there is a skill `a` already");
+    assert_eq!(error.message.unwrap(), "skill `a` exists already");
     assert!(ground.shelf().join("a/mine.txt").exists());
     assert!(ground.plan().unwrap().copy_to(&ground.shelf(), OnConflict::Replace).unwrap());
     assert!(!ground.shelf().join("a/mine.txt").exists());
@@ -72,14 +72,14 @@ fn nothing_is_overwritten_unless_it_is_asked_for() {
 fn a_folder_without_a_good_document_is_refused() {
     let ground = Ground::new();
     ground.write("SKILL.md", "---\nname: A\ndescription: x\n---\nDo it.\n");
-    assert!(ground.refused().contains("SKILL.md:2: `A` is no name"));
+    assert!(ground.refused().contains("SKILL.md:2: invalid name `A`"));
     fs::remove_file(ground.source().join("SKILL.md")).unwrap();
-    assert!(ground.refused().contains("SKILL.md: there is no such file"));
+    assert!(ground.refused().contains("SKILL.md: file not found"));
     let error = InstallPlan::of(&ground.folder.path().join("none"), None).unwrap_err();
     assert!(error.message.unwrap().starts_with("cannot read the folder"));
     fs::write(ground.folder.path().join("file"), "x").unwrap();
     let error = InstallPlan::of(&ground.folder.path().join("file"), None).unwrap_err();
-    assert!(error.message.unwrap().ends_with("is no folder"));
+    assert!(error.message.unwrap().ends_with("is not a folder"));
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_folder_has_an_end() {
     assert!(ground.refused().contains("has more than 200 files"));
     let ground = Ground::new();
     ground.write("big", vec![b'x'; usize::try_from(MAX_BYTES).unwrap()]);
-    assert!(ground.refused().contains("has more than 10 MiB"));
+    assert!(ground.refused().contains("is larger than 10 MiB"));
     let ground = Ground::new();
     ground.write(&format!("{}/f", vec!["d"; MAX_DEPTH - 1].join("/")), "x");
     ground.plan().unwrap();
     ground.write(&format!("{}/f", vec!["d"; MAX_DEPTH].join("/")), "x");
-    assert!(ground.refused().contains("lies more than 16 folders deep"));
+    assert!(ground.refused().contains("is more than 16 folders deep"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn links_pipes_and_strange_names_are_refused() {
     use std::os::unix::fs::symlink;
     let ground = Ground::new();
     symlink("/etc/passwd", ground.source().join("link")).unwrap();
-    assert!(ground.refused().ends_with("link is a link, and links are not installed"));
+    assert!(ground.refused().ends_with("link is a link; links are not installed"));
     fs::remove_file(ground.source().join("link")).unwrap();
     let pipe = ground.source().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -124,7 +124,7 @@ fn links_pipes_and_strange_names_are_refused() {
     fs::remove_file(pipe).unwrap();
     ground.write("a\x1b[2J", "x");
     let message = ground.refused();
-    assert!(message.ends_with("a\\u{1b}[2J has a name that is no plain text"), "{message}");
+    assert!(message.ends_with("a\\u{1b}[2J has a name that is not valid UTF-8"), "{message}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn a_file_that_makes_no_sense_is_told_and_kept() {
     ground.write("a", "Do it.");
     fs::write(ground.places.usage(), "{\"skills\": [").unwrap();
     let error = ground.log().used(&ground.located("a")).unwrap_err();
-    assert!(error.line().contains("cannot understand"), "{}", error.line());
+    assert!(error.line().contains("cannot parse"), "{}", error.line());
     assert_eq!(fs::read_to_string(ground.places.usage()).unwrap(), "{\"skills\": [");
 }
 

@@ -27,7 +27,7 @@ fn what_does_not_fit_is_refused_with_what_is_wanted() {
         ("0", json!({"type": "integer", "minimum": 1}), "at least 1"),
         ("green", json!({"enum": ["red", "blue"]}), "one of red, blue"),
         ("maybe", json!({"type": "boolean"}), "yes or no"),
-        ("2026-02-30", json!({"type": "string", "format": "date"}), "of the form `date`"),
+        ("2026-02-30", json!({"type": "string", "format": "date"}), "in the format `date`"),
         ("ab", json!({"type": "string", "minLength": 3}), "at least 3 characters long"),
         ("NaN", json!({"type": "number"}), "a number"),
     ];

@@ -42,7 +42,7 @@ fn a_conversation_goes_on_after_its_program_was_killed() {
     let (code, screen) = person.finish();
     assert_eq!(code, 0);
     let id = file.file_stem().unwrap().to_str().unwrap();
-    assert!(screen.contains(&format!("`agent chat --resume {id}` resumes it.")), "{screen}");
+    assert!(screen.contains(&format!("Resume with `agent chat --resume {id}`.")), "{screen}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_torn_last_line_costs_only_what_it_held() {
     fs::write(file, text).unwrap();
     let run = ground.piped(&["--resume"], "second\n");
     assert_eq!((run.code, &*run.stdout), (0, "Two.\n"), "{run:?}");
-    assert!(run.stderr.contains("was not whole"), "{run:?}");
+    assert!(run.stderr.contains("is incomplete"), "{run:?}");
     let id = file.file_stem().unwrap().to_str().unwrap();
     let run = ground.piped(&["--resume", id], "third\n");
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "Three.\n", ""), "{run:?}");
@@ -83,7 +83,10 @@ fn a_call_that_was_lost_with_its_program_has_a_result_when_it_goes_on() {
     person.kill();
     let run = ground.piped(&["--resume", "--json"], "and?\n");
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("these may or may not have run: mcp__notes__slow"), "{run:?}");
+    assert!(
+        run.stderr.contains("these tool calls may or may not have run: mcp__notes__slow"),
+        "{run:?}"
+    );
     let sent = ground.last_messages();
     assert_eq!(
         sent[3],
@@ -135,7 +138,7 @@ fn a_conversation_is_saved_as_markdown_and_nothing_is_overwritten() {
     ground.script(vec![says("It is `x`.")]);
     let run = ground.piped(&[], "what is it?\n/save notes.md\n/save notes.md\n");
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("nothing is overwritten"), "{run:?}");
+    assert!(run.stderr.contains("existing files are not overwritten"), "{run:?}");
     let path = ground.bench.work().join("notes.md");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let text = fs::read_to_string(path).unwrap();
@@ -163,5 +166,5 @@ fn a_conversation_that_cannot_be_kept_goes_on() {
     fs::write(ground.bench.home().join("chat"), "in the way").unwrap();
     let run = ground.piped(&[], "first\nsecond\n");
     assert_eq!((run.code, &*run.stdout), (0, "One.\nTwo.\n"), "{run:?}");
-    assert_eq!(run.stderr.matches("the conversation is no longer kept in").count(), 1, "{run:?}");
+    assert_eq!(run.stderr.matches("the conversation is no longer saved to").count(), 1, "{run:?}");
 }

@@ -35,7 +35,7 @@ fn a_failure_is_told_and_the_rest_is_done() {
     ground.script(vec![Step::Status(400), says("Two.")]);
     let run = ground.piped(&[], "first\n/nonsense\nsecond\n");
     assert_eq!((run.code, &*run.stdout), (1, "Two.\n"), "{run:?}");
-    assert!(run.stderr.contains("there is no command `/nonsense`"), "{run:?}");
+    assert!(run.stderr.contains("unknown command `/nonsense`"), "{run:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_server_is_added_one_removed_and_one_keeps_running() {
     let (prompts, row) = person.here();
     person.enters("/reload-mcp").sees("Start it? [y/N]");
     let plan = person.text().lines().skip(row + 1).collect::<Vec<_>>().join("\n");
-    for line in ["  new        comes", "  gone       goes", "  kept       stays", "FIXTURE_LOG"] {
+    for line in ["  added      comes", "  removed    goes", "  unchanged  stays", "FIXTURE_LOG"] {
         assert!(plan.contains(line), "{plan}");
     }
     assert_eq!(started(&ground, "comes"), 0, "nothing starts before the yes");
@@ -65,7 +65,7 @@ fn a_program_that_is_refused_leaves_everything_as_it_was() {
     person.enters("/reload-mcp").sees("Start it? [y/N]");
     person.types("n\n").sees_times("Start it? [y/N]", 2);
     person.types("\n").awaits_prompt(prompts + 1);
-    person.sees("`notes` is left as it was").sees("`other` is left as it was");
+    person.sees("`notes` was not reloaded").sees("`other` was not reloaded");
     let servers = person.says("/mcp");
     assert!(servers.contains("notes") && !servers.contains("other"), "{servers}");
     assert_eq!((started(&ground, "notes"), started(&ground, "other")), (1, 0));
@@ -80,7 +80,7 @@ fn what_only_changes_the_policy_is_adopted_without_a_question() {
     let mut person = ground.person_with_servers(&[]);
     ground.configure(&format!("{notes}    tools: {{include: [echo]}}\n"));
     let shown = person.says("/reload-mcp");
-    assert!(shown.contains("adopted    notes"), "{shown}");
+    assert!(shown.contains("updated    notes"), "{shown}");
     let tools = person.says("/tools");
     assert!(tools.contains("echo") && !tools.contains("write-note"), "{tools}");
     assert_eq!(started(&ground, "notes"), 1);

@@ -76,7 +76,7 @@ fn a_balance_that_is_not_known_is_told_and_the_rest_is_shown() {
     let mut person = ground.person(&[]);
     ground.down();
     let cost = person.says("/cost");
-    assert!(cost.contains("model calls  0") && cost.contains("the balance is not known"), "{cost}");
+    assert!(cost.contains("model calls  0") && cost.contains("cannot read the balance"), "{cost}");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
 }

@@ -57,7 +57,7 @@ fn ctrl_c_clears_the_line_and_twice_ends() {
     let mut person = ground.person(&[]);
     person.types("half a thought").sees("half a thought");
     person.types("\x03").awaits_prompt(2);
-    person.sees("Ctrl-C again ends");
+    person.sees("Press Ctrl-C again");
     person.types("\x03");
     let (code, screen) = person.finish();
     assert_eq!(code, 0, "{screen}");
@@ -111,7 +111,7 @@ fn another_model_goes_on_with_the_same_conversation() {
     assert!(list.contains("* ollama/first") || list.contains("*  ollama/first"), "{list}");
     let wrong = person.says("/model ollama/secnd");
     assert!(wrong.contains("did you mean `ollama/second`?"), "{wrong}");
-    assert!(person.says("/model ollama/second").contains("ollama/second answers from now on"));
+    assert!(person.says("/model ollama/second").contains("switched to ollama/second"));
     assert_eq!(person.says("and you?"), "I am the second.");
     let sent = ground.last_messages();
     assert!(sent.contains(&("assistant".to_owned(), "I am the first.".to_owned())), "{sent:?}");

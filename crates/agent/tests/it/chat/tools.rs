@@ -84,7 +84,7 @@ fn stop_ends_the_answer_and_the_conversation_goes_on() {
     let (prompts, _) = person.here();
     person.enters("one").sees("[s]top the task:");
     person.types("s\n").awaits_prompt(prompts + 1);
-    person.sees("the answer ended here");
+    person.sees("the answer was stopped");
     assert!(!folder.join("x").exists());
     assert_eq!(person.says("two"), "Fine, something else.");
     person.types("\x04");

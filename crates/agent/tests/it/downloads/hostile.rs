@@ -25,7 +25,7 @@ fn ids_that_are_paths_lead_nowhere() {
         let server = service(&manifest, |_, _, _| Ok(()));
         let (run, left) = download(&bench, &server);
         assert_eq!((run.code, left), (5, vec![]), "{id:?}: {run:?}");
-        assert!(run.stderr.contains("cannot be the id of a file"), "{run:?}");
+        assert!(run.stderr.contains("invalid file id"), "{run:?}");
         assert!(!run.stderr.contains('\x1b') && !run.stderr.contains('\0'), "{run:?}");
         assert_eq!(server.seen().len(), 1, "nothing else was asked for");
     }
@@ -98,6 +98,6 @@ fn an_artifact_that_hides_its_size_or_digest_is_refused() {
         let arguments = ["media", "download", "art_1"];
         let run = ProgramOutput::of(&mut agent(&bench, &server.url(), &arguments), b"");
         assert_eq!(run.code, 5, "{run:?}");
-        assert!(run.stderr.contains("does not say its size and digest"), "{run:?}");
+        assert!(run.stderr.contains("did not send its size and digest"), "{run:?}");
     }
 }

@@ -52,7 +52,7 @@ fn search_providers_are_asked_too() {
     fs::write(&path, text.replace("providers:\n", &entry)).unwrap();
     let run = ground.run(["check"]);
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stdout.contains("wrong  search provider found"), "{run:?}");
+    assert!(run.stdout.contains("error  search provider found"), "{run:?}");
     let offline = ground.run(["check", "--offline"]);
     assert_eq!(offline.code, 0, "{offline:?}");
     assert!(!offline.stdout.contains("found"), "{offline:?}");
@@ -68,7 +68,7 @@ fn a_running_service_is_no_fault() {
     let _served = ground.serve();
     let run = ground.run(["check", "--offline"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stdout.contains(&format!("the service runs at {free}")), "{run:?}");
+    assert!(run.stdout.contains(&format!("the service is running at {free}")), "{run:?}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_secret_that_was_lost_is_noticed() {
     let run = ground.run(["check", "--offline"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(
-        run.stdout.contains("gateway.secret is missing, and the database has members"),
+        run.stdout.contains("gateway.secret is missing, but the database has members"),
         "{run:?}"
     );
     assert!(!secret.exists());
@@ -100,7 +100,7 @@ fn a_file_with_faults_is_told_about_and_the_rest_is_left() {
     ground.configure("nonsense: 1\n");
     let run = ground.run(["check"]);
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stdout.starts_with("wrong  configuration"), "{run:?}");
+    assert!(run.stdout.starts_with("error  configuration"), "{run:?}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_provider_is_asked_for_its_models_and_for_a_word() {
 fn a_provider_that_fails_ends_with_5_and_tells_no_secret() {
     let ground = Ground::bare();
     ground.upstream.script("echo", vec![Step::Status(401), Step::HtmlError, Step::Empty]);
-    for said in ["status 401", "status 502", "what is not an answer"] {
+    for said in ["status 401", "status 502", "sent an invalid response"] {
         let run = ground.run(["provider", "test", "test", "--model", "test/echo"]);
         assert_eq!(run.code, 5, "{run:?}");
         assert!(run.stderr.contains(said), "{run:?}");

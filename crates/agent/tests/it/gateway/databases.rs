@@ -48,7 +48,7 @@ fn a_backup_is_made_while_the_service_runs_and_put_back_when_it_does_not() {
     assert_eq!(served.chat(&key, "test/echo").0, 200);
     let running = ground.run(["restore", "copy.sqlite3", "--yes"]);
     assert_eq!(running.code, 1, "{running:?}");
-    assert!(running.stderr.contains("the service runs from this database"), "{running:?}");
+    assert!(running.stderr.contains("the service is using this database"), "{running:?}");
     assert_eq!(served.stop().0, Some(0));
     assert_eq!(ground.json(["member", "show", "alice"])["balance_micros"], 9_999_000);
     let restored = ground.json(["restore", "copy.sqlite3", "--yes"]);
@@ -87,5 +87,5 @@ fn postgresql_has_tools_of_its_own() {
     settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
     let check = ground.run(["check", "--offline"]);
     assert_eq!(check.code, 1, "{check:?}");
-    assert!(check.stdout.contains("wrong  database"), "{check:?}");
+    assert!(check.stdout.contains("error  database"), "{check:?}");
 }

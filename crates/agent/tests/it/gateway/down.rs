@@ -69,8 +69,8 @@ fn what_runs_may_finish_and_a_second_time_stops_at_once() {
     stream.read_exact(&mut first).unwrap();
     let told = down(&machine, &["--wait", "0"]);
     assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.stderr.contains("still finishes what runs"), "{told:?}");
-    assert!(told.stderr.contains("`agent down` once more stops it at once"), "{told:?}");
+    assert!(told.stderr.contains("is still finishing requests"), "{told:?}");
+    assert!(told.stderr.contains("run `agent down` again to stop it immediately"), "{told:?}");
     // The first signal was heard before the second one comes.
     while !served.line().starts_with("Stopping") {}
     let told = down(&machine, &[]);
@@ -89,7 +89,7 @@ fn a_second_service_of_the_profile_is_refused() {
     // Another profile has a separate service.
     let other = machine.bench.run(["--profile", "work", "down"]);
     assert_eq!(other.code, 0, "{other:?}");
-    assert!(other.stderr.contains("Nothing runs"), "{other:?}");
+    assert!(other.stderr.contains("The service of this profile is not running"), "{other:?}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_killed_service_is_none_and_its_number_is_nobodys() {
     fs::write(&note, format!("{{\"pid\":{},\"address\":null}}", stranger.id())).unwrap();
     let run = down(&machine, &[]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("Nothing runs"), "{run:?}");
+    assert!(run.stderr.contains("The service of this profile is not running"), "{run:?}");
     // Even while somebody holds the lock.
     let lock = fs::File::options().read(true).write(true).open(&note).unwrap();
     lock.lock().unwrap();

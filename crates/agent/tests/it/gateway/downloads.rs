@@ -11,7 +11,7 @@ fn files_are_published_and_verified_with_the_public_key() {
     let ground = Ground::new();
     let refused = ground.run(["downloads", "key"]);
     assert_eq!(refused.code, 3, "{refused:?}");
-    assert!(refused.stderr.contains("add `downloads: {}` to it"), "{refused:?}");
+    assert!(refused.stderr.contains("add `downloads: {}` to the configuration"), "{refused:?}");
     ground.configure("downloads: {}\n");
     let program = ground.bench.work().join("agent-linux-x86_64");
     fs::write(&program, "the program").unwrap();

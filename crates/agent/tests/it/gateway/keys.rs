@@ -118,7 +118,7 @@ fn a_model_that_is_nowhere_is_warned_of() {
     let run =
         ground.run(["key", "create", "alice", "--name", "x", "--models", "test/later,tset/echo"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("warning: `tset/echo` is neither a model nor an alias"), "{run:?}");
+    assert!(run.stderr.contains("warning: `tset/echo` is not a known model or alias"), "{run:?}");
     assert!(!run.stderr.contains("later"), "{run:?}");
 }
 

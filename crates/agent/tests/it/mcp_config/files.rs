@@ -44,7 +44,7 @@ fn a_lock_that_is_never_let_go_is_told() {
     ----- stdout -----
     ----- stderr -----
     error: another process is editing [home]/config.yaml
-      hint: it holds [home]/.config.lock; try again when it has ended
+      hint: it holds [home]/.config.lock; try again when it has finished
     ");
     drop(lock);
     assert_eq!(bench.run(["mcp", "add", "a", "--", "x"]).code, 0);
@@ -75,20 +75,20 @@ fn a_broken_file_is_not_edited() {
         assert_eq!(configuration(&bench), text);
     }
     insta::assert_snapshot!(told, @r"
-    error: cannot understand [home]/config.yaml:2:12
+    error: invalid configuration at [home]/config.yaml:2:12
       cause: illegal placement of ':' indicator
-      hint: mend it first; nothing was changed
-    error: cannot understand [home]/config.yaml:4:3
+      hint: fix it first; nothing was changed
+    error: invalid configuration at [home]/config.yaml:4:3
       cause: duplicate key `a`
-      hint: mend it first; nothing was changed
+      hint: fix it first; nothing was changed
     error: [home]/config.yaml:1:14: `mcp_servers` must be a mapping from names to servers
-      hint: mend it first; nothing was changed
-    error: cannot understand [home]/config.yaml:1:1
+      hint: fix it first; nothing was changed
+    error: invalid configuration at [home]/config.yaml:1:1
       cause: the file must be a mapping, found a list
-      hint: mend it first; nothing was changed
-    error: cannot understand [home]/config.yaml:3:1
-      cause: there is more than one document
-      hint: mend it first; nothing was changed
+      hint: fix it first; nothing was changed
+    error: invalid configuration at [home]/config.yaml:3:1
+      cause: more than one YAML document
+      hint: fix it first; nothing was changed
     ");
 }
 
@@ -102,8 +102,8 @@ fn what_cannot_be_edited_is_told_with_what_to_write() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: cannot edit [home]/config.yaml without harm to the rest of it
-      hint: write this under `mcp_servers:` yourself:
+    error: cannot edit [home]/config.yaml without damaging the rest of it
+      hint: add this under `mcp_servers:` yourself:
       b:
         command: "y"
         args:

@@ -59,28 +59,28 @@ fn everything_found_is_listed_and_nothing_is_imported_without_a_yes() {
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
-    Nothing was imported; `--yes` imports what is listed without asking.
+    Nothing was imported. Use `--yes` to import the listed servers without asking.
     ----- stderr -----
     note: cannot read [work]/.cursor/mcp.json: the text is not JSON: it breaks in line 1, column 2
     files: npx -y files (with the variables API_KEY)
       [work]/user/.config/Claude/claude_desktop_config.json
     of project: https://x/?token=[hidden]
       [work]/user/.claude.json (/p)
-      note: `of project` becomes `of-project`
-    bad: not imported: server `bad` cannot be configured like this: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
+      note: `of project` is renamed to `of-project`
+    bad: not imported: invalid configuration of server `bad`: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
       [work]/user/.cursor/mcp.json
     files: other
       another server has this name
       [work]/user/.cursor/mcp.json
     time: uvx time
       [work]/user/.codex/config.toml
-    evil: not imported: server `evil` looks like an attack and is not added: it runs the shell `sh` with network access (`curl`)
+    evil: not imported: server `evil` looks malicious and was not added: it runs the shell `sh` with network access (`curl`)
       [work]/.mcp.json
-    time: is the same as above
+    time: identical to the one above
       [work]/.vscode/mcp.json
     ");
     let dry = import(&bench, &["--dry-run"]);
-    assert!(dry.stdout.contains("this was a dry run"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("(dry run)"), "{}", dry.stdout);
     assert!(!bench.home().exists());
     assert!(!run.transcript().contains("s3cret"), "{}", run.transcript());
 }
@@ -162,7 +162,7 @@ fn a_second_import_finds_everything_here_already() {
           "action": "refused",
           "file": "[work]/user/.cursor/mcp.json",
           "name": "bad",
-          "reason": "server `bad` cannot be configured like this: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)",
+          "reason": "invalid configuration of server `bad`: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)",
           "scope": null
         },
         {
@@ -184,7 +184,7 @@ fn a_second_import_finds_everything_here_already() {
           "action": "refused",
           "file": "[work]/.mcp.json",
           "name": "evil",
-          "reason": "server `evil` looks like an attack and is not added: it runs the shell `sh` with network access (`curl`)",
+          "reason": "server `evil` looks malicious and was not added: it runs the shell `sh` with network access (`curl`)",
           "scope": null
         },
         {
@@ -220,20 +220,20 @@ fn a_person_is_asked_about_each() {
       [work]/user/.config/Claude/claude_desktop_config.json
       Import it? [y/N] of project: https://x/?token=[hidden]
       [work]/user/.claude.json (/p)
-      note: `of project` becomes `of-project`
-      Import it? [y/N] bad: not imported: server `bad` cannot be configured like this: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
+      note: `of project` is renamed to `of-project`
+      Import it? [y/N] bad: not imported: invalid configuration of server `bad`: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
       [work]/user/.cursor/mcp.json
     files: other
       another server has this name
       [work]/user/.cursor/mcp.json
-      Import it under another name (empty to leave it out):   Import it under another name (empty to leave it out): time: uvx time
+      Import it under another name (empty to skip):   Import it under another name (empty to skip): time: uvx time
       another server has this name
       [work]/user/.codex/config.toml
-      Import it under another name (empty to leave it out): evil: not imported: server `evil` looks like an attack and is not added: it runs the shell `sh` with network access (`curl`)
+      Import it under another name (empty to skip): evil: not imported: server `evil` looks malicious and was not added: it runs the shell `sh` with network access (`curl`)
       [work]/.mcp.json
-    time: is the same as above
+    time: identical to the one above
       [work]/.vscode/mcp.json
-    The secret of files (env.API_KEY) is kept as MCP_FILES_API_KEY in [home]/.env.
+    The secret of files (env.API_KEY) is stored as MCP_FILES_API_KEY in [home]/.env.
     ");
     insta::assert_snapshot!(configuration(&bench), @r"
     mcp_servers:
@@ -273,7 +273,7 @@ fn one_client_or_one_file_can_be_named() {
     let settings = bench.work().join("user/.config/Code/User/settings.json");
     let run = import(&bench, &["--file", settings.to_str().unwrap(), "--from", "vscode"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("there are no servers in "), "{}", run.stderr);
+    assert!(run.stderr.contains("no servers found in "), "{}", run.stderr);
     let run = import(&bench, &["--file", "missing.json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 1
@@ -291,7 +291,7 @@ fn a_machine_without_other_clients_says_so() {
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 0
     ----- stdout -----
-    No servers of other clients were found.
+    No servers of other clients found.
     ----- stderr -----
     ");
 }

@@ -44,8 +44,8 @@ fn removal_is_asked_for() {
     exit code: 1
     ----- stdout -----
     ----- stderr -----
-    error: nobody is here to agree to the removal of files
-      hint: add `--yes` to agree
+    error: removing files needs confirmation, but no terminal is attached
+      hint: confirm with `--yes`
     ");
     let run = terminal::run(&mut bench.command(["mcp", "remove", "files", "docs"]), "\n");
     insta::assert_snapshot!(transcript(&bench, &run), @r"
@@ -109,24 +109,28 @@ fn an_unknown_name_is_told_with_the_known_ones() {
     exit code: 1
     ----- stdout -----
     ----- stderr -----
-    error: there is no server `files`
-      hint: no servers are configured; `agent mcp add` adds one
+    error: unknown server `files`
+      hint: no servers are configured; add one with `agent mcp add`
     ");
     assert!(!bench.home().exists(), "nothing is made");
     configure(&bench, SERVERS);
     for command in ["enable", "disable", "remove"] {
         let run = bench.run(["mcp", command, "time", "flies"]);
         assert_eq!(run.code, 1);
-        assert!(run.stderr.contains("hint: there are: files, docs, time"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("hint: configured servers: files, docs, time"),
+            "{}",
+            run.stderr
+        );
     }
     let run = bench.run(["mcp", "enable", "flies"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
-    error: there is no server `flies`
+    error: unknown server `flies`
       hint: did you mean `files`?
-      hint: there are: files, docs, time
+      hint: configured servers: files, docs, time
     ");
     assert_eq!(configuration(&bench), SERVERS);
 }

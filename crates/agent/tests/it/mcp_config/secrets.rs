@@ -29,8 +29,8 @@ fn a_literal_secret_is_kept_in_the_env_file() {
     ----- stdout -----
     Added my.api: https://example.com/mcp (with the headers Authorization, X-Team)
     ----- stderr -----
-    The secret of my.api (headers.Authorization) is kept as MCP_MY_API_AUTHORIZATION in [home]/.env.
-    Written to [home]/config.yaml; `agent mcp test my.api` tries it.
+    The secret of my.api (headers.Authorization) is stored as MCP_MY_API_AUTHORIZATION in [home]/.env.
+    Saved to [home]/config.yaml. Test it with `agent mcp test my.api`.
     ");
     insta::assert_snapshot!(configuration(&bench), @r"
     mcp_servers:
@@ -47,7 +47,7 @@ fn a_literal_secret_is_kept_in_the_env_file() {
     ----- stdout -----
     Removed my.api.
     ----- stderr -----
-    Its secrets stay in [home]/.env.
+    Its secrets remain in [home]/.env.
     ");
 }
 
@@ -158,10 +158,10 @@ fn secrets_within_arguments_and_addresses_are_moved_too() {
     ----- stdout -----
     Added b: npx mcp-remote https://x/ --header "Authorization: Bearer [hidden]" --token=[hidden] --password [hidden]
     ----- stderr -----
-    The secret of b (args) is kept as MCP_B_AUTHORIZATION in [home]/.env.
-    The secret of b (args) is kept as MCP_B_TOKEN in [home]/.env.
-    The secret of b (args) is kept as MCP_B_PASSWORD in [home]/.env.
-    Written to [home]/config.yaml; `agent mcp test b` tries it.
+    The secret of b (args) is stored as MCP_B_AUTHORIZATION in [home]/.env.
+    The secret of b (args) is stored as MCP_B_TOKEN in [home]/.env.
+    The secret of b (args) is stored as MCP_B_PASSWORD in [home]/.env.
+    Saved to [home]/config.yaml. Test it with `agent mcp test b`.
     "#);
     insta::assert_snapshot!(configuration(&bench), @r#"
     mcp_servers:
@@ -199,9 +199,9 @@ fn an_env_file_that_others_can_read_is_told() {
     ----- stdout -----
     Added a: x (with the variables API_KEY)
     ----- stderr -----
-    The secret of a (env.API_KEY) is kept as MCP_A_API_KEY in [home]/.env.
-    note: others can read [home]/.env; `chmod 600 [home]/.env` keeps it to yourself
-    Written to [home]/config.yaml; `agent mcp test a` tries it.
+    The secret of a (env.API_KEY) is stored as MCP_A_API_KEY in [home]/.env.
+    note: other users can read [home]/.env; protect it with `chmod 600 [home]/.env`
+    Saved to [home]/config.yaml. Test it with `agent mcp test a`.
     ");
 }
 

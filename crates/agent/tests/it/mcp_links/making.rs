@@ -53,9 +53,9 @@ fn a_link_holds_no_secrets_and_says_what_it_leaves_out() {
     ----- stdout -----
     [link]
     ----- stderr -----
-    The secret of args is left out; `${MCP_FILES_TOKEN}` takes its place.
-    The secret of env.API_KEY is left out; `${MCP_FILES_API_KEY}` takes its place.
-    note: colour: the key is not known and is left out
+    The secret of args is replaced by `${MCP_FILES_TOKEN}`.
+    The secret of env.API_KEY is replaced by `${MCP_FILES_API_KEY}`.
+    note: colour: unknown key, left out
     note: args: `/home/ada/x` is a path on this machine
     note: cwd: `~/work` is a path on this machine
     ");
@@ -79,7 +79,7 @@ fn a_link_holds_no_secrets_and_says_what_it_leaves_out() {
       "link": "[link]",
       "name": "docs",
       "notes": [
-        "url: the address is one of this machine"
+        "url: the address is local to this machine"
       ],
       "replaced_secrets": [
         {
@@ -121,22 +121,22 @@ fn what_no_link_can_hold_is_told() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: server `moved` cannot be used as configured
+    error: invalid configuration of server `moved`
       cause: moved: url: must be an http or https address with a host: it does not begin with `http://` or `https://`
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "odd name"])), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: no install link can be made for `odd name`
+    error: cannot create an install link for `odd name`
       cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "fils"])), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: there is no server `fils`
+    error: unknown server `fils`
       hint: did you mean `files`?
-      hint: there are: files, docs, open, moved, odd name
+      hint: configured servers: files, docs, open, moved, odd name
     ");
 }

@@ -67,7 +67,7 @@ fn a_desktop_file_is_written_and_made_the_default() {
     [Desktop Entry]
     Type=Application
     Name=agent install links
-    Comment=Shows an MCP server that a link offers, and asks before installing it
+    Comment=Show the MCP server in a link and ask before installing it
     Exec=[agent] mcp install --wait -- %u
     Terminal=true
     NoDisplay=true
@@ -108,8 +108,8 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
     ----- stdout -----
     Registered for agent:// links: [work]/share/applications/agent-mcp-link.desktop
     ----- stderr -----
-    `xdg-mime` is not installed: your desktop may ask which program opens such links.
-    `update-desktop-database` is not installed: your desktop may see the change only after the next login.
+    `xdg-mime` is not installed: your desktop may ask which program opens these links.
+    `update-desktop-database` is not installed: your desktop may not see the change until the next login.
     ");
     let failing = tools(&bench, "exit 3");
     let run = ProgramOutput::of(&mut command(&bench, agent(), &[], &failing), b"");
@@ -119,7 +119,7 @@ fn desktop_tools_that_are_missing_or_fail_are_told() {
     Registered for agent:// links: [work]/share/applications/agent-mcp-link.desktop
     ----- stderr -----
     `xdg-mime` failed: make agent-mcp-link.desktop the default for x-scheme-handler/agent in your desktop's settings.
-    `update-desktop-database` failed: your desktop may see the change only after the next login.
+    `update-desktop-database` failed: your desktop may not see the change until the next login.
     ");
     let run = ProgramOutput::of(&mut command(&bench, agent(), &["--json"], &none), b"");
     insta::assert_snapshot!(told(&bench, &run), @r#"
@@ -163,7 +163,7 @@ fn the_folder_is_that_of_the_person() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: there is no home folder
+    error: no home folder found
       hint: set HOME or XDG_DATA_HOME
     ");
 }

@@ -18,9 +18,9 @@ fn nothing_in_a_link_hides_the_command() {
             json!({"command": "python3", "args": ["-c", code], "env": env}),
             vec![
                 "import os…(4000 spaces)…; os.system('x')",
-                "variables that change which programs run or whom they trust: HTTPS_PROXY, \
+                "variables that change which programs run or what they trust: HTTPS_PROXY, \
                  PIP_INDEX_URL",
-                "it may run code that is in its arguments: python",
+                "it may execute code in its arguments: python",
             ],
         ),
         (json!({"command": "node", "args": many}), vec!["  node --option0 ", "characters)…"]),
@@ -43,7 +43,7 @@ fn a_name_that_begins_with_a_hyphen_can_be_used_as_recommended() {
     let bench = bench();
     let run = bench.run(["mcp", "install", "--yes", &link("-x", &json!({"command": "no-such"}))]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("`agent mcp test -- -x` tries it"), "{run:?}");
+    assert!(run.stderr.contains("Test it with `agent mcp test -- -x`"), "{run:?}");
     let run = bench.run(["mcp", "test", "--", "-x"]);
     assert!(run.stderr.contains("server `-x`"), "{run:?}");
     let run = bench.run(["mcp", "disable", "--", "-x"]);
@@ -69,7 +69,7 @@ fn no_entry_can_forge_the_dialog() {
     exit code: 0
     ----- stdout -----
     ----- stderr -----
-    An MCP server is offered for installation.
+    This link installs an MCP server.
 
       name: x
       config:
@@ -90,7 +90,7 @@ fn no_entry_can_forge_the_dialog() {
     note: x: args[3]: the value begins or ends with white space (remove it if it is not meant)
     note: x: \u001b]0;key\u0007: is not a known key and is ignored
     note: x: key\nInstall it? [y/N] : is not a known key and is ignored
-    Caution: this starts a program on this machine, with your rights:
+    Caution: this starts a program on this machine with your permissions:
       "evil\u001b[2J\u001b[H" "\n\nWhat its tools are given goes to example.com.\nInstall it? [y/N] " "\u202egnp.\u2066" "\udb40\udc72\udb40\udc6d" "\r\b\u009b1A" "\u200b"
     Install it only if you trust the source of the link.
     Install it? [y/N] Nothing was installed.
@@ -105,9 +105,9 @@ fn no_entry_can_forge_the_dialog() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: server `x` cannot be configured like this
+    error: invalid configuration of server `x`
       cause: x: env.\u001b[2J\n\u202e: must be a string, found a mapping
-      hint: `agent mcp reference` explains every key
+      hint: see `agent mcp reference` for all keys
     ");
     assert!(run.stderr.chars().all(is_plain), "{:?}", run.stderr);
 }
@@ -129,7 +129,7 @@ fn a_link_that_reaches_for_variables_says_which() {
     ----- stdout -----
     Installed x.
     ----- stderr -----
-    An MCP server is offered for installation.
+    This link installs an MCP server.
 
       name: x
       config:
@@ -141,9 +141,9 @@ fn a_link_that_reaches_for_variables_says_which() {
         }
 
     note: x: headers.X-A: the variable `UNSET` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
-    Caution: it is given what these variables of yours hold: MINE, STOLEN
-    What its tools are given goes to example.com.
-    Written to [home]/config.yaml; `agent mcp test x` tries it.
+    Caution: it receives the values of your variables: MINE, STOLEN
+    The arguments of its tools are sent to example.com.
+    Saved to [home]/config.yaml. Test it with `agent mcp test x`.
     "#);
     assert!(!format!("{run:?}").contains("-value"));
 }
@@ -158,16 +158,16 @@ fn a_link_that_reaches_for_a_file_is_refused() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    error: the install link is refused: `oauth.assertion_file` names a file of this machine
-      cause: a link must not choose which of your files are read, or whom they are shown to
-      hint: if you trust the server, add such a server by hand: write its entry under `mcp_servers:` in config.yaml
+    error: the install link was rejected: `oauth.assertion_file` refers to a file on this machine
+      cause: a link must not choose which of your files are read or where they are sent
+      hint: if you trust the server, add it by hand: write its entry under `mcp_servers:` in config.yaml
     ");
     for more in [json!({"ssl_verify": "/ca.pem"}), json!({"client_cert": "/c.pem"})] {
         let mut entry = more;
         entry["url"] = json!("https://evil.example/mcp");
         let run = bench.run(["mcp", "install", "--yes", &link("x", &entry)]);
         assert_eq!(run.code, 3, "{run:?}");
-        assert!(run.stderr.contains("add such a server by hand"), "{run:?}");
+        assert!(run.stderr.contains("add it by hand"), "{run:?}");
     }
     assert!(!bench.home().exists());
 }
@@ -184,7 +184,7 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
     exit code: 0
     ----- stdout -----
     ----- stderr -----
-    An MCP server is offered for installation.
+    This link installs an MCP server.
 
       name: x
       config:
@@ -199,9 +199,9 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
           }
         }
 
-    Caution: it sets variables that change which programs run or whom they trust: LD_PRELOAD
-    Caution: it runs a shell, which does whatever its text says
-    Caution: this starts a program on this machine, with your rights:
+    Caution: it sets variables that change which programs run or what they trust: LD_PRELOAD
+    Caution: it runs a shell, which executes whatever its arguments contain
+    Caution: this starts a program on this machine with your permissions:
       /bin/sh "r\u0443n.sh"
     Install it only if you trust the source of the link.
     Install it? [y/N] Nothing was installed.
@@ -215,7 +215,7 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
     exit code: 0
     ----- stdout -----
     ----- stderr -----
-    An MCP server is offered for installation.
+    This link installs an MCP server.
 
       name: x
       config:
@@ -231,12 +231,12 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
           "url": "http://far.example/"
         }
 
-    note: x: it signs in by itself; no person is needed
+    note: x: it signs in automatically
     note: x: oauth.assertion: the variable `ID` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
-    Caution: `ssl_verify: false`: anyone on the way can read and change what is sent
-    Caution: it is reached without encryption (http)
-    Caution: what vouches for you is sent to evil.example
-    What its tools are given goes to far.example.
+    Caution: `ssl_verify: false`: anyone on the network path can read and change the traffic
+    Caution: its connection is not encrypted (http)
+    Caution: your credentials are sent to evil.example
+    The arguments of its tools are sent to far.example.
     Install it? [y/N] Nothing was installed.
     "#);
 }

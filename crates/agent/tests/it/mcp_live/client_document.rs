@@ -23,7 +23,7 @@ fn a_file_is_overwritten_only_by_force_and_programs_are_told_where_it_is() {
     fs::write(&file, "mine").unwrap();
     let run = bench.run(arguments);
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("`--force` overwrites it"), "{run:?}");
+    assert!(run.stderr.contains("overwrite it with `--force`"), "{run:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     let run = bench.run(arguments.iter().chain(&["--force", "--json"]));
     assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
@@ -130,7 +130,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
     };
     web.publish(&bench, "/good.json");
     let good = says("/good.json");
-    let wanted = "good     docs: its client document [web]/good.json keeps all four rules";
+    let wanted = "good     docs: its client document [web]/good.json follows all four rules";
     assert!(good.len() == 1 && good[0].starts_with(wanted), "{good:?}");
 
     web.publish(&bench, "/page/page.json");
@@ -141,7 +141,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
     web.publish(&bench, "/copied.json");
     web.change("copied.json", |document| document["client_id"] = json!(URL));
     fs::write(web.folder.join("words.json"), "words").unwrap();
-    let print = "fix: `agent mcp client-document --url [web]";
+    let print = "fix: print a valid one with `agent mcp client-document --url [web]";
     for (path, broken, fix) in [
         (
             "/none.json",
@@ -152,7 +152,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
         (
             "/page/page.json",
             "rule 2: its content type is `text/html` instead of `application/json`",
-            "fix: let the web server send `Content-Type: application/json`",
+            "fix: make the web server send `Content-Type: application/json`",
         ),
         ("/words.json", "rule 2: it is not a JSON object", print),
         ("/few.json", "rule 3: its `redirect_uris` lack http://localhost:27894/callback", print),
@@ -199,7 +199,9 @@ fn only_documents_that_would_be_used_are_fetched() {
     assert_eq!(good.len(), 2, "{run:?}");
     assert!(good[0].contains(" a: ") && good[1].contains(" b: "), "{good:?}");
     assert!(
-        run.stdout.contains("d: `oauth.client_metadata_url` is not used beside `oauth.client_id`")
+        run.stdout.contains(
+            "d: `oauth.client_metadata_url` is ignored, because `oauth.client_id` is set"
+        )
     );
     let fetched = || {
         let requests = fs::read_to_string(web.folder.join("requests")).unwrap();
@@ -215,7 +217,7 @@ fn only_documents_that_would_be_used_are_fetched() {
         &config.replace(&format!("ssl_verify: {}/ca.pem", web.folder.display()), "x: 1"),
     );
     let run = bench.run(["mcp", "doctor", "a"]);
-    assert!(run.stdout.contains("good.json cannot be fetched: TLS with"), "{run:?}");
+    assert!(run.stdout.contains("good.json: TLS with"), "{run:?}");
 }
 
 #[test]
@@ -249,12 +251,12 @@ fn the_configured_address_is_used_and_a_wrong_one_is_refused() {
     configure(&bench, "");
     let run = bench.run(["mcp", "client-document"]);
     assert_eq!(run.code, 2, "{run:?}");
-    assert!(run.stderr.contains("give it with `--url`"), "{run:?}");
+    assert!(run.stderr.contains("pass it with `--url`"), "{run:?}");
     for (wrong, why) in [
         (["--url", "https://me.example.com"].as_slice(), "it has no path"),
         (&["--url", "https://a@me.example.com/x"], "it has user information"),
-        (&["--url", URL, "--name", " "], "`--name` is empty"),
-        (&["--url", URL, "--uri", "javascript:alert(1)"], "`--uri` must be an address of a page"),
+        (&["--url", URL, "--name", " "], "`--name` must not be empty"),
+        (&["--url", URL, "--uri", "javascript:alert(1)"], "`--uri` must be the URL of a page"),
     ] {
         let run = bench.run(["mcp", "client-document"].into_iter().chain(wrong.iter().copied()));
         assert!(run.code == 2 && run.stderr.contains(why), "{wrong:?}: {run:?}");

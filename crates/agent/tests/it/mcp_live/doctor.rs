@@ -37,8 +37,8 @@ fn advice_alone_is_no_failure() {
     let bench = configured(&format!("mcp_servers:\n{}", entry("notes", "FIXTURE_MODE: wide")));
     let run = bench.run(["mcp", "doctor"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stdout.contains("advice   611 tools cost about "), "{run:?}");
-    assert!(run.stdout.contains("fix: name the ones you use in `tools.include`"), "{run:?}");
+    assert!(run.stdout.contains("advice   611 tools use about "), "{run:?}");
+    assert!(run.stdout.contains("fix: list the tools you need in `tools.include`"), "{run:?}");
 }
 
 #[test]

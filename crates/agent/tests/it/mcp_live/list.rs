@@ -115,15 +115,15 @@ fn watching_tells_changes_and_follows_the_configuration() {
     let mut watching = Watching::start(&bench, &[]);
     watching.hears("notes: ready, 11 tools, about 526 tokens");
     configure(&bench, &format!("mcp_servers:\n{}{}", entry("notes", ""), entry("more", "")));
-    watching.hears("configuration read again; added: more; kept: notes");
+    watching.hears("configuration reloaded; added: more; unchanged: notes");
     watching.hears("more: ready");
     configure(&bench, "mcp_servers: [\n");
-    watching.hears("the configuration is kept as it was: ");
+    watching.hears("the configuration was not reloaded: ");
     let changed = format!("mcp_servers:\n{}", entry("more", "X: \"1\""));
     configure(&bench, &changed);
-    watching.hears("configuration read again; removed: notes; restarted: more");
+    watching.hears("configuration reloaded; removed: notes; restarted: more");
     configure(&bench, &format!("{changed}    tools: {{include: [echo]}}\n"));
-    watching.hears("configuration read again; adopted without a restart: more");
+    watching.hears("configuration reloaded; updated without a restart: more");
     watching.hears("more: ready, 5 tools");
     assert_eq!(watching.interrupt(), Some(0));
 }
@@ -146,7 +146,7 @@ fn a_required_server_that_is_not_ready_ends_with_5() {
     let bench = configured("mcp_servers:\n  gone: {command: no-such-program, required: true}\n");
     let run = bench.run(["mcp", "list"]);
     assert_eq!(run.code, 5, "{run:?}");
-    assert!(run.stderr.contains("required and not ready: gone"), "{run:?}");
+    assert!(run.stderr.contains("required but not ready: gone"), "{run:?}");
 }
 
 #[test]

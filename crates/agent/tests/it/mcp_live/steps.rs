@@ -71,7 +71,7 @@ fn a_disabled_server_can_be_tested_and_unset_variables_are_named() {
     let bench = configured(&format!("mcp_servers:\n{entry}    enabled: false\n"));
     let run = bench.run(["mcp", "test", "notes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("it is disabled; it is tested all the same"), "{}", run.stdout);
+    assert!(run.stdout.contains("disabled; tested anyway"), "{}", run.stdout);
 }
 
 #[test]
@@ -93,7 +93,10 @@ fn a_missing_program_says_where_it_was_looked_for() {
     let run = bench.run(["mcp", "test", "notes"]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("`no-such-program` was not found; looked in PATH"), "{run:?}");
-    assert!(run.stderr.contains("hint: if it is installed, write the whole path"), "{run:?}");
+    assert!(
+        run.stderr.contains("hint: if it is installed, set `command` to the full path"),
+        "{run:?}"
+    );
 }
 
 #[test]

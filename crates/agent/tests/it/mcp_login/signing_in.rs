@@ -16,12 +16,12 @@ use super::{Scene, address_in};
 fn a_browser_opens_and_the_person_is_signed_in() {
     let scene = Scene::new();
     let run = scene.sign_in();
-    assert_eq!(run.stdout, "signed in to docs; 2 tools\n");
+    assert_eq!(run.stdout, "Signed in to docs; 2 tools\n");
     // The opener gets the address as one argument, whatever is in it.
     let opened = scene.opened();
     assert_eq!((opened.len(), &*opened[0]), (2, "1"), "{opened:?}");
     assert_eq!(opened[1], address_in(&run.stderr));
-    for told in ["Signing in to docs", scene.server.issuer(), "Ctrl-C", "renews by itself"] {
+    for told in ["Signing in to docs", scene.server.issuer(), "Ctrl-C", "renewed automatically"] {
         assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
     }
     assert!(!run.stderr.contains("ssh "), "{}", run.stderr);
@@ -73,7 +73,7 @@ fn over_ssh_the_way_back_is_told_and_the_address_can_be_pasted() {
     let long = format!("{landed}&more={}\n", "x".repeat(6000));
     person.types(&long);
     let run = person.finish();
-    assert_eq!((run.code, &*run.stdout), (0, "signed in to docs; 2 tools\n"), "{}", run.stderr);
+    assert_eq!((run.code, &*run.stdout), (0, "Signed in to docs; 2 tools\n"), "{}", run.stderr);
     assert_eq!(scene.opened(), [""; 0], "no browser over SSH");
     // What was pasted holds a code, and is not repeated.
     let code = landed.split("code=").nth(1).unwrap().split('&').next().unwrap();
@@ -119,10 +119,10 @@ fn input_after_the_sign_in_is_left_for_the_next_reader() {
     let script = "\"$0\" mcp login docs && read line && echo \"then: $line\"";
     let mut shell = shell(&scene, script);
     let mut person = Person::start(&mut shell);
-    person.sees("It ends in", 1);
+    person.sees("Expires: in", 1);
     person.types("hello\n");
     let run = person.finish();
-    assert_eq!(run.stdout, "signed in to docs; 2 tools\nthen: hello\n", "{}", run.stderr);
+    assert_eq!(run.stdout, "Signed in to docs; 2 tools\nthen: hello\n", "{}", run.stderr);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_browser_that_cannot_be_started_leaves_the_printed_way() {
     let mut shell = shell(&scene, script);
     shell.env("BROWSER", "/no/such/browser");
     let person = Person::start(&mut shell);
-    person.sees("no browser could be started: `/no/such/browser`: ", 1);
+    person.sees("cannot start a browser: `/no/such/browser`: ", 1);
     person.sees("Open this page in a browser:", 1).sees("\n> ", 1);
     visit(&address_in(&person.shown()));
     assert_eq!(person.finish().code, 0);
@@ -267,7 +267,7 @@ fn a_file_that_cannot_be_understood_is_named() {
     ] {
         let run = scene.bench.run(["mcp"].iter().chain(arguments));
         assert_eq!(run.code, 3, "{arguments:?}: {}", run.transcript());
-        assert!(run.stderr.contains("config.yaml cannot be understood"), "{}", run.stderr);
+        assert!(run.stderr.contains("config.yaml is invalid"), "{}", run.stderr);
         assert!(run.stderr.contains("config.yaml:"), "{}", run.stderr);
     }
 }
@@ -280,10 +280,10 @@ fn a_server_that_does_not_sign_in_says_what_to_write() {
     let of = |name: &str| scene.bench.run(["mcp", "login", name]);
     let plain = of("plain");
     assert_eq!(plain.code, 3);
-    assert!(plain.stderr.contains("write `auth: oauth` under `plain:`"), "{}", plain.stderr);
+    assert!(plain.stderr.contains("set `auth: oauth` under `plain:`"), "{}", plain.stderr);
     let local = of("local");
     assert_eq!(local.code, 3);
-    assert!(local.stderr.contains("only servers with a `url` do"), "{}", local.stderr);
+    assert!(local.stderr.contains("only servers with a `url` sign in"), "{}", local.stderr);
     assert_eq!(of("nobody").code, 3);
 }
 
@@ -293,7 +293,7 @@ fn each_way_to_fail_has_its_exit_code_and_its_advice() {
     let scene = Scene::with(Script { registration: refused, ..Script::default() });
     let run = scene.bench.run(["mcp", "login", "docs"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("only takes clients it knows"), "{}", run.stderr);
+    assert!(run.stderr.contains("accepts only clients it knows"), "{}", run.stderr);
     let down = Endpoint::failing(Fault::status(503));
     scene.server.change(|script| script.registration = down);
     let run = scene.bench.run(["mcp", "login", "docs"]);
@@ -308,7 +308,7 @@ fn tokens_that_do_not_open_the_server_are_told() {
     scene.server.change(|script| script.mcp = Endpoint::failing(Fault::status(500)));
     let run = Person::start(&mut scene.with_screen(&["mcp", "login", "docs"])).finish();
     assert_eq!(run.code, 5, "{}", run.transcript());
-    assert!(run.stdout.starts_with("signed in to docs\n"), "{}", run.transcript());
+    assert!(run.stdout.starts_with("Signed in to docs\n"), "{}", run.transcript());
     assert!(run.stderr.contains("the server cannot be used"), "{}", run.stderr);
 }
 

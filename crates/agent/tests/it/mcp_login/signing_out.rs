@@ -16,12 +16,12 @@ fn logout_gives_the_tokens_back_and_forgets_everything() {
     fs::write(scene.folder().join("docs.json.bak"), "{}").unwrap();
     let run = scene.bench.run(["mcp", "logout", "docs"]);
     let issuer = scene.server.issuer();
-    assert_eq!(run.stdout, format!("signed out of docs; {issuer} took the tokens back\n"));
+    assert_eq!(run.stdout, format!("Signed out of docs; {issuer} revoked the tokens\n"));
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(scene.server.requests_to("/revoke").len(), 2);
     assert_eq!(scene.files(), [""; 0]);
     let again = scene.bench.run(["mcp", "logout", "docs"]);
-    assert_eq!((again.code, &*again.stdout), (0, "docs was not signed in; nothing was kept.\n"));
+    assert_eq!((again.code, &*again.stdout), (0, "docs was not signed in; nothing was removed.\n"));
     assert_eq!(scene.bench.run(["mcp", "status", "docs"]).code, 4);
 }
 
@@ -43,10 +43,14 @@ fn a_server_that_is_no_longer_configured_can_be_signed_out_of() {
     scene.sign_in();
     fs::write(scene.bench.home().join("config.yaml"), "mcp_servers: {}\n").unwrap();
     let status = scene.bench.run(["mcp", "status"]);
-    assert!(status.stderr.contains("`agent mcp logout docs` forgets"), "{}", status.transcript());
+    assert!(
+        status.stderr.contains("remove them with `agent mcp logout docs`"),
+        "{}",
+        status.transcript()
+    );
     let run = scene.bench.run(["mcp", "logout", "docs"]);
     assert_eq!(run.code, 0, "{}", run.transcript());
-    assert!(run.stdout.contains("took the tokens back"), "{}", run.stdout);
+    assert!(run.stdout.contains("revoked the tokens"), "{}", run.stdout);
     assert_eq!(scene.files(), [""; 0]);
     assert_eq!(scene.bench.run(["mcp", "logout", "docs"]).code, 3);
 }
@@ -64,14 +68,14 @@ fn all_sign_ins_are_forgotten_only_after_a_yes() {
     let mut person = Person::start(&mut scene.bench.command(all));
     person.sees("Forget 2 sign-ins", 1).sees("[y/N] ", 1);
     person.types("n\n");
-    assert!(person.finish().stderr.contains("Nothing was forgotten"));
+    assert!(person.finish().stderr.contains("No sign-ins were removed"));
     assert!(scene.tokens().is_some());
     let run = scene.bench.run(["mcp", "logout", "--all", "--yes"]);
     assert_eq!(run.code, 0, "{}", run.transcript());
-    assert!(run.stdout.contains("signed out of docs; "), "{}", run.stdout);
+    assert!(run.stdout.contains("Signed out of docs; "), "{}", run.stdout);
     assert_eq!(scene.files(), [""; 0]);
     let run = scene.bench.run(["mcp", "logout", "--all", "--yes"]);
-    assert_eq!(run.stdout, "Nobody was signed in anywhere.\n");
+    assert_eq!(run.stdout, "No server was signed in.\n");
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn a_removed_server_leaves_no_tokens() {
     scene.sign_in();
     let run = scene.bench.run(["mcp", "remove", "docs", "--yes"]);
     assert_eq!((run.code, &*run.stdout), (0, "Removed docs.\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("Its sign-in was forgotten: docs."), "{}", run.stderr);
+    assert!(run.stderr.contains("Its sign-in was removed: docs."), "{}", run.stderr);
     assert_eq!(scene.files(), [""; 0]);
     assert_eq!(scene.server.requests_to("/revoke").len(), 2);
 }

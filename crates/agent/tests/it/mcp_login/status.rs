@@ -14,7 +14,7 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     let before = scene.bench.run(["mcp", "status", "docs"]);
     assert_eq!(before.code, 4);
     assert!(before.stdout.starts_with("docs: not signed in\n"), "{}", before.transcript());
-    assert!(before.stderr.contains("`agent mcp login docs` signs in"), "{}", before.stderr);
+    assert!(before.stderr.contains("sign in with `agent mcp login docs`"), "{}", before.stderr);
     assert_eq!(scene.bench.run(["mcp", "status"]).code, 0);
     scene.sign_in();
     scene.server.forget_requests();
@@ -24,8 +24,8 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     for told in [
         "docs: signed in\n",
         scene.server.issuer(),
-        " minutes, renews by itself",
-        "known by  registration ",
+        " minutes, renewed automatically",
+        "client    registration ",
         &file,
     ] {
         assert!(after.stdout.contains(told), "{told}: {}", after.stdout);
@@ -37,7 +37,7 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     });
     let ended = scene.bench.run(["mcp", "status", "docs"]);
     assert_eq!(ended.code, 0);
-    let words = "expired 3 minutes ago, renews by itself";
+    let words = "expired 3 minutes ago, renewed automatically";
     assert!(ended.stdout.contains(words), "{}", ended.stdout);
     scene.change_tokens(|tokens| {
         tokens.as_object_mut().unwrap().remove("refresh_token");
@@ -51,7 +51,7 @@ fn status_tells_before_and_after_and_when_it_has_ended() {
     assert_eq!(ended.code, 4, "{}", ended.transcript());
     assert!(ended.stdout.starts_with("docs: expired\n"), "{}", ended.stdout);
     let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
-    assert!(doctor.stdout.contains("has expired and cannot renew itself"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("has expired and cannot be renewed"), "{}", doctor.stdout);
     let requests = scene.server.requests();
     assert!(requests.is_empty(), "nothing is connected: {requests:?}");
 }
@@ -81,7 +81,7 @@ fn servers_that_do_not_sign_in_and_servers_that_are_not_there_are_told_apart() {
     assert!(run.stdout.contains("does not sign in"), "{}", run.stdout);
     assert_eq!(scene.bench.run(["mcp", "status", "nobody"]).code, 3);
     let all = scene.bench.run(["mcp", "status"]);
-    assert!(all.stdout.contains("No server signs in"), "{}", all.stdout);
+    assert!(all.stdout.contains("No server has `auth: oauth`"), "{}", all.stdout);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_doctor_sees_who_is_not_signed_in_and_who_can_read_tokens() {
     let doctor = || scene.bench.run(["mcp", "doctor", "--offline"]);
     let run = doctor();
     assert_eq!(run.code, 1);
-    assert!(run.stdout.contains("docs: it is not signed in"), "{}", run.stdout);
+    assert!(run.stdout.contains("docs: not signed in"), "{}", run.stdout);
     assert!(run.stdout.contains("fix: `agent mcp login docs`"), "{}", run.stdout);
     scene.sign_in();
     let run = doctor();
@@ -101,8 +101,8 @@ fn a_doctor_sees_who_is_not_signed_in_and_who_can_read_tokens() {
     open(scene.folder().join("docs.json"), 0o644);
     let run = doctor();
     assert_eq!(run.code, 1);
-    assert!(run.stdout.contains("others can look into the folder"), "{}", run.stdout);
-    assert!(run.stdout.contains("others can read your tokens (mode 644)"), "{}", run.stdout);
+    assert!(run.stdout.contains("other users can access the token folder"), "{}", run.stdout);
+    assert!(run.stdout.contains("other users can read your tokens (mode 644)"), "{}", run.stdout);
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn what_signs_in_by_itself_needs_nobody() {
     let all = scene.bench.run(["mcp", "status"]);
     assert!(!all.stderr.contains("mcp login"), "{}", all.stderr);
     let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
-    assert!(doctor.stdout.contains("it signs in by itself; no person"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("docs: signs in automatically"), "{}", doctor.stdout);
     // A login opens nothing, asks nobody, and never names itself as the way out.
     let run = Person::start(&mut scene.with_screen(&["mcp", "login", "docs"])).finish();
-    assert!(run.stderr.contains("docs signs in by itself; no person is needed."), "{}", run.stderr);
+    assert!(run.stderr.contains("docs signs in automatically."), "{}", run.stderr);
     assert!(!run.stderr.contains("mcp login"), "{}", run.transcript());
     assert_eq!(scene.opened(), [""; 0]);
     assert!(!scene.server.requests_to("/token").is_empty(), "{}", run.transcript());

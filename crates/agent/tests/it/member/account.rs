@@ -40,7 +40,10 @@ fn the_account_is_shown_with_its_limits() {
         ["--rpm", "30", "--concurrency", "2", "--spend-limit", "1", "--models", "test/echo"];
     let key = club.other_key(&[&limits[..], &["--scopes", "models,chat"]].concat());
     let run = club.run_with(&served, &key, &["me"]);
-    assert!(run.stdout.contains("limits      30 requests a minute, 2 at once\n"), "{run:?}");
+    assert!(
+        run.stdout.contains("limits      30 requests per minute, 2 concurrent requests\n"),
+        "{run:?}"
+    );
     assert!(run.stdout.contains("key spent   0 of 1 credits\n"), "{run:?}");
     assert!(run.stdout.contains("scopes      models, chat\n"), "{run:?}");
     let me = club.json(&served, &["me"]);
@@ -78,7 +81,7 @@ fn a_model_that_cannot_be_used_says_why() {
     told(&club, "models_without_scopes", &run.transcript());
     let run = club.run_with(&served, &key, &["models", "--capability", "speech"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let why = "speech cannot be used: this key lacks the scope `media`";
+    let why = "speech is unavailable: this key lacks the scope `media`";
     assert!(run.stderr.contains(why), "{run:?}");
     // A provider that is away when the service starts fails its first probe.
     drop(served);
@@ -86,6 +89,6 @@ fn a_model_that_cannot_be_used_says_why() {
     let served = club.serve();
     agent_test_support::wait::eventually("the probe has failed", || {
         let run = club.run(&served, &["models", "--capability", "chat"]);
-        run.stdout.contains("cannot be used: ")
+        run.stdout.contains("unavailable: ")
     });
 }

@@ -98,8 +98,13 @@ fn an_artifact_that_is_another_is_not_written() {
     let right = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     for (bytes, sha256, code, told) in [
         (3, right, 0, "3 bytes"),
-        (4, right, 5, "the size of art_1 is not what the service said"),
-        (3, &"0".repeat(64), 5, "the SHA-256 digest of art_1 is not what the service said"),
+        (4, right, 5, "the size of art_1 does not match the one the service announced"),
+        (
+            3,
+            &"0".repeat(64),
+            5,
+            "the SHA-256 digest of art_1 does not match the one the service announced",
+        ),
     ] {
         let document = made(bytes, sha256);
         let address = serve(move |path| match path {
@@ -133,7 +138,7 @@ fn a_stream_that_never_says_anything_new_is_given_up_in_the_end() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     for _ in 0..3 {
         let line = lines.next().unwrap().unwrap();
-        assert!(line.contains("asking again in"), "{line}");
+        assert!(line.contains("retrying in"), "{line}");
     }
     assert!(begun.elapsed() > Duration::from_millis(700), "pauses are made");
     child.kill().unwrap();

@@ -72,13 +72,13 @@ fn files_are_checked_and_nothing_is_overwritten() {
     assert_eq!(forced.code, 0, "{forced:?}");
     assert_eq!(fs::read(work.join("a.png")).unwrap(), png("x"));
     let run = club.run(&served, &["media", "run", "made/paint", "x", "--output", "no/a.png"]);
-    assert!(run.code == 1 && run.stderr.contains("there is no folder no"), "{run:?}");
+    assert!(run.code == 1 && run.stderr.contains("folder no does not exist"), "{run:?}");
     // One that appears in the meantime stays, and the path of the new file is printed.
     fs::remove_file(work.join("a.png")).unwrap();
     let run = club.run(&served, &paint);
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("a-2.png is there already"), "{run:?}");
-    assert!(run.stderr.contains("hint: it was made, and is kept at http"), "{run:?}");
+    assert!(run.stderr.contains("a-2.png exists already"), "{run:?}");
+    assert!(run.stderr.contains("hint: it was created and is available at http"), "{run:?}");
 }
 
 #[test]

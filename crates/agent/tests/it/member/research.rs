@@ -26,7 +26,7 @@ fn a_job_is_started_followed_and_read() {
     let job = club.json(&served, &["research", "show", &id]);
     assert_eq!((&job["status"], &job["charge_micros"]), (&"completed".into(), &10_000.into()));
     let late = club.run(&served, &["research", "cancel", &id]);
-    assert_eq!(late.stdout, format!("{id} had ended before: completed\n"));
+    assert_eq!(late.stdout, format!("{id} had already ended: completed\n"));
     assert_eq!(club.balance(), 10_000_000 - 10_000);
 }
 
@@ -90,7 +90,7 @@ fn a_list_of_jobs_has_pages() {
         assert_eq!(club.run(&served, START).code, 0);
     }
     let run = club.run(&served, &["research", "list", "--limit", "2"]);
-    let more = run.stderr.trim().strip_prefix("there are more: agent ").unwrap().to_owned();
+    let more = run.stderr.trim().strip_prefix("more jobs: agent ").unwrap().to_owned();
     let words: Vec<&str> = more.split(' ').collect();
     let rest = club.run(&served, &words);
     assert_eq!((run.stdout.lines().count(), rest.stdout.lines().count()), (5, 3), "{rest:?}");

@@ -37,7 +37,7 @@ fn a_wait_that_would_be_too_long_is_not_begun() {
     assert_eq!(club.run_with(&served, &key, &["me"]).code, 0);
     let run = club.run_with(&served, &key, &["me", "--wait=1"]);
     assert_eq!((run.code, run.stdout.as_str()), (5, ""), "{run:?}");
-    assert!(!run.stderr.contains("asking again"), "{run:?}");
+    assert!(!run.stderr.contains("retrying"), "{run:?}");
     for wrong in ["--wait=0", "--wait=x", "--wait=86401", "--wait=-1"] {
         assert_eq!(club.run_with(&served, &key, &["me", wrong]).code, 2, "{wrong}");
     }
@@ -50,7 +50,7 @@ fn an_upstream_that_recovers_is_waited_for_and_paid_once() {
     club.ground.upstream.script("paint", vec![Step::RetryAfter(503, 1)]);
     let run = club.run(&served, &["media", "run", "made/paint", "x", "--wait=20"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("asking again in"), "{run:?}");
+    assert!(run.stderr.contains("retrying in"), "{run:?}");
     assert_eq!(club.balance(), 10_000_000 - 2000);
 }
 
@@ -71,7 +71,7 @@ fn an_answer_that_was_lost_is_asked_for_again_and_paid_once() {
         let run = ProgramOutput::of(&mut club.command(&cable.address, arguments), b"");
         assert_eq!(run.code, 0, "{run:?}");
         assert!(run.stderr.contains("the connection broke"), "{run:?}");
-        assert!(run.stderr.contains("asking again in 1 s"), "{run:?}");
+        assert!(run.stderr.contains("retrying in 1 s"), "{run:?}");
         if price > 0 {
             assert_eq!(before - club.balance(), price, "{arguments:?}");
         }

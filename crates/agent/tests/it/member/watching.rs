@@ -107,7 +107,7 @@ fn ctrl_c_leaves_the_job_and_says_how_to_go_on() {
     drop(lines);
     assert_eq!(output.status.code(), Some(130));
     let error: Value = serde_json::from_slice(&output.stderr).unwrap();
-    let hint = format!("the job continues; `agent research watch {id}` follows it again");
+    let hint = format!("the job is still running; follow it with `agent research watch {id}`");
     assert_eq!(error["error"]["hints"][0], hint);
     club.ground.upstream.open_gate();
     assert_eq!(club.run(&served, &["research", "watch", &id]).code, 0);

@@ -110,8 +110,11 @@ fn broken_skills_are_named_beside_the_good_ones() {
         fs::create_dir_all(home.join(format!("none-{number}"))).unwrap();
     }
     let run = skills(&bench, ["list"]);
-    assert_eq!(run.stderr.matches("warning: left out: ").count(), 10, "{run:?}");
-    assert!(run.stderr.contains("warning: 2 more; `agent skills list --json`"), "{run:?}");
+    assert_eq!(run.stderr.matches("warning: skipped: ").count(), 10, "{run:?}");
+    assert!(
+        run.stderr.contains("warning: 2 more; list all of them with `agent skills list --json`"),
+        "{run:?}"
+    );
     snapshot(&bench, "show_broken", ["show", "plain"]);
     snapshot(&bench, "show_unknown", ["show", "goood"]);
 }
@@ -125,7 +128,10 @@ fn a_record_that_makes_no_sense_hides_no_skill() {
         let run = skills(&bench, command);
         assert_eq!(run.code, 0, "{run:?}");
         assert!(run.stdout.contains("review"), "{run:?}");
-        assert!(run.stderr.contains("warning: no uses are known: cannot understand"), "{run:?}");
+        assert!(
+            run.stderr.contains("warning: cannot read the usage record: cannot parse"),
+            "{run:?}"
+        );
     }
     snapshot(&bench, "archive_unreadable_record", ["archive", "review"]);
     assert!(bench.home().join("skills/review/SKILL.md").exists());
@@ -139,7 +145,7 @@ fn hostile_names_are_refused_everywhere() {
         for command in ["show", "archive", "restore", "path"] {
             let run = skills(&bench, [command, name]);
             assert_eq!(run.code, 2, "{command} {name}: {run:?}");
-            assert!(run.stderr.contains("cannot be the name of a skill"), "{run:?}");
+            assert!(run.stderr.contains("is not a valid skill name"), "{run:?}");
             assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
         }
         let run = skills(&bench, ["install", "review", "--name", name]);

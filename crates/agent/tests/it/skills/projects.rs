@@ -16,7 +16,7 @@ fn a_skill_of_the_project_wins_with_a_note() {
     write_skill(&project, "local", "Only here", "Of the project.");
     let run = house.task(&[load("review"), load("local")]);
     assert_eq!(run.code, 0, "{run:?}");
-    let note = "the skill review of the project hides that of the home";
+    let note = "skill review of the project hides the one in the home folder";
     assert_eq!(run.stderr.matches(note).count(), 1, "{run:?}");
     assert!(house.opening().contains("- local: Only here\n- review: How we review"));
     for result in house.results() {
@@ -42,7 +42,7 @@ fn a_project_is_found_from_below_and_can_be_installed_into() {
     let listed = at(&["skills", "list"]);
     settings().bind(|| insta::assert_snapshot!(transcript(&bench, &listed)));
     let elsewhere = bench.run(["skills", "list"]);
-    assert!(elsewhere.stdout.starts_with("There are no skills"), "{elsewhere:?}");
+    assert!(elsewhere.stdout.starts_with("No skills"), "{elsewhere:?}");
     let refused = at(&["skills", "archive", "review"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("belongs to the project"), "{refused:?}");
@@ -57,6 +57,6 @@ fn links_of_a_project_do_not_lead_out_of_it() {
     fs::create_dir_all(project.join(".agent/skills")).unwrap();
     symlink(bench.work().join("private/diary"), project.join(".agent/skills/diary")).unwrap();
     let run = ProgramOutput::of(bench.command(["skills", "list"]).current_dir(&project), b"");
-    assert!(run.stdout.starts_with("There are no skills"), "{run:?}");
-    assert!(run.stderr.contains("a link that leads out of the project"), "{run:?}");
+    assert!(run.stdout.starts_with("No skills"), "{run:?}");
+    assert!(run.stderr.contains("a link to a place outside the project"), "{run:?}");
 }

@@ -19,7 +19,7 @@ fn a_model_is_told_of_skills_and_loads_one() {
     let opening = house.opening();
     assert!(
         opening.contains(
-            "These are the skills:\n- release: How a release is made\n- review: How changes are \
+            "Available skills:\n- release: How a release is made\n- review: How changes are \
              reviewed here"
         ),
         "{opening}"
@@ -27,7 +27,7 @@ fn a_model_is_told_of_skills_and_loads_one() {
     assert!(house.tools().contains(&"load_skill".to_owned()));
     let results = house.results();
     let expected = format!(
-        "[skill review, in the folder {}]\n[further files, for `file`: more/list.txt]\n\nLook at \
+        "[skill review, in the folder {}]\n[other files, for `file`: more/list.txt]\n\nLook at \
          the tests first.",
         fs::canonicalize(&folder).unwrap().display()
     );
@@ -79,20 +79,20 @@ fn nothing_a_model_names_leads_out_of_a_skill() {
         file("review", "bigger.txt"),
     ];
     let expected = [
-        "error: there is no skill `../../etc/passwd`",
-        "error: there is no skill `reviev`; did you mean `review`?",
-        "error: there is no skill `review\\u{1b}[2J`",
-        "error: there is no skill ``",
+        "error: no skill named `../../etc/passwd`",
+        "error: no skill named `reviev`; did you mean `review`?",
+        "error: no skill named `review\\u{1b}[2J`",
+        "error: no skill named ``",
         "error: `name` is missing",
         "error: `name` must be text",
-        "error: `../../../etc/passwd` of skill `review`: it is no path inside the skill's folder",
-        "error: `/etc/passwd` of skill `review`: it is no path inside the skill's folder",
-        "it is no path inside the skill's folder",
-        "error: `out.txt` of skill `review`: it is a link that leads out of the skill's folder",
-        "it is a link that leads out of the skill's folder",
-        "error: `big.txt` of skill `review`: it has more than 256 KiB",
-        "error: `picture.png` of skill `review`: it is no text",
-        "error: `bigger.txt` of skill `review`: there is no such file; did you mean `big.txt`?",
+        "error: `../../../etc/passwd` of skill `review`: not a path inside the skill's folder",
+        "error: `/etc/passwd` of skill `review`: not a path inside the skill's folder",
+        "not a path inside the skill's folder",
+        "error: `out.txt` of skill `review`: a link to a place outside the skill's folder",
+        "a link to a place outside the skill's folder",
+        "error: `big.txt` of skill `review`: larger than 256 KiB",
+        "error: `picture.png` of skill `review`: not a text file",
+        "error: `bigger.txt` of skill `review`: file not found; did you mean `big.txt`?",
     ];
     let run = house.task(&calls);
     assert_eq!(run.code, 0, "{run:?}");
@@ -114,7 +114,7 @@ fn a_broken_skill_is_named_and_the_good_one_works() {
     assert_eq!(run.code, 0, "{run:?}");
     let place = house.bench.home().join("skills/torn/SKILL.md");
     let place = fs::canonicalize(place).unwrap().display().to_string();
-    let warning = run.stderr.lines().find(|line| line.starts_with("warning: left out: ")).unwrap();
+    let warning = run.stderr.lines().find(|line| line.starts_with("warning: skipped: ")).unwrap();
     assert!(warning.contains(&place), "{warning}");
     let opening = house.opening();
     assert!(opening.contains("- review: ") && !opening.contains("torn"), "{opening}");
@@ -132,8 +132,8 @@ fn a_skill_that_cannot_be_recorded_is_loaded_all_the_same() {
     let run = house.task(&[load("review")]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(house.results()[0].ends_with("Look."));
-    assert!(run.stderr.contains("warning: the use of skills is not recorded: "), "{run:?}");
-    assert!(run.stderr.contains("the use of review is not recorded: "), "{run:?}");
+    assert!(run.stderr.contains("warning: cannot record the use of skills: "), "{run:?}");
+    assert!(run.stderr.contains("cannot record the use of review: "), "{run:?}");
     assert_eq!(fs::read_to_string(usage).unwrap(), "{\"skills\": 5}");
 }
 
@@ -148,5 +148,5 @@ fn a_skill_that_changes_during_a_task_is_read_as_it_is() {
     fs::remove_dir_all(house.bench.home().join("skills/review")).unwrap();
     house.skill("other", "x", "y");
     house.task(&[load("review")]);
-    assert_eq!(house.results(), ["error: there is no skill `review`"]);
+    assert_eq!(house.results(), ["error: no skill named `review`"]);
 }

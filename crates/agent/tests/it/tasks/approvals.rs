@@ -95,7 +95,7 @@ fn always_holds_until_the_tool_is_another_one() {
     assert_eq!((run.code, was_run(&world)), (0, 2), "{run:?}");
     let run = at_terminal(&world, "y\n");
     assert_eq!((run.code, was_run(&world)), (0, 3), "{run:?}");
-    for shown in ["not what it was", "- Reads a note.", "+ Writes a note."] {
+    for shown in ["has changed since", "- Reads a note.", "+ Writes a note."] {
         assert!(run.stderr.contains(shown), "{shown}: {run:?}");
     }
 }
@@ -146,7 +146,7 @@ fn a_changed_tool_needs_approval_even_if_it_now_claims_to_be_read_only() {
         }
         let run = at_terminal(&world, "y\n");
         assert_eq!((run.code, was_run(&world)), (0, 2), "{run:?}");
-        for shown in ["not what it was", "- (may write)", "+ (claims to be read-only)"] {
+        for shown in ["has changed since", "- (may write)", "+ (claims to be read-only)"] {
             assert!(run.stderr.contains(shown), "{shown}: {run:?}");
         }
         // The new definition was approved, and claims to be read-only.
@@ -178,7 +178,7 @@ fn changes_are_noticed_however_many_tools_of_a_server_are_remembered() {
     // There was no room for the earlier definition, so the new one is shown.
     let run = at_terminal(&world, "y\n");
     assert_eq!((run.code, was_run(&world)), (0, 2), "{run:?}");
-    for shown in ["the earlier definition was not kept", "+ Reads a note."] {
+    for shown in ["the earlier definition was not saved", "+ Reads a note."] {
         assert!(run.stderr.contains(shown), "{shown}: {run:?}");
     }
 }

@@ -37,7 +37,7 @@ fn a_service_that_is_busy_is_asked_again_when_it_says() {
     world.script(vec![Step::RetryAfter(429, 1), Step::Status(500), say("Now.")]);
     let run = world.run(&["--no-tools", "Go"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, "Now.\n"), "{run:?}");
-    assert!(run.stderr.contains("asked again in"), "{run:?}");
+    assert!(run.stderr.contains("retrying in"), "{run:?}");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn no_money_and_no_right_are_told_at_once() {
     let run =
         agent_test_support::command::ProgramOutput::of(command.env("AGENT_API_KEY", &key), b"");
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("this needs 0.001 credits, and 0 are available"), "{run:?}");
+    assert!(run.stderr.contains("this needs 0.001 credits, but only 0 are available"), "{run:?}");
     assert_eq!(world.asked().len(), 0);
 }
 

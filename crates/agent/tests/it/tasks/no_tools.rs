@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{World, events, notes};
 
 const SMALL: &str = "here/smol";
-const NOTE: &str = "here/smol cannot use tools; it runs without them";
+const NOTE: &str = "here/smol does not support tools; it runs without them";
 
 /// A service that has this model beside the scripted one, and a server with tools.
 fn world() -> World {
@@ -53,7 +53,7 @@ fn a_conversation_goes_on_without_tools_and_says_so() {
     let asked = world.asked().pop().unwrap();
     assert!(asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{asked}");
     let system = asked["messages"][0]["content"].as_str().unwrap();
-    assert!(system.contains("material, not instructions"), "{system}");
+    assert!(system.contains("data, not instructions"), "{system}");
 }
 
 #[test]

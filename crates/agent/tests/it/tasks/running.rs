@@ -21,7 +21,7 @@ fn the_answer_is_all_that_standard_output_has() {
     assert_eq!(asked[0]["messages"][1]["content"], "What does it say?");
     assert_eq!(asked[1]["messages"][2]["content"], "Let me look.");
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
-    assert!(system.contains("material, not instructions"), "{system}");
+    assert!(system.contains("data, not instructions"), "{system}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_is_piped_goes_to_the_model_with_the_task() {
     assert_eq!(world.asked()[1]["messages"][1]["content"], "only this");
     let run = world.run(&[]);
     assert_eq!(run.code, 2, "{run:?}");
-    assert!(run.stderr.contains("there is no task"), "{run:?}");
+    assert!(run.stderr.contains("missing task"), "{run:?}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn many_tasks_of_a_file_give_a_line_each_and_one_that_fails_leaves_the_others() 
     let path = file.display().to_string();
     let run = world.run(&["--no-tools", "--batch", &path, "--jobs", "1"]);
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("1 of 3 tasks did not end well"), "{run:?}");
+    assert!(run.stderr.contains("1 of 3 tasks failed"), "{run:?}");
     let lines: Vec<serde_json::Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let got: Vec<(String, &str)> = lines
@@ -191,14 +191,14 @@ fn what_is_missing_is_said_with_what_to_do() {
     assert!(run.stderr.contains("did you mean `test/echo`?"), "{run:?}");
     let run = world.run(&["--server", "nots", "Hi"]);
     assert_eq!(run.code, 2, "{run:?}");
-    assert!(run.stderr.contains("there is no server `nots`"), "{run:?}");
+    assert!(run.stderr.contains("unknown server `nots`"), "{run:?}");
     let mut command = world.ground.bench.command(["run", "Hi"]);
     let run = agent_test_support::command::ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 4, "{run:?}");
-    assert!(run.stderr.contains("there is no key"), "{run:?}");
+    assert!(run.stderr.contains("no API key"), "{run:?}");
     let mut command = world.command(["run", "Hi"]);
     command.env("AGENT_BASE_URL", "http://127.0.0.1:1/v1");
     let run = agent_test_support::command::ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 5, "{run:?}");
-    assert!(run.stderr.contains("`agent up` starts a service"), "{run:?}");
+    assert!(run.stderr.contains("start a service on this machine with `agent up`"), "{run:?}");
 }

@@ -48,7 +48,7 @@ fn an_untrusted_server_gets_an_answer_only_with_approval() {
     // The first yes is for the tool, the second for what its server asks.
     let run = super::at_terminal(&mut command, "y\ny\n");
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("A server wants a model's answer"), "{run:?}");
+    assert!(run.stderr.contains("A server requests an answer from a model"), "{run:?}");
     assert!(run.stderr.contains("What is a fox?"), "{run:?}");
     assert!(world.told()[0].contains("A fox is red."), "{:?}", world.told());
 }

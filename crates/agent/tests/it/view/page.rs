@@ -170,7 +170,7 @@ fn a_package_is_shown_byte_for_byte() {
         "return [...document.querySelectorAll('table.packages tbody tr')].map((row) =>
             [row.children[1].innerText, row.children[2].innerText])",
     );
-    let expected = json!([["Next", "1"], ["Next", "6"], ["Made", "6"], ["Made", "2"]]);
+    let expected = json!([["Next", "1"], ["Next", "6"], ["Created", "6"], ["Created", "2"]]);
     assert_eq!(states, expected);
 
     let package = open_store(&bench).packages().unwrap().remove(0);
@@ -197,10 +197,10 @@ fn an_empty_store_says_what_to_do() {
     let browser = Browser::start(1280, 900, ColorScheme::Light);
     browser.goto(&served.address);
     heading(&browser, "Nothing has been counted yet");
-    assert!(browser.text("#empty").contains("agent metrics on turns it on"));
+    assert!(browser.text("#empty").contains("agent metrics on turns recording on"));
     browser.click("#to-packages");
     heading(&browser, "Packages");
-    assert!(browser.text("main").contains("There are no packages yet"));
+    assert!(browser.text("main").contains("No packages yet"));
     browser.click("#to-overview");
 
     fill(&bench);
@@ -222,7 +222,7 @@ fn a_store_that_cannot_be_read_is_told_in_words() {
     std::fs::write(folder.database(), "no database, but long enough to look like one".repeat(100))
         .unwrap();
     browser.click("#read-again");
-    heading(&browser, "The metrics cannot be shown");
+    heading(&browser, "Cannot show the metrics");
     let told = browser.text("#trouble");
     assert!(told.contains("the store is damaged"), "{told}");
 
@@ -239,7 +239,7 @@ fn a_store_that_cannot_be_read_is_told_in_words() {
     let (code, _) = served.end("-TERM");
     assert_eq!(code, Some(0));
     browser.click("#read-again");
-    heading(&browser, "The metrics cannot be shown");
+    heading(&browser, "Cannot show the metrics");
     let told = browser.text("#trouble");
-    assert!(told.contains("The program that serves this page has ended."), "{told}");
+    assert!(told.contains("The program that serves this page has stopped."), "{told}");
 }

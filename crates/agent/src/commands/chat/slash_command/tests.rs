@@ -20,6 +20,6 @@ fn the_nearest_command_is_suggested() {
     let hint = |typed: &str| read(typed).unwrap_err().hints[0].clone();
     assert_eq!(hint("/modle"), "did you mean `/model`?");
     assert_eq!(hint("/reload"), "did you mean `/reload-mcp`?");
-    assert_eq!(hint("/"), "`/help` lists the commands");
-    assert_eq!(hint("/zzzzzz"), "`/help` lists the commands");
+    assert_eq!(hint("/"), "list the commands with `/help`");
+    assert_eq!(hint("/zzzzzz"), "list the commands with `/help`");
 }

@@ -7,7 +7,7 @@ fn only_a_problem_is_unhealthy() {
     let mut findings = Findings::default();
     assert!(is_healthy(&findings));
     findings.add(Finding::warning("b").of("a"));
-    assert!(is_healthy(&findings) && text(&findings).ends_with("Everything works; 1 warning.\n"));
+    assert!(is_healthy(&findings) && text(&findings).ends_with("No problems found; 1 warning.\n"));
     findings.add(Finding::error("b").of("a"));
     assert!(!is_healthy(&findings) && text(&findings).ends_with("1 problem, 1 warning.\n"));
 }

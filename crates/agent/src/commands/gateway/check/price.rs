@@ -24,13 +24,13 @@ pub(super) fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
         let count = counted(ids.len(), "model");
         let aliases = if config.aliases.is_empty() { "" } else { ", aliases included" };
-        let text = format!("{count}{aliases}: {range} micros for a chat request");
+        let text = format!("{count}{aliases}: {range} micros per chat request");
         findings.push(Finding::good(text).of("prices"));
     }
     // Only names: what a glob is for may be found tomorrow.
     for (pattern, _) in config.prices.models().iter().filter(|(pattern, _)| !pattern.is_glob()) {
         if !ids.iter().any(|id| id == pattern.as_str()) {
-            let text = format!("`{}` has a price, but there is no such model", pattern.as_str());
+            let text = format!("`{}` has a price, but no such model exists", pattern.as_str());
             findings.push(Finding::warning(text).of("prices"));
         }
     }

@@ -38,8 +38,8 @@ fn text(findings: &Findings) -> String {
     for finding in &findings.all {
         let mark = match finding.severity {
             Severity::Good | Severity::Advice => "ok   ",
-            Severity::Warning => "odd  ",
-            Severity::Error => "wrong",
+            Severity::Warning => "warn ",
+            Severity::Error => "error",
         };
         let style = finding.severity.style();
         let subject = printable(finding.subject());

@@ -30,8 +30,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     if args.name.is_none() && args.given.is_empty() {
-        return Err(Diagnostic::usage("there is nothing to change")
-            .hint("`agent gateway key change --help` shows what can be changed"));
+        return Err(Diagnostic::usage("nothing to change")
+            .hint("see `agent gateway key change --help` for the options"));
     }
     let scopes = args.given.scopes()?;
     let expires_at = args.given.expires(session)?;

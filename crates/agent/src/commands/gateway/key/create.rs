@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     })?;
     if !session.output.is_json() {
         let (name, member) = (printable(&record.key.name), printable(&record.member_name));
-        session.output.note(format!("Made key `{name}` of {member}: {}", record.key.id));
+        session.output.note(format!("Created key `{name}` for {member}: {}", record.key.id));
     }
     secret::show(&key, &record, session)
 }

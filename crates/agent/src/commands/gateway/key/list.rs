@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.json(&json!({ "keys": list.collect::<Vec<Value>>() }));
     }
     if records.is_empty() {
-        session.output.note("There are no keys; `agent gateway key create` makes one.");
+        session.output.note("No keys. Create one with `agent gateway key create`.");
         return Ok(());
     }
     if args.member.is_some() {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     }
     session.output.text(table.text())?;
     if records.len() >= MAX_LISTED {
-        session.output.warn(format!("only the first {MAX_LISTED} keys are listed"));
+        session.output.warn(format!("only the first {MAX_LISTED} keys are shown"));
     }
     Ok(())
 }

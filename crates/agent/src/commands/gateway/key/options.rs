@@ -81,7 +81,7 @@ impl KeyOptions {
             let provider = name.split_once('/').and_then(|(name, _)| config.provider(name));
             if provider.is_none() && config.alias(name).is_none() {
                 let name = printable(name);
-                session.output.warn(format!("`{name}` is neither a model nor an alias today"));
+                session.output.warn(format!("`{name}` is not a known model or alias"));
             }
         }
         Some(Some(names))
@@ -116,15 +116,15 @@ fn optional<T>(
 
 fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
     u32::from_str(text).ok().filter(|count| *count > 0).ok_or_else(|| {
-        Diagnostic::usage(format!("`{option}` must be a whole number from 1 on, or `none`"))
+        Diagnostic::usage(format!("`{option}` must be a positive whole number or `none`"))
     })
 }
 
 fn no_scope(word: &str) -> Diagnostic {
     let known = Scope::ALL.map(Scope::as_str);
-    let message = format!("there is no scope `{}`", printable(word));
+    let message = format!("unknown scope `{}`", printable(word));
     Diagnostic::usage(message).hint(match nearest(word, known) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("scopes are {}", known.join(", ")),
+        None => format!("valid scopes: {}", known.join(", ")),
     })
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     if !session.output.is_json() {
         let until = old.key.expires_at.map(shown).unwrap_or_default();
         session.output.note(format!(
-            "Rotated key {} into {}; the old one is good until {until}.",
+            "Replaced key {} with {}; the old one is valid until {until}.",
             old.key.id, record.key.id
         ));
     }

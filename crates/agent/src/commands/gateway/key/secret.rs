@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 pub(crate) fn new_key() -> Result<ApiKey, Diagnostic> {
-    key_secret::draw().ok_or_else(|| Diagnostic::failed("the machine gives no random bytes"))
+    key_secret::draw().ok_or_else(|| Diagnostic::failed("cannot generate random bytes for the key"))
 }
 
 /// What hashes the keys of this database; one that made none of its keys is refused.
@@ -30,6 +30,6 @@ pub(super) fn show(key: &ApiKey, record: &KeyRecord, session: &Session) -> Resul
         return session.output.json(&value);
     }
     session.output.text(format!("{}\n", key.as_str()))?;
-    session.output.note("This is the only time the key is shown.");
+    session.output.note("Save the key now: it is not shown again.");
     Ok(())
 }

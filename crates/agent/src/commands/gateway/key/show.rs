@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         ("spent", in_credits(spent)),
         ("spend limit", or_none(limits.spend.map(in_credits))),
         ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
-        ("at once", or_none(limits.concurrency.map(|limit| limit.to_string()))),
+        ("concurrency", or_none(limits.concurrency.map(|limit| limit.to_string()))),
         ("running", running.to_string()),
     ];
     let mut text = format!("{} `{}`: {}\n", key.id, printable(&key.name), state(&record, session));

@@ -60,12 +60,12 @@ fn check_json(check: &LedgerCheck) -> Value {
 
 fn text(check: &LedgerCheck) -> String {
     let mut table =
-        Table::new([("account", Alignment::Left), ("by its postings", Alignment::Left)]);
+        Table::new([("account", Alignment::Left), ("sum of postings", Alignment::Left)]);
     table.row(["members".to_owned(), in_credits(check.members_total)]);
     for (name, sum) in &check.house {
         table.row([name.clone(), in_credits(*sum)]);
     }
-    table.row(["all together".to_owned(), in_credits(check.sum)]);
+    table.row(["total".to_owned(), in_credits(check.sum)]);
     let mut text = table.text();
     text.push_str(&format!(
         "\nmembers {}, postings {}, live holds {}\n",
@@ -74,15 +74,15 @@ fn text(check: &LedgerCheck) -> String {
         grouped(check.holds)
     ));
     if check.wrong == 0 {
-        text.push_str(&format!("{GOOD}Everything adds up.{GOOD:#}\n"));
+        text.push_str(&format!("{GOOD}The ledger is consistent.{GOOD:#}\n"));
         return text;
     }
-    text.push_str(&format!("{ERROR}{} things do not add up:{ERROR:#}\n", check.wrong));
+    text.push_str(&format!("{ERROR}Inconsistencies found: {}{ERROR:#}\n", check.wrong));
     let mut findings = Table::new([
         ("what", Alignment::Left),
         ("figure", Alignment::Left),
         ("stored", Alignment::Right),
-        ("added up", Alignment::Right),
+        ("computed", Alignment::Right),
     ]);
     for finding in &check.findings {
         findings.row([

@@ -26,15 +26,17 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let id = HoldId::parse(&args.id).ok_or_else(|| {
-        Diagnostic::usage(format!("`{}` is no id of a request", printable(&args.id)))
-            .hint("it is `req_` and 32 digits; every answer has it as `x-request-id`")
+        Diagnostic::usage(format!("invalid request id `{}`", printable(&args.id))).hint(
+            "a request id is `req_` and 32 digits; every response has it in the header \
+             `x-request-id`",
+        )
     })?;
     let found = OperatorStore::with(location, session, async |books| {
         books.store.receipt(None, id).await.map_err(|error| trouble(&error))
     })?;
     let receipt = found.ok_or_else(|| {
-        Diagnostic::failed(format!("there is no receipt {id}"))
-            .hint("requests that were refused before their price was held have none, and those that still run")
+        Diagnostic::failed(format!("no receipt for {id}"))
+            .hint("running requests and requests rejected before a hold have no receipt")
     })?;
     if session.output.is_json() {
         return session.output.json(&json!({

@@ -50,14 +50,14 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.bytes(&values(&lines)?);
     }
     if lines.is_empty() {
-        session.output.note(format!("There are no postings of {}.", printable(&member.name)));
+        session.output.note(format!("No postings for {}.", printable(&member.name)));
         return Ok(());
     }
     session.output.text(table(&lines))?;
     if u32::try_from(lines.len()).is_ok_and(|count| count == args.limit)
         && let Some(last) = lines.last()
     {
-        session.output.note(format!("There may be more: `--before {}` shows them.", last.id));
+        session.output.note(format!("There may be more; continue with `--before {}`.", last.id));
     }
     Ok(())
 }
@@ -114,7 +114,8 @@ fn table(lines: &[StatementLine]) -> String {
 }
 
 fn values(lines: &[StatementLine]) -> Result<Vec<u8>, Diagnostic> {
-    let cannot = |error: csv::Error| Diagnostic::failed("cannot write the values").because(&error);
+    let cannot =
+        |error: csv::Error| Diagnostic::failed("cannot write the values as CSV").because(&error);
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer
         .write_record([
@@ -145,7 +146,7 @@ fn values(lines: &[StatementLine]) -> Result<Vec<u8>, Diagnostic> {
             ])
             .map_err(cannot)?;
     }
-    writer
-        .into_inner()
-        .map_err(|error| Diagnostic::failed("cannot write the values").because(error.error()))
+    writer.into_inner().map_err(|error| {
+        Diagnostic::failed("cannot write the values as CSV").because(error.error())
+    })
 }

@@ -78,7 +78,7 @@ fn change(
         let changed = books.operator().change_member(member.id, change).await;
         let member = changed.map_err(|error| match (error, change) {
             (Error::Exists(_), MemberChange::Rename(to)) => {
-                Diagnostic::failed(format!("there is a member `{}` already", printable(to)))
+                Diagnostic::failed(format!("member `{}` exists already", printable(to)))
             }
             (error, _) => refused(error),
         })?;

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.json(&json!({ "members": list.collect::<Vec<Value>>() }));
     }
     if members.is_empty() {
-        session.output.note("There are no members; `agent gateway member create` makes one.");
+        session.output.note("No members. Create one with `agent gateway member create`.");
         return Ok(());
     }
     let mut table = Table::new([
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         && let Some((last, _)) = members.last()
     {
         let last = last.id.to_string();
-        session.output.note(format!("There may be more: `--after {last}` shows them."));
+        session.output.note(format!("There may be more; continue with `--after {last}`."));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         let id = member.id.to_string();
         session
             .output
-            .note(format!("No keys; `agent gateway key create {id} --name NAME` makes one."));
+            .note(format!("No keys. Create one with `agent gateway key create {id} --name NAME`."));
         return Ok(());
     }
     session.output.text(key_table(&keys, session))

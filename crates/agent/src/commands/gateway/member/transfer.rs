@@ -66,8 +66,11 @@ pub(crate) fn top_up(
 ) -> Result<(), Diagnostic> {
     let amount = args.unit.read(&args.amount)?;
     if amount <= Micros::ZERO {
-        return Err(Diagnostic::usage(format!("`{}` pays nothing in", args.amount))
-            .hint("`agent gateway member adjust` takes credit away"));
+        return Err(Diagnostic::usage(format!(
+            "the amount must be positive, found `{}`",
+            args.amount
+        ))
+        .hint("remove credit with `agent gateway member adjust`"));
     }
     let asked = TransferRequest {
         member: &args.member,
@@ -138,9 +141,12 @@ fn tell(member: &Member, posted: TransferResult, session: &Session) -> Result<()
         }));
     }
     let name = printable(&member.name);
-    let word = if posting.kind == PostingKind::TopUp { "Paid in" } else { "Adjusted" };
-    let when =
-        if is_before { format!(" on {}, not again", rfc3339(posting.at)) } else { String::new() };
+    let word = if posting.kind == PostingKind::TopUp { "Added credit" } else { "Adjusted" };
+    let when = if is_before {
+        format!(" already on {}, not repeated", rfc3339(posting.at))
+    } else {
+        String::new()
+    };
     session.output.text(format!("{GOOD}{word}{GOOD:#}{when}: {name} ({}).\n", member.id))?;
     session.output.text(format!(
         "  amount   {}\n  balance  {}\n",

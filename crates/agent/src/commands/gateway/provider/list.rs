@@ -24,7 +24,7 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
         return session.output.json(&json!({ "providers": list, "of_results": results }));
     }
     if config.providers.is_empty() && config.search.providers.is_empty() {
-        session.output.note("There are no providers; add one under `providers` in gateway.yaml.");
+        session.output.note("No providers. Add one under `providers` in gateway.yaml.");
         return Ok(());
     }
     let mut table = Table::new([

@@ -114,12 +114,12 @@ fn ask_for_results(
 
 fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> {
     config.provider(name).ok_or_else(|| {
-        let message = format!("there is no provider `{}`", printable(name));
+        let message = format!("unknown provider `{}`", printable(name));
         let known = config.providers.iter().map(|provider| provider.name.as_str());
         let known = known.chain(config.search.providers.iter().map(SearchProvider::name));
         Diagnostic::configuration(message).hint(match nearest(name, known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`agent gateway provider list` shows the providers there are".to_owned(),
+            None => "list providers with `agent gateway provider list`".to_owned(),
         })
     })
 }
@@ -132,14 +132,14 @@ fn upstream_name(provider: &Provider, id: &str) -> String {
 
 fn refused(name: &str, asked: &Probe) -> Diagnostic {
     let message = match asked.status {
-        200..300 => format!("the provider `{name}` answered what is not an answer"),
-        status => format!("the provider `{name}` answered with status {status}"),
+        200..300 => format!("provider `{name}` sent an invalid response"),
+        status => format!("provider `{name}` returned status {status}"),
     };
     let mut diagnostic = Diagnostic::peer(message);
     diagnostic.causes.extend(asked.message.as_deref().map(printable));
     match asked.status {
-        401 | 403 => diagnostic.hint("it does not take the key; look at its `api_key`"),
-        404 => diagnostic.hint("look at its `base_url`, which usually ends in `/v1`"),
+        401 | 403 => diagnostic.hint("check `api_key`: the provider rejects the key"),
+        404 => diagnostic.hint("check `base_url`, which usually ends in `/v1`"),
         _ => diagnostic,
     }
 }

@@ -35,9 +35,9 @@ pub(super) fn read(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagno
 
 fn parse(text: &str) -> Result<Value, Diagnostic> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        Diagnostic::usage("the arguments are not valid JSON").because(&error).hint(
-            "write an object such as '{\"path\": \"notes.txt\"}', or use --arg path=notes.txt",
-        )
+        Diagnostic::usage("the arguments are not valid JSON")
+            .because(&error)
+            .hint("use an object such as '{\"path\": \"notes.txt\"}', or --arg path=notes.txt")
     })?;
     let kind = match &value {
         Value::Object(_) => return Ok(value),
@@ -64,9 +64,9 @@ pub(super) fn check(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diag
         return Ok(());
     }
     let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };
-    let message = format!("{} needs the argument{plural} {}", tool.name, missing.join(", "));
+    let message = format!("{} requires the argument{plural} {}", tool.name, missing.join(", "));
     Err(Diagnostic::usage(message).hint(format!(
-        "give {them} as JSON or with --arg; `agent mcp tools {}` shows what it takes",
+        "pass {them} as JSON or with --arg; see the parameters with `agent mcp tools {}`",
         crate::mcp::advice::operand_with(&tool.server, "--schema")
     )))
 }

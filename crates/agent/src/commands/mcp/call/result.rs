@@ -32,15 +32,15 @@ pub(super) fn show(
     }
     if let Some(whole) = whole {
         let whole = shown.whole(&whole);
-        files.write(&format!("{}.txt", tool.name), whole.as_bytes(), "the whole text")?;
-        session.output.note("the text is cut; the middle is missing");
+        files.write(&format!("{}.txt", tool.name), whole.as_bytes(), "full text")?;
+        session.output.note("The text was cut in the middle.");
     }
     let mut text = shown.whole(&text);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     if outcome.is_error {
-        let message = format!("{} says that it failed", tool.name);
+        let message = format!("{} reported an error", tool.name);
         let mut diagnostic = Diagnostic::failed(message);
         diagnostic.causes.extend(text.lines().map(str::to_owned));
         return Err(diagnostic);
@@ -59,7 +59,7 @@ fn once(outcome: &ToolOutcome, session: &Session) -> Rendered {
     }
     let text = render(&ToolOutcome { structured: None, ..outcome.clone() });
     if text.text != all.text {
-        session.output.detail("the result has structured content too; `--json` shows it");
+        session.output.detail("the result also has structured content; show it with `--json`");
     }
     text
 }
@@ -93,7 +93,7 @@ impl Files<'_> {
                 Err(error) => return Err(cannot(&path, &error)),
             }
         }
-        Err(Diagnostic::failed(format!("{} is full of results", folder.display())))
+        Err(Diagnostic::failed(format!("{} has too many results", folder.display())))
     }
 
     fn folder(&mut self) -> Result<PathBuf, Diagnostic> {
@@ -102,13 +102,13 @@ impl Files<'_> {
             builder.recursive(true);
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             builder.create(folder).map_err(|error| {
-                Diagnostic::failed(format!("cannot make {}", folder.display())).because(&error)
+                Diagnostic::failed(format!("cannot create {}", folder.display())).because(&error)
             })?;
             return Ok(folder.clone());
         }
         let made = tempfile::Builder::new().prefix("agent-call-").tempdir();
         let made = made.map_err(|error| {
-            Diagnostic::failed("cannot make a temporary folder").because(&error)
+            Diagnostic::failed("cannot create a temporary folder").because(&error)
         })?;
         // It stays: its path was printed.
         let path = made.keep();

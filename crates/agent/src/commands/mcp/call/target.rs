@@ -57,7 +57,7 @@ impl Target {
         {
             let name = &first.name;
             return Err(Diagnostic::configuration(format!("server `{name}` is disabled"))
-                .hint(format!("`agent mcp enable {}` enables it", operand(name))));
+                .hint(format!("enable it with `agent mcp enable {}`", operand(name))));
         }
         self.servers.retain(|entry| entry.enabled);
         Ok(self)
@@ -97,19 +97,23 @@ fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
     let (names, tool) = alike?;
     let forms: Vec<String> =
         names.iter().map(|name| format!("`{name}/{}`", printable(tool))).collect();
-    let message = format!("`{}` may be a tool of {}", printable(typed), names.join(" or of "));
-    Some(Diagnostic::configuration(message).hint(format!("write {}", forms.join(" or "))))
+    let message = format!(
+        "ambiguous tool `{}`: it may be a tool of {}",
+        printable(typed),
+        names.join(" or of ")
+    );
+    Some(Diagnostic::configuration(message).hint(format!("use {}", forms.join(" or "))))
 }
 
 fn unknown(typed: &str, servers: &Servers) -> Diagnostic {
     let typed = printable(typed);
     let prefixes: Vec<String> =
         servers.enabled().map(|entry| registered_name(&entry.name, "")).collect();
-    let diagnostic = Diagnostic::configuration(format!("no server has a tool `{typed}`"));
+    let diagnostic = Diagnostic::configuration(format!("no server has a tool named `{typed}`"));
     match nearest(&typed, prefixes.iter().map(String::as_str)) {
-        Some(near) => diagnostic.hint(format!("did you mean one that begins with `{near}`?")),
+        Some(near) => diagnostic.hint(format!("did you mean one that starts with `{near}`?")),
         None => diagnostic.hint(
-            "write `mcp__<server>__<tool>` or `<server>/<tool>`; `agent mcp tools` lists them",
+            "use `mcp__<server>__<tool>` or `<server>/<tool>`; list tools with `agent mcp tools`",
         ),
     }
 }

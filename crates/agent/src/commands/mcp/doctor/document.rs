@@ -13,10 +13,9 @@ use crate::table::counted;
 /// Findings that need no request.
 pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
     if let Some((built_in, why)) = built_in_fault() {
-        let what = format!(
-            "the client document `{built_in}` that was built into the program is not used: {why}"
-        );
-        let fix = "set `mcp.client_metadata_url` in config.yaml, or tell those who built it";
+        let what = format!("the built-in client document `{built_in}` is not used: {why}");
+        let fix = "set `mcp.client_metadata_url` in config.yaml, or report this to the distributor \
+                   of the program";
         findings.add(Finding::warning(what).hint(fix));
     }
     for entry in entries {
@@ -25,7 +24,8 @@ pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
             && oauth.client_metadata_url.is_some()
             && let Some(key) = in_its_place(oauth)
         {
-            let what = format!("`oauth.client_metadata_url` is not used beside `oauth.{key}`");
+            let what =
+                format!("`oauth.client_metadata_url` is ignored, because `oauth.{key}` is set");
             findings.add(Finding::advice(what).of(&*entry.name).hint("remove one of them"));
         }
     }
@@ -82,14 +82,14 @@ fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) => {
-            let what = format!("its client document {url} cannot be fetched: {error}");
-            let fix = "see that it is served there, for everybody";
+            let what = format!("cannot fetch its client document {url}: {error}");
+            let fix = "serve it there publicly";
             return vec![Finding::error(what).hint(fix).hint(OTHERWISE)];
         }
     };
     let broken = client_document::check(url, &answer.view());
     if broken.is_empty() {
-        let what = format!("its client document {url} keeps all four rules");
+        let what = format!("its client document {url} follows all four rules");
         return vec![Finding::good(what)];
     }
     let findings = broken.iter().map(|broken| {
@@ -101,18 +101,20 @@ fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
 
 fn fix(url: &str, broken: &RuleViolation) -> String {
     match broken {
-        RuleViolation::Address(_) => format!("serve it elsewhere: {}", client_document::RULES[0]),
+        RuleViolation::Address(_) => {
+            format!("serve it at another URL: {}", client_document::RULES[0])
+        }
         RuleViolation::Status(_) => format!("serve the document at {url} with status 200"),
         RuleViolation::Redirected { .. } => {
-            "serve it there without a redirect, or name the address it leads to".to_owned()
+            "serve it there without a redirect, or use the URL it redirects to".to_owned()
         }
         RuleViolation::ContentType { .. } => {
-            "let the web server send `Content-Type: application/json`".to_owned()
+            "make the web server send `Content-Type: application/json`".to_owned()
         }
         RuleViolation::NotJson
         | RuleViolation::MissingRedirects { .. }
         | RuleViolation::ClientId { .. } => {
-            format!("`agent mcp client-document --url {url}` prints one that fits")
+            format!("print a valid one with `agent mcp client-document --url {url}`")
         }
     }
 }

@@ -65,9 +65,11 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
             .any(|secret| !secret.value().contains("${"))
     {
         findings.add(
-            Finding::warning(format!("it holds secrets, and others can read it (mode {mode:o})"))
-                .at(config.display().to_string())
-                .hint(format!("chmod 600 {}, or move them to `.env`", config.display())),
+            Finding::warning(format!(
+                "it contains secrets, and other users can read it (mode {mode:o})"
+            ))
+            .at(config.display().to_string())
+            .hint(format!("chmod 600 {}, or move the secrets to `.env`", config.display())),
         );
     }
     let secrets = home.env_file();
@@ -77,7 +79,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
         }
         if let Some(mode) = readable_by_others(&secrets) {
             findings.add(
-                Finding::warning(format!("others can read your secrets (mode {mode:o})"))
+                Finding::warning(format!("other users can read your secrets (mode {mode:o})"))
                     .at(secrets.display().to_string())
                     .hint(format!("chmod 600 {}", secrets.display())),
             );
@@ -86,7 +88,7 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
     let tokens = home.mcp_tokens();
     if let Some(mode) = readable_by_others(&tokens) {
         findings.add(
-            Finding::warning(format!("others can look into the folder of tokens (mode {mode:o})"))
+            Finding::warning(format!("other users can access the token folder (mode {mode:o})"))
                 .at(tokens.display().to_string())
                 .hint(format!("chmod 700 {}", tokens.display())),
         );
@@ -97,9 +99,9 @@ pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Di
         && let Err(error) = tempfile::tempfile_in(folder)
     {
         findings.add(
-            Finding::warning(format!("what servers write to standard error is lost: {error}"))
+            Finding::warning(format!("the standard error of servers is not logged: {error}"))
                 .at(logs.display().to_string())
-                .hint("make the folder yours, and check that the disk is not full"),
+                .hint("make the folder writable, and check the free disk space"),
         );
     }
     Ok(())
@@ -122,13 +124,13 @@ pub(super) fn server(
     let at = place(&fleet.servers.path, configured.line);
     let mut add = |finding: Finding| findings.add(finding.of(&*entry.name).at(at.as_str()));
     if !entry.enabled {
-        add(Finding::advice("it is disabled")
-            .hint(format!("`agent mcp enable {}` enables it", operand(&entry.name))));
+        add(Finding::advice("disabled")
+            .hint(format!("enable it with `agent mcp enable {}`", operand(&entry.name))));
     }
     if entry.trust == Trust::Untrusted {
         add(Finding::advice(
-            "it is untrusted: every call that may change something asks for a yes, and is refused \
-             where there is no terminal",
+            "untrusted: calls that may change something need approval, and are rejected without a \
+             terminal",
         ));
     }
     match &entry.endpoint {
@@ -145,13 +147,13 @@ pub(super) fn server(
                 }
             }
             if let Some(suspicion) = danger::suspicion(stdio) {
-                add(Finding::error(format!("it is refused: {suspicion}"))
-                    .hint("call the program directly, without a shell"));
+                add(Finding::error(format!("rejected: {suspicion}"))
+                    .hint("run the program directly, without a shell"));
             }
             if let Some(folder) = stdio.cwd.as_ref().filter(|cwd| !Path::new(cwd.value()).is_dir())
             {
                 add(Finding::error(format!("`cwd` {} is not a folder", folder.shown()))
-                    .hint("correct the path, or make the folder"));
+                    .hint("correct the path, or create the folder"));
             }
         }
         Endpoint::Http(http) => remote(http, &mut add),
@@ -164,20 +166,20 @@ pub(super) fn server(
 fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
     for (what, path) in named_files(http) {
         if let Err(error) = fs::read(path.value()) {
-            add(Finding::error(format!("{what} {} cannot be read: {error}", path.shown()))
-                .hint("check the path, the rights and the contents of the file"));
+            add(Finding::error(format!("cannot read {what} {}: {error}", path.shown()))
+                .hint("check the path, the permissions and the contents of the file"));
         } else if what == "the client key"
             && let Some(mode) = readable_by_others(Path::new(path.value()))
         {
-            add(Finding::warning(format!("others can read {what} (mode {mode:o})"))
+            add(Finding::warning(format!("other users can read {what} (mode {mode:o})"))
                 .hint(format!("chmod 600 {}", path.shown())));
         }
     }
     if http.verify == Verify::Off {
         add(Finding::warning(
-            "`ssl_verify: false`: anyone on the way can read and change what is sent",
+            "`ssl_verify: false`: anyone on the network path can read and change the traffic",
         )
-        .hint("set `ssl_verify` to the PEM file of the authority that signed its certificate"));
+        .hint("set `ssl_verify` to the PEM file of the CA that signed its certificate"));
     }
     if http.transport == HttpTransport::Sse {
         add(Finding::advice("it uses the older SSE transport")
@@ -185,8 +187,7 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
     }
     let plain = http.url.value().starts_with("http://") && !is_local(http.url.value());
     if plain && !http.headers.is_empty() {
-        add(Finding::warning("its headers are sent without encryption (http)")
-            .hint("use the https address"));
+        add(Finding::warning("its headers are sent unencrypted (http)").hint("use an https URL"));
     }
 }
 
@@ -203,9 +204,9 @@ fn signed_in(
     let issuer = standing.granted.as_ref().map(|granted| &*granted.issuer).unwrap_or_default();
     add(match State::of(entry, standing, now(session)) {
         State::SignedIn => Finding::good(format!("signed in at {issuer}")),
-        State::Alone => Finding::good("it signs in by itself; no person is needed"),
+        State::Alone => Finding::good("signs in automatically"),
         State::Expired => {
-            let what = format!("the sign-in at {issuer} has expired and cannot renew itself");
+            let what = format!("the sign-in at {issuer} has expired and cannot be renewed");
             Finding::warning(what).hint(login(name))
         }
         State::Unreadable => {
@@ -213,16 +214,19 @@ fn signed_in(
             let fix = if is_alone(entry) { logout(name) } else { login(name) };
             Finding::error(format!("its token file {reason}")).hint(fix)
         }
-        State::SignedOut => Finding::error("it is not signed in").hint(login(name)),
+        State::SignedOut => Finding::error("not signed in").hint(login(name)),
     });
     if let Some(mode) = readable_by_others(&standing.file) {
-        add(Finding::warning(format!("others can read your tokens (mode {mode:o})")).hint(
-            format!("chmod 600 {file}; if others are on this machine, {} too", logout(name)),
+        add(Finding::warning(format!("other users can read your tokens (mode {mode:o})")).hint(
+            format!(
+                "chmod 600 {file}; if other people use this machine, also run {}",
+                logout(name)
+            ),
         ));
     }
     if standing.document_refused {
-        add(Finding::advice("its authorization server refused our client document")
-            .hint(format!("{} gives it another chance", login(name))));
+        add(Finding::advice("its authorization server rejected our client document")
+            .hint(format!("try it again with {}", login(name))));
     }
 }
 

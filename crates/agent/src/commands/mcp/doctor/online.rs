@@ -40,15 +40,17 @@ pub(super) fn servers(
                 let said = why.causes.iter().map(|cause| format!("\n{cause}"));
                 let what = format!("{what}{}", said.collect::<String>());
                 let finding = why.hints.into_iter().fold(Finding::error(what), Finding::hint);
-                findings.add(finding.of(name).hint(format!("`{}` goes step by step", test(name))));
+                findings.add(
+                    finding.of(name).hint(format!("test it step by step with `{}`", test(name))),
+                );
                 continue;
             }
             if let ServerState::Degraded { reason } = &status.state {
-                let fix = format!("`{}` goes step by step", test(name));
+                let fix = format!("test it step by step with `{}`", test(name));
                 findings.add(Finding::warning(reason).of(name).hint(fix));
             }
             let answered = format!(
-                "it answers, with {} of about {} tokens",
+                "responds, with {} of about {} tokens",
                 counted(status.tools, "tool"),
                 grouped(status.tokens)
             );
@@ -59,13 +61,17 @@ pub(super) fn servers(
                 let mut tools = registry.entries().filter(|tool| *tool.server == **name);
                 if !tools.any(|tool| only.admits(tool.native_name())) {
                     let what = format!("`{pattern}` in `tools.include` matches none of its tools");
-                    findings.add(Finding::advice(what).of(name).hint("correct or remove it"));
+                    findings
+                        .add(Finding::advice(what).of(name).hint("correct or remove the pattern"));
                 }
             }
             for tool in &status.quarantined {
                 let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
-                findings
-                    .add(Finding::warning(what).of(name).hint("tell those who make the server"));
+                findings.add(
+                    Finding::warning(what)
+                        .of(name)
+                        .hint("report this to the maintainers of the server"),
+                );
             }
         }
         for tool in registry.skipped() {
@@ -75,10 +81,9 @@ pub(super) fn servers(
         }
         for tool in registry.entries() {
             for warning in injection_warnings(&tool.description) {
-                let what =
-                    format!("look at the description of `{}`: {warning}", tool.native_name());
+                let what = format!("check the description of `{}`: {warning}", tool.native_name());
                 let fix = format!(
-                    "`agent mcp tools {}` shows it; `tools.exclude` leaves it out",
+                    "show it with `agent mcp tools {}`; hide it with `tools.exclude`",
                     operand_with(&tool.server, "--schema")
                 );
                 findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
@@ -87,11 +92,11 @@ pub(super) fn servers(
         let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
         if tokens > MANY_TOKENS {
             let what = format!(
-                "{} cost about {} tokens in every request",
+                "{} use about {} tokens per request",
                 counted(registry.len(), "tool"),
                 grouped(tokens)
             );
-            findings.add(Finding::advice(what).hint("name the ones you use in `tools.include`"));
+            findings.add(Finding::advice(what).hint("list the tools you need in `tools.include`"));
         }
         Ok(())
     })?;

@@ -42,7 +42,7 @@ pub(super) fn text(findings: &Findings, shown: &Sanitizer) -> String {
 fn summary(findings: &Findings) -> String {
     let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
     if errors + warnings == 0 {
-        return "Nothing wrong was found.\n".to_owned();
+        return "No problems found.\n".to_owned();
     }
     format!("Found {} and {}.\n", counted(errors, "error"), counted(warnings, "warning"))
 }

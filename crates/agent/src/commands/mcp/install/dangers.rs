@@ -129,15 +129,15 @@ pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> 
         return Ok(());
     }
     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-    let message = format!("the install link is refused: {} names a file of this machine", {
+    let message = format!("the install link was rejected: {} refers to a file on this machine", {
         keys.join(", ")
     });
     let mut diagnostic = Diagnostic::configuration(message);
-    let why = "a link must not choose which of your files are read, or whom they are shown to";
+    let why = "a link must not choose which of your files are read or where they are sent";
     diagnostic.causes.push(why.to_owned());
     Err(diagnostic.hint(
-        "if you trust the server, add such a server by hand: write its entry under `mcp_servers:` \
-         in config.yaml",
+        "if you trust the server, add it by hand: write its entry under `mcp_servers:` in \
+         config.yaml",
     ))
 }
 
@@ -160,7 +160,7 @@ fn local(stdio: &StdioEndpoint) -> Vec<String> {
     if !steering.is_empty() {
         let names = steering.join(", ");
         cautions.push(format!(
-            "it sets variables that change which programs run or whom they trust: {names}"
+            "it sets variables that change which programs run or what they trust: {names}"
         ));
     }
     // Behind programs such as `env` an interpreter is among the arguments, or within one of them.
@@ -168,11 +168,11 @@ fn local(stdio: &StdioEndpoint) -> Vec<String> {
     let words: Vec<&str> = words.flat_map(|word| word.value().split_whitespace()).collect();
     let programs: Vec<String> = words.iter().map(|word| program_name(word)).collect();
     if programs.iter().any(|name| SHELLS.contains(&name.as_str())) {
-        cautions.push("it runs a shell, which does whatever its text says".to_owned());
+        cautions.push("it runs a shell, which executes whatever its arguments contain".to_owned());
     }
     let found = (0..words.len()).find(|&at| takes_code(&programs[at], &words[at + 1..]));
     if let Some(at) = found {
-        cautions.push(format!("it may run code that is in its arguments: {} …", programs[at]));
+        cautions.push(format!("it may execute code in its arguments: {} …", programs[at]));
     }
     let found = (0..words.len()).find(|&at| fetches(&programs[at], &words[at + 1..]));
     if let Some(at) = found {
@@ -231,18 +231,19 @@ fn remote(http: &HttpEndpoint) -> Vec<String> {
     let url = http.url.value();
     if http.verify == Verify::Off {
         cautions.push(
-            "`ssl_verify: false`: anyone on the way can read and change what is sent".to_owned(),
+            "`ssl_verify: false`: anyone on the network path can read and change the traffic"
+                .to_owned(),
         );
     }
     let is_plain = url.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("http://"));
     if is_plain && !is_this_machine(host(url)) {
-        cautions.push("it is reached without encryption (http)".to_owned());
+        cautions.push("its connection is not encrypted (http)".to_owned());
     }
     if let Auth::OAuth(options) = &http.auth
         && let Some(exchange) = &options.idp_token_endpoint
     {
         let place = host(exchange.shown());
-        cautions.push(format!("what vouches for you is sent to {place}"));
+        cautions.push(format!("your credentials are sent to {place}"));
     }
     cautions
 }

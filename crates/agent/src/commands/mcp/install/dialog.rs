@@ -19,7 +19,7 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
     let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
     let mut text = format!(
-        "An MCP server is offered for installation.\n\n  name: {}\n  config:\n    {entry}\n\n",
+        "This link installs an MCP server.\n\n  name: {}\n  config:\n    {entry}\n\n",
         candidate.name
     );
     for note in &candidate.notes {
@@ -31,7 +31,7 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     let variables = variables(&candidate.entry, scope);
     if !variables.is_empty() {
         text.push_str(&format!(
-            "{WARNING}Caution:{WARNING:#} it is given what these variables of yours hold: {}\n",
+            "{WARNING}Caution:{WARNING:#} it receives the values of your variables: {}\n",
             short(&variables.iter().map(|name| line(name)).collect::<Vec<_>>().join(", "))
         ));
     }
@@ -39,13 +39,13 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     // in full further up.
     text.push_str(&match &candidate.configured.entry.endpoint {
         Endpoint::Stdio(endpoint) => format!(
-            "{WARNING}Caution:{WARNING:#} this starts a program on this machine, with your \
-             rights:\n  {}\nInstall it only if you trust the source of the link.",
+            "{WARNING}Caution:{WARNING:#} this starts a program on this machine with your \
+             permissions:\n  {}\nInstall it only if you trust the source of the link.",
             command_line(endpoint)
         ),
         Endpoint::Http(endpoint) => {
             format!(
-                "What its tools are given goes to {}.",
+                "The arguments of its tools are sent to {}.",
                 short(&line(host(endpoint.url.shown())))
             )
         }

@@ -64,7 +64,7 @@ fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
             let is_known = schema().has_key(section, key);
             if !is_known {
                 let gap = if section.is_empty() { "" } else { "." };
-                notes.push(format!("{section}{gap}{key}: the key is not known and is left out"));
+                notes.push(format!("{section}{gap}{key}: unknown key, left out"));
             }
             is_known
         });
@@ -91,7 +91,7 @@ fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
     let process = names.map(|name| (name, HARMLESS.to_owned())).collect();
     let scope = Scope { process, home: Some("/".into()), ..Scope::default() };
     let (configured, _) = parse_entry(name, entry, &scope).map_err(|problems| {
-        let message = format!("server `{}` cannot be used as configured", printable(name));
+        let message = format!("invalid configuration of server `{}`", printable(name));
         let mut diagnostic = Diagnostic::configuration(message);
         diagnostic.causes.extend(problems.iter().map(|problem| printable(&problem.to_string())));
         diagnostic
@@ -125,9 +125,9 @@ fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
 }
 
 fn cannot_be_left_out(name: &str, key: &str) -> Diagnostic {
-    let message = format!("a secret of `{}` cannot be left out: {key}", printable(name));
+    let message = format!("cannot remove a secret of `{}`: {key}", printable(name));
     Diagnostic::configuration(message)
-        .hint("put the whole of it into `.env` and write `${NAME}` in its place")
+        .hint("move the whole value to `.env` and refer to it as `${NAME}`")
 }
 
 /// The key whose value is not shown as it is written, if there is one.
@@ -224,8 +224,8 @@ fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
     for key in FILES_OF_SIGN_INS {
         if let Some(path) = oauth.and_then(|oauth| oauth.get(key)).and_then(Json::as_str) {
             notes.push(format!(
-                "oauth.{key}: `{path}` is a file of this machine; `agent mcp install` refuses links \
-                 that name one"
+                "oauth.{key}: `{path}` is a file on this machine; `agent mcp install` rejects \
+                 links that refer to one"
             ));
         }
     }
@@ -233,7 +233,7 @@ fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
     if let Some((_, rest)) = host
         && LOCAL_HOSTS.iter().any(|local| rest.starts_with(local))
     {
-        notes.push("url: the address is one of this machine".to_owned());
+        notes.push("url: the address is local to this machine".to_owned());
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
         };
         if !why.is_empty() {
             let how = match status.state {
-                ServerState::Connecting => "is connecting; the last try failed",
+                ServerState::Connecting => "is connecting; the last attempt failed",
                 ServerState::NeedsSignIn { .. } => "needs a sign-in",
                 _ => &format!("is {}", status.state.as_str()),
             };
@@ -63,7 +63,7 @@ pub(crate) fn reasons(all: &[ServerStatus], fleet: &McpServers) -> String {
         let left_out = status.quarantined.len() + status.skipped.len();
         if left_out > 0 {
             text.push_str(&format!(
-                "\n{name}: {left_out} of its tools cannot be used; `agent mcp tools {}` says why\n",
+                "\n{name}: {left_out} of its tools cannot be used; see `agent mcp tools {}`\n",
                 operand(&status.server)
             ));
         }
@@ -78,7 +78,7 @@ fn hints(status: &ServerStatus, fleet: &McpServers) -> Vec<String> {
         (Some(failure), Some(entry)) => fleet.advice(failure, entry),
         _ => Vec::new(),
     };
-    hints.push(format!("`{}` goes step by step", test(name)));
+    hints.push(format!("test it step by step with `{}`", test(name)));
     hints
 }
 
@@ -125,7 +125,7 @@ pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
         ("transport", Alignment::Left),
         ("enabled", Alignment::Left),
         ("line", Alignment::Right),
-        ("reached by", Alignment::Left),
+        ("endpoint", Alignment::Left),
     ]);
     for configured in &servers.parsed.servers {
         let entry = &configured.entry;

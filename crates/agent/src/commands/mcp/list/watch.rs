@@ -118,7 +118,7 @@ impl Watch<'_> {
         if !kept.is_empty() {
             screen.push_str(&format!("\n{}\n", kept.join("\n")));
         }
-        screen.push_str("\nCtrl-C ends this.\n");
+        screen.push_str("\nPress Ctrl-C to quit.\n");
         self.session.output.text(screen)
     }
 
@@ -160,7 +160,7 @@ impl Watch<'_> {
             let line = json!({ "event": "not-reloaded", "reason": why });
             return self.session.output.json_line(&line);
         }
-        self.say(&format!("the configuration is kept as it was: {why}"))
+        self.say(&format!("the configuration was not reloaded: {why}"))
     }
 
     fn say(&self, line: &str) -> Result<(), Diagnostic> {
@@ -178,14 +178,14 @@ pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
         ("added", &done.added),
         ("removed", &done.removed),
         ("restarted", &done.restarted),
-        ("adopted without a restart", &done.updated),
-        ("kept", &done.unchanged),
+        ("updated without a restart", &done.updated),
+        ("unchanged", &done.unchanged),
     ]
     .into_iter()
     .filter(|(_, names)| !names.is_empty())
     .map(|(what, names)| format!("{what}: {}", names.join(", ")))
     .collect();
-    format!("configuration read again; {}", parts.join("; "))
+    format!("configuration reloaded; {}", parts.join("; "))
 }
 
 fn seen(status: &ServerStatus) -> WatchedState {

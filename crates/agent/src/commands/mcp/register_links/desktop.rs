@@ -14,7 +14,7 @@ pub(super) fn file(program: &str, home: Option<&str>, profile: Option<&str>) -> 
     let (home, profile) = (home.unwrap_or_default(), profile.unwrap_or_default());
     format!(
         "[Desktop Entry]\nType=Application\nName=agent install links\n\
-         Comment=Shows an MCP server that a link offers, and asks before installing it\n\
+         Comment=Show the MCP server in a link and ask before installing it\n\
          Exec={home}{}{profile} mcp install --wait -- %u\nTerminal=true\nNoDisplay=true\nMimeType={MIME_TYPE};\n",
         argument(program)
     )
@@ -72,7 +72,7 @@ fn argument(path: &str) -> String {
 pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String> {
     Some(match (system, remove) {
         ("macos", false) => format!(
-            "macOS hands links to applications only. To make one of this program:\n\n\
+            "macOS opens links only with applications. To create one for this program:\n\n\
              1. Open Script Editor, and paste:\n\n\
              \x20  on open location link\n\
              \x20    set line_ to quoted form of {} & \" mcp install -- \" & quoted form of link\n\
@@ -94,7 +94,7 @@ pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String>
             "Delete the application \"Agent Links\" from ~/Applications.\n".to_owned()
         }
         ("windows", false) => format!(
-            "Run these in a terminal (cmd); they register the links for you alone:\n\n\
+            "Run these in a terminal (cmd); they register the links for your account only:\n\n\
              \x20 reg add HKCU\\Software\\Classes\\agent /ve /d \"URL:agent\" /f\n\
              \x20 reg add HKCU\\Software\\Classes\\agent /v \"URL Protocol\" /d \"\" /f\n\
              \x20 reg add HKCU\\Software\\Classes\\agent\\shell\\open\\command /ve /f \

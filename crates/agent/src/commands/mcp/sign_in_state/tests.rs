@@ -19,8 +19,8 @@ fn grant(expires_at: Option<u64>, renewable: bool) -> Grant {
 fn an_end_is_told_with_what_happens_then() {
     let told = |end, renewable| ends(&grant(end, renewable), 10_000);
     assert_eq!(told(Some(10_000 + 52 * 60), false), "in 52 minutes");
-    assert_eq!(told(Some(10_000 + 3600), true), "in 60 minutes, renews by itself");
-    assert_eq!(told(Some(10_000 - 180), true), "expired 3 minutes ago, renews by itself");
+    assert_eq!(told(Some(10_000 + 3600), true), "in 60 minutes, renewed automatically");
+    assert_eq!(told(Some(10_000 - 180), true), "expired 3 minutes ago, renewed automatically");
     assert_eq!(told(Some(10_000), false), "expired 0 seconds ago; sign in again");
-    assert_eq!(told(None, true), "when the server says so");
+    assert_eq!(told(None, true), "unknown");
 }

@@ -67,7 +67,7 @@ pub(super) async fn reach(
     if let Some(variable) = proxy(session)
         && !is_loopback(host)
     {
-        let detail = format!("{variable} is set: the proxy resolves and connects");
+        let detail = format!("{variable} is set: the proxy resolves names and connects");
         steps.tell(StepStatus::Note, "proxy", &detail, None);
         return Ok(());
     }
@@ -103,7 +103,7 @@ async fn resolve(
     steps.tell(
         StepStatus::Ok,
         "DNS",
-        &format!("{host} is {}", named.join(", ")),
+        &format!("{host} resolves to {}", named.join(", ")),
         Some(began.elapsed()),
     );
     Ok(addresses)

@@ -39,8 +39,8 @@ pub(super) fn read(text: &str) -> Result<Id, Diagnostic> {
             Ok(Id::Artifact(text.to_owned()))
         }
         _ => {
-            let message = format!("`{}` is neither a run nor an artifact", printable(text));
-            Err(Diagnostic::usage(message).hint("runs are like run_…, artifacts like art_…"))
+            let message = format!("`{}` is neither a run id nor an artifact id", printable(text));
+            Err(Diagnostic::usage(message).hint("run ids start with run_, artifact ids with art_"))
         }
     }
 }
@@ -59,7 +59,7 @@ async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
     let manifest = manifest.map_err(|trouble| member.diagnostic(&trouble))?;
     let count = manifest.artifacts.len();
     if !(1..=MAX_FILES).contains(&count) {
-        return Err(wrong(run, &format!("it names {count} files")));
+        return Err(wrong(run, &format!("the manifest lists {count} files")));
     }
     let numbered = manifest.artifacts.into_iter().enumerate();
     let items = numbered.map(|(place, artifact)| {
@@ -72,10 +72,10 @@ async fn of_run(member: &Member, run: &str) -> Result<Vec<Item>, Diagnostic> {
 fn of_manifest(run: &str, name: &str, artifact: Artifact) -> Result<Item, Diagnostic> {
     let Artifact { id, media_type, bytes, sha256, .. } = artifact;
     if !is_name(&id) {
-        return Err(wrong(run, &format!("`{}` cannot be the id of a file", printable(&id))));
+        return Err(wrong(run, &format!("invalid file id `{}`", printable(&id))));
     }
     let Some(sha256) = Digest::parse(&sha256) else {
-        return Err(wrong(run, &format!("`{}` is no SHA-256 digest", printable(&sha256))));
+        return Err(wrong(run, &format!("invalid SHA-256 digest `{}`", printable(&sha256))));
     };
     let name = format!("{name}.{}", extension(&media_type));
     Ok(Item { id, run: Some(run.to_owned()), name, media_type, bytes, sha256 })
@@ -86,16 +86,14 @@ async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
     let answer = member.client.ask(MemberRequest::head(format!("/media/artifacts/{id}"))).await;
     let answer = answer.map_err(|trouble| match trouble.status() {
         // An answer without a body cannot say it.
-        Some(404) => {
-            Diagnostic::failed(format!("there is no artifact {id} of yours, or its time is over"))
-        }
+        Some(404) => Diagnostic::failed(format!("artifact {id} not found; it may have expired")),
         _ => member.diagnostic(&trouble),
     })?;
     let text = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
     let bytes = number(&answer.headers, &CONTENT_LENGTH).and_then(|bytes| bytes.try_into().ok());
     let sha256 = text(ETAG).and_then(|tag| Digest::parse(tag.trim_matches('"')));
     let (Some(bytes), Some(sha256)) = (bytes, sha256) else {
-        return Err(wrong(id, "the service does not say its size and digest"));
+        return Err(wrong(id, "the service did not send its size and digest"));
     };
     let media_type = text(CONTENT_TYPE).unwrap_or("application/octet-stream").to_owned();
     let name = format!("{id}.{}", extension(&media_type));
@@ -103,9 +101,9 @@ async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
 }
 
 fn wrong(id: &str, why: &str) -> Diagnostic {
-    let mut diagnostic = Diagnostic::peer(format!("{} cannot be downloaded", printable(id)));
+    let mut diagnostic = Diagnostic::peer(format!("cannot download {}", printable(id)));
     diagnostic.causes.push(why.to_owned());
-    diagnostic.hint("nothing was written; tell the operator of the service")
+    diagnostic.hint("nothing was written; report this to the operator of the service")
 }
 
 #[cfg(test)]

@@ -42,8 +42,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         Some(name) => Name::typed(name)?,
         None => Name::of_any_file(&args.path).ok_or_else(|| {
             let shown = printable(&args.path.display().to_string());
-            Diagnostic::usage(format!("{shown} has a name that no model can have"))
-                .hint("give another one with `--name`")
+            Diagnostic::usage(format!("cannot derive a valid model name from {shown}"))
+                .hint("choose a name with `--name`")
         })?,
     };
     let shelf = ModelDir::find(session)?;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         amount(about.file_bytes),
     ))?;
     session.output.note(format!(
-        "It is {}, and takes {} of memory when it is loaded.",
+        "Stored as {}; uses {} of memory when loaded.",
         shelf.path(&name).display(),
         amount(about.loaded_bytes)
     ));

@@ -54,10 +54,10 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
         tell(&found, &missing, &shelf, session)?;
     }
     for path in &content.odd {
-        session.output.warn(format!("{} has a name that no model can have", printable(path)));
+        session.output.warn(format!("the name of {} is not a valid model name", printable(path)));
     }
     if content.is_cut {
-        session.output.warn(format!("there are more than {MAX_FILES} files; not all are listed"));
+        session.output.warn(format!("more than {MAX_FILES} files; not all are listed"));
     }
     Ok(())
 }
@@ -72,7 +72,7 @@ fn tell(
     let (good, bad): (Vec<&ListedFile>, Vec<&ListedFile>) =
         found.iter().partition(|found| found.about.is_ok());
     if good.is_empty() {
-        output.text(format!("There are no models in {}.\n", shelf.folder().display()))?;
+        output.text(format!("No models in {}.\n", shelf.folder().display()))?;
     } else {
         output.text(table(&good))?;
     }
@@ -83,12 +83,12 @@ fn tell(
         }
     }
     if !missing.is_empty() {
-        output.text("\nCan be fetched:\n\n")?;
+        output.text("\nAvailable for download:\n\n")?;
         let mut table = Table::new([
             ("name", Alignment::Left),
             ("size", Alignment::Right),
             ("licence", Alignment::Left),
-            ("what to expect", Alignment::Left),
+            ("description", Alignment::Left),
         ]);
         for known in missing {
             let KnownModel { name, licence, about, bytes, .. } = known;

@@ -46,13 +46,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let KnownModel { name, title, licence, about, bytes, .. } = known;
     if done == FetchOutcome::AlreadyThere {
-        session.output.text(format!("{name} is there already, whole and verified.\n"))?;
+        session.output.text(format!("{name} is already downloaded and verified.\n"))?;
     } else {
         let size = amount(*bytes);
         session.output.text(format!(
-            "{GOOD}Fetched{GOOD:#} {name}: {title}, {size}, {licence}; {about}.\n"
+            "{GOOD}Downloaded{GOOD:#} {name}: {title}, {size}, {licence}; {about}.\n"
         ))?;
     }
-    session.output.note(format!("It is {}.", path.display()));
+    session.output.note(format!("Stored as {}.", path.display()));
     Ok(())
 }

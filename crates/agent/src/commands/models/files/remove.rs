@@ -37,13 +37,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let Ok(found) = path.symlink_metadata() else { return Err(unknown(&name, &shelf)?) };
     if found.is_dir() {
         return Err(Diagnostic::failed(format!("{} is a folder", path.display()))
-            .hint("it is no model; look at it, and remove it yourself"));
+            .hint("it is not a model; check it and remove it yourself"));
     }
     if !args.yes && !confirmed(&name, found.len(), session)? {
         session.output.note("Nothing was removed.");
         return Ok(());
     }
-    let wait = || session.output.note("Another process is changing the models; waiting for it.");
+    let wait = || session.output.note("Waiting for another process that is changing the models.");
     block_on(async {
         let _lock = lock::take(&shelf, wait).await?;
         shelf.remove(&name)
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {
     let names = shelf.content()?.names;
     let diagnostic =
-        Diagnostic::usage(format!("there is no model `{name}` in {}", shelf.folder().display()));
+        Diagnostic::usage(format!("no model named `{name}` in {}", shelf.folder().display()));
     Ok(match nearest(name.as_str(), names.iter().map(Name::as_str)) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic.hint("list models with `agent models local`"),
@@ -67,9 +67,9 @@ fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {
 fn confirmed(name: &Name, bytes: u64, session: &Session) -> Result<bool, Diagnostic> {
     match Prompt::find(&session.output) {
         Some(prompt) => prompt.confirm(&format!("Remove {name} ({})?", amount(bytes))),
-        None => {
-            Err(Diagnostic::failed(format!("nobody is here to agree to the removal of {name}"))
-                .hint("add `--yes` to agree"))
-        }
+        None => Err(Diagnostic::failed(format!(
+            "removing {name} needs confirmation, but no terminal is attached"
+        ))
+        .hint("confirm with `--yes`")),
     }
 }

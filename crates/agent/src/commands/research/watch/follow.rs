@@ -85,7 +85,7 @@ async fn connection(
         let event = match events.next().await {
             Ok(Some(event)) => event,
             Ok(None) => {
-                let reason = "the service ended the stream before the job".to_owned();
+                let reason = "the service ended the stream before the job ended".to_owned();
                 return Ok(DisconnectReason::Trouble(MemberError::Broken { reason }));
             }
             Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),

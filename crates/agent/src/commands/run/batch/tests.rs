@@ -12,7 +12,7 @@ fn tasks_are_lines_or_objects() {
     assert_eq!(ids, [&json!(1), &json!("b"), &json!(4)]);
     std::fs::write(&path, "fine\n{\"task\": 5}\n").unwrap();
     let error = read(&path).unwrap_err().line();
-    assert!(error.contains("tasks:2: this is no task"), "{error}");
+    assert!(error.contains("tasks:2: invalid task"), "{error}");
     std::fs::write(&path, "\n").unwrap();
     assert!(read(&path).is_err());
 }

@@ -25,7 +25,7 @@ fn no_link_names_a_file() {
         ("`ssl_verify`", json!({"ssl_verify": "${CA}"})),
     ] {
         let told = refused(entry).unwrap();
-        assert!(told.contains(&format!(": {key} names a file")), "{told}");
+        assert!(told.contains(&format!(": {key} refers to a file")), "{told}");
     }
     for entry in [
         json!({"ssl_verify": false}),
@@ -56,7 +56,7 @@ fn what_is_dangerous_is_told() {
     let oauth = json!({"flow": "enterprise", "client_id": "c", "assertion": "a",
                        "idp_token_endpoint": "https://bank.example@evil.example/x"});
     let told = of(&json!({"url": "https://x", "auth": "oauth", "oauth": oauth}));
-    assert_eq!(told, ["what vouches for you is sent to evil.example"]);
+    assert_eq!(told, ["your credentials are sent to evil.example"]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn interpreters_with_code_and_programs_that_download_are_cautioned_about() {
         ("env", &["-S", "python3 -c x"]),
     ] {
         let told = of(&json!({"command": command, "args": args}));
-        assert!(told[0].starts_with("it may run code"), "{command} {args:?}: {told:?}");
+        assert!(told[0].starts_with("it may execute code"), "{command} {args:?}: {told:?}");
     }
     for (command, args) in
         [("pwsh", &["-Command", "x"][..]), ("bash", &["-c", "x"]), ("cmd.exe", &["/c", "x"])]

@@ -52,7 +52,7 @@ fn a_reference_beside_it_hides_no_secret() {
     assert_eq!(Json::Object(entry), expected);
     let entry = json!({"command": "x", "env": {"API_KEY": "${HALF}s3cretvalue"}});
     let told = Shareable::of("x", entry).unwrap_err();
-    assert_eq!(told.message.unwrap(), "a secret of `x` cannot be left out: env.API_KEY");
+    assert_eq!(told.message.unwrap(), "cannot remove a secret of `x`: env.API_KEY");
     let entry = json!({"url": "nonsense", "headers": {"Authorization": "s3cretvalue"}});
     let told = Shareable::of("x", entry).unwrap_err();
     assert!(!format!("{told:?}").contains("s3cret"), "{told:?}");
@@ -77,7 +77,7 @@ fn secrets_of_sign_ins_are_left_out_with_and_without_one() {
             oauth[key] = json!("${X}literal");
             let entry = json!({"url": "https://x.example/", "auth": auth, "oauth": oauth});
             let told = Shareable::of("x", entry).unwrap_err().message.unwrap();
-            assert_eq!(told, format!("a secret of `x` cannot be left out: oauth.{key}"));
+            assert_eq!(told, format!("cannot remove a secret of `x`: oauth.{key}"));
         }
     }
 }

@@ -9,5 +9,5 @@ fn a_reload_names_what_it_did() {
         restarted: vec!["b".to_owned(), "c".to_owned()],
         ..ReloadReport::default()
     };
-    assert_eq!(reloaded_line(&done), "configuration read again; added: a; restarted: b, c");
+    assert_eq!(reloaded_line(&done), "configuration reloaded; added: a; restarted: b, c");
 }
