@@ -183,7 +183,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
 
     $ add a --url ftp://x/
     3 error: server `a` cannot be configured like this
-      cause: a: url: must be an http or https address with a host: its scheme is another one
+      cause: a: url: must be an http or https URL with a host: its scheme is not http or https
       hint: `agent mcp reference` explains every key
 
     $ add a --url http://x/ -- y
@@ -242,7 +242,7 @@ fn what_cannot_be_pasted_is_refused_with_its_reason() {
     insta::assert_snapshot!(told, @r#"
     $ add --paste {"mcpServers": [}
     3 error: the pasted text cannot be used
-      cause: the text is no mapping of servers in JSON, YAML or TOML
+      cause: the text is not a mapping of servers in JSON, YAML or TOML
       hint: paste JSON such as {"mcpServers": {"name": {"command": "...", "args": []}}}
 
     $ add --paste {"mcpServers": {}}
@@ -258,9 +258,9 @@ fn what_cannot_be_pasted_is_refused_with_its_reason() {
 
     $ add --paste {"mcpServers": {"b": {"url": 5}, "c": {"args": []}}}
     3 error: server `b` cannot be configured like this
-      cause: b: url: must be an http or https address, found a number
+      cause: b: url: must be an http or https URL, found a number
       cause: server `c` cannot be configured like this
-      cause: c: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
+      cause: c: missing `url` or `command` (add `url` for a remote server or `command` for a local one)
       hint: `agent mcp reference` explains every key
 
     $ add --paste {"mcpServers": {"b": {"command": "x"}}}
@@ -371,7 +371,7 @@ fn several_pasted_servers_are_added_at_once_from_standard_input() {
           "kind": "stdio",
           "name": "time",
           "notes": [
-            "`alwaysAllow` was not carried over"
+            "`alwaysAllow` was not imported"
           ],
           "replaced": false
         }

@@ -292,7 +292,7 @@ fn a_link_that_is_wrong_is_refused_with_its_code() {
     ----- stdout -----
     ----- stderr -----
     error: the install link is refused: invalid_name
-      cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
+      cause: `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
       hint: ask the source of the link for a new one
     ");
     let run = bench.run(["mcp", "install", "--yes", "https://example.com", "--json"]);
@@ -300,7 +300,7 @@ fn a_link_that_is_wrong_is_refused_with_its_code() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    {"error":{"causes":["this is no install link; one reads `agent://mcp/install?name=NAME&config=CONFIG`"],"hints":["put the whole link in quotes"],"kind":"configuration","message":"the install link is refused: not_a_link"}}
+    {"error":{"causes":["not an install link; expected `agent://mcp/install?name=NAME&config=CONFIG`"],"hints":["put the whole link in quotes"],"kind":"configuration","message":"the install link is refused: not_a_link"}}
     "#);
     // A shell that was not given quotes cuts the link at the ampersand.
     let cut = "agent://mcp/install?name=files";

@@ -122,14 +122,14 @@ fn what_no_link_can_hold_is_told() {
     ----- stdout -----
     ----- stderr -----
     error: server `moved` cannot be used as configured
-      cause: moved: url: must be an http or https address with a host: it does not begin with `http://` or `https://`
+      cause: moved: url: must be an http or https URL with a host: it does not start with `http://` or `https://`
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "odd name"])), @r"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: no install link can be made for `odd name`
-      cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
+      cause: `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "fils"])), @r"
     exit code: 3

@@ -92,7 +92,7 @@ fn a_missing_program_says_where_it_was_looked_for() {
     let bench = configured("mcp_servers:\n  notes:\n    command: no-such-program\n");
     let run = bench.run(["mcp", "test", "notes"]);
     assert_eq!(run.code, 3);
-    assert!(run.stderr.contains("`no-such-program` was not found; looked in PATH"), "{run:?}");
+    assert!(run.stderr.contains("`no-such-program` not found; searched PATH"), "{run:?}");
     assert!(run.stderr.contains("hint: if it is installed, write the whole path"), "{run:?}");
 }
 
@@ -158,7 +158,7 @@ fn missing_authorities_of_the_system_are_an_error_of_the_configuration() {
     let mut command = bench.command(["mcp", "list"]);
     command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");
     let run = ProgramOutput::of(&mut command, b"");
-    assert!(run.stdout.contains("no certificate authority to verify"), "{run:?}");
+    assert!(run.stdout.contains("no certificate authorities to verify"), "{run:?}");
     assert!(run.stdout.contains("correct SSL_CERT_FILE"), "{run:?}");
     let mut command = bench.command(["mcp", "call", "web/x", "{}"]);
     command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");

@@ -234,7 +234,7 @@ fn a_short_keepalive_is_raised_with_a_warning() {
     for value in ["4.9", "0", "\"1\""] {
         let (entry, problem) = warned(&local(&format!("keepalive_interval: {value}")));
         assert_eq!(entry.keepalive, Duration::from_secs(5));
-        assert_eq!(problem.message, "is less than 5 seconds; 5 is used");
+        assert_eq!(problem.message, "is less than 5 seconds; using 5");
     }
     assert_eq!(clean(&local("keepalive_interval: 5")).keepalive, Duration::from_secs(5));
     assert_eq!(warned(&local("keepalive_interval: -3")).0.keepalive, Duration::from_mins(3));
@@ -304,13 +304,17 @@ fn arguments_come_as_a_list_or_as_a_line() {
         assert_eq!(args, expected, "{value}");
     }
     for (value, key, message) in [
-        ("'[\"-y\", '", "args", "a string that begins with `[` must be a JSON list of strings"),
-        ("'[[1]]'", "args", "cannot be split: the JSON list must hold only strings"),
-        ("\"a 'b\"", "args", "cannot be split: a quote is not closed"),
+        ("'[\"-y\", '", "args", "a string that starts with `[` must be a JSON list of strings"),
+        (
+            "'[[1]]'",
+            "args",
+            "cannot be split into arguments: the JSON list must contain only strings",
+        ),
+        ("\"a 'b\"", "args", "cannot be split into arguments: unclosed quote"),
         ("{a: b}", "args", "must be a list of strings, found a mapping"),
         ("[a, [b]]", "args[1]", "must be a string, found a list"),
         ("[a, null]", "args[1]", "must be a string, found nothing"),
-        ("[\"a\\0b\"]", "args[0]", "must not hold a NUL character"),
+        ("[\"a\\0b\"]", "args[0]", "must not contain a NUL character"),
     ] {
         let problem = refused(&local(&format!("args: {value}")));
         assert_eq!((problem.key.as_deref(), problem.message.as_str()), (Some(key), message));
@@ -442,7 +446,7 @@ fn servers_whose_tools_get_the_same_names_are_warned_of() {
     assert_eq!((parsed.servers.len(), parsed.problems.len()), (3, 1));
     let problem = &parsed.problems[0];
     assert_eq!((problem.line, problem.section.as_deref()), (4, Some("a-b")));
-    assert!(problem.message.contains("`mcp__a_b__…`, as those of `a.b`"), "{problem}");
+    assert!(problem.message.contains("`mcp__a_b__…`, like those of `a.b`"), "{problem}");
     assert!(!problem.is_error());
     let off = both.replace("a.b: {", "a.b: {enabled: false, ");
     assert_eq!(parse(&off, &scope()).problems, []);

@@ -37,10 +37,10 @@ fn the_client_document_of_all_servers_is_read_and_judged() {
         assert_eq!(read(nothing), (None, vec![]), "{nothing}");
     }
     let refused = |why: &str| {
-        let place = "2:24: mcp.client_metadata_url: cannot be the address of a client document";
+        let place = "2:24: mcp.client_metadata_url: is not a valid URL of a client document";
         (None, vec![format!("{place}: {why}")])
     };
-    assert_eq!(with("http://me.example.com/client.json"), refused("it is not https"));
+    assert_eq!(with("http://me.example.com/client.json"), refused("it does not use https"));
     assert_eq!(with("https://me.example.com"), refused("it has no path"));
     assert_eq!(
         read("mcp: {client_metadata_uri: 'https://x/y', other: 1}").1,
@@ -71,10 +71,10 @@ fn one_bad_entry_leaves_the_others_alone_and_in_order() {
     assert_eq!(
         problems,
         [
-            "3:8: bad: a server must be a mapping, found a number (give it `url` or `command`)",
-            "4:3: none: there is neither a `url` nor a `command` (give it `url` for a remote \
-             server or `command` for a local one)",
-            "5:7: void: a server must be a mapping, found nothing (give it `url` or `command`)",
+            "3:8: bad: a server entry must be a mapping, found a number (add `url` or `command`)",
+            "4:3: none: missing `url` or `command` (add `url` for a remote server or `command` for \
+             a local one)",
+            "5:7: void: a server entry must be a mapping, found nothing (add `url` or `command`)",
         ]
     );
 }
@@ -115,7 +115,8 @@ fn unknown_keys_warn_and_suggest() {
         (
             "type: stdio",
             "type",
-            "use `transport: sse` for the SSE transport; `url` or `command` says the rest",
+            "use `transport: sse` for the SSE transport; otherwise `url` or `command` selects the \
+             transport",
         ),
     ] {
         let (_, problem) = warned(&local(lines));
@@ -152,7 +153,7 @@ fn keys_of_the_other_transport_warn() {
     ] {
         let (_, problem) = warned(&text);
         assert_eq!(problem.key.as_deref(), Some(key));
-        assert!(problem.message.contains("only and is ignored"), "{problem}");
+        assert!(problem.message.contains("applies only to"), "{problem}");
     }
 }
 
