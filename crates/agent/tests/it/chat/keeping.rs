@@ -153,7 +153,7 @@ fn a_model_that_is_gone_does_not_keep_a_conversation_from_going_on() {
     ground.script(vec![says("Two.")]);
     let run = ground.piped(&["--resume"], "second\n");
     assert_eq!((run.code, &*run.stdout), (0, "Two.\n"), "{run:?}");
-    assert!(run.stderr.contains("there is no model `ollama/gone`"), "{run:?}");
+    assert!(run.stderr.contains("unknown model `ollama/gone`"), "{run:?}");
 }
 
 #[test]
