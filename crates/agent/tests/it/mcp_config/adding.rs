@@ -36,7 +36,7 @@ fn a_local_server_is_added_from_the_command_line() {
     ----- stdout -----
     Added files: npx -y @scope/files "a b" 1.0 "--flag=x: y # z" (with the variables MODE)
     ----- stderr -----
-    note: files: cwd: `~` is kept because the home directory is not known
+    note: files: cwd: `~` is kept because the home directory is unknown
     Written to [home]/config.yaml; `agent mcp test files` tries it.
     "#);
     insta::assert_snapshot!(configuration(&bench), @r#"

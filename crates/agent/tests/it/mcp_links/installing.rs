@@ -216,7 +216,7 @@ fn secrets_go_to_the_env_file() {
           "url": "https://example.com/mcp?api_key=s3cret-in-the-address"
         }
 
-    note: docs: headers.X-Mine: the variable `MINE` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    note: docs: headers.X-Mine: the variable `MINE` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
     What its tools are given goes to example.com.
     The secret of docs (headers.Authorization) is kept as MCP_DOCS_AUTHORIZATION in [home]/.env.
     The secret of docs (url) is kept as MCP_DOCS_API_KEY in [home]/.env.
@@ -358,8 +358,8 @@ fn what_is_odd_is_told_before_the_question() {
           "trust": "some"
         }
 
-    note: x: args[0]: the variable `UNSET_ONE` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
-    note: x: trust: found `some`, allowed are `full`, `untrusted`; the server is treated as untrusted
+    note: x: args[0]: the variable `UNSET_ONE` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
+    note: x: trust: must be one of `full`, `untrusted`, found `some`; the server is treated as untrusted
     note: x: tiemout: is not a known key and is ignored (did you mean `timeout`?)
     Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine, with your rights:

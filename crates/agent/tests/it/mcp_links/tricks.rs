@@ -86,8 +86,8 @@ fn no_entry_can_forge_the_dialog() {
           "key\nInstall it? [y/N] ": 1
         }
 
-    note: x: args[0]: the value begins or ends with white space (remove it if it is not meant)
-    note: x: args[3]: the value begins or ends with white space (remove it if it is not meant)
+    note: x: args[0]: the value starts or ends with whitespace (remove it unless it is intended)
+    note: x: args[3]: the value starts or ends with whitespace (remove it unless it is intended)
     note: x: \u001b]0;key\u0007: is not a known key and is ignored
     note: x: key\nInstall it? [y/N] : is not a known key and is ignored
     Caution: this starts a program on this machine, with your rights:
@@ -140,7 +140,7 @@ fn a_link_that_reaches_for_variables_says_which() {
           "url": "https://example.com/${ env:STOLEN }?${userHome}"
         }
 
-    note: x: headers.X-A: the variable `UNSET` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    note: x: headers.X-A: the variable `UNSET` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
     Caution: it is given what these variables of yours hold: MINE, STOLEN
     What its tools are given goes to example.com.
     Written to [home]/config.yaml; `agent mcp test x` tries it.
@@ -232,7 +232,7 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
         }
 
     note: x: it signs in by itself; no person is needed
-    note: x: oauth.assertion: the variable `ID` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    note: x: oauth.assertion: the variable `ID` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
     Caution: `ssl_verify: false`: anyone on the way can read and change what is sent
     Caution: it is reached without encryption (http)
     Caution: what vouches for you is sent to evil.example

@@ -88,13 +88,14 @@ api_key: [a]",
         &[
             "error 6:24: providers.p.timeout.connect: must be more than 0 seconds",
             "error 6:39: providers.p.timeout.first_byte: must be a number, found `x`",
-            "error 6:48: providers.p.timeout.idle: must be a number of at least 0, found `-3`",
+            "error 6:48: providers.p.timeout.idle: must be a number greater than or equal to 0, \
+             found `-3`",
             "error 7:22: providers.p.max_concurrency: must be a whole number from 1 to 1000000",
             "error 8:13: providers.p.weight: must be a whole number from 1 to 1000000",
-            "error 9:16: providers.p.responses: found `both`, allowed are `auto`, `native`, \
-             `bridged`",
-            "error 10:19: providers.p.stream_usage: found `perhaps`, allowed are true, 1, yes, on \
-             and false, 0, no, off",
+            "error 9:16: providers.p.responses: must be one of `auto`, `native`, `bridged`, found \
+             `both`",
+            "error 10:19: providers.p.stream_usage: must be true, 1, yes, on, false, 0, no or off, \
+             found `perhaps`",
             "error 11:20: providers.p.health.path: must be a path that begins with `/`, such as \
              `/models`",
             "error 11:38: providers.p.health.interval: must be more than 0 seconds",
@@ -126,10 +127,8 @@ fn health_can_be_switched_off() {
     assert_eq!(read_one("health: true").health, Some(Health::default()));
     refused_lines(
         "health: 5",
-        &[
-            "error 6:13: providers.p.health: must be a mapping, found a number (its keys are `path`, \
-           `interval`, `timeout`, `failures`, `eject`)",
-        ],
+        &["error 6:13: providers.p.health: must be a mapping, found a number (allowed keys: \
+           `path`, `interval`, `timeout`, `failures`, `eject`)"],
     );
 }
 
@@ -145,18 +144,15 @@ fn a_kind_is_needed_and_must_be_known() {
     };
     refused(
         &with("opnai"),
-        &[
-            "error 2:13: providers.p.kind: found `opnai`, allowed are `openai`, `anthropic`, `espeak`, \
-             `local`, `searxng`, `brave`, `tavily`, `index` (did you mean `openai`?)",
-        ],
+        &["error 2:13: providers.p.kind: must be one of `openai`, `anthropic`, `espeak`, \
+             `local`, `searxng`, `brave`, `tavily`, `index`, found `opnai` (did you mean \
+             `openai`?)"],
     );
     refused(
         &with("vllm"),
-        &[
-            "error 2:13: providers.p.kind: found `vllm`, allowed are `openai`, `anthropic`, `espeak`, \
-           `local`, `searxng`, `brave`, `tavily`, `index` \
-           (`openai` is for every server that speaks the OpenAI API)",
-        ],
+        &["error 2:13: providers.p.kind: must be one of `openai`, `anthropic`, `espeak`, \
+             `local`, `searxng`, `brave`, `tavily`, `index`, found `vllm` (`openai` is for every \
+             server that speaks the OpenAI API)"],
     );
 }
 
@@ -207,7 +203,7 @@ fn a_variable_that_is_not_set_is_the_only_thing_said_of_an_address() {
     refused(
         &provider("base_url: ${UPSTREAM}/v1\nmodels: [m]"),
         &["error 4:15: providers.p.base_url: the variable `UPSTREAM` is not set (set it in the \
-           profile's `.env` or in the environment)"],
+           profile's `.env` file or in the environment)"],
     );
 }
 
@@ -313,7 +309,7 @@ fn models_that_cannot_be_are_refused() {
             "error 5:17: providers.p.models[1]: must be the id of a model, found a mapping",
             "error 5:21: providers.p.models[2]: the id of a model must be 1 to 256 printable ASCII \
              characters without spaces, quotes, `*` and `?`",
-            "error 5:28: providers.p.models[3]: `a` is named twice (remove one of them)",
+            "error 5:28: providers.p.models[3]: `a` is listed twice (remove one of them)",
             "error 5:31: providers.p.models[4]: the id of a model must be 1 to 256 printable ASCII \
              characters without spaces, quotes, `*` and `?`",
         ],
@@ -328,15 +324,15 @@ fn models_that_cannot_be_are_refused() {
              found a number",
             "error 5:43: providers.p.models.a.context_length: must be a whole number from 1 to \
              1000000000",
-            "error 5:67: providers.p.models.a.capabilities[1]: found `dance`, allowed are `chat`, \
-             `responses`, `research`, `image`, `speech`, `transcription`, `embeddings`, `moderation`, `rerank`, \
-             `web_search`, `web_fetch`",
+            "error 5:67: providers.p.models.a.capabilities[1]: must be one of `chat`, `responses`, \
+             `research`, `image`, `speech`, `transcription`, `embeddings`, `moderation`, `rerank`, \
+             `web_search`, `web_fetch`, found `dance`",
             "error 5:89: providers.p.models.a.price_micros: must be a whole number of \
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
             "error 5:107: providers.p.models.a.description: must be a text, found a list",
-            "error 5:111: providers.p.models.a.size: is not a known key (known here are `name`, \
-             `path`, `context_length`, \
-             `max_n`, `max_tokens`, `max_message_bytes`, `max_images`, `capabilities`, `price_micros`, `description`)",
+            "error 5:111: providers.p.models.a.size: is not a known key (known keys: `name`, \
+             `path`, `context_length`, `max_n`, `max_tokens`, `max_message_bytes`, `max_images`, \
+             `capabilities`, `price_micros`, `description`)",
         ],
     );
     refused(
@@ -374,10 +370,10 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
         "providers:\n  p:\n  q: x\n",
         &[
             &format!(
-                "error 2:3: providers.p: must be a mapping, found nothing (its keys are {keys})"
+                "error 2:3: providers.p: must be a mapping, found nothing (allowed keys: {keys})"
             ),
             &format!(
-                "error 3:6: providers.q: must be a mapping, found a string (its keys are {keys})"
+                "error 3:6: providers.q: must be a mapping, found a string (allowed keys: {keys})"
             ),
         ],
     );
@@ -391,8 +387,7 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
     refused(
         "providers:\n  p: {kind: openai, base_url: \"https://a.b\", models: [m]}\n  \
          p: {kind: openai, base_url: \"https://a.b\", models: [m]}",
-        &["error 3:3: providers.p: `p` is given twice, in line 2 and in line 3 (remove one of \
-           them)"],
+        &["error 3:3: providers.p: `p` is set twice, in lines 2 and 3 (remove one of them)"],
     );
 }
 
@@ -400,11 +395,9 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
 fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
     refused(
         "providers:\n  p: {kind: grpc, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
-        &[
-            "error 2:13: providers.p.kind: found `grpc`, allowed are `openai`, `anthropic`, `espeak`, \
-             `local`, `searxng`, `brave`, `tavily`, `index` (`openai` is for every server that speaks \
-             the OpenAI API)",
-        ],
+        &["error 2:13: providers.p.kind: must be one of `openai`, `anthropic`, `espeak`, \
+             `local`, `searxng`, `brave`, `tavily`, `index`, found `grpc` (`openai` is for every \
+             server that speaks the OpenAI API)"],
     );
 }
 

@@ -182,9 +182,7 @@ fn switches_take_booleans_and_words_for_them() {
         assert!(entry.enabled);
         assert_eq!(
             problem.message,
-            format!(
-                "found {found}, allowed are true, 1, yes, on and false, 0, no, off; true is used"
-            )
+            format!("must be true, 1, yes, on, false, 0, no or off, found {found}; using true")
         );
         assert_eq!((problem.line, problem.key.as_deref()), (4, Some("enabled")));
     }
@@ -219,13 +217,13 @@ fn times_are_seconds_and_also_read_from_strings_and_variables() {
     {
         let (entry, problem) = warned(&local(&format!("timeout: {value}")));
         assert_eq!(entry.timeout, Duration::from_mins(5), "{value}");
-        assert!(problem.message.ends_with("300 is used"), "{problem}");
+        assert!(problem.message.ends_with("using 300"), "{problem}");
     }
     let (entry, _) = warned(&local("timeout: 1e12"));
     assert_eq!(entry.timeout, Duration::from_secs_f64(MAX_SECONDS));
     let (entry, problem) = warned(&local("connect_timeout: no idea"));
     assert_eq!(entry.connect_timeout, Duration::from_mins(1));
-    assert_eq!(problem.message, "must be a number, found `no idea`; 60 is used");
+    assert_eq!(problem.message, "must be a number, found `no idea`; using 60");
     assert_eq!(clean(&local("connect_timeout: 5")).connect_timeout, Duration::from_secs(5));
 }
 
@@ -272,8 +270,8 @@ fn protocols_have_aliases_and_unknown_ones_are_auto() {
     assert_eq!(entry.protocol, Protocol::Auto);
     assert_eq!(
         problem.message,
-        "found `http2`, allowed are `auto`, `stateless`, `legacy`, `modern`, `2026-07-28`, \
-         `handshake`; `auto` is used"
+        "must be one of `auto`, `stateless`, `legacy`, `modern`, `2026-07-28`, `handshake`, found \
+         `http2`; using `auto`"
     );
 }
 
@@ -363,7 +361,7 @@ fn commands_and_directories_are_paths() {
     assert_eq!(refused(&local("cwd: [a]")).key.as_deref(), Some("cwd"));
     let homeless = Scope { home: None, ..scope() };
     let parsed = parse(&super::tests::entry("command: ~/run"), &homeless);
-    assert!(parsed.problems[0].message.contains("home directory is not known"));
+    assert!(parsed.problems[0].message.contains("home directory is unknown"));
 }
 
 #[test]
