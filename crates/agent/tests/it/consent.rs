@@ -56,7 +56,7 @@ fn nothing_is_on_disk_before_a_person_turns_it_on() {
     insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @r"
     exit code: 0
     ----- stdout -----
-    Recording is off: nobody turned it on.
+    Recording is off: this is the default.
     Nothing ever leaves this machine: there is no upload.
     Nothing is stored in [home]/metrics.
     ----- stderr -----
@@ -81,7 +81,7 @@ fn on_status_off_and_purge_do_what_they_say() {
     insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @r"
     exit code: 0
     ----- stdout -----
-    Recording is on: the configuration says so.
+    Recording is on: set in the configuration.
     Nothing ever leaves this machine: there is no upload.
       folder        [home]/metrics
       install id    [id] (local only)
@@ -117,9 +117,9 @@ fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
     for (name, value, mode, rule) in [
         ("DO_NOT_TRACK", "1", "off", "the environment variable DO_NOT_TRACK is set"),
         ("DO_NOT_TRACK", "TRUE", "off", "the environment variable DO_NOT_TRACK is set"),
-        ("DO_NOT_TRACK", "0", "local", "the configuration says so"),
-        ("CI", "true", "off", "the environment variable CI says that no person is here"),
-        ("CI", "", "local", "the configuration says so"),
+        ("DO_NOT_TRACK", "0", "local", "set in the configuration"),
+        ("CI", "true", "off", "the environment variable CI indicates an unattended run"),
+        ("CI", "", "local", "set in the configuration"),
     ] {
         let mut command = bench.command(["metrics", "status", "--json"]);
         let run = ProgramOutput::of(command.env(name, value), b"");
@@ -182,7 +182,7 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     fs::write(bench.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
     let run = bench.run(["metrics", "status"]);
     assert_eq!(run.code, 0);
-    assert!(run.stdout.contains("cannot be read: the store is damaged"), "{}", run.stdout);
+    assert!(run.stdout.contains("cannot be read: the store is corrupt"), "{}", run.stdout);
     assert_eq!(status(&bench)["trouble"]["kind"], "damaged");
     // Turning it on again starts anew and says what became of the old one.
     assert_eq!(bench.run(["metrics", "on"]).code, 0);
