@@ -20,7 +20,7 @@ pub(super) fn text_at<'a>(
 ) -> Result<&'a str, Untranslatable> {
     present(object, name)
         .and_then(Value::as_str)
-        .ok_or_else(|| Untranslatable::new(format!("{place}.{name}"), "a string is needed here"))
+        .ok_or_else(|| Untranslatable::new(format!("{place}.{name}"), "must be a string"))
 }
 
 /// The list in a field, empty when there is none.
@@ -28,7 +28,7 @@ pub(super) fn list<'a>(object: &'a Object, name: &str) -> Result<&'a [Value], Un
     match present(object, name) {
         None => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(Untranslatable::new(name, "a list is needed here")),
+        Some(_) => Err(Untranslatable::new(name, "must be a list")),
     }
 }
 
@@ -37,11 +37,11 @@ pub(super) fn flag(object: &Object, name: &str) -> Result<Option<bool>, Untransl
     match present(object, name) {
         None => Ok(None),
         Some(Value::Bool(flag)) => Ok(Some(*flag)),
-        Some(_) => Err(Untranslatable::new(name, "true or false is needed here")),
+        Some(_) => Err(Untranslatable::new(name, "must be true or false")),
     }
 }
 
 /// The value as an object, or an error that names its place.
 pub(super) fn object_at<'a>(value: &'a Value, place: &str) -> Result<&'a Object, Untranslatable> {
-    value.as_object().ok_or_else(|| Untranslatable::new(place, "an object is needed here"))
+    value.as_object().ok_or_else(|| Untranslatable::new(place, "must be an object"))
 }

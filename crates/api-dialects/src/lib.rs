@@ -101,13 +101,13 @@ impl Translated {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// An event of the stream is not the JSON it should be.
-    #[error("an event of the upstream's stream is not readable")]
+    #[error("the upstream sent an invalid stream event")]
     Event,
     /// The answer is JSON of another shape.
-    #[error("the upstream's answer has no usable {0}")]
+    #[error("the upstream's response has no valid {0}")]
     Missing(&'static str),
     /// The answer is longer than what is kept of one.
-    #[error("the upstream's answer is too long")]
+    #[error("the upstream's response is too long")]
     TooLong,
 }
 

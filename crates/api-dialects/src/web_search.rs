@@ -151,7 +151,7 @@ pub(crate) fn query(arguments: &str) -> String {
 pub(crate) fn tool_text(outcome: &SearchOutcome) -> String {
     match outcome {
         Err(error) => format!("Error: the search failed ({})", error.code()),
-        Ok(results) if results.is_empty() => "The search found nothing.".to_owned(),
+        Ok(results) if results.is_empty() => "No results found.".to_owned(),
         Ok(results) => {
             let pages = results.iter().map(|result| {
                 page_text(&result.title, &result.url, &result.content, result.page_age.as_deref())

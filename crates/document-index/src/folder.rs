@@ -59,7 +59,7 @@ impl Folder {
                 continue;
             };
             if let Err(error) = removed {
-                tracing::warn!(%error, name, "an old index was not removed");
+                tracing::warn!(%error, name, "cannot remove old index");
             }
         }
         Ok(self.root.join(format!("{PREFIX}{:016x}{SUFFIX}", fastrand::u64(..))))

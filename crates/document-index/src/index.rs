@@ -100,7 +100,7 @@ impl Index {
             let (index, stop) = (self.clone(), stopping.clone());
             let scanned = tokio::task::spawn_blocking(move || index.scan(&stop)).await;
             let again = scanned.unwrap_or_else(|error| {
-                tracing::error!(index = self.name(), %error, "an index was not refreshed");
+                tracing::error!(index = self.name(), %error, "index refresh failed");
                 Again::Later
             });
             let next = async {
@@ -137,28 +137,24 @@ impl Index {
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, &'static str> {
-        let opened = self.opened.load_full().ok_or("it is not ready")?;
+        let opened = self.opened.load_full().ok_or("the index is not ready")?;
         let error = match tokio::task::spawn_blocking(move || opened.with(work)).await {
             Ok(Ok(result)) => return Ok(result),
             Ok(Err(error)) => chain(&error),
             Err(error) => error.to_string(),
         };
-        tracing::error!(index = self.name(), error, "an index failed; it is looked at closely");
+        tracing::error!(index = self.name(), error, "index failed; checking it");
         self.is_suspect.store(true, Ordering::Release);
         self.opened.store(None);
         self.wake.notify_one();
-        Err("it failed")
+        Err("the index failed")
     }
 
     /// Brings it up to what is in the folder, as the writer; otherwise to what the writer wrote.
     pub(crate) fn scan(&self, stopping: &CancellationToken) -> Again {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.try_scan(&mut writing, stopping).unwrap_or_else(|error| {
-            tracing::warn!(
-                index = self.name(),
-                error = chain(&error),
-                "an index was not refreshed"
-            );
+            tracing::warn!(index = self.name(), error = chain(&error), "index refresh failed");
             // What is known stays of use where only the folder is gone.
             if matches!(error, Error::Database(_)) {
                 self.is_suspect.store(true, Ordering::Release);
@@ -209,7 +205,7 @@ impl Index {
                 read,
                 removed,
                 unreadable,
-                "an index is new"
+                "index refreshed"
             );
         }
         writing.records = Some((database.path.clone(), records));
@@ -230,7 +226,7 @@ impl Index {
             Opened::Unfinished => Err(Again::Soon),
             Opened::Damaged(why) => {
                 let name = self.name();
-                tracing::error!(index = name, why, "an index is damaged; it is made anew");
+                tracing::error!(index = name, why, "index is corrupt; rebuilding it");
                 Err(Again::Later)
             }
         }

@@ -25,8 +25,8 @@ pub use query::{Match, Query};
 /// What can go wrong with an index.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("the folder cannot be read or written")]
+    #[error("cannot read or write the directory")]
     Io(#[from] std::io::Error),
-    #[error("the index cannot be used")]
+    #[error("cannot access the index")]
     Database(#[from] rusqlite::Error),
 }

@@ -77,7 +77,8 @@ pub(crate) fn scan(
             continue;
         }
         let bytes = load(seen, source.max_file_bytes);
-        let Ok(bytes) = bytes.map_err(|error| tracing::warn!(path, %error, "not read")) else {
+        let Ok(bytes) = bytes.map_err(|error| tracing::warn!(path, %error, "cannot read file"))
+        else {
             continue;
         };
         let digest = bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes))).unwrap_or_default();
@@ -94,7 +95,7 @@ pub(crate) fn scan(
                 Ok(said) => said,
                 Err(ParseError::Busy | ParseError::Unavailable) => continue,
                 Err(why) => {
-                    tracing::warn!(path, %why, "a file cannot be searched");
+                    tracing::warn!(path, %why, "file not searchable");
                     done.unreadable += 1;
                     FileText { title: None, text: String::new() }
                 }
@@ -124,7 +125,7 @@ fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>, Error> {
             // Without the folder itself all would seem to be gone.
             Err(error) if depth == 0 => return Err(error.into()),
             Err(error) => {
-                tracing::warn!(folder = %folder.display(), %error, "a folder cannot be looked at");
+                tracing::warn!(folder = %folder.display(), %error, "cannot read directory");
                 continue;
             }
         };
@@ -140,7 +141,7 @@ fn files(source: &Source<'_>) -> Result<HashMap<String, Seen>, Error> {
                 && let Some(format) = FileFormat::of(&path)
             {
                 if found.len() >= MAX_FILES {
-                    tracing::warn!(most = MAX_FILES, "there are more files than are indexed");
+                    tracing::warn!(most = MAX_FILES, "too many files; the rest is not indexed");
                     return Ok(found);
                 }
                 let (size, modified_ns) = (metadata.len(), nanos(metadata.modified()));

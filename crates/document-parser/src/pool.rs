@@ -50,16 +50,16 @@ pub enum Error {
     #[error(transparent)]
     Rejected(#[from] Rejection),
     /// The limit on elapsed time or CPU time was reached.
-    #[error("it takes too long to parse")]
+    #[error("parsing timed out")]
     TimedOut,
     /// The worker ended during the job: out of memory, killed, or crashed.
-    #[error("it needs more memory than allowed or crashes the parser")]
+    #[error("parsing needs more memory than allowed or crashes the parser")]
     Crashed,
     /// All workers are busy.
     #[error("all parsers are busy")]
     Busy,
     /// No worker can be started.
-    #[error("the parser cannot be started")]
+    #[error("cannot start the parser")]
     Unavailable,
 }
 

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Rejection {
     /// A media type that has no text.
-    #[error("`{0}` is not a supported media type")]
+    #[error("unsupported media type `{0}`")]
     UnsupportedType(String),
     /// The document has no text.
     #[error("it has no text")]
     NoText,
     /// Not a PDF, or a corrupt one.
-    #[error("it is not a readable PDF")]
+    #[error("it is not a valid PDF")]
     DamagedPdf,
     /// A PDF that needs a password.
     #[error("it is an encrypted PDF")]
@@ -26,7 +26,7 @@ pub enum Rejection {
     /// A document that exceeds a size limit of its parser.
     #[error("it is too large")]
     TooLarge,
-    #[error("it makes the parser fail")]
+    #[error("it crashes the parser")]
     ParserPanicked,
     /// An unusable image or audio file.
     #[error(transparent)]
@@ -64,15 +64,15 @@ impl MediaError {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EmptyImage => "its image is empty",
-            Self::UnknownImage => "its answer is no image of a known kind",
+            Self::UnknownImage => "its response is not a supported image format",
             Self::BrokenImage => "its image cannot be decoded",
             Self::TooManyPixels => "its image has too many pixels",
-            Self::TruncatedImage => "its image breaks off",
+            Self::TruncatedImage => "its image is truncated",
             Self::NoImageFrame => "its image has no frame",
             Self::EmptyAudio => "its audio is empty",
-            Self::UnknownAudio => "its answer is no audio of a known kind",
+            Self::UnknownAudio => "its response is not a supported audio format",
             Self::NoAudioFrame => "its audio has no frame",
-            Self::TextNotAudio => "its answer is text and no audio",
+            Self::TextNotAudio => "its response is text instead of audio",
         }
     }
 }

@@ -45,11 +45,10 @@ impl Bpe {
         for (id, token) in (0..).zip(vocabulary.tokens) {
             ids.insert(token.as_str(), id);
         }
-        let id_of =
-            |text: &str| ids.get(text).copied().ok_or("a merge names a token that is not there");
+        let id_of = |text: &str| ids.get(text).copied().ok_or("a merge refers to an unknown token");
         let mut merges = HashMap::with_capacity(vocabulary.merges.len());
         for (rank, pair) in (0..).zip(vocabulary.merges) {
-            let (left, right) = pair.split_once(' ').ok_or("a merge is no pair")?;
+            let (left, right) = pair.split_once(' ').ok_or("a merge is not a pair")?;
             let joined = id_of(&format!("{left}{right}"))?;
             merges.insert((id_of(left)?, id_of(right)?), (rank, joined));
         }

@@ -62,7 +62,7 @@ impl GgufFile {
         let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
         let data = file.metadata().map_err(|error| wrong(error.to_string()))?;
         if !data.is_file() {
-            return Err(wrong("is not a file".to_owned()));
+            return Err(wrong("not a regular file".to_owned()));
         }
         let mut bytes = Vec::new();
         file.take(MAX_HEADER_BYTES)
@@ -95,8 +95,8 @@ impl GgufFile {
         let (expected_rows, expected_columns) = self.expected(name);
         if (rows, columns) != (expected_rows as u64, expected_columns as u64) {
             return Err(wrong(format!(
-                "has {rows} rows of {columns}, where the header promises {expected_rows} of \
-                 {expected_columns}"
+                "has {rows} rows of {columns}, expected {expected_rows} of {expected_columns} from \
+                 the header"
             )));
         }
         let place = Place {
@@ -106,13 +106,15 @@ impl GgufFile {
             offset: info.offset,
         };
         if !place.columns.is_multiple_of(place.form.block_numbers()) {
-            return Err(wrong(format!("has rows of {columns}, which its form cannot have")));
+            return Err(wrong(format!(
+                "has rows of {columns}, which is not a multiple of its block size"
+            )));
         }
         let begin = self.header.data_offset.checked_add(place.offset);
         let bytes = place.bytes().and_then(|bytes| begin?.checked_add(bytes));
         match bytes {
             Some(end) if end <= self.bytes => Ok(place),
-            _ => Err(wrong("extends past the end of the file; it was cut off".to_owned())),
+            _ => Err(wrong("extends past the end of the file; the file is truncated".to_owned())),
         }
     }
 
@@ -125,7 +127,8 @@ impl GgufFile {
         /// Numbers that are read at a time.
         const MAX_BATCH_TOKENS: usize = 1 << 18;
         let place = self.place(name)?;
-        let broken = |error: std::io::Error| self.wrong(format!("the tensor `{name}`: {error}"));
+        let broken =
+            |error: std::io::Error| self.wrong(format!("cannot read the tensor `{name}`: {error}"));
         let mut file = File::open(&self.path).map_err(broken)?;
         file.seek(SeekFrom::Start(self.header.data_offset + place.offset)).map_err(broken)?;
         let row_bytes = place.row_bytes();
@@ -216,12 +219,12 @@ impl Shape {
         let architecture = header.text("general.architecture").unwrap_or("none");
         if architecture != ARCHITECTURE {
             return Err(format!(
-                "is of the architecture `{}`; only `{ARCHITECTURE}` can be used here",
+                "unsupported architecture `{}`; only `{ARCHITECTURE}` is supported",
                 printable(architecture)
             ));
         }
         if header.optional("llama.expert_count")?.is_some_and(|count| count > 0) {
-            return Err("is a mixture of experts, which cannot be used here".to_owned());
+            return Err("mixture-of-experts models are not supported".to_owned());
         }
         let width = header.whole("llama.embedding_length", MAX_WIDTH)?;
         let heads = header.whole("llama.attention.head_count", MAX_HEADS)?;
@@ -241,7 +244,7 @@ impl Shape {
             context: header.whole("llama.context_length", u32::MAX as usize)?,
             vocabulary: match header.values.get("tokenizer.ggml.tokens") {
                 Some(Value::Texts(tokens)) if !tokens.is_empty() => tokens.len(),
-                _ => return Err("has no tokens; it may be only a part of a model".to_owned()),
+                _ => return Err("has no tokens; the file may be only a part of a model".to_owned()),
             },
         };
         let fits = (1..=heads).contains(&kv_heads)
@@ -256,12 +259,12 @@ impl Shape {
             && shape.epsilon.is_finite()
             && shape.epsilon >= 0.0;
         if !fits {
-            return Err("has a header whose numbers do not go together".to_owned());
+            return Err("the values in the header are inconsistent".to_owned());
         }
         let scaling = header.text("llama.rope.scaling.type").unwrap_or("none");
         if scaling != "none" {
             let scaling = printable(scaling);
-            return Err(format!("scales its places by `{scaling}`, which is not known here"));
+            return Err(format!("unsupported RoPE scaling `{scaling}`"));
         }
         Ok(shape)
     }
@@ -281,13 +284,15 @@ impl Header {
             Some(Value::Integer(whole)) => usize::try_from(*whole).ok(),
             Some(_) => None,
         };
-        whole.map(Some).ok_or_else(|| format!("has no usable number for `{key}`"))
+        whole.map(Some).ok_or_else(|| format!("invalid number for `{key}`"))
     }
 
     fn whole(&self, key: &str, most: usize) -> Result<usize, String> {
         match self.optional(key)? {
             Some(whole) if (1..=most).contains(&whole) => Ok(whole),
-            Some(whole) => Err(format!("has {whole} for `{key}`; 1 to {most} can be used")),
+            Some(whole) => {
+                Err(format!("invalid value {whole} for `{key}`; must be from 1 to {most}"))
+            }
             None => Err(format!("has no `{key}`")),
         }
     }

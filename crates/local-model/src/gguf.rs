@@ -47,10 +47,9 @@ impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut reader = Reader { bytes, at: 4, version: 0 };
         if !bytes.starts_with(b"GGUF") {
-            return Err("is not a GGUF file".to_owned());
+            return Err("not a GGUF file".to_owned());
         }
-        let mut header =
-            reader.header().map_err(|error| format!("its header cannot be read: {error}"))?;
+        let mut header = reader.header().map_err(|error| format!("invalid header: {error}"))?;
         let alignment = match header.values.get("general.alignment") {
             None => Some(DEFAULT_ALIGNMENT),
             Some(Value::Integer(alignment)) => usize::try_from(*alignment).ok(),
@@ -59,7 +58,7 @@ impl Header {
         let data_offset: usize = alignment
             .filter(|alignment| alignment.is_power_of_two())
             .and_then(|alignment| reader.at.checked_next_multiple_of(alignment))
-            .ok_or("aligns its tensors in a way that makes no sense")?;
+            .ok_or("invalid tensor alignment")?;
         header.data_offset = data_offset as u64;
         Ok(header)
     }
@@ -76,7 +75,7 @@ impl<'a> Reader<'a> {
     fn header(&mut self) -> Result<Header, String> {
         self.version = self.u32()?;
         if !(1..=3).contains(&self.version) {
-            return Err(format!("version {} is not known", self.version));
+            return Err(format!("unsupported version {}", self.version));
         }
         let tensor_count = self.length()?;
         let value_count = self.length()?;
@@ -154,8 +153,8 @@ impl<'a> Reader<'a> {
                 }
                 return Ok(());
             }
-            9 => return Err("its arrays are nested too deeply".to_owned()),
-            kind => return Err(format!("values of the kind {kind} are not known")),
+            9 => return Err("arrays are nested too deeply".to_owned()),
+            kind => return Err(format!("unknown value type {kind}")),
         };
         self.take(count.checked_mul(size).ok_or(CUT_OFF)?).map(drop)
     }
@@ -169,8 +168,8 @@ impl<'a> Reader<'a> {
             (0..count).map(|_| self.length()).collect::<Result<Vec<u64>, String>>()?;
         dimensions.reverse();
         let form = self.u32()?;
-        let form = Form::from_number(form)
-            .ok_or_else(|| format!("tensors of the form {form} are not known"))?;
+        let form =
+            Form::from_number(form).ok_or_else(|| format!("unsupported tensor type {form}"))?;
         Ok(Tensor { dimensions, form, offset: self.u64()? })
     }
 
@@ -206,4 +205,4 @@ impl<'a> Reader<'a> {
     }
 }
 
-const CUT_OFF: &str = "it is cut off";
+const CUT_OFF: &str = "the file is truncated";

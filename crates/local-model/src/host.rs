@@ -133,7 +133,7 @@ impl Host {
             shared.watch(&runtime);
             drop(permit);
         });
-        let stopped = || Refusal::Broken(Problem::new("the computation stopped"));
+        let stopped = || Refusal::Broken(Problem::new("the computation stopped unexpectedly"));
         let (prompt_tokens, cached_tokens) = has_begun.await.map_err(|_| stopped())??;
         Ok(Generation { prompt_tokens, cached_tokens, pieces })
     }

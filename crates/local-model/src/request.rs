@@ -89,7 +89,7 @@ pub enum End {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
     /// The conversation does not fit.
-    #[error("the prompt has {prompt} tokens and the model's window {window}")]
+    #[error("the prompt has {prompt} tokens, but the model's context window has only {window}")]
     TooLong {
         /// How long it is, in tokens.
         prompt: usize,
@@ -97,10 +97,10 @@ pub enum Refusal {
         window: usize,
     },
     /// The model's chat template does not take this conversation; the words are the template's.
-    #[error("the model's template refuses this conversation: {0}")]
+    #[error("the model's chat template rejected this conversation: {0}")]
     Template(String),
     /// As many compute and wait as may.
-    #[error("as many requests wait as may")]
+    #[error("the request queue is full")]
     Busy,
     /// The file cannot be used.
     #[error(transparent)]

@@ -19,10 +19,12 @@ pub(crate) struct Template(Environment<'static>);
 impl Template {
     pub(crate) fn read(file: &GgufFile) -> Result<Self, Problem> {
         let Some(source) = file.text("tokenizer.chat_template") else {
-            return Err(file.wrong("has no chat template; it was not made for conversations"));
+            return Err(
+                file.wrong("has no chat template; the model was not made for conversations")
+            );
         };
         if source.len() > MAX_BYTES {
-            return Err(file.wrong("its chat template is too long"));
+            return Err(file.wrong("the chat template is too long"));
         }
         let mut environment = Environment::new();
         environment.set_trim_blocks(true);
@@ -35,7 +37,7 @@ impl Template {
         });
         environment
             .add_template_owned(NAME, source.to_owned())
-            .map_err(|error| file.wrong(format!("its chat template is broken: {error}")))?;
+            .map_err(|error| file.wrong(format!("invalid chat template: {error}")))?;
         Ok(Self(environment))
     }
 

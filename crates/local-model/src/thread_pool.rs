@@ -26,7 +26,7 @@ impl ThreadPool {
             .num_threads(threads.max(1))
             .thread_name(|index| format!("model-{index}"))
             .build()
-            .map_err(|error| Problem::new(format!("no threads to compute with: {error}")))?;
+            .map_err(|error| Problem::new(format!("cannot start compute threads: {error}")))?;
         Ok(Self { processor: Processor::detect(), pool, busy })
     }
 

@@ -55,7 +55,7 @@ impl Tokenizer {
             special: (0..).take(all.len()).filter(is_special).chain(named).collect(),
         };
         let bpe = Bpe::new(&vocabulary, splitter)
-            .map_err(|error| file.wrong(format!("its tokenizer is broken: {error}")))?;
+            .map_err(|error| file.wrong(format!("invalid tokenizer: {error}")))?;
         let is_control = |index: usize| types.get(index) == Some(&CONTROL);
         let bytes: HashMap<char, u8> = bytes_of_letters().collect();
         let pieces = all.iter().enumerate().map(|(index, text)| {
@@ -130,13 +130,13 @@ fn splitter(file: &GgufFile) -> Result<PreTokenizer, Problem> {
     let kind = file.text("tokenizer.ggml.model").unwrap_or("none");
     if kind != "gpt2" {
         let kind = printable(kind);
-        let only = "only `gpt2` can be used here";
-        return Err(file.wrong(format!("its tokenizer is of the kind `{kind}`; {only}")));
+        let only = "only `gpt2` is supported";
+        return Err(file.wrong(format!("unsupported tokenizer type `{kind}`; {only}")));
     }
     let name = file.text("tokenizer.ggml.pre").unwrap_or("none");
     PreTokenizer::named(name).ok_or_else(|| {
         let name = printable(name);
-        file.wrong(format!("its tokenizer finds words by `{name}`, which is not known here"))
+        file.wrong(format!("unsupported pre-tokenizer `{name}`"))
     })
 }
 

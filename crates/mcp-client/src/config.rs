@@ -48,7 +48,7 @@ pub const MAX_LAUNCH_ITEMS: usize = 1024;
 /// The most names or globs of one filter.
 pub const MAX_FILTERS: usize = 4096;
 
-const MANY_NAMES: &str = "must be at most 4096 names";
+const MANY_NAMES: &str = "must have at most 4096 names";
 
 /// One server of `mcp_servers`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the configuration")]
@@ -62,42 +62,43 @@ pub struct ServerEntry {
     /// How it is reached.
     #[serde(skip)]
     pub endpoint: Endpoint,
-    /// `false` leaves the server out entirely: no connection, no discovery, no tools.
+    /// `false` skips the server: no connection, no discovery, no tools.
     pub enabled: bool,
-    /// `true` makes the start fail when the server does.
+    /// `true` makes startup fail if this server fails to connect.
     pub required: bool,
-    /// `true` registers the tools that were seen last time and connects on the first call.
+    /// `true` registers the tools of the last connection and connects on the first call.
     pub lazy: bool,
-    /// Seconds a tool call may take without a sign of progress.
+    /// Tool call timeout in seconds, restarted by every progress notification.
     #[serde(with = "Seconds")]
     pub timeout: Duration,
-    /// Seconds the first connection may take.
+    /// Timeout of the first connection in seconds.
     #[serde(with = "Seconds")]
     pub connect_timeout: Duration,
-    /// `auto`: the `initialize` handshake, then `server/discover` if the server only knows the
-    /// stateless revision 2026-07-28. `stateless`: `server/discover`, then one handshake. `legacy`:
-    /// the handshake only. Also `modern` and `2026-07-28` for `stateless`, `handshake` for `legacy`.
+    /// `auto`: try the `initialize` handshake, then `server/discover` if the server supports only
+    /// the stateless revision 2026-07-28. `stateless`: try `server/discover`, then one handshake.
+    /// `legacy`: handshake only. `modern` and `2026-07-28` are aliases of `stateless`, `handshake`
+    /// of `legacy`.
     pub protocol: Protocol,
-    /// Whether several tools of this server may run at once.
+    /// Whether tools of this server may run concurrently.
     #[serde(rename = "supports_parallel_tool_calls")]
     pub parallel_calls: bool,
-    /// Seconds between two pings of a quiet server. Values below 5 are raised to 5.
+    /// Seconds between liveness pings of an idle server. Values below 5 are raised to 5.
     #[serde(rename = "keepalive_interval", with = "SecondsOrZero")]
     pub keepalive: Duration,
-    /// Which tools are registered.
+    /// Which tools to register.
     #[schemars(extend("format" = "tools", "x-type" = "mapping, string or list"))]
     #[schemars(extend("x-accepts" = {"type": ["string", "array"]}))]
     pub tools: ToolPolicy,
-    /// What the server may ask of a model.
+    /// Policy for LLM requests from the server.
     #[schemars(extend("format" = "switchable", "x-type" = "mapping or bool"))]
     #[schemars(extend("x-accepts" = {"type": ["boolean", "string", "integer"]}))]
     pub sampling: SamplingPolicy,
-    /// What the server may ask of a person.
+    /// Policy for user input requests from the server.
     #[schemars(extend("format" = "switchable", "x-type" = "mapping or bool"))]
     #[schemars(extend("x-accepts" = {"type": ["boolean", "string", "integer"]}))]
     pub elicitation: ElicitationPolicy,
-    /// `untrusted` asks a person before every call of a tool that does not claim to be read-only.
-    /// Any value other than exactly `full` counts as `untrusted`.
+    /// `untrusted` requires user approval for every call of a tool that does not claim to be
+    /// read-only. Any value other than exactly `full` means `untrusted`.
     #[schemars(extend(
         "x-exact" = true,
         "x-otherwise" = ["untrusted", "the server is treated as untrusted"],
@@ -118,16 +119,16 @@ pub enum Endpoint {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
 pub struct StdioEndpoint {
-    /// Executable to launch: a name on the path, or a path.
+    /// Executable to launch: a name looked up in `PATH`, or a path.
     #[schemars(extend("format" = "path", "x-wanted" = "the name or path of an executable"))]
     pub command: Text,
-    /// Arguments of the process. A string is split as a shell would, without running one; a string
-    /// that begins with `[` must be a JSON list.
+    /// Arguments of the process. A string is split into words like in a shell, but no shell is run;
+    /// a string that starts with `[` must be a JSON list.
     #[serde(default)]
     #[schemars(extend("format" = "args", "x-type" = "list or string", "default" = []))]
     #[schemars(extend("items" = {"type": "string", "x-scalar": true}))]
     pub args: Vec<Text>,
-    /// Variables the process gets beside the safe ones of our own environment.
+    /// Environment variables of the process, in addition to the safe ones that it inherits.
     #[serde(default, with = "Named::<Text>")]
     #[schemars(extend(
         "propertyNames" = {"type": "string", "format": "variable-name"},
@@ -140,10 +141,10 @@ pub struct StdioEndpoint {
     /// Working directory of the process.
     #[schemars(extend("format" = "path", "x-wanted" = "the path of a directory"))]
     pub cwd: Option<Text>,
-    /// Stops the process after it was idle so long; the next call starts it again. 0 is never.
+    /// Stop the process after this many idle seconds; the next call restarts it. 0 disables this.
     #[serde(default, rename = "idle_timeout_seconds", with = "SecondsOrZero")]
     pub idle_timeout: Option<Duration>,
-    /// Stops the process at this age; the next call starts it again. 0 is never.
+    /// Stop the process at this age in seconds; the next call restarts it. 0 disables this.
     #[serde(default, rename = "max_lifetime_seconds", with = "SecondsOrZero")]
     pub max_lifetime: Option<Duration>,
 }
@@ -152,10 +153,10 @@ pub struct StdioEndpoint {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
 pub struct HttpEndpoint {
-    /// Address of the server: http or https, with a host.
+    /// URL of the server: http or https, with a host.
     #[schemars(extend("format" = "url"))]
     pub url: Text,
-    /// Headers of every request to the server.
+    /// Headers to send with every request to the server.
     #[serde(default, with = "Named::<Text>")]
     #[schemars(extend(
         "propertyNames" = {"type": "string", "format": "header-name"},
@@ -165,28 +166,29 @@ pub struct HttpEndpoint {
         "default" = {},
     ))]
     pub headers: Vec<(String, Text)>,
-    /// `true` trusts the system's authorities, a path those of a PEM file. `false` accepts any
-    /// certificate, which is insecure.
+    /// `true` trusts the system's certificate authorities; a path trusts those in a PEM file.
+    /// `false` accepts any certificate, which is insecure.
     #[serde(default, rename = "ssl_verify")]
     #[schemars(with = "Option<String>")]
     #[schemars(extend("format" = "verify", "x-type" = "bool or string", "default" = true))]
     #[schemars(extend("x-accepts" = {"type": ["boolean", "integer"]}))]
     pub verify: Verify,
-    /// Client certificate (mTLS): the path of a PEM file with certificate and key, or
-    /// `[cert, key]`, or `[cert, key, password]`.
+    /// Client certificate (mTLS): path of a PEM file with certificate and key, or `[cert, key]`, or
+    /// `[cert, key, password]`.
     #[schemars(with = "Option<Vec<String>>")]
     #[schemars(extend("format" = "client-cert", "x-type" = "string or list"))]
     pub client_cert: Option<ClientCert>,
-    /// Skips the probe before the first connection. The probe fails if HEAD, or else GET, answers
-    /// 2xx with a content type other than `application/json` or `text/event-stream`, even if POST
-    /// would work. Other statuses and answers without a content type pass.
+    /// Skip the probe before the first connection. The probe sends HEAD, or GET as a fallback, and
+    /// fails on a 2xx response whose content type is neither `application/json` nor
+    /// `text/event-stream`, even if POST would work. Other statuses and responses without a content
+    /// type pass.
     #[serde(default)]
     pub skip_preflight: bool,
     /// `sse` selects the SSE transport of revision 2024-11-05 instead of Streamable HTTP.
     #[serde(default)]
     #[schemars(extend("default" = null, "x-accepts" = {"const": "stdio"}))]
     pub transport: HttpTransport,
-    /// Whether and how to sign in.
+    /// Whether to sign in, and how.
     #[serde(skip)]
     pub auth: Auth,
 }
@@ -257,25 +259,25 @@ pub enum Protocol {
     Legacy,
 }
 
-/// A bare string (names separated by commas or white space) or a bare list is `include`. Patterns
-/// match the server's own names, with hyphens and dots: exact names, or globs with `*`, `?`, `[seq]`
-/// and `[!seq]`; case counts.
+/// A bare string (names separated by commas or whitespace) or a bare list sets `include`. Patterns
+/// match the server's own tool names, with hyphens and dots: exact names, or globs with `*`, `?`,
+/// `[seq]` and `[!seq]`. Matching is case-sensitive.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct ToolPolicy {
-    /// Only these tools. An empty list registers none; null is the same as leaving it out. A
-    /// string is one name or glob.
+    /// Register only these tools. An empty list registers none; null is the same as omitting the
+    /// key. A string is one name or glob.
     #[schemars(length(max = MAX_FILTERS), extend("items" = {"type": "string", "x-scalar": true}))]
     #[schemars(extend("format" = "filter", "x-type" = "string or list", "x-size" = MANY_NAMES))]
     pub include: Option<Vec<String>>,
-    /// All tools but these. Ignored beside `include`.
+    /// Register all tools except these. Ignored if `include` is set.
     #[schemars(length(max = MAX_FILTERS), extend("items" = {"type": "string", "x-scalar": true}))]
     #[schemars(extend("format" = "filter", "x-type" = "string or list", "x-size" = MANY_NAMES))]
     pub exclude: Vec<String>,
-    /// Whether `list_resources` and `read_resource` are registered, if the server has resources.
+    /// Register `list_resources` and `read_resource` if the server has resources.
     pub resources: bool,
-    /// Whether `list_prompts` and `get_prompt` are registered, if the server has prompts.
+    /// Register `list_prompts` and `get_prompt` if the server has prompts.
     pub prompts: bool,
 }
 
@@ -307,29 +309,29 @@ pub enum Trust {
     Untrusted,
 }
 
-/// What the server may ask of a model. `sampling: false` is short for `enabled: false`.
+/// Policy for LLM requests from the server. `sampling: false` is short for `enabled: false`.
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct SamplingPolicy {
-    /// Whether it may ask at all.
+    /// Whether the server may send these requests.
     pub enabled: bool,
-    /// The model used instead of what the server hints at.
+    /// Model to use instead of the one the server hints at.
     #[schemars(extend("x-optional" = true))]
     pub model: Option<String>,
-    /// The most tokens of one answer.
+    /// Maximum number of tokens per response.
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_tokens_cap: u32,
-    /// Seconds one answer may take.
+    /// Timeout of one response in seconds.
     #[serde(with = "Seconds")]
     pub timeout: Duration,
-    /// The most requests in a minute.
+    /// Maximum number of requests per minute.
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_rpm: u32,
-    /// The most rounds of tool use; 0 allows none.
+    /// Maximum number of tool rounds; 0 allows none.
     #[schemars(range(min = 0, max = u32::MAX))]
     pub max_tool_rounds: u32,
-    /// The models it may use; empty means any.
+    /// Models the server may use; an empty list allows any.
     #[schemars(extend("items" = {"type": "string", "x-scalar": true}, "x-type" = "string or list"))]
     pub allowed_models: Vec<String>,
 }
@@ -362,15 +364,15 @@ impl Default for SamplingPolicy {
     }
 }
 
-/// What the server may ask of a person. Forms go through the approval surface; requests to open an
-/// address are declined. `elicitation: false` is short for `enabled: false`.
+/// Policy for user input requests from the server. Forms are shown like approvals; requests to open
+/// a URL are declined. `elicitation: false` is short for `enabled: false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct ElicitationPolicy {
-    /// Whether it may ask at all.
+    /// Whether the server may send these requests.
     pub enabled: bool,
-    /// Seconds a person has to answer.
+    /// Seconds to wait for the user's response.
     #[serde(with = "Seconds")]
     pub timeout: Duration,
 }

@@ -108,8 +108,7 @@ fn lenient_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
     let structured = match envelope.present("structuredContent").map(parse_lenient) {
         Some(Ok(value)) => Some(value),
         Some(Err(error)) => {
-            blocks
-                .push(ContentBlock::Note(format!("the structured content is unreadable: {error}")));
+            blocks.push(ContentBlock::Note(format!("invalid structured content: {error}")));
             None
         }
         None => None,
@@ -135,7 +134,7 @@ pub fn prompt_outcome(result: &str) -> Result<PromptMessages, DecodeError> {
             let role = role.as_ref().and_then(Value::as_str).unwrap_or("user").to_owned();
             let blocks = match message.and_then(|message| message.text("content")) {
                 Some(content) => blocks(content),
-                None => vec![ContentBlock::Note("a message without content".to_owned())],
+                None => vec![ContentBlock::Note("message without content".to_owned())],
             };
             PromptMessage { role, blocks }
         })
@@ -159,8 +158,11 @@ pub fn resource_outcome(result: &str) -> Result<ResourceContents, DecodeError> {
         .into_iter()
         .map(|raw| match parse_lenient(raw.get()) {
             Ok(Value::Object(object)) => embedded(object),
-            Ok(_) => ContentBlock::Note(format!("a content that is {}", json_kind(raw.get()))),
-            Err(error) => ContentBlock::Note(format!("an unreadable content: {error}")),
+            Ok(_) => ContentBlock::Note(format!(
+                "invalid content: expected an object, found {}",
+                json_kind(raw.get())
+            )),
+            Err(error) => ContentBlock::Note(format!("invalid content: {error}")),
         })
         .collect();
     if left_out > 0 {
@@ -200,23 +202,28 @@ fn blocks(content: &str) -> Vec<ContentBlock> {
             blocks
         }
         Ok(None) => vec![block(content)],
-        Err(error) => vec![ContentBlock::Note(format!("unreadable content: {error}"))],
+        Err(error) => vec![ContentBlock::Note(format!("invalid content: {error}"))],
     }
 }
 
 fn omitted_note(left_out: usize) -> ContentBlock {
-    ContentBlock::Note(format!("{left_out} more blocks, beyond {MAX_LIST_ITEMS}, are left out"))
+    ContentBlock::Note(format!("{left_out} blocks beyond the limit of {MAX_LIST_ITEMS} omitted"))
 }
 
 fn block(text: &str) -> ContentBlock {
     let mut object = match parse_lenient(text) {
         Ok(Value::Object(object)) => object,
         Ok(Value::String(text)) => return ContentBlock::Text(text),
-        Ok(_) => return ContentBlock::Note(format!("a block that is {}", json_kind(text))),
-        Err(error) => return ContentBlock::Note(format!("an unreadable block: {error}")),
+        Ok(_) => {
+            return ContentBlock::Note(format!(
+                "invalid block: expected an object, found {}",
+                json_kind(text)
+            ));
+        }
+        Err(error) => return ContentBlock::Note(format!("invalid block: {error}")),
     };
     let kind = take_string(&mut object, "type");
-    let broken = |missing: &str| ContentBlock::Note(format!("a block without `{missing}`"));
+    let broken = |missing: &str| ContentBlock::Note(format!("invalid block: missing `{missing}`"));
     match kind.as_deref() {
         Some("text") => {
             take_string(&mut object, "text").map_or_else(|| broken("text"), ContentBlock::Text)
@@ -256,11 +263,11 @@ fn unknown(kind: Option<&str>, object: &mut Map<String, Value>) -> ContentBlock 
     let keys: Vec<String> =
         object.keys().take(8).map(|key| format!("`{}`", printable_excerpt(key))).collect();
     let of = match kind {
-        Some(kind) => format!("of the unknown type `{}`", printable_excerpt(kind)),
+        Some(kind) => format!("of unknown type `{}`", printable_excerpt(kind)),
         None => "without a type".to_owned(),
     };
     let with = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
-    ContentBlock::Note(format!("a block {of}, with {with}, was left out"))
+    ContentBlock::Note(format!("block {of} with {with} omitted"))
 }
 
 /// MIME type and base64 data of an image or audio block.
@@ -283,7 +290,7 @@ fn embedded(mut resource: Map<String, Value>) -> ContentBlock {
     match take_string(&mut resource, "blob") {
         Some(base64) => ContentBlock::EmbeddedBlob { uri, mime, base64 },
         None => ContentBlock::Note(format!(
-            "the resource `{}` came without text or blob",
+            "resource `{}` has neither text nor blob",
             printable_excerpt(&uri)
         )),
     }

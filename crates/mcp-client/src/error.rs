@@ -24,11 +24,11 @@ const MAX_QUOTED_MESSAGE_BYTES: usize = 8 * 1024;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
-    #[error("`{command}` was not found; looked in {searched}")]
+    #[error("`{command}` not found; searched {searched}")]
     MissingExecutable { command: String, searched: String },
     #[error("`{path}` {reason}", path = path.display())]
     NotExecutable { path: PathBuf, reason: &'static str },
-    #[error("`{command}` could not be started: {source}")]
+    #[error("cannot start `{command}`: {source}")]
     Spawn { command: String, source: io::Error },
     #[error("refused to start: {reason}")]
     Suspicious { reason: String },
@@ -36,9 +36,9 @@ pub enum Error {
     File { what: &'static str, path: PathBuf, reason: String },
     #[error("the client key `{path}` {reason}", path = path.display())]
     Password { path: PathBuf, reason: &'static str },
-    #[error("no certificate authority to verify {url} with: {reason}")]
+    #[error("no certificate authorities to verify {url}: {reason}")]
     NoAuthorities { url: String, reason: String },
-    #[error("`{url}` is not an address of a server: {reason}")]
+    #[error("`{url}` is not a valid server URL: {reason}")]
     BadUrl { url: String, reason: String },
     #[error("header `{name}` {reason}")]
     BadHeader { name: String, reason: &'static str },
@@ -47,78 +47,95 @@ pub enum Error {
 
     #[error("the server {}{}", exit, OutputTail(stderr, noise.as_ref()))]
     Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
-    #[error("the server closed its output but still runs{}", OutputTail(stderr, noise.as_ref()))]
+    #[error(
+        "the server closed its output but is still running{}",
+        OutputTail(stderr, noise.as_ref())
+    )]
     OutputClosed { stderr: String, noise: Option<String> },
-    #[error("the server does not read its input: {queued} bytes are waiting")]
+    #[error("the server does not read its input: {queued} bytes are pending")]
     InputStuck { queued: usize },
 
     #[error("cannot reach {url}: {reason}")]
     Unreachable { url: String, reason: String },
-    #[error("TLS with {url} failed: {reason}")]
+    #[error("TLS connection to {url} failed: {reason}")]
     Tls { url: String, reason: String },
     #[error(
-        "{url} answered {content_type} where MCP answers application/json or text/event-stream"
+        "{url} returned {content_type}; an MCP server returns application/json or text/event-stream"
     )]
     NotMcp { url: String, content_type: String },
     #[error(
-        "pre-flight: {url} answered {method} with {content_type}, not application/json or \
+        "preflight: {url} responded to {method} with {content_type}, expected application/json or \
          text/event-stream"
     )]
     Preflight { method: http::Method, url: String, content_type: String },
     #[error("HTTP status {status}{}", QuotedBody(body))]
     Http { status: u16, body: String },
-    #[error("the server wants a sign-in (HTTP status 401)")]
+    #[error("the server requires a sign-in (HTTP status 401)")]
     SignIn { challenge: Option<String> },
-    #[error("the server refuses us (HTTP status 403){}{}", QuotedBody(body), MissingScope(challenge.as_deref()))]
+    #[error(
+        "the server denied access (HTTP status 403){}{}",
+        QuotedBody(body),
+        MissingScope(challenge.as_deref())
+    )]
     Forbidden { challenge: Option<String>, body: String },
     #[error(transparent)]
     OAuth(Box<oauth::Error>),
     #[error("redirected to {to}: {reason}")]
     Redirect { to: String, reason: &'static str },
-    #[error("the connection to the server broke: {reason}")]
+    #[error("lost the connection to the server: {reason}")]
     Broken { reason: String },
-    #[error("the server no longer knows our session")]
+    #[error("the server no longer recognizes the session")]
     SessionGone,
-    #[error("the server ended our session while the call was on its way")]
+    #[error("the server ended the session during the call")]
     SessionLost,
 
-    #[error("the server answered with an error: {0}")]
+    #[error("the server returned an error: {0}")]
     Rpc(RpcError),
-    #[error("the server's answer cannot be used: {reason}")]
+    #[error("invalid response from the server: {reason}")]
     Malformed { reason: String },
-    #[error("the server's answer is over the limit of {limit} bytes")]
+    #[error("the response exceeds the limit of {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("the server speaks protocol version `{version}`, which this client does not know")]
+    #[error("the server uses the unsupported protocol version `{version}`")]
     UnknownVersion { version: String },
     #[error("{first}; then, {attempt}: {second}")]
     BothFailed { first: Box<Error>, attempt: &'static str, second: Box<Error> },
-    #[error("the server wanted input {rounds} times in a row without finishing")]
+    #[error("the server requested input {rounds} times in a row without finishing")]
     TooManyRounds { rounds: u32 },
 
-    #[error("no answer to `{method}` within {} s{}", after.as_secs_f32(), OutputTail(stderr, noise.as_ref()))]
+    #[error(
+        "no response to `{method}` within {} s{}",
+        after.as_secs_f32(),
+        OutputTail(stderr, noise.as_ref())
+    )]
     ConnectTimeout { method: String, after: Duration, stderr: String, noise: Option<String> },
-    #[error("no sign of life from `{method}` for {} s", idle.as_secs_f32())]
+    #[error("no response or progress from `{method}` for {} s", idle.as_secs_f32())]
     CallTimeout { method: String, idle: Duration },
-    #[error("`{method}` was still running after {} s, the most it may take", cap.as_secs_f32())]
+    #[error("`{method}` exceeded the time limit of {} s", cap.as_secs_f32())]
     CallTooLong { method: String, cap: Duration },
     #[error("the server was stopped")]
     Closed,
-    #[error("the server was gone before the call was sent")]
+    #[error("the connection closed before the call was sent")]
     Unsent,
-    #[error("the sign-in was still being renewed after {} s; nothing was sent", after.as_secs_f32())]
+    #[error(
+        "the token was still being refreshed after {} s; the request was not sent",
+        after.as_secs_f32()
+    )]
     StillRenewing { after: Duration },
 
-    #[error("there is no tool `{name}`")]
+    #[error("unknown tool `{name}`")]
     UnknownTool { name: String },
-    #[error("the arguments cannot be used: {reason}")]
+    #[error("invalid arguments: {reason}")]
     BadArguments { reason: String },
-    #[error("there is no server `{name}`")]
+    #[error("unknown server `{name}`")]
     UnknownServer { name: String },
     #[error("server `{server}` is {state}")]
     NotReady { server: String, state: String },
-    #[error("server `{server}` failed {failures} times in a row; next try in {} s", retry.as_secs())]
+    #[error(
+        "server `{server}` failed {failures} times in a row; next attempt in {} s",
+        retry.as_secs()
+    )]
     BreakerOpen { server: String, failures: u32, retry: Duration },
-    #[error("`{tool}` was not approved and was not run")]
+    #[error("`{tool}` was not approved and did not run")]
     NotApproved { tool: String },
     #[error("`{tool}` may or may not have run: {cause}")]
     OutcomeUnknown { tool: String, cause: Box<Error> },
@@ -298,7 +315,7 @@ impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => write!(f, "exited with status {status}"),
-            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
             Self::Unknown => f.write_str("exited"),
         }
     }
@@ -314,7 +331,11 @@ impl fmt::Display for OutputTail<'_> {
             write!(f, "; its standard error ends with:\n{stderr}")?;
         }
         if let Some(noise) = self.1 {
-            write!(f, "\nIts standard output held text that is no message, first: {noise}")?;
+            write!(
+                f,
+                "\nIts standard output contained text that is not an MCP message, starting with: \
+                 {noise}"
+            )?;
         }
         Ok(())
     }
@@ -326,7 +347,7 @@ struct MissingScope<'a>(Option<&'a str>);
 impl fmt::Display for MissingScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.and_then(crate::oauth::scope::missing_scope) {
-            Some(scope) => write!(f, "; it wants the scope `{scope}`"),
+            Some(scope) => write!(f, "; required scope: `{scope}`"),
             None => Ok(()),
         }
     }

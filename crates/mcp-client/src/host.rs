@@ -115,11 +115,11 @@ impl RequestHandler for DeclineRequests {
         let answer = match request.method.as_str() {
             "elicitation/create" => Ok(json!({ "action": "decline" })),
             "sampling/createMessage" => {
-                Err(RpcError::new(-1, "this client does not run models for servers"))
+                Err(RpcError::new(-1, "this client does not support sampling"))
             }
             other => Err(RpcError::new(
                 RpcError::METHOD_NOT_FOUND,
-                format!("this client does not answer {other}"),
+                format!("this client does not support {other}"),
             )),
         };
         Box::pin(std::future::ready(answer))

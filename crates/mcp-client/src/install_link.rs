@@ -47,21 +47,23 @@ impl fmt::Debug for InstallLink {
 #[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    #[error("this is no install link; one reads `agent://mcp/install?name=NAME&config=CONFIG`")]
+    #[error("not an install link; expected `agent://mcp/install?name=NAME&config=CONFIG`")]
     NotALink,
-    #[error("`name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens")]
+    #[error(
+        "`name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens"
+    )]
     InvalidName,
-    #[error("`config` is missing: the entry of the server, a JSON object in base64url")]
+    #[error("`config` is missing; it must be the server entry, a JSON object in base64url")]
     MissingConfig,
-    #[error("`config` is too large: at most {} bytes are allowed, once decoded", MAX_CONFIG_BYTES)]
+    #[error("`config` is too large: the limit is {} bytes after decoding", MAX_CONFIG_BYTES)]
     PayloadTooLarge,
-    #[error("`config` cannot be decoded: {0}")]
+    #[error("cannot decode `config`: {0}")]
     BadEncoding(EncodingError),
-    #[error("`config` must be a JSON object with the entry of the server")]
+    #[error("`config` must be a JSON object with the server entry")]
     NotAnObject,
-    #[error("`config` is no server: {0}")]
+    #[error("`config` is not a valid server entry: {0}")]
     InvalidShape(ShapeError),
-    #[error("`url` must be an http or https address with a host: {fault}")]
+    #[error("`url` must be an http or https URL with a host: {fault}")]
     InvalidUrl { fault: &'static str },
 }
 
@@ -69,13 +71,13 @@ pub enum LinkError {
 #[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
-    #[error("it is given twice")]
+    #[error("it is set more than once")]
     Twice,
     #[error("it must be base64url or base64")]
     Base64,
     #[error("it must be UTF-8")]
     Utf8,
-    #[error("it must be JSON, and not nested too deeply")]
+    #[error("it must be valid JSON without deep nesting")]
     Json,
     /// A reviewer and a parser could read different values.
     #[error("an object has a duplicate key")]
@@ -86,13 +88,13 @@ pub enum EncodingError {
 #[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
-    #[error("it has both `url` and `command`, one is allowed")]
+    #[error("it has both `url` and `command`; only one is allowed")]
     Both,
     #[error("it needs a `url` or a `command`")]
     Neither,
     #[error("`url` must be a string")]
     Url,
-    #[error("`command` must be a string that is not blank and holds no NUL character")]
+    #[error("`command` must be a non-blank string without NUL characters")]
     Command,
 }
 

@@ -107,7 +107,7 @@ impl RpcError {
                 let message = match fields.get("message") {
                     Some(Value::String(words)) => words.clone(),
                     Some(other) if !other.is_null() => other.to_string(),
-                    _ => "the server gave no message".to_owned(),
+                    _ => "the server sent no message".to_owned(),
                 };
                 (number.unwrap_or(0), message, fields.get("data").cloned())
             }
@@ -187,7 +187,7 @@ fn batch(text: &Bytes, each: &mut impl FnMut(Message)) {
             }
         }
         Err(_) if looks_like_messages(text) => {
-            each(Message::Malformed { id: response_id(text), reason: "a broken batch" });
+            each(Message::Malformed { id: response_id(text), reason: "invalid batch" });
         }
         Err(_) => each(Message::Noise),
     }
@@ -238,9 +238,9 @@ fn recover(text: &Bytes) -> Message {
         }
     }
     match response_id(text) {
-        Some(id) => Message::Malformed { id: Some(id), reason: "not valid JSON" },
+        Some(id) => Message::Malformed { id: Some(id), reason: "invalid JSON" },
         None if text.windows(9).any(|part| part == b"\"jsonrpc\"") => {
-            Message::Malformed { id: None, reason: "not valid JSON" }
+            Message::Malformed { id: None, reason: "invalid JSON" }
         }
         None => Message::Noise,
     }

@@ -144,7 +144,7 @@ impl Registry {
                             server: Arc::clone(&entry.server),
                             native_name: entry.native_name().to_owned(),
                             reason: format!(
-                                "`{}` is the name of `{}` of the server `{}` already",
+                                "`{}` is already the name of `{}` of server `{}`",
                                 entry.name,
                                 owner.native_name(),
                                 owner.server

@@ -44,7 +44,7 @@ pub fn repair(schema: &Value) -> RepairedSchema {
     let mut schema = if let Value::Object(object) = schema {
         object.clone()
     } else {
-        log.record("the schema is not an object; an empty one is used");
+        log.record("the schema is not an object; using an empty one");
         Map::new()
     };
     for round in 1..=MAX_ROUNDS {
@@ -113,7 +113,7 @@ impl RepairLog {
     fn finish(self) -> Vec<String> {
         let mut notes: Vec<String> = self.notes.into_iter().map(Cow::into_owned).collect();
         if self.more > 0 {
-            notes.push(format!("{} further changes", self.more));
+            notes.push(format!("{} more changes", self.more));
         }
         notes
     }

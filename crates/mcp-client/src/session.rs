@@ -361,7 +361,8 @@ impl Inner {
         if self.stateless_http() || self.router.close_reason().is_some() {
             return;
         }
-        let params = Params::new().with("requestId", &id).with("reason", "no longer waited for");
+        let params =
+            Params::new().with("requestId", &id).with("reason", "the client stopped waiting");
         let body = message::notification("notifications/cancelled", &params);
         if let Connection::Stdio(connection) = &self.connection {
             let _ = connection.send(&body);

@@ -90,7 +90,7 @@ impl fmt::Display for ServerState {
         }
         if let Self::Parked { next_try, .. } = self {
             let wait = next_try.saturating_duration_since(Instant::now());
-            write!(f, " (next try in {} s)", wait.as_secs())?;
+            write!(f, " (next attempt in {} s)", wait.as_secs())?;
         }
         Ok(())
     }

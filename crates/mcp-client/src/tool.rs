@@ -151,7 +151,7 @@ pub fn tools_page(result: &str, rule: HeaderMirroring) -> Result<ListPage<Tool>,
             Some(&first) if page.items[first].same_as(&tool) => {}
             Some(_) => page.quarantined.push(QuarantinedItem {
                 name: printable_excerpt(&tool.name),
-                reason: "listed before with another definition".to_owned(),
+                reason: "listed earlier with a different definition".to_owned(),
             }),
         }
     }
@@ -162,14 +162,14 @@ impl<T> ListPage<T> {
     fn around(envelope: &RawObject<'_>, left_out: usize, key: &str) -> Self {
         let mut notes = Vec::new();
         if left_out > 0 {
-            notes.push(format!("`{key}` has over {MAX_LIST_ITEMS} items; {left_out} are left out"));
+            notes.push(format!("`{key}` has more than {MAX_LIST_ITEMS} items; {left_out} omitted"));
         }
         let next_cursor = match envelope.value("nextCursor") {
             // An empty cursor would lead to the first page again.
             Some(Value::String(cursor)) if cursor.is_empty() => None,
             Some(cursor @ Value::String(_)) => Some(cursor.to_string()),
             Some(cursor) => {
-                notes.push("`nextCursor` is not a string; it is given back as it came".to_owned());
+                notes.push("`nextCursor` is not a string; it is sent back unchanged".to_owned());
                 Some(cursor.to_string())
             }
             None => None,
@@ -199,16 +199,18 @@ fn take_name(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), 
     if text.len() > MAX_TOOL_BYTES {
         return Err(refuse(
             name_of_large(text, key).as_deref(),
-            format!("its definition has {} bytes, over {MAX_TOOL_BYTES}", text.len()),
+            format!("its definition has {} bytes; the limit is {MAX_TOOL_BYTES}", text.len()),
         ));
     }
     let mut object = match parse_lenient(text) {
         Ok(Value::Object(object)) => object,
-        Ok(_) => return Err(refuse(None, format!("it is {}, not an object", json_kind(text)))),
+        Ok(_) => {
+            return Err(refuse(None, format!("expected an object, found {}", json_kind(text))));
+        }
         Err(error) => {
             return Err(refuse(
                 name_of_large(text, key).as_deref(),
-                format!("unreadable: {error}"),
+                format!("invalid JSON: {error}"),
             ));
         }
     };
@@ -217,7 +219,7 @@ fn take_name(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), 
             Err(refuse(None, format!("its `{key}` is empty")))
         }
         Some(Value::String(name)) if name.chars().any(char::is_control) => {
-            Err(refuse(Some(&name), format!("its `{key}` has control characters")))
+            Err(refuse(Some(&name), format!("its `{key}` contains control characters")))
         }
         Some(Value::String(name)) => Ok((name, object)),
         Some(_) => Err(refuse(None, format!("its `{key}` is not a string"))),
@@ -242,40 +244,44 @@ fn decode(
     let refuse = |reason: String| RejectedItem { name: Some(printable_excerpt(&name)), reason };
     if name.len() > MAX_NATIVE_NAME_BYTES {
         return Err(refuse(format!(
-            "its name has {} bytes, over {MAX_NATIVE_NAME_BYTES}",
+            "its name has {} bytes; the limit is {MAX_NATIVE_NAME_BYTES}",
             name.len()
         )));
     }
     if object.get("execution").and_then(|how| how.get("taskSupport")) == Some(&json!("required")) {
-        return Err(refuse("it only runs as a task, which this client does not do".to_owned()));
+        return Err(refuse(
+            "it runs only as a task, which this client does not support".to_owned(),
+        ));
     }
     let mut note = |text: &str| notes.push(format!("tool `{}`: {text}", printable_excerpt(&name)));
     let input_schema = match object.remove("inputSchema") {
         Some(Value::Object(schema)) => Value::Object(schema),
         None | Some(Value::Null) => {
-            note("it has no `inputSchema`; it is taken to need no arguments");
+            note("it has no `inputSchema`; assuming no arguments");
             empty_schema()
         }
         Some(Value::Bool(true)) => {
-            note("its `inputSchema` is `true`; it is taken to need no arguments");
+            note("its `inputSchema` is `true`; assuming no arguments");
             empty_schema()
         }
         Some(other) => {
             let found = json_kind(&other.to_string());
-            return Err(refuse(format!("its `inputSchema` is {found}, not an object")));
+            return Err(refuse(format!("its `inputSchema` must be an object, found {found}")));
         }
     };
     let output_schema = match object.remove("outputSchema") {
         None | Some(Value::Null) => None,
         Some(schema @ (Value::Object(_) | Value::Bool(_))) => Some(schema),
         Some(_) => {
-            note("its `outputSchema` is no schema and is ignored");
+            note("its `outputSchema` is not a schema and is ignored");
             None
         }
     };
     for schema in [Some(&input_schema), output_schema.as_ref()].into_iter().flatten() {
         if is_deeper_than(schema, MAX_SCHEMA_DEPTH) {
-            return Err(refuse(format!("a schema nests deeper than {MAX_SCHEMA_DEPTH} levels")));
+            return Err(refuse(format!(
+                "a schema is nested deeper than {MAX_SCHEMA_DEPTH} levels"
+            )));
         }
     }
     let header_params = match rule {

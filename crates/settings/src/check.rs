@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
         let problem = Problem::error(field.position, format!("must be a mapping, found {kind}"));
         let problem = match self.strictness() {
-            Strictness::Strict => problem.hint(format!("its keys are {}", listed(schema))),
+            Strictness::Strict => problem.hint(format!("allowed keys: {}", listed(schema))),
             Strictness::Lenient => problem,
         };
         self.report(&field.key, problem);
@@ -164,7 +164,7 @@ impl Reader<'_> {
             if let Some(kind) = &kind
                 && is_for_others(property, kind)
             {
-                let message = format!("is not for {} of the kind `{kind}`", words_of(schema));
+                let message = format!("does not apply to {} of kind `{kind}`", words_of(schema));
                 let problem = Problem::error(item.position, message);
                 self.report(&item.key, problem.hint("remove it"));
                 continue;
@@ -289,7 +289,7 @@ impl Reader<'_> {
             self.note_position(&item, item.position);
             let Some(value) = self.value(&schema["items"], &item) else { continue };
             if schema["uniqueItems"] == true && !seen.insert(value.to_json().to_string()) {
-                let message = format!("{} is named twice", quoted(written(node)));
+                let message = format!("{} is listed twice", quoted(written(node)));
                 let problem = Problem::error(item.position, message);
                 self.report(&item.key, problem.hint("remove one of them"));
                 continue;
@@ -315,7 +315,7 @@ impl Reader<'_> {
         }
         let found = text.map_or_else(|| field.node.kind().to_owned(), |text| quoted(text.shown()));
         let listed: Vec<_> = all.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let message = format!("found {found}, allowed are {}", listed.join(", "));
+        let message = format!("must be one of {}, found {found}", listed.join(", "));
         let near = nearest(&word.unwrap_or_default(), all.iter().map(|(w, _)| *w));
         let near = near.map(|(_, known)| format!("did you mean `{known}`?"));
         let hint = schema["x-hint"].as_str().map(|hint| near.unwrap_or_else(|| hint.to_owned()));
@@ -370,7 +370,7 @@ impl Reader<'_> {
             Value::String(written) | Value::Number(_, written) => quoted(written),
             _ => field.node.kind().to_owned(),
         };
-        let message = format!("found {found}, allowed are true, 1, yes, on and false, 0, no, off");
+        let message = format!("must be true, 1, yes, on, false, 0, no or off, found {found}");
         self.replace(field, &message, &instead(schema), None);
         None
     }
@@ -411,8 +411,8 @@ impl Reader<'_> {
                 return None;
             }
             if value > MAX_SECONDS {
-                let message = "is more than a year";
-                self.replace(field, message, &format!("{MAX_SECONDS} is used"), None);
+                let message = "is more than one year";
+                self.replace(field, message, &format!("using {MAX_SECONDS}"), None);
                 return number(MAX_SECONDS);
             }
             return number(value);
@@ -442,9 +442,9 @@ fn words(schema: &Json, keyword: &str) -> String {
 /// What is used instead of a wrong value.
 fn instead(schema: &Json) -> String {
     match &schema["default"] {
-        Json::Null => "it is ignored".to_owned(),
-        Json::String(word) => format!("`{word}` is used"),
-        default => format!("{default} is used"),
+        Json::Null => "the value is ignored".to_owned(),
+        Json::String(word) => format!("using `{word}`"),
+        default => format!("using {default}"),
     }
 }
 

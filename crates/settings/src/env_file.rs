@@ -21,7 +21,7 @@ pub const MAX_VARIABLES: usize = 4096;
 pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
     let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
     if text.len() > MAX_ENV_FILE_BYTES {
-        let message = format!("the file is larger than {MAX_ENV_FILE_BYTES} bytes and is not read");
+        let message = format!("the file is larger than {MAX_ENV_FILE_BYTES} bytes and is ignored");
         return (variables, vec![Problem::error(Position { line: 1, column: 1 }, message)]);
     }
     let mut lines = Lines { rest: text.strip_prefix('\u{feff}').unwrap_or(text), number: 0 };
@@ -34,13 +34,13 @@ pub fn parse(text: &str) -> (BTreeMap<String, String>, Vec<Problem>) {
         match variable(line, &mut lines) {
             Err(message) => problems.push(Problem::warning(position, message)),
             Ok((name, _)) if variables.len() == MAX_VARIABLES && !variables.contains_key(&name) => {
-                let message = format!("there are more than {MAX_VARIABLES} variables");
+                let message = format!("more than {MAX_VARIABLES} variables");
                 problems.push(Problem::warning(position, message));
                 break;
             }
             Ok((name, value)) => {
                 if let Some(_earlier) = variables.insert(name.clone(), value) {
-                    let message = format!("`{name}` is given again; this value is used");
+                    let message = format!("`{name}` is set again; the last value is used");
                     problems.push(Problem::warning(position, message));
                 }
             }
@@ -72,12 +72,12 @@ fn variable(line: &str, lines: &mut Lines<'_>) -> Result<(String, String), &'sta
         Some(rest) if rest.starts_with(char::is_whitespace) => rest.trim_start(),
         _ => line,
     };
-    let (name, value) = line.split_once('=').ok_or("must be `NAME=value`; the line is ignored")?;
+    let (name, value) = line.split_once('=').ok_or("expected `NAME=value`; the line is ignored")?;
     let name = name.trim_end();
     if !is_name(name) {
         return Err(
-            "a name must be letters, digits, underscores, dots and hyphens, and not begin with a \
-             digit; the line is ignored",
+            "a name must consist of letters, digits, underscores, dots and hyphens and must not \
+             start with a digit; the line is ignored",
         );
     }
     let value = value.trim_start();
@@ -86,7 +86,7 @@ fn variable(line: &str, lines: &mut Lines<'_>) -> Result<(String, String), &'sta
         _ => unquoted(value).to_owned(),
     };
     if value.contains('\0') {
-        return Err("the value holds a NUL character; the line is ignored");
+        return Err("the value contains a NUL character; the line is ignored");
     }
     // What reads the file puts this mark for what is no text.
     if value.contains(char::REPLACEMENT_CHARACTER) {
@@ -125,11 +125,11 @@ fn quoted(first: &str, quote: char, lines: &mut Lines<'_>) -> Result<String, &'s
                 return Ok(value);
             }
             (lines.rest, lines.number) = (rest, number);
-            return Err("something follows the closing quote; the line is ignored");
+            return Err("unexpected text after the closing quote; the line is ignored");
         }
         let Some(next) = lines.next() else {
             (lines.rest, lines.number) = (rest, number);
-            return Err("the quote is not closed; the line is ignored");
+            return Err("unclosed quote; the line is ignored");
         };
         value.push('\n');
         line = next;

@@ -59,7 +59,7 @@ pub fn duplicates(entries: &[(Key, Node)]) -> Vec<(&Key, &Key)> {
 /// The problem of a key that is given twice.
 pub fn given_twice(first: &Key, second: &Key) -> Problem {
     let (name, one, other) = (&second.text, first.position.line, second.position.line);
-    let message = format!("`{name}` is given twice, in line {one} and in line {other}");
+    let message = format!("`{name}` is set twice, in lines {one} and {other}");
     Problem::error(second.position, message).hint("remove one of them")
 }
 

@@ -285,22 +285,23 @@ fn syntax_problem(error: &Error) -> Problem {
     let why = match error {
         // The parser's own words, which never quote what it reads.
         Error::ExternalMessage { msg, .. } => msg.as_str(),
-        Error::Eof { .. } => "the file ends too early",
-        Error::MultipleDocuments { .. } => "there is more than one document",
-        Error::UnknownAnchor { .. } => "`*` refers to an anchor that does not exist",
-        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` must be given a mapping",
+        Error::Eof { .. } => "unexpected end of file",
+        Error::MultipleDocuments { .. } => "the file contains more than one document",
+        Error::UnknownAnchor { .. } => "`*` refers to an unknown anchor",
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` requires a mapping",
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => "it is too large or too deeply nested",
-        _ => "a value does not have the form that its tag or place asks for",
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            "the file is too large or nested too deeply"
+        }
+        _ => "a value does not match its tag or position",
     };
     let problem = Problem::error(position, format!("{NOT_YAML}{why}"));
     // Only where a special character may be the reason.
     match error {
-        Error::ExternalMessage { .. } | Error::UnknownAnchor { .. } => problem.hint(
-            "a value that begins with one of * & ! % @ ` { [ or holds `: ` or ` #` needs quotes",
-        ),
+        Error::ExternalMessage { .. } | Error::UnknownAnchor { .. } => problem
+            .hint("quote values that start with one of * & ! % @ ` { [ or contain `: ` or ` #`"),
         _ => problem,
     }
 }

@@ -117,7 +117,7 @@ pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
             line: last.line,
             column: last.column,
         });
-        problems.push(Problem::warning(last, format!("{left_out} more problems are not shown")));
+        problems.push(Problem::warning(last, format!("{left_out} more problems not shown")));
         return problems;
     }
     problems.sort_by_key(|problem| (problem.line, problem.column));

@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             return did_you_mean(&dotted(&other.replace('*', "NAME"), name));
         }
         let is_strict = self.strictness == Strictness::Strict;
-        is_strict.then(|| format!("known here are {}", listed(schema)))
+        is_strict.then(|| format!("known keys: {}", listed(schema)))
     }
 
     /// A scalar as a string, with its references resolved; nothing for null, lists and mappings.
@@ -264,17 +264,17 @@ impl<'a> Reader<'a> {
         }
         (reference.value.trim() != reference.value).then(|| {
             let message =
-                format!("the value of the variable {name} begins or ends with white space");
+                format!("the value of the variable {name} starts or ends with whitespace");
             Problem::warning(position, message)
         })
     }
 
     fn warn_of_whitespace(&mut self, key: &str, position: Position, written: &str) {
         if written.trim() != written {
-            let message = "the value begins or ends with white space";
+            let message = "the value starts or ends with whitespace";
             self.report(
                 key,
-                Problem::warning(position, message).hint("remove it if it is not meant"),
+                Problem::warning(position, message).hint("remove it unless it is intended"),
             );
         }
     }
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         if let Some(expanded) = self.scope.expand_home(text.value().trim()) {
             return text.with_value(expanded);
         }
-        self.warn(field, "`~` is kept because the home directory is not known");
+        self.warn(field, "`~` is kept because the home directory is unknown");
         text
     }
 
@@ -374,7 +374,7 @@ impl<'a> Reader<'a> {
         };
         let wanted = match value {
             Some((number, _)) if number.is_finite() && number >= 0.0 => return value,
-            Some(_) => "a number of at least 0",
+            Some(_) => "a number greater than or equal to 0",
             None => "a number",
         };
         self.replace(field, &format!("must be {wanted}, found {found}"), instead, None);
@@ -413,10 +413,10 @@ pub fn quoted(text: &str) -> String {
 
 fn unset_hint(name: &str) -> String {
     if name.is_empty() {
-        return "write the name of a variable between the braces".to_owned();
+        return "write a variable name between the braces".to_owned();
     }
     match name.split_once(":-") {
-        Some((variable, _)) => format!("there are no default values; write `${{{variable}}}`"),
-        None => "set it in the profile's `.env` or in the environment".to_owned(),
+        Some((variable, _)) => format!("default values are not supported; write `${{{variable}}}`"),
+        None => "set it in the profile's `.env` file or in the environment".to_owned(),
     }
 }

@@ -254,10 +254,10 @@ fn in_address(rest: &str, found: &mut Vec<(String, String)>) {
     if let Some((user_information, _)) = authority.rsplit_once('@') {
         match user_information.split_once(':') {
             Some((_, password)) if !password.is_empty() => {
-                found.push(("password of the address".to_owned(), password.to_owned()));
+                found.push(("URL password".to_owned(), password.to_owned()));
             }
             _ if !user_information.is_empty() => {
-                found.push(("user of the address".to_owned(), user_information.to_owned()));
+                found.push(("URL user".to_owned(), user_information.to_owned()));
             }
             _ => {}
         }

@@ -164,7 +164,7 @@ impl ApprovalGate {
     fn read(&self) -> io::Result<ApprovalFile> {
         let Some(text) = self.store.read()? else { return Ok(ApprovalFile::default()) };
         serde_json::from_str(&text).map_err(|error| {
-            io::Error::other(format!("cannot understand {}: {error}", self.store.name()))
+            io::Error::other(format!("invalid content in {}: {error}", self.store.name()))
         })
     }
 

@@ -22,11 +22,11 @@ use crate::usage::TaskUsage;
 pub enum RecordError {
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} has more than {limit} bytes", .path.display())]
+    #[error("{} exceeds the limit of {limit} bytes", .path.display())]
     TooLarge { path: PathBuf, limit: u64 },
-    #[error("{}:{line}: this is no line of a conversation", .path.display())]
+    #[error("{}:{line}: invalid line", .path.display())]
     Line { path: PathBuf, line: usize, source: serde_json::Error },
-    #[error("the conversation in {} cannot go on", .path.display())]
+    #[error("cannot resume the conversation in {}", .path.display())]
     Resume { path: PathBuf, source: io::Error },
 }
 

@@ -89,8 +89,8 @@ impl Trimmed {
         let tail = &text[text.ceil_char_boundary(text.len() - ends)..];
         let gone = text.len() - head.len() - tail.len();
         let note = format!(
-            "[{gone} bytes of this result were cut to make room; call {name} again \
-                            if they are needed]"
+            "[{gone} bytes of this result were removed to fit the context window; call {name} \
+             again if you need them]"
         );
         let short = [head, &note, tail].join(if ends == 0 { "" } else { "\n" });
         self.results += 1;
@@ -119,7 +119,9 @@ fn drop_old_turns(
     }
     if gone > 0 {
         cut.messages += gone;
-        let text = format!("[{gone} earlier messages of this conversation were cut to make room]");
+        let text = format!(
+            "[{gone} earlier messages of this conversation were removed to fit the context window]"
+        );
         messages.insert(first, Message::System { text });
     }
 }

@@ -70,16 +70,20 @@ impl fmt::Display for TaskEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             EndCause::Completed => write!(f, "completed"),
-            EndCause::Empty => write!(f, "the model said nothing"),
-            EndCause::Filtered => write!(f, "the model's provider held the answer back"),
-            EndCause::Denied => write!(f, "what it needs was not approved"),
-            EndCause::Rounds { limit } => write!(f, "the model was asked {limit} times"),
+            EndCause::Empty => write!(f, "the model returned an empty response"),
+            EndCause::Filtered => write!(f, "the provider withheld the response"),
+            EndCause::Denied => write!(f, "a required tool call was not approved"),
+            EndCause::Rounds { limit } => write!(f, "reached the limit of {limit} model calls"),
             EndCause::Budget { limit } => {
-                write!(f, "more than {} credits could be spent", credits(*limit))
+                write!(
+                    f,
+                    "the next model call could exceed the limit of {} credits",
+                    credits(*limit)
+                )
             }
-            EndCause::TimedOut { limit } => write!(f, "{} s are over", limit.as_secs()),
+            EndCause::TimedOut { limit } => write!(f, "timed out after {} s", limit.as_secs()),
             EndCause::Cancelled => write!(f, "interrupted"),
-            EndCause::Ended => write!(f, "the program was told to end"),
+            EndCause::Ended => write!(f, "the program was terminated"),
             EndCause::Trouble(trouble) => write!(f, "{}", trouble.line()),
         }
     }

@@ -218,7 +218,7 @@ impl MemberClient {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().to_owned();
         if !kind.starts_with("text/event-stream") {
-            let what = format!("an answer of type `{kind}` where events should come");
+            let what = format!("a response of type `{kind}` instead of an event stream");
             return Err(MemberError::Nonsense { what });
         }
         Ok(Events::new(response))
@@ -268,7 +268,8 @@ impl MemberClient {
         let mut parts = self.http.url().clone().into_parts();
         let path = PathAndQuery::try_from(path);
         parts.path_and_query = path.ok();
-        Uri::from_parts(parts).map_err(|_| MemberError::Nonsense { what: "no address".to_owned() })
+        Uri::from_parts(parts)
+            .map_err(|_| MemberError::Nonsense { what: "an invalid URL".to_owned() })
     }
 }
 

@@ -108,9 +108,9 @@ pub struct ListedModel {
 pub enum ModelError {
     #[error("{base_url}: {}", .error.line())]
     Service { base_url: String, error: MemberError },
-    #[error("there is no model `{id}` at {base_url}")]
+    #[error("unknown model `{id}` at {base_url}")]
     Unknown { id: String, base_url: String, nearest: Option<String> },
-    #[error("{base_url} has no model for you")]
+    #[error("no models available for you at {base_url}")]
     None { base_url: String },
 }
 
@@ -250,12 +250,12 @@ impl Model {
                 ApiKind::Responses => responses::take(&value, &mut growing, hear)?,
             }
             if growing.is_too_long() {
-                let what = "an answer that is too long".to_owned();
+                let what = "a response that is too long".to_owned();
                 return Err(MemberError::Nonsense { what });
             }
         }
         if !growing.is_complete {
-            return Err(MemberError::Broken { reason: "the answer has no end".to_owned() });
+            return Err(MemberError::Broken { reason: "the response ended early".to_owned() });
         }
         Ok(Reply { charge_micros, ..growing.reply() })
     }

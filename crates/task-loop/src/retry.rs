@@ -82,7 +82,7 @@ impl RepeatedText {
             return Some(Cow::Owned(new.to_owned()));
         }
         self.is_other = true;
-        Some(Cow::Owned(format!("\n[asked again]\n{}", self.now)))
+        Some(Cow::Owned(format!("\n[retried]\n{}", self.now)))
     }
 
     fn longest(self) -> String {

@@ -91,7 +91,7 @@ impl RequestHandler for ServerRequests {
                 "elicitation/create" => Ok(inner.fill(&request).await),
                 other => Err(RpcError::new(
                     RpcError::METHOD_NOT_FOUND,
-                    format!("this client does not answer {other}"),
+                    format!("this client does not support {other}"),
                 )),
             }
         })
@@ -124,7 +124,7 @@ impl Inner {
             return Ok(model);
         }
         let SamplingModel::OfService { member, model, metrics } = &self.models else {
-            return Err("no model is ready yet".to_owned());
+            return Err("no model available yet".to_owned());
         };
         let found = Model::find(Arc::clone(member), model.as_deref(), ApiKind::default()).await;
         let model = found.map_err(|error| error.to_string())?;

@@ -179,7 +179,7 @@ impl Toolbox {
         if most < outcome.text.len() {
             let gone = outcome.text.len() - most;
             outcome.text.truncate(most);
-            outcome.text.push_str(&format!("\n[{gone} more bytes of this result were left out]"));
+            outcome.text.push_str(&format!("\n[{gone} more bytes of this result omitted]"));
         }
         outcome
     }
@@ -190,7 +190,7 @@ impl Toolbox {
             Err(why) => return blocked(why),
         };
         if self.is_closed {
-            return blocked("not run: no tools were offered".to_owned());
+            return blocked("not run: no tools are available".to_owned());
         }
         if let Some(own) = self.own.iter().find(|own| *own.definition().name == call.name) {
             return own_outcome(own.as_ref(), arguments).await;
@@ -209,8 +209,8 @@ impl Toolbox {
         };
         if !verdict.is_yes() {
             let text = match verdict {
-                Verdict::Absent => "not run: it needs a person's approval, and nobody is there",
-                _ => "not run: the person said no",
+                Verdict::Absent => "not run: approval is required, but no user is present",
+                _ => "not run: the user declined the call",
             };
             return CallOutcome { approval: verdict, ..blocked(text.to_owned()) };
         }
@@ -289,7 +289,7 @@ async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> CallOutcome {
 fn arguments(text: &str) -> Result<Value, String> {
     if text.len() > MAX_ARGUMENT_BYTES {
         return Err(format!(
-            "not run: the arguments have {} bytes, and {MAX_ARGUMENT_BYTES} are allowed",
+            "not run: the arguments have {} bytes; the limit is {MAX_ARGUMENT_BYTES}",
             text.len()
         ));
     }
@@ -299,7 +299,7 @@ fn arguments(text: &str) -> Result<Value, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(value) if value.is_object() => Ok(value),
         Ok(_) => Err("not run: the arguments must be a JSON object".to_owned()),
-        Err(error) => Err(format!("not run: the arguments are no JSON: {error}")),
+        Err(error) => Err(format!("not run: the arguments are invalid JSON: {error}")),
     }
 }
 
@@ -309,8 +309,8 @@ fn unknown(name: &str, registry: &Registry, own: &[Arc<dyn OwnTool>]) -> String 
     let own: Vec<Arc<str>> = own.iter().map(|own| own.definition().name).collect();
     let known = registry.entries().map(|entry| &*entry.name).chain(own.iter().map(|name| &**name));
     match nearest(&shown, known) {
-        Some(near) => format!("not run: there is no tool `{shown}`; did you mean `{near}`?"),
-        None => format!("not run: there is no tool `{shown}`"),
+        Some(near) => format!("not run: unknown tool `{shown}`; did you mean `{near}`?"),
+        None => format!("not run: unknown tool `{shown}`"),
     }
 }
 

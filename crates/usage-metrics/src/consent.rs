@@ -57,9 +57,9 @@ impl fmt::Display for Rule {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Rule::DoNotTrack => "the environment variable DO_NOT_TRACK is set",
-            Rule::Ci => "the environment variable CI says that no person is here",
-            Rule::Configured => "the configuration says so",
-            Rule::Default => "nobody turned it on",
+            Rule::Ci => "the environment variable CI indicates an unattended run",
+            Rule::Configured => "set in the configuration",
+            Rule::Default => "this is the default",
         })
     }
 }

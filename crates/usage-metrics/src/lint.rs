@@ -94,7 +94,7 @@ fn periods(package: &Package, found: &mut Vec<LintFinding>) {
     };
     let (start_text, end_text) = (&package.period_start, &package.period_end);
     if end <= start {
-        let message = format!("the period ends at {end_text}, not after its start {start_text}");
+        let message = format!("the period ends at {end_text}, not after its start at {start_text}");
         found.push((Code::L001, Location::Field("period_end"), message));
     } else {
         let midnight = start.seconds.rem_euclid(DAY_SECONDS) == 0 && start.fraction.is_empty();
@@ -106,7 +106,7 @@ fn periods(package: &Package, found: &mut Vec<LintFinding>) {
     }
     if generated < start {
         let message = format!(
-            "generated at {}, before the period began at {start_text}",
+            "generated at {}, before the period starts at {start_text}",
             package.generated_at
         );
         found.push((Code::L002, Location::Field("generated_at"), message));
@@ -119,7 +119,7 @@ fn duplicates(package: &Package, found: &mut Vec<LintFinding>) {
         if let Some(first) = first_at.get(&metric.counter) {
             let name = metric.counter.kind().name();
             let message = format!(
-                "{name} with the same dimensions as /metrics/{first}; a reader must add them up"
+                "{name} has the same dimensions as /metrics/{first}; readers must add the values"
             );
             found.push((Code::L004, Location::Entry(index), message));
         } else {
@@ -147,8 +147,8 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<LintFinding>) {
             if !TaskEnding::is_legal(outcome, reason, termination) {
                 let right = TaskEnding::of(reason);
                 let message = format!(
-                    "end_reason {reason} goes with outcome {} and termination {}, not with \
-                     {outcome} and {termination}",
+                    "end_reason {reason} requires outcome {} and termination {}, found {outcome} \
+                     and {termination}",
                     right.outcome, right.termination
                 );
                 found.push((Code::L005, Location::Entry(index), message));
@@ -169,8 +169,9 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<LintFinding>) {
             let load = SkillLoad { post_patch_state, provenance, reuse_state, use_count_bucket };
             if !skill::is_coherent(&load) {
                 let message = format!(
-                    "{reuse_state} cannot go with {post_patch_state} and a use count of {bucket}: \
-                     a first use is the 1st and has no patch to follow, a reuse is at least the 2nd"
+                    "{reuse_state} is inconsistent with {post_patch_state} and a use count of \
+                     {bucket}: a first use has count 1 and no earlier patch, a reuse has at least \
+                     count 2"
                 );
                 found.push((Code::L006, Location::Entry(index), message));
             }

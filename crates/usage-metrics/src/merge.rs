@@ -15,7 +15,7 @@ use crate::validate::{DateTime, parse_date_time};
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// A sum exceeds the limit.
-    #[error("the sum of {name} {dimensions} is larger than {}", u64::MAX)]
+    #[error("the sum of {name} {dimensions} exceeds {}", u64::MAX)]
     SumTooLarge {
         /// Name of the counter.
         name: &'static str,
@@ -23,7 +23,7 @@ pub enum MergeError {
         dimensions: String,
     },
     /// Two different packages have the same id: one of them was tampered with.
-    #[error("two packages with the id {package_id} differ")]
+    #[error("two different packages have the id {package_id}")]
     IdReused {
         /// The id.
         package_id: String,

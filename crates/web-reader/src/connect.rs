@@ -70,27 +70,27 @@ impl Connector {
         let name = match target.address {
             Some(address) => ServerName::IpAddress(address.into()),
             None => ServerName::try_from(target.host.clone())
-                .map_err(|_| Fault::BadUrl("has no host that a certificate can name"))?,
+                .map_err(|_| Fault::BadUrl("has a host that is not valid in a certificate"))?,
         };
         match timeout(CONNECT_TIMEOUT, self.tls.connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(Connection::Secure(Box::new(stream))),
             Ok(Err(error)) => {
-                tracing::debug!(%error, "no TLS with a page");
-                Err(Fault::Unreachable("no secure connection could be made; see its certificate"))
+                tracing::debug!(%error, "TLS handshake with page failed");
+                Err(Fault::Unreachable("TLS handshake failed; check the certificate of the host"))
             }
-            Err(_) => Err(Fault::Late("the host did not agree on TLS")),
+            Err(_) => Err(Fault::Late("TLS handshake timed out")),
         }
     }
 }
 
 async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Fault> {
-    let mut fault = Fault::Unreachable("the host could not be connected to");
+    let mut fault = Fault::Unreachable("cannot connect to the host");
     for address in addresses.iter().take(MAX_TRIES) {
         let stream = match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(_)) => continue,
             Err(_) => {
-                fault = Fault::Late("the host did not answer");
+                fault = Fault::Late("the host did not respond");
                 continue;
             }
         };

@@ -104,7 +104,7 @@ fn fault(error: &io::Error, max: u64) -> Fault {
     if error.kind() == io::ErrorKind::FileTooLarge {
         return Fault::TooLarge(max);
     }
-    Fault::Unreadable("is compressed, and damaged")
+    Fault::Unreadable("has invalid compressed content")
 }
 
 #[cfg(test)]

@@ -63,8 +63,8 @@ pub(crate) async fn exchange(
     connection: Connection,
     asked: &PageFetch<'_>,
 ) -> Result<PageResponse, Fault> {
-    const BROKEN: Fault = Fault::Unreachable("the host does not answer as a web server does");
-    let request = request(asked).ok_or(Fault::BadUrl("cannot be asked for"))?;
+    const BROKEN: Fault = Fault::Unreachable("the host did not send a valid HTTP response");
+    let request = request(asked).ok_or(Fault::BadUrl("cannot be requested"))?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEAD_LINES)
@@ -74,7 +74,7 @@ pub(crate) async fn exchange(
     let work = async {
         let response = timeout(FIRST_BYTE_TIMEOUT, sender.send_request(request))
             .await
-            .map_err(|_| Fault::Late("the host did not begin to answer"))?
+            .map_err(|_| Fault::Late("the host did not start to respond"))?
             .map_err(|_| BROKEN)?;
         read(response, asked).await
     };
@@ -130,9 +130,10 @@ async fn read(
     loop {
         let frame = timeout(IDLE_TIMEOUT, body.frame())
             .await
-            .map_err(|_| Fault::Late("the host stopped in the middle of it"))?;
+            .map_err(|_| Fault::Late("the host stopped sending"))?;
         let Some(frame) = frame else { break };
-        let frame = frame.map_err(|_| Fault::Unreachable("the page broke off"))?;
+        let frame = frame
+            .map_err(|_| Fault::Unreachable("the connection closed before the end of the page"))?;
         if let Ok(data) = frame.into_data() {
             decoder.write(&data)?;
         }

@@ -53,7 +53,7 @@ impl Guard {
             None => match resolver.resolve(&target.host).await {
                 Ok(found) => found,
                 Err(error) if is_temporary(&error) => {
-                    return Err(Fault::Unreachable("the host could not be looked up"));
+                    return Err(Fault::Unreachable("cannot resolve the host"));
                 }
                 Err(_) => Vec::new(),
             },

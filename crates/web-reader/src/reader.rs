@@ -90,7 +90,7 @@ impl Reader {
             return Ok(FetchedPage { reading, from_cache: true });
         }
         let _permit = self.concurrency.try_acquire()?;
-        let late = |_| Fault::Late("it took too long in all");
+        let late = |_| Fault::Late("total time limit exceeded");
         let fetched = Box::pin(self.fetch(wanted.target.clone()));
         let (target, content) = timeout(self.options.timeout, fetched).await.map_err(late)??;
         let (status, may_be_cached) = (content.status, content.may_be_cached);
@@ -204,7 +204,7 @@ impl Reader {
                 Ok(Rules::parse(text, token))
             }
             Ok((_, PageResponse::Failed(status))) if status >= 500 || status == 429 => {
-                Err(Fault::Unreachable("the site's robots.txt could not be read"))
+                Err(Fault::Unreachable("cannot read the robots.txt of the site"))
             }
             // None, or an unusable one: nothing is forbidden.
             Ok(_)

@@ -46,9 +46,9 @@ impl Target {
             return Err(Fault::BadUrl("is longer than 4096 bytes"));
         }
         if text.chars().any(char::is_control) {
-            return Err(Fault::BadUrl("holds control characters"));
+            return Err(Fault::BadUrl("contains control characters"));
         }
-        Url::parse(text).map_err(|_| Fault::BadUrl("is not an address")).and_then(Self::new)
+        Url::parse(text).map_err(|_| Fault::BadUrl("is not a valid URL")).and_then(Self::new)
     }
 
     /// The target of a redirect.
@@ -56,26 +56,26 @@ impl Target {
         if location.len() > MAX_URL_BYTES {
             return Err(Fault::BadUrl("is longer than 4096 bytes"));
         }
-        self.url.join(location).map_err(|_| Fault::BadUrl("is not an address")).and_then(Self::new)
+        self.url.join(location).map_err(|_| Fault::BadUrl("is not a valid URL")).and_then(Self::new)
     }
 
     fn new(mut url: Url) -> Result<Self, Fault> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Fault::BadUrl("must begin with `http://` or `https://`"));
+            return Err(Fault::BadUrl("must start with `http://` or `https://`"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Fault::BadUrl("must not hold a user or a password"));
+            return Err(Fault::BadUrl("must not contain a user name or password"));
         }
         url.set_fragment(None);
         let port = url.port_or_known_default().filter(|port| *port > 0);
-        let port = port.ok_or(Fault::BadUrl("has no port that can be connected to"))?;
+        let port = port.ok_or(Fault::BadUrl("has an invalid port"))?;
         let (host, address) = match url.host() {
             Some(Host::Domain(name)) => {
                 let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
                 let is_name = (1..=MAX_HOST).contains(&name.len())
                     && name.split('.').all(|label| (1..=63).contains(&label.len()));
                 if !is_name {
-                    return Err(Fault::BadUrl("has no host that can be looked up"));
+                    return Err(Fault::BadUrl("has an invalid host name"));
                 }
                 (name, None)
             }

@@ -133,7 +133,7 @@ pub(super) fn settings() -> insta::Settings {
     settings.add_filter(r"\d+ ms, ", "[time], ");
     settings.add_filter(r"\d\.\d s, ", "[time], ");
     settings.add_filter(r"(?m)  +\d+ s$", "  [since]");
-    settings.add_filter(r"next try in \d+ s", "next try in [n] s");
+    settings.add_filter(r"next attempt in \d+ s", "next attempt in [n] s");
     settings.add_filter(r"x{10,}…", "xx…");
     settings
 }

@@ -117,9 +117,9 @@ fn the_environment_turns_it_off_and_status_says_which_rule_decided() {
     for (name, value, mode, rule) in [
         ("DO_NOT_TRACK", "1", "off", "the environment variable DO_NOT_TRACK is set"),
         ("DO_NOT_TRACK", "TRUE", "off", "the environment variable DO_NOT_TRACK is set"),
-        ("DO_NOT_TRACK", "0", "local", "the configuration says so"),
-        ("CI", "true", "off", "the environment variable CI says that no person is here"),
-        ("CI", "", "local", "the configuration says so"),
+        ("DO_NOT_TRACK", "0", "local", "set in the configuration"),
+        ("CI", "true", "off", "the environment variable CI indicates an unattended run"),
+        ("CI", "", "local", "set in the configuration"),
     ] {
         let mut command = bench.command(["metrics", "status", "--json"]);
         let run = ProgramOutput::of(command.env(name, value), b"");

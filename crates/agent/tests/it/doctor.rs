@@ -191,7 +191,7 @@ fn a_service_that_is_not_one_or_lies_cannot_hurt() {
         (answer("503 Service Unavailable", "", evil), "service", "no"),
         (answer("302 Found", "Location: http://127.0.0.1:1/\r\n", ""), "service", "302"),
         (answer("200 OK", "", "{\"version\": \"7\"}"), "service", "version 7"),
-        (answer("200 OK", "", "not json"), "key", "not understood"),
+        (answer("200 OK", "", "not json"), "key", "invalid response"),
     ] {
         let base = format!("{}/v1", server.url());
         let ask = |arguments: &[&str]| {
@@ -244,6 +244,6 @@ fn a_service_that_never_answers_is_not_waited_for_long() {
     command.env("AGENT_BASE_URL", format!("{}/v1", server.url())).env("AGENT_API_KEY", "agk_x");
     let run = ProgramOutput::of(&mut command, b"");
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stdout.contains("no answer within 10 s"), "{run:?}");
+    assert!(run.stdout.contains("no response within 10 s"), "{run:?}");
     assert!(begun.elapsed().as_secs() < 25, "{:?}", begun.elapsed());
 }

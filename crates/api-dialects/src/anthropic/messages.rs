@@ -21,7 +21,7 @@ pub(super) fn translate(messages: &[Value]) -> Result<(Vec<Value>, Vec<Value>), 
             "assistant" => ("assistant", assistant(message, &place)?),
             "tool" => ("user", vec![tool_result(message, &place)?]),
             role => {
-                let text = format!("this model takes no messages of the role {role}");
+                let text = format!("this model does not support messages with the role {role}");
                 return Err(Untranslatable::new(format!("{place}.role"), text));
             }
         };
@@ -32,7 +32,7 @@ pub(super) fn translate(messages: &[Value]) -> Result<(Vec<Value>, Vec<Value>), 
         }
     }
     if turns.is_empty() {
-        return Err(Untranslatable::new("messages", "there is nothing in them to answer"));
+        return Err(Untranslatable::new("messages", "must contain at least one message to answer"));
     }
     let turns = turns
         .into_iter()
@@ -55,7 +55,7 @@ fn content(message: &Object, place: &str) -> Result<Vec<Value>, Untranslatable> 
             }
             Ok(blocks)
         }
-        Some(_) => Err(Untranslatable::new(place, "a string or a list of parts is needed here")),
+        Some(_) => Err(Untranslatable::new(place, "must be a string or a list of parts")),
     }
 }
 
@@ -75,7 +75,7 @@ fn block(part: &Value, place: &str) -> Result<Option<Value>, Untranslatable> {
         }
         "file" => document(part, &format!("{place}.file"))?,
         kind => {
-            let message = format!("this model takes no content of the type {kind}");
+            let message = format!("this model does not support content of type {kind}");
             return Err(Untranslatable::new(format!("{place}.type"), message));
         }
     };
@@ -94,7 +94,7 @@ fn source(url: &str, place: &str) -> Result<Value, Untranslatable> {
         Some((media_type, data)) => {
             Ok(json!({ "type": "base64", "media_type": media_type, "data": data }))
         }
-        None => Err(Untranslatable::new(place, "an http or a base64 data URL is needed here")),
+        None => Err(Untranslatable::new(place, "must be an http URL or a base64 data URL")),
     }
 }
 
@@ -116,7 +116,7 @@ fn document(part: &Object, place: &str) -> Result<Value, Untranslatable> {
     let place = format!("{place}.file_data");
     let source = source(data, &place)?;
     if source["type"] == "base64" && source["media_type"] != "application/pdf" {
-        return Err(Untranslatable::new(place, "this model takes PDF files"));
+        return Err(Untranslatable::new(place, "this model supports only PDF files"));
     }
     let mut document = json!({ "type": "document", "source": source });
     if let Some(name) = present(file, "filename") {
@@ -134,7 +134,7 @@ fn assistant(message: &Object, place: &str) -> Result<Vec<Value>, Untranslatable
         blocks.push(json!({ "type": "text", "text": refusal }));
     }
     if present(message, "function_call").is_some() {
-        let message = "calls belong in tool_calls";
+        let message = "put tool calls in tool_calls";
         return Err(Untranslatable::new(format!("{place}.function_call"), message));
     }
     let calls = match present(message, "tool_calls") {
@@ -142,7 +142,7 @@ fn assistant(message: &Object, place: &str) -> Result<Vec<Value>, Untranslatable
         Some(Value::Array(calls)) => calls,
         Some(_) => {
             let place = format!("{place}.tool_calls");
-            return Err(Untranslatable::new(place, "a list is needed here"));
+            return Err(Untranslatable::new(place, "must be a list"));
         }
     };
     for (n, call) in calls.iter().enumerate() {
@@ -161,9 +161,8 @@ fn tool_use(call: &Value, place: &str) -> Result<Value, Untranslatable> {
         "" => Ok(Object::new()),
         arguments => serde_json::from_str::<Object>(arguments),
     };
-    let input = arguments.map_err(|_| {
-        Untranslatable::new(format!("{place}.arguments"), "a JSON object is needed here")
-    })?;
+    let input = arguments
+        .map_err(|_| Untranslatable::new(format!("{place}.arguments"), "must be a JSON object"))?;
     Ok(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
 }
 

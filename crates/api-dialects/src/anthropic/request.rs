@@ -121,7 +121,7 @@ fn max_tokens(chat: &Object) -> Result<Option<u64>, Untranslatable> {
         if let Some(value) = present(chat, name) {
             return match value.as_u64() {
                 Some(tokens @ 1..) => Ok(Some(tokens)),
-                _ => Err(Untranslatable::new(name, "a positive whole number is needed here")),
+                _ => Err(Untranslatable::new(name, "must be a positive whole number")),
             };
         }
     }
@@ -131,7 +131,7 @@ fn max_tokens(chat: &Object) -> Result<Option<u64>, Untranslatable> {
 fn sampling(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
     if let Some(value) = present(chat, "temperature") {
         let Some(temperature) = value.as_f64() else {
-            return Err(Untranslatable::new("temperature", "a number is needed here"));
+            return Err(Untranslatable::new("temperature", "must be a number"));
         };
         // The scale of chat completions goes to 2, this one ends at 1.
         let capped = if temperature > 1.0 { json!(1.0) } else { value.clone() };
@@ -147,7 +147,7 @@ fn sampling(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
     };
     let visible = |stop: &Value| stop.as_str().is_some_and(|stop| !stop.trim().is_empty());
     if !stops.iter().all(visible) {
-        let message = "this model takes only stop sequences with visible text";
+        let message = "this model supports only stop sequences with visible text";
         return Err(Untranslatable::new("stop", message));
     }
     if !stops.is_empty() {
@@ -163,12 +163,12 @@ fn output_format(chat: &Object) -> Result<Option<Value>, Untranslatable> {
         Some("json_schema") => {
             let schema = format.pointer("/json_schema/schema").filter(|schema| schema.is_object());
             let schema = schema.ok_or_else(|| {
-                Untranslatable::new("response_format.json_schema.schema", "a schema is needed here")
+                Untranslatable::new("response_format.json_schema.schema", "must be a schema")
             })?;
             Ok(Some(json!({ "type": "json_schema", "schema": schema })))
         }
         _ => {
-            let message = "this model takes text and json_schema";
+            let message = "this model supports only text and json_schema";
             Err(Untranslatable::new("response_format.type", message))
         }
     }

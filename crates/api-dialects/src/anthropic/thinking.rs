@@ -20,7 +20,10 @@ pub(super) fn translate(
 ) -> Result<(), Untranslatable> {
     let Some(effort) = present(chat, "reasoning_effort") else { return Ok(()) };
     let Some(effort) = effort.as_str().and_then(Effort::parse) else {
-        return Err(Untranslatable::new("reasoning_effort", "not an effort this model knows"));
+        return Err(Untranslatable::new(
+            "reasoning_effort",
+            "this model does not support this effort",
+        ));
     };
     if body.contains_key("thinking") {
         return Ok(());

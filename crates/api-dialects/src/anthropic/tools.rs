@@ -16,7 +16,7 @@ pub(super) fn translate(chat: &Object, body: &mut Object) -> Result<(), Untransl
     if tools.is_empty() {
         return match choice.as_ref().and_then(|choice| choice["type"].as_str()) {
             None | Some("auto" | "none") => Ok(()),
-            Some(_) => Err(Untranslatable::new("tool_choice", "there are no tools to choose from")),
+            Some(_) => Err(Untranslatable::new("tool_choice", "requires tools to choose from")),
         };
     }
     body.insert("tools".into(), tools.into());
@@ -37,7 +37,7 @@ fn definition(tool: &Value, place: &str) -> Result<Value, Untranslatable> {
     let tool = object_at(tool, place)?;
     let kind = text_at(tool, "type", place)?;
     if kind != "function" {
-        let message = format!("this model takes function tools, not {kind}");
+        let message = format!("this model supports only function tools, not {kind}");
         return Err(Untranslatable::new(format!("{place}.type"), message));
     }
     let place = format!("{place}.function");
@@ -69,7 +69,7 @@ fn choice(choice: &Value) -> Result<Value, Untranslatable> {
         _ => {
             let name = choice.pointer("/function/name").and_then(Value::as_str);
             name.map(|name| json!({ "type": "tool", "name": name })).ok_or_else(|| {
-                let message = "auto, none, required or one function is needed here";
+                let message = "must be auto, none, required or one function";
                 Untranslatable::new("tool_choice", message)
             })
         }

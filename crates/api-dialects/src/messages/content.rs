@@ -11,7 +11,7 @@ pub(super) fn parts(content: &Value, place: &str) -> Result<Vec<Value>, Untransl
     let blocks = match content {
         Value::String(text) => return Ok(text_part(text)),
         Value::Array(blocks) => blocks,
-        _ => return Err(Untranslatable::new(place, "a string or a list of blocks is needed here")),
+        _ => return Err(Untranslatable::new(place, "must be a string or a list of blocks")),
     };
     let mut parts = Vec::with_capacity(blocks.len());
     for (n, block) in blocks.iter().enumerate() {
@@ -96,7 +96,7 @@ fn data_url(source: &Object, place: &str) -> Result<String, Untranslatable> {
 fn no_citations(block: &Object, place: &str) -> Result<(), Untranslatable> {
     let is_on = present(block, "citations").and_then(|citations| citations.get("enabled"));
     if is_on == Some(&Value::Bool(true)) {
-        let message = "this model cites no documents";
+        let message = "this model does not support citations";
         return Err(Untranslatable::new(format!("{place}.citations"), message));
     }
     Ok(())
@@ -107,6 +107,6 @@ fn not_sent(place: &str) -> Untranslatable {
 }
 
 pub(super) fn unknown(kind: &str, place: &str) -> Untranslatable {
-    let message = format!("content of the type {kind} is not available for this model");
+    let message = format!("content of type {kind} is not available for this model");
     Untranslatable::new(format!("{place}.type"), message)
 }

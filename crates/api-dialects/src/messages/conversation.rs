@@ -22,7 +22,7 @@ pub(super) fn translate(body: &Object, tools: &ToolTable) -> Result<Vec<Value>, 
         conversation.add(object_at(message, &place)?, &place)?;
     }
     if conversation.chat.is_empty() {
-        return Err(Untranslatable::new("messages", "there is nothing in them to answer"));
+        return Err(Untranslatable::new("messages", "must contain at least one message to answer"));
     }
     Ok(conversation.chat.into_messages())
 }
@@ -46,11 +46,11 @@ impl Conversation<'_> {
             ("user", Value::Array(blocks)) => self.user(blocks, &content_place),
             ("assistant", Value::Array(blocks)) => self.assistant(blocks, &content_place),
             ("user" | "assistant", _) => {
-                let message = "a string or a list of blocks is needed here";
+                let message = "must be a string or a list of blocks";
                 Err(Untranslatable::new(content_place, message))
             }
             (role, _) => {
-                let message = format!("there is no role {role}");
+                let message = format!("unknown role {role}");
                 Err(Untranslatable::new(format!("{place}.role"), message))
             }
         }
@@ -183,10 +183,7 @@ impl Conversation<'_> {
                 format!("Error: the search failed ({code})")
             }
             _ => {
-                return Err(Untranslatable::new(
-                    format!("{place}.content"),
-                    "a list is needed here",
-                ));
+                return Err(Untranslatable::new(format!("{place}.content"), "must be a list"));
             }
         };
         self.chat.result(id, content::text_part(&found));

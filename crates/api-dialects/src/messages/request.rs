@@ -71,7 +71,7 @@ fn response_format(body: &Object) -> Result<Option<Value>, Untranslatable> {
     let format = object_at(format, place)?;
     let kind = text_at(format, "type", place)?;
     let Some(schema) = present(format, "schema").filter(|_| kind == "json_schema") else {
-        let message = "a JSON schema is needed here";
+        let message = "must be a JSON schema";
         return Err(Untranslatable::new(place, message));
     };
     let schema = json!({ "name": "output", "schema": schema, "strict": true });

@@ -31,7 +31,7 @@ pub(super) fn effort(body: &Object) -> Result<Option<&str>, Untranslatable> {
         (None | Some("adaptive" | "enabled"), Some("max")) => Ok(Some("xhigh")),
         (None | Some("adaptive" | "enabled"), effort) => Ok(effort),
         (Some(kind), _) => {
-            let message = format!("there is no thinking of the type {kind}");
+            let message = format!("unknown thinking type {kind}");
             Err(Untranslatable::new("thinking.type", message))
         }
     }

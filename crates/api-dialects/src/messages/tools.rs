@@ -68,7 +68,7 @@ impl Offered {
         if self.functions.is_empty() {
             return match kind {
                 None | Some("auto" | "none") => Ok(()),
-                Some(_) => Err(Untranslatable::new(place, "there are no tools to choose from")),
+                Some(_) => Err(Untranslatable::new(place, "requires tools to choose from")),
             };
         }
         chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
@@ -81,13 +81,13 @@ impl Offered {
                 let offered = self.table.offered(ToolKind::Function, name);
                 let search = || self.table.offered(ToolKind::WebSearch, name);
                 let function = offered.or_else(search).ok_or_else(|| {
-                    let message = format!("there is no tool {name} in this request");
+                    let message = format!("no tool named {name} in this request");
                     Untranslatable::new("tool_choice.name", message)
                 })?;
                 json!({ "type": "function", "function": { "name": function } })
             }
             kind => {
-                let message = format!("there is no choice of the type {kind}");
+                let message = format!("unknown tool choice type {kind}");
                 return Err(Untranslatable::new("tool_choice.type", message));
             }
         };

@@ -18,7 +18,7 @@ pub(super) fn translate(
     match present(body, "instructions") {
         None => {}
         Some(Value::String(text)) => conversation.chat.say("system", text.as_str()),
-        Some(_) => return Err(Untranslatable::new("instructions", "a string is needed here")),
+        Some(_) => return Err(Untranslatable::new("instructions", "must be a string")),
     }
     for item in earlier {
         conversation.add(item, "previous_response_id")?;
@@ -32,11 +32,11 @@ pub(super) fn translate(
             }
         }
         Some(_) => {
-            return Err(Untranslatable::new("input", "a string or a list of items is needed here"));
+            return Err(Untranslatable::new("input", "must be a string or a list of items"));
         }
     }
     if conversation.chat.is_empty() {
-        return Err(Untranslatable::new("input", "there is nothing in it to answer"));
+        return Err(Untranslatable::new("input", "must contain at least one item to answer"));
     }
     Ok(conversation.chat.into_messages())
 }
@@ -85,7 +85,7 @@ impl Conversation<'_> {
             // what it found. Additional tools are among the tools already.
             Some("reasoning" | "web_search_call" | "additional_tools") => Ok(()),
             Some(kind) => {
-                let message = format!("items of the type {kind} are not available for this model");
+                let message = format!("items of type {kind} are not available for this model");
                 Err(Untranslatable::new(format!("{place}.type"), message))
             }
         }
@@ -97,7 +97,7 @@ impl Conversation<'_> {
             "developer" => "system",
             role @ ("system" | "user" | "assistant") => role,
             role => {
-                let message = format!("there is no role {role}");
+                let message = format!("unknown role {role}");
                 return Err(Untranslatable::new(format!("{place}.role"), message));
             }
         };
@@ -157,7 +157,7 @@ impl Conversation<'_> {
         let tools = item.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
         let text = match names.as_slice() {
-            [] => "No tools were found.".to_owned(),
+            [] => "No tools found.".to_owned(),
             names => format!("These tools are available now: {}", names.join(", ")),
         };
         self.chat.result(id, vec![json!({ "type": "text", "text": text })]);
@@ -167,7 +167,7 @@ impl Conversation<'_> {
     /// The conversation before this item, in few words that this service wrote.
     fn summary(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
         let text = opaque::decode(text_at(item, "encrypted_content", place)?).ok_or_else(|| {
-            let message = "only the service that wrote this summary can read it";
+            let message = "this summary can be read only by the service that created it";
             Untranslatable::new(format!("{place}.encrypted_content"), message)
         })?;
         self.chat.say("user", format!("Summary of the conversation so far:\n{text}"));
@@ -192,7 +192,7 @@ impl Conversation<'_> {
         if self.earlier.iter().any(|item| item["id"] == id) {
             return Ok(());
         }
-        let message = "no item of this id in the responses this one continues";
+        let message = "no item with this id in the previous responses";
         Err(Untranslatable::new(format!("{place}.id"), message))
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn content(content: Option<&Value>, place: &str) -> Result<Vec<Value>
             });
             parts.collect()
         }
-        _ => Err(Untranslatable::new(place, "a string or a list is needed here")),
+        _ => Err(Untranslatable::new(place, "must be a string or a list")),
     }
 }
 
@@ -83,7 +83,7 @@ fn audio(part: &Object, place: &str) -> Result<Value, Untranslatable> {
     let url = text_at(part, "audio_url", place)?;
     let audio = url.strip_prefix("data:audio/").and_then(|rest| rest.split_once(";base64,"));
     let Some((format, data)) = audio else {
-        let message = "a base64 data URL is needed here";
+        let message = "must be a base64 data URL";
         return Err(Untranslatable::new(format!("{place}.audio_url"), message));
     };
     let format = if format == "mpeg" { "mp3" } else { format };
@@ -99,6 +99,6 @@ fn no_stored_file(part: &Object, place: &str) -> Result<(), Untranslatable> {
 }
 
 fn unknown(kind: &str, place: &str) -> Untranslatable {
-    let message = format!("content of the type {kind} is not available for this model");
+    let message = format!("content of type {kind} is not available for this model");
     Untranslatable::new(format!("{place}.type"), message)
 }

@@ -71,7 +71,10 @@ fn passed_through(body: &Object) -> Result<Object, Untranslatable> {
         return Err(Untranslatable::new("top_logprobs", "not available for this model"));
     }
     if list(body, "include")?.iter().any(|wish| wish == "message.output_text.logprobs") {
-        return Err(Untranslatable::new("include", "this model gives no log probabilities here"));
+        return Err(Untranslatable::new(
+            "include",
+            "this model does not support log probabilities here",
+        ));
     }
     let passed = PASSED
         .iter()
@@ -99,7 +102,7 @@ fn text_format(body: &Object) -> Result<Option<Value>, Untranslatable> {
             Ok(Some(json!({ "type": "json_schema", "json_schema": schema })))
         }
         kind => {
-            let message = format!("this model gives no answers of the type {kind}");
+            let message = format!("this model does not support responses of type {kind}");
             Err(Untranslatable::new("text.format.type", message))
         }
     }

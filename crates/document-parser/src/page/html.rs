@@ -37,7 +37,7 @@ pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
             tracing::debug!(
                 nodes = too_complex.nodes,
                 host = url.host_str(),
-                "a page is read without its structure"
+                "page too complex; parsed without structure"
             );
             return without_structure(text, format);
         }

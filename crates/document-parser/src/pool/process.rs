@@ -67,7 +67,7 @@ impl Worker {
             .kill_on_drop(true)
             .spawn()?;
         let (Some(input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("it has no pipes"));
+            return Err(io::Error::other("the process has no pipes"));
         };
         let ready = timeout(MAX_START, read::<WorkerReady>(&mut output, 0));
         let (WorkerReady { confinement }, _) = ready.await??;

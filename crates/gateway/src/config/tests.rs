@@ -212,7 +212,7 @@ fn a_database_that_cannot_be_is_refused_without_its_address() {
     );
     refused(
         "database: {url: \"sqlite:x\", durability: ram}",
-        &["error 1:41: database.durability: found `ram`, allowed are `power`, `process`"],
+        &["error 1:41: database.durability: must be one of `power`, `process`, found `ram`"],
     );
     let config = warned(
         "database: postgres://me:s3cret@h/d",
@@ -264,7 +264,7 @@ fn tokens_are_long_and_come_from_variables() {
             &format!("{key}: ${{NOT_SET}}"),
             &[&format!(
                 "error 1:{column}: {key}: the variable `NOT_SET` is not set (set it in the \
-                 profile's `.env` or in the environment)"
+                 profile's `.env` file or in the environment)"
             )],
         );
         refused(
@@ -308,7 +308,7 @@ fn a_client_that_leaves_stops_the_upstream_or_does_not() {
     assert_eq!(clean("on_client_gone: Cancel").on_client_gone, ClientGone::Cancel);
     refused(
         "on_client_gone: ignore",
-        &["error 1:17: on_client_gone: found `ignore`, allowed are `cancel`, `finish`"],
+        &["error 1:17: on_client_gone: must be one of `cancel`, `finish`, found `ignore`"],
     );
 }
 
@@ -388,7 +388,8 @@ fn every_limit_has_bounds() {
             "error 4:20: limits.max_connections: must be a whole number from 1 to 1000000",
             "error 5:19: limits.header_timeout: must be more than 0 seconds",
             "error 6:17: limits.body_timeout: must be a number, found `soon`",
-            "error 7:22: limits.keepalive_comment: must be a number of at least 0, found `-1`",
+            "error 7:22: limits.keepalive_comment: must be a number greater than or equal to 0, \
+             found `-1`",
             "error 8:23: limits.max_stream_seconds: must be more than 0 seconds",
             "error 9:21: limits.max_answer_bytes: must be a whole number from 1024 to 1073741824",
             "error 10:18: limits.drain_seconds: must be a number, found a list",

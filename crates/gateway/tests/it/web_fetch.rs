@@ -142,7 +142,7 @@ fn failed_page_reports_its_status_and_is_free() {
         (503, 503, "upstream_unavailable"),
     ] {
         let url = site.url(&format!("/{page}"));
-        let message = format!("the page answered with status {page}");
+        let message = format!("the page returned status {page}");
         assert_eq!(world.failed(&url), (status, code.to_owned(), message));
     }
     assert_eq!(world.paid(), 0);
@@ -178,8 +178,8 @@ fn other_things_than_html_are_read_too() {
         let expected = (400, "page_unreadable".to_owned(), message.to_owned());
         assert_eq!(world.failed(&site.url(path)), expected);
     };
-    unreadable("/image", "the page is `image/png`, which is not read");
-    unreadable("/zip", "the page is `application/octet-stream`, which is not read");
+    unreadable("/image", "the page has the unsupported type `image/png`");
+    unreadable("/zip", "the page has the unsupported type `application/octet-stream`");
     unreadable("/empty", "the page has no text");
     unreadable("/nothing", "the page has no text");
 }
@@ -207,7 +207,7 @@ fn redirects_are_followed_up_to_the_limit() {
     assert_eq!(world.failed(&site.url("/step/6")), many);
     assert_eq!(world.failed(&site.url("/circle")), many);
     let (status, _, message) = world.failed(&site.url("/nowhere"));
-    assert_eq!((status, message.as_str()), (400, "the page answered with status 302"));
+    assert_eq!((status, message.as_str()), (400, "the page returned status 302"));
     let none = World::new(&site, "  max_redirects: 0\n");
     assert_eq!(none.failed(&site.url("/step/1")).2, "the page redirects more than 0 times");
 }

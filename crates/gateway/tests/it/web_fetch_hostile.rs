@@ -58,7 +58,7 @@ fn a_pdf_of_some_kilobytes_does_not_take_the_memory_of_the_service() {
             scope.spawn(move || {
                 let (status, code, message) = world.failed(&site.url(&format!("/{number}")));
                 assert_eq!((status, code.as_str()), (400, "page_unreadable"));
-                assert_eq!(message, "the page unpacks to more than is parsed");
+                assert_eq!(message, "the page is too large after unpacking");
             });
         }
         assert_eq!(world.fetch(&site.url("/good")).good()["content"], "A good line");

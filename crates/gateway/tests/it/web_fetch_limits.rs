@@ -70,7 +70,7 @@ fn a_compressed_page_is_read_and_other_encodings_are_refused() {
     assert_eq!(world.fetch(&site.url("/gzip")).good()["content"], "packed words");
     let (status, code, message) = world.failed(&site.url("/br"));
     assert_eq!((status, code.as_str()), (400, "page_unreadable"));
-    assert_eq!(message, "the page is encoded as `br`, which is not read");
+    assert_eq!(message, "the page has the unsupported encoding `br`");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_page_that_drips_is_left_after_the_time_for_all_of_it() {
         }
     });
     let begun = Instant::now();
-    let told = "the page was not read in time: it took too long in all";
+    let told = "fetching the page timed out: total time limit exceeded";
     check(&world, &site, (503, "upstream_unavailable", told));
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
@@ -116,7 +116,7 @@ fn a_site_that_says_nothing_is_left() {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
     });
-    let told = "the page was not read in time: it took too long in all";
+    let told = "fetching the page timed out: total time limit exceeded";
     check(&world, &site, (503, "upstream_unavailable", told));
 }
 
@@ -126,7 +126,7 @@ fn a_site_that_does_not_begin_is_left_before_the_time_for_all_of_it() {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
         Ok(())
     });
-    let told = "the page was not read in time: the host did not begin to answer";
+    let told = "fetching the page timed out: the host did not start to respond";
     check(&world, &site, (503, "upstream_unavailable", told));
 }
 
@@ -142,7 +142,7 @@ fn a_few_addresses_of_a_host_are_tried_and_no_more() {
     let world = World::with(&format!("[\"127.0.0.0/29:{port}\"]"), "", names);
     world.fetch(&format!("http://fourth.org:{port}/")).good();
     let (status, _, message) = world.failed(&format!("http://fifth.org:{port}/"));
-    assert_eq!((status, message.as_str()), (503, "the host could not be connected to"));
+    assert_eq!((status, message.as_str()), (503, "cannot connect to the host"));
 }
 
 #[test]
@@ -152,13 +152,13 @@ fn a_site_that_stops_in_the_middle_is_left_before_the_time_for_all_of_it() {
         std::thread::sleep(Duration::from_secs(30)); // sleep: the site stops on purpose.
         Ok(())
     });
-    let told = "the page was not read in time: the host stopped in the middle of it";
+    let told = "fetching the page timed out: the host stopped sending";
     check(&world, &site, (503, "upstream_unavailable", told));
 }
 
 #[test]
 fn a_head_without_an_end_is_not_read() {
-    let told = "the host does not answer as a web server does";
+    let told = "the host did not send a valid HTTP response";
     let (site, world1) = world("  timeout: 10\n", |stream| {
         stream.write_all(HEAD.as_bytes())?;
         endlessly(stream, b"x-more: and more and more and more and more\r\n")
@@ -179,7 +179,7 @@ fn a_head_without_an_end_is_not_read() {
 
 #[test]
 fn what_is_no_http_is_not_read() {
-    let told = "the host does not answer as a web server does";
+    let told = "the host did not send a valid HTTP response";
     for answer in [
         "SSH-2.0-OpenSSH_9.6\r\n",
         "+OK ready\r\n",
@@ -195,7 +195,7 @@ fn what_is_no_http_is_not_read() {
         let (site, world) =
             world("  timeout: 5\n", move |stream| stream.write_all(answer.as_bytes()));
         let (status, _, message) = world.failed(&site.url("/"));
-        let is_told = message == told || message.starts_with("the page answered with status 101");
+        let is_told = message == told || message.starts_with("the page returned status 101");
         assert!(is_told && (status == 503 || status == 400), "{answer:?}: {status} {message}");
     }
 }
@@ -205,18 +205,30 @@ fn a_page_that_is_shorter_than_it_says_is_not_charged() {
     let (site, world1) = world("", |stream| {
         stream.write_all(format!("{HEAD}content-length: 100\r\n\r\nwords").as_bytes())
     });
-    check(&world1, &site, (503, "upstream_unavailable", "the page broke off"));
+    check(
+        &world1,
+        &site,
+        (503, "upstream_unavailable", "the connection closed before the end of the page"),
+    );
     let (site, world2) = world("", |stream| {
         stream
             .write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nwords\r\n").as_bytes())
     });
-    check(&world2, &site, (503, "upstream_unavailable", "the page broke off"));
+    check(
+        &world2,
+        &site,
+        (503, "upstream_unavailable", "the connection closed before the end of the page"),
+    );
     let (site, world3) = world("", |stream| {
         stream.write_all(
             format!("{HEAD}transfer-encoding: chunked\r\n\r\nzz\r\nwords\r\n").as_bytes(),
         )
     });
-    check(&world3, &site, (503, "upstream_unavailable", "the page broke off"));
+    check(
+        &world3,
+        &site,
+        (503, "upstream_unavailable", "the connection closed before the end of the page"),
+    );
     // One that is longer is cut to what it says.
     let (site, world4) = world("", |stream| {
         stream.write_all(format!("{HEAD}content-length: 5\r\n\r\nwords and more").as_bytes())
@@ -234,7 +246,7 @@ fn closed_port_is_an_error() {
     let world = World::with(&format!("[\"127.0.0.2:{port}\"]"), "", names);
     let (status, code, message) = world.failed(&format!("http://gone.org:{port}/"));
     assert_eq!((status, code.as_str()), (503, "upstream_unavailable"));
-    assert_eq!(message, "the host could not be connected to");
+    assert_eq!(message, "cannot connect to the host");
     drop(site);
 }
 

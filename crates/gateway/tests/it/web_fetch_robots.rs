@@ -21,7 +21,7 @@ fn a_rule_is_heeded_and_named() {
     world.fetch(&site.url("/private/open/x")).good();
     let (status, code, message) = world.failed(&site.url("/private/x"));
     assert_eq!((status, code.as_str()), (403, "target_refused"));
-    assert_eq!(message, "the robots.txt of pages.test does not allow it: `Disallow: /private`");
+    assert_eq!(message, "the robots.txt of pages.test disallows this page: `Disallow: /private`");
     assert_eq!(site.paths(), ["/public", "/private/open/x"], "what is forbidden is not asked for");
     let robots = site.asked().len() - site.paths().len();
     assert_eq!(robots, 1, "it is asked for once");
@@ -62,7 +62,7 @@ fn a_site_without_rules_allows_everything_and_one_that_fails_nothing() {
         let world = World::new(&site, "");
         let (told, code, message) = world.failed(&site.url("/a"));
         assert_eq!((told, code.as_str()), (503, "upstream_unavailable"));
-        assert_eq!(message, "the site's robots.txt could not be read");
+        assert_eq!(message, "cannot read the robots.txt of the site");
         assert_eq!(site.paths(), Vec::<String>::new());
     }
 }

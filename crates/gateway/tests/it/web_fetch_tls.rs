@@ -89,7 +89,7 @@ fn a_page_is_read_by_its_name_and_a_stranger_is_not_believed() {
     let doubting = world(&secure, None, false, "");
     let (status, code, message) = doubting.failed(&secure.url("/"));
     assert_eq!((status, code.as_str()), (503, "upstream_unavailable"));
-    assert_eq!(message, "no secure connection could be made; see its certificate");
+    assert_eq!(message, "TLS handshake failed; check the certificate of the host");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_redirect_from_https_to_http_is_followed_only_if_it_was_configured() {
     let strict = world(&secure, Some(&plain), true, "");
     let (status, code, message) = strict.failed(&secure.url("/"));
     assert_eq!((status, code.as_str()), (403, "target_refused"));
-    assert_eq!(message, "the page redirects from https to http, which is not followed");
+    assert_eq!(message, "the page redirects from https to http, which is not allowed");
     assert!(plain.asked().is_empty());
     let lenient = world(&secure, Some(&plain), true, "  allow_downgrade: true\n");
     assert_eq!(lenient.fetch(&secure.url("/")).good()["content"], "open words");

@@ -5,11 +5,11 @@ use ::http::uri::Scheme;
 
 /// What is wrong with the address of a server, if anything.
 pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
-    let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid address") };
+    let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid URL") };
     match uri.scheme() {
-        None => return Some("it does not begin with `http://` or `https://`"),
+        None => return Some("it does not start with `http://` or `https://`"),
         Some(scheme) if *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS => {
-            return Some("its scheme is another one");
+            return Some("its scheme is not http or https");
         }
         Some(_) => {}
     }
@@ -30,7 +30,7 @@ pub fn fault_of_client_document(address: &str) -> Option<&'static str> {
     }
     let uri = address.parse::<Uri>().ok()?;
     if uri.scheme() != Some(&Scheme::HTTPS) {
-        return Some("it is not https");
+        return Some("it does not use https");
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Some("it has user information");

@@ -39,7 +39,7 @@ impl fmt::Display for Suspicion {
             Act::Network => write!(f, "it runs the shell `{shell}` with network access (`{sign}`)"),
             Act::Persistence => write!(
                 f,
-                "it runs the shell `{shell}` on a place that starts programs or grants access \
+                "it runs the shell `{shell}` on a location that starts programs or grants access \
                  (`{sign}`)"
             ),
         }

@@ -70,7 +70,7 @@ pub enum ForeignError {
     #[error("the text is larger than {MAX_FOREIGN_BYTES} bytes")]
     TooLarge,
     /// It is not JSON, even with comments and trailing commas.
-    #[error("the text is not JSON: it breaks in line {line}, column {column}")]
+    #[error("invalid JSON at line {line}, column {column}")]
     NotJson {
         /// The line, from 1.
         line: usize,
@@ -78,28 +78,28 @@ pub enum ForeignError {
         column: usize,
     },
     /// It is not TOML.
-    #[error("the text is not TOML: it breaks in line {line}")]
+    #[error("invalid TOML at line {line}")]
     NotToml {
         /// The line, from 1.
         line: usize,
     },
     /// It is none of the forms that documentation uses.
-    #[error("the text is no mapping of servers in JSON, YAML or TOML")]
+    #[error("the text is not a mapping of servers in JSON, YAML or TOML")]
     NotUnderstood,
     /// Its servers stand under the key of a client whose entries have other keys.
-    #[error("servers under `{wrapper}` have a form that is not understood")]
+    #[error("unsupported format of the servers under `{wrapper}`")]
     UnknownWrapper {
         /// The key.
         wrapper: &'static str,
     },
     /// It can be read, but no servers stand where they are expected.
-    #[error("there are no servers under {expected}")]
+    #[error("no servers found under {expected}")]
     NoServers {
         /// Where they were looked for.
         expected: &'static str,
     },
     /// There are more than the limit.
-    #[error("there are more than {MAX_FOUND} servers")]
+    #[error("more than {MAX_FOUND} servers")]
     TooMany,
 }
 
@@ -197,7 +197,8 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
     }
     let found = all(servers, None, Source::Pasted);
     if found.is_empty() {
-        let expected = "`mcpServers`, `servers` or `mcp_servers`, and it is no entry either";
+        let expected =
+            "`mcpServers`, `servers` or `mcp_servers`, and the text is not a server entry either";
         return Err(ForeignError::NoServers { expected });
     }
     Ok(found)

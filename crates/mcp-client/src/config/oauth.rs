@@ -14,72 +14,72 @@ use crate::url::{LOOPBACK_HOSTS, is_secure};
 const AUTH_METHODS: &[&str] =
     &["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 
-/// Options of `auth: oauth`. All of them may be left out; an empty string is as good as none.
+/// Options of `auth: oauth`. All are optional; an empty string counts as unset.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct OauthOptions {
-    /// Address of your own client document: https, with a path, without fragment, user information
-    /// and dot segments.
+    /// URL of a self-hosted client document: https, with a path, without fragment, user information
+    /// or dot segments.
     #[schemars(extend("format" = "client-document", "x-optional" = true))]
     pub client_metadata_url: Option<Text>,
-    /// `false` registers a client instead of naming the document.
+    /// `false` registers a client dynamically instead of sending the URL of the client document.
     #[schemars(extend("default" = true))]
     pub cimd: Option<bool>,
-    /// User-Agent of requests to the token endpoint, and of no others.
+    /// User-Agent header of requests to the token endpoint only.
     #[schemars(extend("format" = "header-text", "x-optional" = true))]
     pub user_agent: Option<Text>,
-    /// A client that was registered beforehand.
+    /// ID of a pre-registered client.
     #[schemars(extend("x-optional" = true))]
     pub client_id: Option<Text>,
-    /// Its secret.
+    /// Secret of that client.
     #[schemars(extend("format" = "secret", "x-optional" = true))]
     pub client_secret: Option<Text>,
-    /// The name to register under.
+    /// Client name to register.
     #[schemars(extend("x-optional" = true))]
     pub client_name: Option<Text>,
     /// How the client authenticates at the token endpoint: `none`, `client_secret_basic`,
     /// `client_secret_post` or `private_key_jwt`.
     #[schemars(extend("format" = "auth-method", "x-optional" = true))]
     pub token_endpoint_auth_method: Option<Text>,
-    /// The whole redirect address, such as that of a proxy.
+    /// Full redirect URL, for example that of a proxy.
     #[schemars(extend("format" = "redirect-uri", "x-optional" = true))]
     pub redirect_uri: Option<Text>,
-    /// Port of the loopback redirect; 0 picks one.
+    /// Port of the loopback redirect; 0 picks a free one.
     #[serde(deserialize_with = "port")]
     #[schemars(with = "u16", range(min = 0, max = u16::MAX), extend("default" = 0))]
     pub redirect_port: Option<u16>,
-    /// Host written in the loopback redirect: `127.0.0.1`, `localhost` or `[::1]`.
+    /// Host of the loopback redirect: `127.0.0.1`, `localhost` or `[::1]`.
     #[schemars(extend("format" = "redirect-host", "x-optional" = true, "default" = "127.0.0.1"))]
     pub redirect_host: Option<Text>,
-    /// The scopes to ask for, separated by spaces.
+    /// Scopes to request, separated by spaces.
     #[schemars(extend("x-optional" = true))]
     pub scope: Option<Text>,
-    /// Seconds a login waits for the browser.
+    /// Seconds to wait for the browser during a login.
     #[serde(with = "Seconds")]
     #[schemars(extend("default" = 300))]
     pub timeout: Option<Duration>,
-    /// `browser`: a person signs in. Without a person: `client_credentials`, with the client's own
-    /// secret or key; `workload`, with a statement that the surroundings give the program;
-    /// `enterprise`, with an identity token that an identity provider exchanges.
-    #[schemars(extend("x-otherwise" = ["browser", "a person signs in in a browser"]))]
+    /// `browser`: the user signs in. Unattended: `client_credentials`, with the client's own secret
+    /// or key; `workload`, with an assertion that the platform issues to the program; `enterprise`,
+    /// with an identity token that an identity provider exchanges.
+    #[schemars(extend("x-otherwise" = ["browser", "the user signs in with a browser"]))]
     pub flow: Flow,
-    /// PEM file of the key a client proves itself with.
+    /// PEM file of the private key for client authentication.
     #[schemars(extend("format" = "path", "x-optional" = true))]
     pub private_key: Option<Text>,
-    /// File with the statement about the program, or the identity token; read anew each time.
+    /// File with the workload assertion or the identity token; read again on every use.
     #[schemars(extend("format" = "path", "x-optional" = true))]
     pub assertion_file: Option<Text>,
-    /// The same as a text, best from a variable.
+    /// The assertion or token itself, preferably as a variable reference.
     #[schemars(extend("format" = "secret", "x-optional" = true))]
     pub assertion: Option<Text>,
-    /// Where the identity provider exchanges tokens.
+    /// Token endpoint of the identity provider.
     #[schemars(extend("format" = "safe-address", "x-optional" = true))]
     pub idp_token_endpoint: Option<Text>,
-    /// The client there.
+    /// Client ID at the identity provider.
     #[schemars(extend("x-optional" = true))]
     pub idp_client_id: Option<Text>,
-    /// Its secret.
+    /// Secret of that client.
     #[schemars(extend("format" = "secret", "x-optional" = true))]
     pub idp_client_secret: Option<Text>,
 }
@@ -131,7 +131,7 @@ impl OauthOptions {
             ],
         };
         for (key, _) in needed.iter().filter(|(_, is_there)| !is_there) {
-            let message = format!("this `flow` also needs `{key}`");
+            let message = format!("this `flow` also requires `{key}`");
             reader.report("oauth", Problem::error(reader.position("oauth"), message));
         }
     }
@@ -154,7 +154,7 @@ fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
         return Some(text.into());
     }
     let listed: Vec<_> = AUTH_METHODS.iter().map(|word| format!("`{word}`")).collect();
-    reader.warn(field, format!("allowed are {}; it is ignored", listed.join(", ")));
+    reader.warn(field, format!("must be one of {}; the value is ignored", listed.join(", ")));
     None
 }
 
@@ -164,8 +164,7 @@ fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<
     let value = text.value().trim();
     let is_safe = value.parse().is_ok_and(|uri: Uri| is_secure(&uri));
     let is_good = fault_of_address(value).is_none() && !value.contains('#') && is_safe;
-    let message =
-        "must be an https address, or an http address of this machine, without a fragment";
+    let message = "must be an https URL, or an http URL of this machine, without a fragment";
     reader.accept(field, text, is_good, message)
 }
 
@@ -176,8 +175,8 @@ fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
     let is_local = LOOPBACK_HOSTS.iter().any(|known| host.eq_ignore_ascii_case(known));
     let listed: Vec<_> = LOOPBACK_HOSTS.iter().map(|host| format!("`{host}`")).collect();
     let message = format!(
-        "must be a name of this machine: {}; for a browser that comes back through a proxy, write \
-         its whole address, with https, as `redirect_uri`",
+        "must be a loopback host: {}; for a redirect through a proxy, set `redirect_uri` to the \
+         full https URL",
         listed.join(", ")
     );
     reader.accept(field, text, is_local, message)
@@ -187,7 +186,7 @@ fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
 fn safe_address(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     let text = text(reader, field)?;
     let is_safe = text.value().trim().parse().is_ok_and(|uri: Uri| is_secure(&uri));
-    reader.accept(field, text, is_safe, "must be an https address, or one of this machine")
+    reader.accept(field, text, is_safe, "must be an https URL, or an http URL of this machine")
 }
 
 fn header_text(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
@@ -195,7 +194,8 @@ fn header_text(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
     if HeaderValue::from_str(text.value()).is_ok() {
         return Some(text.into());
     }
-    reader.warn(field, "holds a character that a header cannot carry and is ignored");
+    reader
+        .warn(field, "contains a character that is not allowed in a header; the value is ignored");
     None
 }
 
@@ -203,6 +203,6 @@ fn client_document(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Opti
     let text = text(reader, field)?;
     let text = reader.secrets.embedded(text);
     let Some(why) = fault_of_client_document(text.value()) else { return Some(text.into()) };
-    reader.refuse(field, format!("cannot be the address of a client document: {why}"));
+    reader.refuse(field, format!("is not a valid URL of a client document: {why}"));
     None
 }

@@ -8,11 +8,11 @@ use super::{MAX_CONFIG_BYTES, MAX_FILTERS, MAX_HEADERS, MAX_LAUNCH_ITEMS, MAX_SE
 /// `docs/mcp-config.md`.
 pub fn page() -> String {
     let limits = limits_table(&[
-        ("size of the file", format!("{MAX_CONFIG_BYTES} bytes")),
+        ("configuration file", format!("{MAX_CONFIG_BYTES} bytes")),
         ("servers", MAX_SERVERS.to_string()),
-        ("arguments, variables of one server", format!("{MAX_LAUNCH_ITEMS} each")),
-        ("headers of one server", MAX_HEADERS.to_string()),
-        ("names in one filter", MAX_FILTERS.to_string()),
+        ("arguments or variables per server", format!("{MAX_LAUNCH_ITEMS} each")),
+        ("headers per server", MAX_HEADERS.to_string()),
+        ("names per filter", MAX_FILTERS.to_string()),
     ]);
     let keys = schema().chapters("A server") + &schema_for_all().chapters("`mcp`");
     include_str!("page.md").replace("<!-- keys -->\n", &keys).replace("<!-- limits -->\n", &limits)

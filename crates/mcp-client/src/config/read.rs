@@ -36,26 +36,30 @@ const HTTP: &str = "HTTP";
 
 /// Names of other clients for keys that have another name here.
 const FOREIGN_KEYS: &[(&str, &str)] = &[
-    ("type", "use `transport: sse` for the SSE transport; `url` or `command` says the rest"),
+    (
+        "type",
+        "use `transport: sse` for the SSE transport; otherwise `url` or `command` selects the \
+         transport",
+    ),
     ("disabled", "use `enabled: false`"),
     ("httpurl", "use `url`"),
     ("serverurl", "use `url`"),
     ("endpoint", "use `url`"),
     ("environment", "use `env`"),
     ("envvars", "use `env` with `${NAME}` references"),
-    ("envfile", "put the variables into `env` or into the profile's `.env`"),
+    ("envfile", "put the variables in `env` or in the `.env` file of the profile"),
     ("bearertokenenvvar", "use `headers` with `Authorization: Bearer ${NAME}`"),
     ("httpheaders", "use `headers`"),
     ("envhttpheaders", "use `headers` with `${NAME}` references"),
-    ("alwaysallow", "there is no such list; see `trust`"),
-    ("autoapprove", "there is no such list; see `trust`"),
+    ("alwaysallow", "not supported; see `trust`"),
+    ("autoapprove", "not supported; see `trust`"),
     ("enabledtools", "use `tools.include`"),
     ("disabledtools", "use `tools.exclude`"),
     ("includetools", "use `tools.include`"),
     ("excludetools", "use `tools.exclude`"),
     ("startuptimeoutsec", "use `connect_timeout`"),
     ("tooltimeoutsec", "use `timeout`"),
-    ("scopes", "use `scope`, with spaces between the scopes"),
+    ("scopes", "use `scope`, with scopes separated by spaces"),
 ];
 
 /// What a configuration says.
@@ -86,20 +90,20 @@ pub struct Configured {
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 struct StdioFile {
-    /// Another place for the two keys above.
+    /// Alternative location of the two keys above.
     #[schemars(extend("format" = "lifecycle"))]
     lifecycle: Lifecycle,
 }
 
-/// The two periods may also stand here; the same key in the entry itself wins.
+/// The two keys may also be set here; the same key in the entry itself takes precedence.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 struct Lifecycle {
-    /// As in the entry itself.
+    /// Same as in the entry itself.
     #[serde(with = "SecondsOrZero")]
     idle_timeout_seconds: Option<Duration>,
-    /// As in the entry itself.
+    /// Same as in the entry itself.
     #[serde(with = "SecondsOrZero")]
     max_lifetime_seconds: Option<Duration>,
 }
@@ -109,32 +113,33 @@ struct Lifecycle {
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 struct HttpFile {
-    /// Path of the private key, when `client_cert` is a string and the key is elsewhere.
+    /// Path of the private key if `client_cert` is a string and the key is in a separate file.
     #[schemars(extend("format" = "path", "x-wanted" = "the path of a PEM file"))]
     client_key: Option<Text>,
-    /// `oauth` signs in with OAuth 2.1 and PKCE. Nothing else is allowed.
+    /// `oauth` signs in with OAuth 2.1 and PKCE. It is the only allowed value.
     #[schemars(extend("format" = "auth"))]
     auth: Option<String>,
-    /// Options of the sign-in.
+    /// OAuth options.
     oauth: OauthOptions,
 }
 
-/// A root key beside `mcp_servers`, for all servers.
+/// A root key next to `mcp_servers`; applies to all servers.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 struct ForAll {
-    /// Address of the client document of servers that name none under `oauth`: https, with a path,
-    /// without fragment, user information and dot segments. Without it, that of the member service
-    /// if it has one, else the one that was built into the program, if any.
+    /// URL of the client document for servers that set none under `oauth`: https, with a path,
+    /// without fragment, user information or dot segments. Defaults to the document of the member
+    /// service if it has one, otherwise to the one built into the program, if any.
     #[schemars(extend("format" = "client-document", "x-optional" = true))]
     client_metadata_url: Option<Text>,
 }
 
 static ENTRY: LazyLock<Schema> = LazyLock::new(|| {
     Schema::with_about(
-        "An entry has either `command`, which starts a local process, or `url`, which is a remote \
-         address. With both, `url` wins and a warning says so; with neither, the server is refused.",
+        "An entry has either `command`, which starts a local process, or `url`, which connects to \
+         a remote server. If both are set, `url` is used, with a warning; if neither is set, the \
+         entry is rejected.",
     )
     .and::<StdioEndpoint>(Some(STDIO))
     .and::<StdioFile>(Some(STDIO))
@@ -172,7 +177,7 @@ pub fn parse_document(root: &Node, scope: &Scope) -> Parsed {
     }
     for (key, _) in root.entries() {
         if key.text != ROOT && is_meant(&key.text) {
-            let message = format!("`{}` is not read; did you mean `{ROOT}`?", key.text);
+            let message = format!("`{}` is ignored; did you mean `{ROOT}`?", key.text);
             parsed.problems.push(Problem::warning(key.position, message));
         }
     }
@@ -223,7 +228,7 @@ pub fn parse_entry(
 ) -> Result<(Configured, Vec<Problem>), Vec<Problem>> {
     let Some(node) = Node::from_json(entry) else {
         return Err(vec![
-            Problem::error(Position::default(), "it is too deeply nested").of(name, ""),
+            Problem::error(Position::default(), "the entry is nested too deeply").of(name, ""),
         ]);
     };
     let key = Key::from(name);
@@ -255,8 +260,10 @@ fn read_servers(servers: &[(Key, Node)], scope: &Scope, parsed: &mut Parsed) {
     }
     for (index, (key, node)) in servers.iter().enumerate() {
         if index == MAX_SERVERS {
-            let message =
-                format!("there are {} servers, at most {MAX_SERVERS} are read", servers.len());
+            let message = format!(
+                "{} servers configured; only the first {MAX_SERVERS} are read",
+                servers.len()
+            );
             parsed.problems.push(Problem::error(key.position, message));
             break;
         }
@@ -280,17 +287,15 @@ fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
             Slot::Occupied(slot) => {
                 let key = servers.iter().find(|(key, _)| key.text == entry.name);
                 let message = format!(
-                    "its tools are registered as `{}…`, as those of `{}` are: where the names are \
-                     the same, only the first server's is used",
+                    "its tools are registered as `{}…`, like those of `{}`; if tool names collide, \
+                     only the first server's tool is used",
                     slot.key(),
                     slot.get()
                 );
                 let position = key.map_or_else(Position::default, |(key, _)| key.position);
-                problems.push(
-                    Problem::warning(position, message).of(&entry.name, "").hint(
-                        "rename one of them so that they differ in more than `-`, `.` and `_`",
-                    ),
-                );
+                problems.push(Problem::warning(position, message).of(&entry.name, "").hint(
+                    "rename one server so that the names differ in more than `-`, `.` and `_`",
+                ));
             }
         }
     }
@@ -300,15 +305,16 @@ fn alike(servers: &[(Key, Node)], read: &[Configured]) -> Vec<Problem> {
 fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Vec<Problem>) {
     let mut reader = reader(scope, Some(&key.text), &ENTRY);
     if !valid_name(&key.text) {
-        let message = "the name should be 1 to 64 letters, digits, dots, underscores and hyphens";
+        let message =
+            "the name should consist of 1 to 64 letters, digits, dots, underscores and hyphens";
         reader.report("", Problem::warning(key.position, message));
     }
     let entry = if let Value::Map(entries) = &node.value {
         read_entry(&mut reader, key, node, entries)
     } else {
-        let message = format!("a server must be a mapping, found {}", node.kind());
+        let message = format!("a server entry must be a mapping, found {}", node.kind());
         let problem = Problem::error(node.position, message);
-        reader.report("", problem.hint("give it `url` or `command`"));
+        reader.report("", problem.hint("add `url` or `command`"));
         None
     };
     let (problems, secrets) = reader.finish();
@@ -333,8 +339,8 @@ fn read_entry(
     } else if is_given("command") {
         Some(STDIO)
     } else {
-        let problem = Problem::error(key.position, "there is neither a `url` nor a `command`");
-        let hint = "give it `url` for a remote server or `command` for a local one";
+        let problem = Problem::error(key.position, "missing `url` or `command`");
+        let hint = "add `url` for a remote server or `command` for a local one";
         reader.report("", problem.hint(hint));
         None
     };
@@ -348,12 +354,12 @@ fn read_entry(
     if entry.keepalive < MIN_KEEPALIVE {
         let least = MIN_KEEPALIVE.as_secs();
         let position = reader.position("keepalive_interval");
-        let message = format!("is less than {least} seconds; {least} is used");
+        let message = format!("is less than {least} seconds; using {least}");
         reader.report("keepalive_interval", Problem::warning(position, message));
         entry.keepalive = MIN_KEEPALIVE;
     }
     if reader.is_given("tools.include") && reader.is_given("tools.exclude") {
-        let message = "has no effect beside `tools.include`, which wins";
+        let message = "is ignored because `tools.include` is set";
         warn(reader, "tools.exclude", message);
     }
     entry.endpoint = match kind? {
@@ -394,9 +400,9 @@ fn is_for(reader: &mut Reader<'_>, kind: Option<&str>, key: &Key, node: &Node) -
             "remote servers (`url`)"
         };
         let (position, message) = if is_command {
-            (node.position, "is ignored because there is a `url`, which wins".to_owned())
+            (node.position, "is ignored because `url` is set".to_owned())
         } else {
-            (key.position, format!("applies to {whose} only and is ignored"))
+            (key.position, format!("applies only to {whose}; it is ignored"))
         };
         reader.report(&key.text, Problem::warning(position, message));
     }
@@ -415,7 +421,7 @@ fn stdio(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<Stdi
     node.get("command")?;
     let mut endpoint: StdioEndpoint = reader.take(node, field)?;
     if endpoint.command.value().contains('\0') {
-        refuse(reader, "command", "must not hold a NUL character");
+        refuse(reader, "command", "must not contain a NUL character");
     }
     endpoint.args = reader.secrets.args(endpoint.args);
     let StdioFile { lifecycle } = reader.take(node, field)?;
@@ -453,7 +459,7 @@ fn check_headers(reader: &mut Reader<'_>, headers: &[(String, Text)]) {
     for (at, (name, _)) in headers.iter().enumerate() {
         let same = |(other, _): &&(String, Text)| other.eq_ignore_ascii_case(name) && other != name;
         if let Some((other, _)) = headers[..at].iter().find(same) {
-            let message = format!("is the same header as `{other}`, which is also given");
+            let message = format!("is the same header as `{other}`, which is also set");
             refuse(reader, &format!("headers.{name}"), &message);
         }
     }
@@ -466,11 +472,11 @@ fn client_cert(
 ) -> Option<ClientCert> {
     let is_given = reader.is_given("client_key");
     if is_given && !reader.is_given("client_cert") {
-        refuse(reader, "client_key", "is given without `client_cert`");
+        refuse(reader, "client_key", "requires `client_cert`");
     }
     let cert = cert?;
     if is_given && cert.key.is_some() {
-        let message = "must not stand beside a list in `client_cert`, which names the key";
+        let message = "must not be set if `client_cert` is a list, which includes the key";
         refuse(reader, "client_key", message);
         return None;
     }

@@ -11,9 +11,9 @@ pub fn injection_warnings(description: &str) -> Vec<&'static str> {
         ("it tells the model to ignore earlier instructions", overrides(&words)),
         ("it gives the model a new role", any(&["you are now a", "you are now the"])),
         ("it gives the model a new task", any(&["new task:", "your new task"])),
-        ("it speaks as the system", lower.lines().any(speaks_as_system)),
+        ("it impersonates the system", lower.lines().any(speaks_as_system)),
         (
-            "it has tags of chat roles",
+            "it contains chat role tags",
             any(&[
                 "<system>",
                 "</system>",
@@ -28,7 +28,7 @@ pub fn injection_warnings(description: &str) -> Vec<&'static str> {
             ]),
         ),
         (
-            "it asks for silence towards the user",
+            "it asks the model to hide something from the user",
             any(&[
                 "do not tell",
                 "don't tell",
@@ -39,14 +39,14 @@ pub fn injection_warnings(description: &str) -> Vec<&'static str> {
                 "do not reveal",
             ]),
         ),
-        ("it fetches from the network by a shell", lower.lines().any(fetches)),
+        ("it contains a shell command that fetches from the network", lower.lines().any(fetches)),
         (
             "it decodes base64",
             any(&["base64 -d", "base64 --decode", "base64 decode", "b64decode", "atob("]),
         ),
         ("it evaluates code", calls(&words, "exec(") || calls(&words, "eval(")),
         (
-            "it imports what reaches the system",
+            "it imports modules with system access",
             any(&[
                 "import os",
                 "import subprocess",

@@ -69,8 +69,8 @@ fn part(block: &ContentBlock, attachments: &mut Vec<Attachment>) -> String {
             let mime = mime.as_ref().map(|mime| format!(", {mime}")).unwrap_or_default();
             let about = description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             let link = format!(
-                "[link to the resource {name} at {uri}{mime}{about}; the read_resource tool of \
-                 this server may read it]"
+                "[link to resource {name} at {uri}{mime}{about}; use the read_resource tool of \
+                 this server to read it]"
             );
             strip_tag_characters(&link).into_owned()
         }
@@ -82,7 +82,7 @@ fn part(block: &ContentBlock, attachments: &mut Vec<Attachment>) -> String {
 fn attach(what: &str, mime: &str, base64: &str, attachments: &mut Vec<Attachment>) -> String {
     let mime = strip_tag_characters(mime);
     if attachments.len() == MAX_ATTACHMENTS {
-        return format!("[{what}, {mime}, left out: over {MAX_ATTACHMENTS} attachments]");
+        return format!("[{what}, {mime}, omitted: more than {MAX_ATTACHMENTS} attachments]");
     }
     match blob::decode(base64) {
         Ok(bytes) => {
@@ -95,9 +95,9 @@ fn attach(what: &str, mime: &str, base64: &str, attachments: &mut Vec<Attachment
             note
         }
         Err(blob::BlobError::TooLarge { bytes }) => {
-            format!("[{what}, {mime}, refused: about {bytes} bytes, over {MAX_BLOB_BYTES}]")
+            format!("[{what}, {mime}, omitted: about {bytes} bytes, limit {MAX_BLOB_BYTES}]")
         }
-        Err(blob::BlobError::Malformed) => format!("[{what}, {mime}, dropped: not valid base64]"),
+        Err(blob::BlobError::Malformed) => format!("[{what}, {mime}, omitted: invalid base64]"),
     }
 }
 
@@ -140,7 +140,7 @@ fn without_repeated(structured: &Value, blocks: &[ContentBlock]) -> Value {
 fn mark(value: &mut Value, blobs: &[&str]) {
     match value {
         Value::String(text) if blobs.contains(&text.as_str()) => {
-            "[the same bytes as above]".clone_into(text);
+            "[same bytes as above]".clone_into(text);
         }
         Value::Array(list) => list.iter_mut().for_each(|inner| mark(inner, blobs)),
         Value::Object(object) => object.values_mut().for_each(|inner| mark(inner, blobs)),
@@ -163,7 +163,7 @@ fn truncate_middle(whole: &str) -> Option<String> {
     let head_end = byte_at(whole, head);
     let tail_start = byte_at(whole, total - tail);
     Some(format!(
-        "{}\n[cut by the client: {} of {total} characters are missing here]\n{}",
+        "{}\n[truncated by the client: {} of {total} characters omitted here]\n{}",
         &whole[..head_end],
         total - head - tail,
         &whole[tail_start..],

@@ -36,9 +36,9 @@ fn odd_results_are_still_results() {
 #[test]
 fn a_result_that_is_no_answer_is_an_error() {
     for (result, expected) in [
-        (r#"{"resultType":"input_required"}"#, "not a complete answer"),
-        ("[]", "a list, not an object"),
-        ("null", "null, not an object"),
+        (r#"{"resultType":"input_required"}"#, "not a complete result"),
+        ("[]", "found a list"),
+        ("null", "found null"),
     ] {
         let error = tool_outcome(result).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -93,10 +93,10 @@ fn a_broken_block_becomes_a_note_and_its_neighbours_live() {
         (json!({"type": "text", "text": 3}), "`text`"),
         (json!({"type": "image"}), "`data`"),
         (json!({"type": "resource"}), "`resource`"),
-        (json!({"type": "resource", "resource": {"uri": "u"}}), "without text or blob"),
+        (json!({"type": "resource", "resource": {"uri": "u"}}), "neither text nor blob"),
         (json!({"type": "resource_link"}), "`uri`"),
-        (json!({"type": "hologram", "depth": 1}), "unknown type `hologram`, with `depth`"),
-        (json!({}), "without a type, with nothing"),
+        (json!({"type": "hologram", "depth": 1}), "unknown type `hologram` with `depth`"),
+        (json!({}), "without a type with nothing"),
         (json!(7), "a number"),
         (Value::Null, "null"),
     ] {
@@ -133,7 +133,9 @@ fn more_blocks_than_the_limit_are_counted() {
     let list = vec![json!("x"); MAX_LIST_ITEMS + 3];
     let blocks = outcome(&json!({"content": list})).blocks;
     assert_eq!(blocks.len(), MAX_LIST_ITEMS + 1);
-    assert!(matches!(blocks.last(), Some(ContentBlock::Note(note)) if note.starts_with("3 more")));
+    assert!(
+        matches!(blocks.last(), Some(ContentBlock::Note(note)) if note.starts_with("3 blocks"))
+    );
 }
 
 #[test]

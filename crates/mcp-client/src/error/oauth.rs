@@ -11,69 +11,73 @@ use crate::oauth::redirect;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
-    #[error("{url} does not tell how to sign in: {reason}")]
+    #[error("{url} does not describe how to sign in: {reason}")]
     Discovery { url: String, reason: String },
-    #[error("{url} speaks for `{found}`, which is not this server")]
+    #[error("{url} describes `{found}`, not this server")]
     WrongResource { url: String, found: String },
-    #[error("{url} names the issuer `{found}`, and `{expected}` was asked for")]
+    #[error("{url} names the issuer `{found}`, expected `{expected}`")]
     WrongIssuer { url: String, found: String, expected: String },
-    #[error("{what} {url} is not encrypted, and secrets would travel to it")]
+    #[error("{what} {url} does not use https, so secrets would be sent unencrypted")]
     Insecure { what: &'static str, url: String },
-    #[error(
-        "the authorization server {issuer} does not bind codes to who asked for them (PKCE with S256)"
-    )]
+    #[error("the authorization server {issuer} does not support PKCE with S256")]
     NoPkce { issuer: String },
-    #[error("the authorization server {issuer} has no page to sign in at")]
+    #[error("the authorization server {issuer} has no authorization endpoint")]
     NoPage { issuer: String },
 
-    #[error("the authorization server {issuer} takes neither a client document nor registrations")]
+    #[error(
+        "the authorization server {issuer} supports neither client documents nor dynamic \
+         registration"
+    )]
     NoIdentity { issuer: String },
-    #[error("the configured client belongs to {expected}, and the server now trusts {found}")]
+    #[error("the configured client belongs to {expected}, but the server now uses {found}")]
     Moved { expected: String, found: String },
     #[error(
-        "registration at {issuer} was refused (HTTP status {status}){}",
+        "{issuer} rejected the client registration (HTTP status {status}){}",
         Detail(code, description)
     )]
     Registration { issuer: String, status: u16, code: Option<String>, description: Option<String> },
 
-    #[error("port {port} for the browser's way back is taken by another program")]
+    #[error("port {port} for the browser redirect is in use")]
     PortTaken { port: u16 },
-    #[error("no loopback port for the browser's way back: {source}")]
+    #[error("cannot open a loopback port for the browser redirect: {source}")]
     NoPort { source: io::Error },
     #[error("{0}")]
     Redirect(#[from] redirect::RedirectError),
-    #[error("the browser did not come back within {} s{}", after.as_secs(), CauseHint(suspect))]
+    #[error("the browser did not return within {} s{}", after.as_secs(), CauseHint(suspect))]
     TimedOut { after: Duration, suspect: LikelyCause },
     #[error("the sign-in was cancelled")]
     Cancelled,
 
-    #[error("the authorization server refused: `{code}`{}", Quoted(description.as_ref()))]
+    #[error(
+        "the authorization server rejected the request: `{code}`{}",
+        Quoted(description.as_ref())
+    )]
     Refused { status: u16, code: String, description: Option<String> },
-    #[error("{url} is not available (HTTP status {status}){}", RetryHint(*retry_after))]
+    #[error("{url} is unavailable (HTTP status {status}){}", RetryHint(*retry_after))]
     Unavailable { url: String, status: u16, retry_after: Option<Duration> },
-    #[error("{url} did not answer within {} s", after.as_secs())]
+    #[error("{url} did not respond within {} s", after.as_secs())]
     Silent { url: String, after: Duration },
-    #[error("the answer of {url} cannot be used: {reason}")]
+    #[error("invalid response from {url}: {reason}")]
     Malformed { url: String, reason: String },
     #[error("cannot reach the authorization server: {0}")]
     Unreached(Box<crate::Error>),
     #[error("{reason}")]
     Assertion { reason: String },
-    #[error("signing in without a person failed: {0}")]
+    #[error("unattended sign-in failed: {0}")]
     Unattended(Box<Error>),
-    #[error("the server does not take the token that the program was granted")]
+    #[error("the server rejected the token issued for the program")]
     TokenRejected,
     #[error(
-        "{issuer} knows us only by our client document, and other programs hold all five ports that \
-         it names (27890 to 27894)"
+        "{issuer} accepts only the client document, and all five ports that it lists (27890 to \
+         27894) are in use"
     )]
     PortsTaken { issuer: String },
 
-    #[error("{path} {what}: {source}", path = path.display())]
+    #[error("{what} {path}: {source}", path = path.display())]
     Store { path: PathBuf, what: &'static str, source: io::Error },
-    #[error("another process has been renewing the token for {} s", after.as_secs())]
+    #[error("another process has been refreshing the token for {} s", after.as_secs())]
     Busy { after: Duration },
-    #[error("there is no folder to keep tokens in")]
+    #[error("no directory to store tokens in")]
     NoFolder,
 }
 
@@ -197,12 +201,13 @@ impl std::fmt::Display for CauseHint<'_> {
             LikelyCause::Unknown => Ok(()),
             LikelyCause::Document(document) => write!(
                 f,
-                "; if it showed an invalid client, the authorization server could not use our \
-                 client document {document}: `cimd: false` under `oauth` does without it"
+                "; if it showed an invalid client error, the authorization server could not use \
+                 the client document {document}: set `cimd: false` under `oauth` to register a \
+                 client instead"
             ),
             LikelyCause::Registration => f.write_str(
-                "; if it showed an unknown client, the authorization server has forgotten our \
-                 registration: the next login registers anew",
+                "; if it showed an unknown client error, the authorization server dropped the \
+                 client registration: the next login registers again",
             ),
         }
     }
@@ -212,7 +217,7 @@ struct RetryHint(Option<Duration>);
 
 impl std::fmt::Display for RetryHint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |wait| write!(f, "; it asks to wait {} s", wait.as_secs()))
+        self.0.map_or(Ok(()), |wait| write!(f, "; retry after {} s", wait.as_secs()))
     }
 }
 

@@ -278,14 +278,14 @@ fn errors_say_what_is_allowed() {
         ]
         .join("\n"),
         @r"
-    this is no install link; one reads `agent://mcp/install?name=NAME&config=CONFIG`
-    `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
-    `config` is missing: the entry of the server, a JSON object in base64url
-    `config` is too large: at most 32768 bytes are allowed, once decoded
-    `config` cannot be decoded: it must be base64url or base64
-    `config` must be a JSON object with the entry of the server
-    `config` is no server: it needs a `url` or a `command`
-    `url` must be an http or https address with a host: its scheme is another one
+    not an install link; expected `agent://mcp/install?name=NAME&config=CONFIG`
+    `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
+    `config` is missing; it must be the server entry, a JSON object in base64url
+    `config` is too large: the limit is 32768 bytes after decoding
+    cannot decode `config`: it must be base64url or base64
+    `config` must be a JSON object with the server entry
+    `config` is not a valid server entry: it needs a `url` or a `command`
+    `url` must be an http or https URL with a host: its scheme is not http or https
     "
     );
 }

@@ -31,7 +31,7 @@ impl RawMessage<'_> {
         let answers = id.is_some() && (self.result.as_ref().is_some_and(some) || error.is_some());
         if let Some(method) = self.method.filter(some).filter(|_| !answers) {
             let Ok(method) = serde_json::from_str::<String>(method.get()) else {
-                return Message::Malformed { id: None, reason: "a method that is not a string" };
+                return Message::Malformed { id: None, reason: "`method` is not a string" };
             };
             let params = self.params.map(|params| RawJson::slice(whole, params));
             return match id {
@@ -48,10 +48,10 @@ impl RawMessage<'_> {
             (Some(Some(id)), Some(outcome)) => Message::Response { id, outcome },
             (None, Some(Err(error))) => Message::UnattributedError { error },
             (Some(id), None) => {
-                Message::Malformed { id, reason: "an answer with neither result nor error" }
+                Message::Malformed { id, reason: "response with neither result nor error" }
             }
             (Some(None), Some(_)) => {
-                Message::Malformed { id: None, reason: "an answer to an id that is not ours" }
+                Message::Malformed { id: None, reason: "response to an unknown id" }
             }
             (None, _) => Message::Malformed { id: None, reason: "neither a method nor an id" },
         }

@@ -43,7 +43,7 @@ fn errors_of_every_shape_reach_the_caller() {
         (r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#, -32601, "no"),
         (r#"{"id":1,"error":{"code":"-32601","message":"no"}}"#, -32601, "no"),
         (r#"{"id":1,"error":{"code":-32601.0,"message":"no"}}"#, -32601, "no"),
-        (r#"{"id":1,"error":{"code":"E_BAD"}}"#, 0, "the server gave no message"),
+        (r#"{"id":1,"error":{"code":"E_BAD"}}"#, 0, "the server sent no message"),
         (r#"{"id":1,"error":"broken"}"#, 0, "broken"),
         (r#"{"id":1,"error":{"message":{"a":1}}}"#, 0, r#"{"a":1}"#),
         (r#"{"id":1,"result":{},"error":{"code":1,"message":"both"}}"#, 1, "both"),

@@ -35,7 +35,7 @@ impl SigningKey {
     /// Parses an unencrypted PEM file: PKCS#8, or PKCS#1 for RSA.
     pub fn read(pem: &[u8]) -> Result<Self, &'static str> {
         let key =
-            PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it holds no private key in PEM")?;
+            PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it contains no PEM private key")?;
         let random = SystemRandom::new();
         let document = key.secret_der();
         let pair = match &key {
@@ -54,14 +54,13 @@ impl SigningKey {
             }
             _ => None,
         };
-        let known =
-            "its key is of an unknown kind: P-256, P-384, Ed25519 and RSA in PKCS#8 are known";
+        let known = "unsupported key type: use P-256, P-384, Ed25519 or RSA in PKCS#8";
         Ok(Self { pair: pair.ok_or(known)? })
     }
 
     pub(crate) fn client_assertion(&self, client: &str, audience: &str) -> Result<String, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        let cannot = || Error::Assertion { reason: "the client's key cannot sign".to_owned() };
+        let cannot = || Error::Assertion { reason: "cannot sign with the client's key".to_owned() };
         let claims = json!({
             "iss": client,
             "sub": client,

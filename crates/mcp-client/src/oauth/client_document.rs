@@ -27,10 +27,10 @@ const MAX_QUOTED_CHARS: usize = 200;
 
 /// The four rules, in order.
 pub const RULES: [&str; 4] = [
-    "its address is https with a path, without fragment, user information and dot segments",
-    "it answers status 200 with `Content-Type: application/json`, without a redirect",
-    "its `redirect_uris` hold all ten loopback addresses",
-    "its `client_id` is its own address",
+    "its URL uses https and has a path, without fragment, user information or dot segments",
+    "it returns status 200 with `Content-Type: application/json`, without a redirect",
+    "its `redirect_uris` list all ten loopback URLs",
+    "its `client_id` is its own URL",
 ];
 
 /// The document for the URL at which it will be served.
@@ -72,9 +72,9 @@ pub struct ResponseView<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum RuleViolation {
-    #[error("its address cannot be used: {0}")]
+    #[error("invalid URL: {0}")]
     Address(&'static str),
-    #[error("it answers status {0} instead of 200")]
+    #[error("it returns status {0} instead of 200")]
     Status(u16),
     #[error("it redirects to {to}")]
     Redirected { to: String },
@@ -82,9 +82,9 @@ pub enum RuleViolation {
     ContentType { found: Option<String> },
     #[error("it is not a JSON object")]
     NotJson,
-    #[error("its `redirect_uris` lack {}", missing.join(", "))]
+    #[error("its `redirect_uris` are missing {}", missing.join(", "))]
     MissingRedirects { missing: Vec<String> },
-    #[error("its `client_id` is {} instead of its own address", quoted(found.as_deref()))]
+    #[error("its `client_id` is {} instead of its own URL", quoted(found.as_deref()))]
     ClientId { found: Option<String> },
 }
 

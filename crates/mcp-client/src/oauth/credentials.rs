@@ -305,7 +305,8 @@ impl Credentials {
 
     pub(crate) fn document_refused(&self, document: &str) -> Result<(), Error> {
         self.warn(&format!(
-            "the authorization server refused the client document {document}; registering instead"
+            "the authorization server rejected the client document {document}; registering a \
+             client instead"
         ));
         self.store.mark_document_refused()
     }
@@ -466,7 +467,7 @@ fn signing_key(path: &Text) -> Result<SigningKey, Error> {
     };
     let pem = std::fs::read(path.value());
     let pem = pem.map_err(|error| bad(format!("cannot be read: {error}")))?;
-    SigningKey::read(&pem).map_err(|reason| bad(format!("cannot be used: {reason}")))
+    SigningKey::read(&pem).map_err(|reason| bad(format!("is not usable: {reason}")))
 }
 
 fn now() -> u64 {

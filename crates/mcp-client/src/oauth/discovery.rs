@@ -90,7 +90,7 @@ async fn resource(
         let Some(document) = document(&reply)? else {
             if named.is_some() {
                 let reason = if reply.is_success() {
-                    "it is no JSON document".to_owned()
+                    "invalid JSON".to_owned()
                 } else {
                     format!("HTTP status {}", reply.status)
                 };
@@ -115,7 +115,7 @@ async fn resource(
 
 /// Rejects a metadata URL that leads from a public server into a private network.
 fn checked(server: &Uri, place: &str) -> Result<String, Error> {
-    let uri = secure_address("the address of the server's metadata", place)?;
+    let uri = secure_address("the metadata URL", place)?;
     if enters_private_network(server, &uri) {
         let reason = "a public server names a private address".to_owned();
         return Err(Error::Discovery { url: one_line_excerpt(place), reason });
@@ -144,7 +144,7 @@ async fn server(http: &OAuthHttp, issuer: &str) -> Result<ServerMetadata, Error>
         }
         None => Error::Discovery {
             url: issuer.to_owned(),
-            reason: "it publishes no metadata at any of the usual places".to_owned(),
+            reason: "no metadata found at the well-known URLs".to_owned(),
         },
     })
 }
@@ -187,7 +187,7 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
             continue;
         };
         if place.parse().is_ok_and(|place| enters_private_network(&place, &endpoint)) {
-            let reason = format!("{what} it names is a private address");
+            let reason = format!("{what} is a private address");
             return Err(Error::Discovery { url: place.to_owned(), reason });
         }
     }

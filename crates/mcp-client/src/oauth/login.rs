@@ -440,12 +440,12 @@ impl Login<'_> {
                 Some(query) => match redirect::check_redirect(&query, expected) {
                     Ok(code) => return Ok(ReceivedCode { code, page: None }),
                     Err(RedirectError::WrongState) if !redirect::names_state(&query) => {
-                        "it is incomplete: copy the whole address"
+                        "the URL is incomplete; copy all of it"
                     }
-                    Err(RedirectError::WrongState) => "it belongs to another sign-in",
+                    Err(RedirectError::WrongState) => "the URL belongs to another sign-in",
                     Err(fault) => return Err(fault.into()),
                 },
-                None => "it is not the address that the browser was sent to",
+                None => "not a redirect URL of this sign-in",
             };
             visit.problem = Some(problem.to_owned());
             visited = self.browser.open_sign_in(visit.clone());
@@ -511,7 +511,7 @@ impl Login<'_> {
     async fn fail(&self, page: Option<Callback>, error: Error) -> Error {
         if let Some(page) = page {
             let server = self.credentials.server().to_owned();
-            let hint = Some("The terminal says what to do next.".to_owned());
+            let hint = Some("See the terminal for the next steps.".to_owned());
             let what = self.credentials.redact(&error.to_string());
             page.answer(LoginOutcome::Failed { server, what, hint }).await;
         }

@@ -58,9 +58,9 @@ impl ServerMetadata {
     pub fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
         Ok(Self {
-            issuer: text(document, "issuer").ok_or("it names no `issuer`")?,
+            issuer: text(document, "issuer").ok_or("missing `issuer`")?,
             authorization_endpoint: text(document, "authorization_endpoint"),
-            token_endpoint: text(document, "token_endpoint").ok_or("it has no `token_endpoint`")?,
+            token_endpoint: text(document, "token_endpoint").ok_or("missing `token_endpoint`")?,
             registration_endpoint: text(document, "registration_endpoint"),
             revocation_endpoint: text(document, "revocation_endpoint"),
             scopes_supported: list(document, "scopes_supported").unwrap_or_default(),

@@ -94,7 +94,7 @@ impl OAuthHttp {
 
     /// Gets a document. Each redirect is checked like the original URL.
     pub(crate) async fn get(&self, about: MetadataOwner, url: &str) -> Result<HttpReply, Error> {
-        let mut target = secure_address("the address", url)?;
+        let mut target = secure_address("the URL", url)?;
         reply(url, async {
             for _ in 0..=MAX_REDIRECTS {
                 let headers = self.headers_of(about, &target);
@@ -223,7 +223,7 @@ pub(crate) fn one_line_excerpt(text: &str) -> String {
 pub(crate) fn secure_address(what: &'static str, url: &str) -> Result<Uri, Error> {
     let parsed = url.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
     let Some(uri) = parsed else {
-        let reason = "it is not an address".to_owned();
+        let reason = "not a valid URL".to_owned();
         return Err(Error::Malformed { url: one_line_excerpt(url), reason });
     };
     if is_secure(&uri) {

@@ -11,7 +11,7 @@ pub(crate) fn random_token() -> std::io::Result<String> {
     let mut bytes = [0; RANDOM_BYTES];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| std::io::Error::other("the system has no randomness to give"))?;
+        .map_err(|_| std::io::Error::other("the system provides no random bytes"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

@@ -50,15 +50,18 @@ pub enum RedirectError {
     /// It belongs to another login and must be ignored.
     #[error("the redirect does not belong to this login")]
     WrongState,
-    #[error("the redirect does not say which authorization server it comes from")]
+    #[error("the redirect does not name its authorization server")]
     MissingIssuer,
-    #[error("the redirect comes from another authorization server than the one that was asked")]
+    #[error("the redirect comes from a different authorization server")]
     WrongIssuer,
-    #[error("the authorization server refused: {error}{}", Said(description.as_deref()))]
+    #[error(
+        "the authorization server rejected the request: {error}{}",
+        Said(description.as_deref())
+    )]
     Refused { error: String, description: Option<String> },
-    #[error("the redirect holds no code")]
+    #[error("the redirect contains no code")]
     NoCode,
-    #[error("the redirect gives `{name}` more than once")]
+    #[error("the redirect contains `{name}` more than once")]
     Repeated { name: &'static str },
 }
 

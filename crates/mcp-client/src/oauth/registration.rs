@@ -124,7 +124,7 @@ pub(crate) async fn register(
     }
     let malformed =
         |reason: &str| Error::Malformed { url: endpoint.clone(), reason: reason.to_owned() };
-    let object = reply.object().ok_or_else(|| malformed("it is no JSON object"))?;
+    let object = reply.object().ok_or_else(|| malformed("not a JSON object"))?;
     let text = |key: &str| {
         let text = object.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text.is_empty()).then(|| text.to_owned())
@@ -133,7 +133,7 @@ pub(crate) async fn register(
     let fallback =
         if client_secret.is_some() && method == "none" { "client_secret_post" } else { method };
     Ok(Registration {
-        client_id: text("client_id").ok_or_else(|| malformed("it holds no `client_id`"))?,
+        client_id: text("client_id").ok_or_else(|| malformed("missing `client_id`"))?,
         client_secret_expires_at: object
             .get("client_secret_expires_at")
             .and_then(Value::as_u64)

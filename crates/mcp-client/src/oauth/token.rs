@@ -172,8 +172,9 @@ fn basic_header(id: &str, secret: &str) -> Result<HeaderValue, Error> {
         form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
     };
     let login = STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
-    let mut header = HeaderValue::from_str(&format!("Basic {login}"))
-        .map_err(|_| Error::Assertion { reason: "the client secret cannot be sent".to_owned() })?;
+    let mut header = HeaderValue::from_str(&format!("Basic {login}")).map_err(|_| {
+        Error::Assertion { reason: "the client secret cannot be sent in a header".to_owned() }
+    })?;
     header.set_sensitive(true);
     Ok(header)
 }
@@ -186,10 +187,12 @@ fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
         return Err(match (reply.unavailable(), code) {
             (Some(unavailable), _) => unavailable,
             (None, Some(code)) => Error::Refused { status: reply.status, code, description },
-            (None, None) => malformed(&format!("HTTP status {}, without a reason", reply.status)),
+            (None, None) => {
+                malformed(&format!("HTTP status {} without an error code", reply.status))
+            }
         });
     }
-    let Some(object) = reply.object() else { return Err(malformed("it is no JSON object")) };
+    let Some(object) = reply.object() else { return Err(malformed("not a JSON object")) };
     // Some servers refuse with a status of success.
     if let (Some(code), None) = (reply.refusal().0, object.get("access_token")) {
         let description = reply.refusal().1;
@@ -199,14 +202,14 @@ fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
         let text = object.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text.is_empty() && text.len() <= MAX_TOKEN_BYTES).then(|| text.to_owned())
     };
-    let access_token = text("access_token").ok_or_else(|| malformed("it holds no access token"))?;
+    let access_token = text("access_token").ok_or_else(|| malformed("missing access token"))?;
     if HeaderValue::from_str(&access_token).is_err() {
-        return Err(malformed("its access token cannot be sent in a header"));
+        return Err(malformed("the access token cannot be sent in a header"));
     }
     let kind = text("token_type").unwrap_or_else(|| "Bearer".to_owned());
     let bound = kind.eq_ignore_ascii_case("DPoP");
     if !bound && !kind.eq_ignore_ascii_case("Bearer") {
-        return Err(malformed(&format!("its token is of the kind `{}`", one_line_excerpt(&kind))));
+        return Err(malformed(&format!("unsupported token type `{}`", one_line_excerpt(&kind))));
     }
     Ok(TokenResponse {
         access_token,

@@ -270,7 +270,7 @@ impl TokenStore {
             Err(error) => return Err(unreadable(format!("cannot be read: {error}"))),
         };
         let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| unreadable("is damaged: it is no JSON document".to_owned()))?;
+            .map_err(|_| unreadable("is corrupt: invalid JSON".to_owned()))?;
         // Files without a version are of version 1.
         let version = value.get("version").map_or(Some(VERSION), Value::as_u64);
         if version != Some(VERSION) {
@@ -279,7 +279,7 @@ impl TokenStore {
         }
         // The value is not quoted: it may be a secret.
         let read = serde_json::from_value(value);
-        read.map(Some).map_err(|_| unreadable("is damaged: a key is missing or wrong".to_owned()))
+        read.map(Some).map_err(|_| unreadable("is corrupt: a key is missing or invalid".to_owned()))
     }
 
     fn save<T>(&self, part: StoreFile, value: &T) -> Result<(), Error>
@@ -298,7 +298,7 @@ impl TokenStore {
 fn remove(path: PathBuf) -> Result<(), Error> {
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::Store { path, what: "cannot be removed", source: error })
+            Err(Error::Store { path, what: "cannot remove", source: error })
         }
         _ => Ok(()),
     }

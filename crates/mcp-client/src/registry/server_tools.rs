@@ -50,7 +50,7 @@ impl ServerTools {
                 Some(rival) => part.skip(
                     &tool.name,
                     format!(
-                        "`{name}` would be the name of `{}` too; both are skipped",
+                        "`{name}` is also the name of `{}`; both are skipped",
                         printable_excerpt(&rival.name)
                     ),
                 ),
@@ -63,7 +63,7 @@ impl ServerTools {
                 Some(&at) => part.skip(
                     utility.native_name,
                     format!(
-                        "`{name}` is the name of the server's own `{}`",
+                        "`{name}` is already the name of the server's own `{}`",
                         printable_excerpt(&natives.tools[at].tool.name)
                     ),
                 ),
@@ -157,7 +157,7 @@ impl ServerTools {
                 // Pages may repeat a tool, but not with another definition.
                 self.quarantined.push(QuarantinedItem {
                     name: printable_excerpt(&tool.name),
-                    reason: "listed before with another definition".to_owned(),
+                    reason: "listed earlier with a different definition".to_owned(),
                 });
             }
         }

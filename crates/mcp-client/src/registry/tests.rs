@@ -177,7 +177,7 @@ fn repairs_are_noted_and_the_original_stays() {
     let ToolAction::Tool(tool) = &entry.action else { panic!("{:?}", entry.action) };
     assert_eq!(*tool.input_schema, json!({"type": "object"}));
     let notes: Vec<String> = part.notes().collect();
-    assert_eq!(notes, ["tool `a`: an object got its `properties`"]);
+    assert_eq!(notes, ["tool `a`: added the missing `properties` of an object"]);
 }
 
 #[test]

@@ -43,10 +43,10 @@ pub(super) fn resolve_references(schema: &mut Map<String, Value>, log: &mut Repa
             let Ok(at) = wanted.binary_search(target) else { continue };
             if let Some(with_defs) = &moved[at] {
                 target.clone_from(with_defs);
-                log.record("`definitions` is renamed to `$defs`");
+                log.record("renamed `definitions` to `$defs`");
             } else {
                 node.remove(keyword);
-                log.record("a reference that leads nowhere is left out");
+                log.record("removed an unresolvable reference");
             }
         }
     });

@@ -30,25 +30,25 @@ fn misplaced(node: &mut Map<String, Value>, log: &mut RepairLog) {
             Value::Array(_) => keyword == "items",
             Value::Bool(flag) if matches!(keyword.as_str(), "items" | "contains") => {
                 *value = spelled_out(*flag);
-                log.record("`true` and `false` are spelled out as schemas");
+                log.record("replaced `true` and `false` by equivalent schemas");
                 true
             }
             Value::Object(_) | Value::Bool(_) => true,
             _ => {
-                log.record(format!("`{keyword}` is no schema and is left out"));
+                log.record(format!("removed `{keyword}`, which is not a schema"));
                 false
             }
         },
         KeywordValue::SchemaMap => {
             let Value::Object(named) = value else {
-                log.record(format!("`{keyword}` is not an object and is left out"));
+                log.record(format!("removed `{keyword}`, which is not an object"));
                 return false;
             };
             for inner in named.values_mut() {
                 let list_of_names = keyword == "dependencies" && inner.is_array();
                 if !inner.is_object() && !list_of_names {
                     log.record(format!(
-                        "what is no schema in `{keyword}` is taken to allow anything"
+                        "replaced invalid schemas in `{keyword}` by schemas that allow any value"
                     ));
                     *inner = spelled_out(*inner != Value::Bool(false));
                 }
@@ -57,15 +57,17 @@ fn misplaced(node: &mut Map<String, Value>, log: &mut RepairLog) {
         }
         KeywordValue::SchemaList => {
             let Value::Array(list) = value else {
-                log.record(format!("`{keyword}` is not a list and is left out"));
+                log.record(format!("removed `{keyword}`, which is not a list"));
                 return false;
             };
             for inner in list.iter_mut().filter(|inner| !inner.is_object()) {
-                log.record(format!("what is no schema in `{keyword}` is taken to allow anything"));
+                log.record(format!(
+                    "replaced invalid schemas in `{keyword}` by schemas that allow any value"
+                ));
                 *inner = spelled_out(*inner != Value::Bool(false));
             }
             if list.is_empty() {
-                log.record(format!("`{keyword}` is empty and is left out"));
+                log.record(format!("removed the empty `{keyword}`"));
             }
             !list.is_empty()
         }
@@ -94,7 +96,7 @@ fn definitions(node: &mut Map<String, Value>, log: &mut RepairLog) {
         }
     }
     if old.len() < before || before == 0 {
-        log.record("`definitions` is renamed to `$defs`");
+        log.record("renamed `definitions` to `$defs`");
     }
     if old.is_empty() {
         node.remove("definitions");
@@ -142,13 +144,13 @@ fn kind(node: &mut Map<String, Value>, log: &mut RepairLog) {
         None => drop(node.remove("type")),
     }
     if unknown {
-        log.record("a `type` that JSON Schema does not know is left out");
+        log.record("removed an unknown `type`");
     }
     if nullable {
         nullable_hint(node);
-        log.record("`null` in a `type` became a hint");
+        log.record("replaced `null` in a `type` by a hint");
     } else {
-        log.record("a `type` is written in the usual way");
+        log.record("normalized a `type`");
     }
 }
 
@@ -156,15 +158,13 @@ fn kind(node: &mut Map<String, Value>, log: &mut RepairLog) {
 fn values(node: &mut Map<String, Value>, log: &mut RepairLog) {
     if node.get("enum").is_some_and(|list| list.as_array().is_none_or(Vec::is_empty)) {
         node.remove("enum");
-        log.record("an `enum` without values is left out");
+        log.record("removed an `enum` without values");
     }
     for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
         let Some(target) = node.get(keyword) else { continue };
         if !target.as_str().is_some_and(|target| target.starts_with('#')) {
             node.remove(keyword);
-            log.record(
-                "a reference to something outside of the schema is never fetched and is left out",
-            );
+            log.record("removed an external reference, which is never fetched");
         }
     }
 }
@@ -173,12 +173,12 @@ fn values(node: &mut Map<String, Value>, log: &mut RepairLog) {
 fn object(node: &mut Map<String, Value>, log: &mut RepairLog) {
     if node.contains_key("properties") && !node.contains_key("type") {
         node.insert("type".to_owned(), "object".into());
-        log.record("an object got its `type`");
+        log.record("added the missing `type` of an object");
     }
     let is_object = node.get("type").is_some_and(|kind| kind == "object");
     if is_object && !node.contains_key("properties") {
         node.insert("properties".to_owned(), json!({}));
-        log.record("an object got its `properties`");
+        log.record("added the missing `properties` of an object");
     }
     required(node, log);
 }
@@ -188,7 +188,7 @@ pub(super) fn required(node: &mut Map<String, Value>, log: &mut RepairLog) {
     let Some(written) = node.get("required") else { return };
     let Value::Array(names) = written else {
         node.remove("required");
-        log.record("a `required` that is not a list is left out");
+        log.record("removed a `required` that is not a list");
         return;
     };
     let elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "if", "$dynamicRef", "$recursiveRef"]
@@ -210,7 +210,7 @@ pub(super) fn required(node: &mut Map<String, Value>, log: &mut RepairLog) {
     if kept.len() == names.len() {
         return;
     }
-    log.record("`required` is pruned to known properties");
+    log.record("removed unknown properties from `required`");
     if kept.is_empty() {
         node.remove("required");
     } else {
@@ -226,10 +226,10 @@ fn array(node: &mut Map<String, Value>, log: &mut RepairLog) {
             node.insert("items".to_owned(), rest);
         }
         node.entry("prefixItems").or_insert(old);
-        log.record("a list of `items` became `prefixItems`");
+        log.record("replaced a list of `items` by `prefixItems`");
     }
     if node.get("type").is_some_and(|kind| kind == "array") && !node.contains_key("items") {
         node.insert("items".to_owned(), json!({}));
-        log.record("an array got its `items`");
+        log.record("added the missing `items` of an array");
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn flatten(root: &mut Map<String, Value>, log: &mut RepairLog) {
         if let Some(found) = found {
             merge(root, found);
         }
-        log.record("the reference at the root is written out");
+        log.record("inlined the reference at the root");
     }
     for found in branches(root, "allOf", log) {
         merge(root, found);
@@ -29,16 +29,16 @@ pub(super) fn flatten(root: &mut Map<String, Value>, log: &mut RepairLog) {
     }
     for keyword in ["enum", "const", "not"] {
         if root.remove(keyword).is_some() {
-            log.record(format!("`{keyword}` at the root is left out"));
+            log.record(format!("removed `{keyword}` at the root"));
         }
     }
     if root.get("type").is_none_or(|kind| kind != "object") {
         root.insert("type".to_owned(), "object".into());
-        log.record("the root is an object");
+        log.record("set the type of the root to object");
     }
     if !root.contains_key("properties") {
         root.insert("properties".to_owned(), json!({}));
-        log.record("an object got its `properties`");
+        log.record("added the missing `properties` of an object");
     }
     repair_rules::required(root, log);
 }
@@ -57,10 +57,10 @@ fn branches(
     log: &mut RepairLog,
 ) -> Vec<Map<String, Value>> {
     let Some(Value::Array(list)) = root.remove(keyword) else { return Vec::new() };
-    log.record(format!("`{keyword}` at the root is written out as one object"));
+    log.record(format!("merged `{keyword}` at the root into one object"));
     if list.len() > MAX_BRANCHES {
         log.record(format!(
-            "`{keyword}` at the root has over {MAX_BRANCHES} schemas; the rest is left out"
+            "`{keyword}` at the root has more than {MAX_BRANCHES} schemas; ignored the rest"
         ));
     }
     list.iter().take(MAX_BRANCHES).filter_map(|branch| dereferenced(root, branch)).collect()
@@ -115,7 +115,7 @@ fn alternatives(
         let kind = branch.get("type").and_then(Value::as_str);
         if kind.is_some_and(|kind| kind != "object") {
             if kind != Some("null") {
-                log.record("an alternative at the root that is no object is left out");
+                log.record("removed an alternative at the root that is not an object");
             }
             continue;
         }

@@ -236,7 +236,7 @@ fn notes_say_each_thing_once_and_not_without_end() {
     let many: Map<String, Value> =
         (0..30).map(|at| (format!("p{at}"), json!({"type": "array"}))).collect();
     let repaired = repair(&json!({"type": "object", "properties": many}));
-    assert_eq!(repaired.notes, ["an array got its `items`"]);
+    assert_eq!(repaired.notes, ["added the missing `items` of an array"]);
     let odd = json!({
         "properties": {"a": true, "b": {"type": "array"}, "c": {"type": "any"}, "d": {"enum": []},
             "e": {"anyOf": []}, "f": {"oneOf": []}, "g": {"allOf": []}, "h": {"$ref": "x"},
@@ -244,7 +244,7 @@ fn notes_say_each_thing_once_and_not_without_end() {
     });
     let notes = repair(&odd).notes;
     assert_eq!(notes.len(), MAX_NOTES + 1);
-    assert!(notes[MAX_NOTES].ends_with("further changes"), "{notes:?}");
+    assert!(notes[MAX_NOTES].ends_with("more changes"), "{notes:?}");
 }
 
 #[test]
@@ -253,7 +253,11 @@ fn more_alternatives_at_the_root_than_the_limit_are_left_out_with_a_note() {
         (0..70).map(|at| json!({"properties": {format!("p{at}"): {"type": "string"}}})).collect();
     let repaired = repair(&json!({"anyOf": branches}));
     assert_eq!(repaired.schema["properties"].as_object().map(Map::len), Some(64));
-    assert!(repaired.notes.iter().any(|note| note.contains("over 64")), "{:?}", repaired.notes);
+    assert!(
+        repaired.notes.iter().any(|note| note.contains("more than 64")),
+        "{:?}",
+        repaired.notes
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, log: &mut R
     let branches = std::mem::take(branches);
     if nullable {
         nullable_hint(node);
-        log.record("a union with `null` became a hint");
+        log.record("replaced a union with `null` by a hint");
     }
     if let Some(constants) = constants(&branches)
         && !["enum", "const"].iter().any(|other| node.contains_key(*other))
@@ -43,7 +43,7 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, log: &mut R
     {
         node.remove(keyword);
         constants.write(node);
-        log.record("a union of constants became an `enum`");
+        log.record("replaced a union of constants by an `enum`");
     } else if let [Value::Object(only)] = branches.as_slice()
         && is_mergeable(node, only)
     {
@@ -53,7 +53,7 @@ pub(super) fn collapse(node: &mut Map<String, Value>, keyword: &str, log: &mut R
                 node.insert(inner.clone(), value.clone());
             }
         }
-        log.record("a union of one schema became that schema");
+        log.record("replaced a union of one schema by that schema");
     } else {
         node.insert(keyword.to_owned(), Value::Array(branches));
     }

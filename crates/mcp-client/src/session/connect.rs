@@ -122,7 +122,10 @@ impl SessionConnector<'_> {
         endpoint: &HttpEndpoint,
     ) -> Result<(Arc<Inner>, HandshakeResult), Error> {
         if endpoint.verify == Verify::Off {
-            self.warn("certificate verification is off (`ssl_verify: false`): anyone on the way can read and change what is sent");
+            self.warn(
+                "certificate verification is off (`ssl_verify: false`): others on the network can \
+                 read and change the traffic",
+            );
         }
         if endpoint.transport == HttpTransport::Sse
             || self.reconnect_state.sse.load(Ordering::Acquire)
@@ -143,7 +146,10 @@ impl SessionConnector<'_> {
         match self.by_protocol(HttpTransport::Sse).await {
             Ok(connected) => {
                 self.reconnect_state.sse.store(true, Ordering::Release);
-                self.warn("it only speaks the older SSE transport; set `transport: sse` to connect faster");
+                self.warn(
+                    "the server supports only the older SSE transport; set `transport: sse` to \
+                     connect faster",
+                );
                 Ok(connected)
             }
             Err(second) => {
@@ -157,7 +163,7 @@ impl SessionConnector<'_> {
         let began = Instant::now();
         let client = HttpClient::new(endpoint, self.host)?;
         let probed = preflight::probe(&client, self.entry.connect_timeout).await;
-        let outcome = probed.as_ref().map(|()| "no other content type".to_owned());
+        let outcome = probed.as_ref().map(|()| "content type accepted".to_owned());
         self.report_step("preflight", outcome.map_err(ToString::to_string), began);
         probed
     }

@@ -49,7 +49,7 @@ pub(super) async fn initialize(
 async fn notify_initialized(inner: &Arc<Inner>, within: Duration) -> Result<(), Error> {
     let told = message::notification("notifications/initialized", &Params::new());
     tokio::time::timeout(within, inner.connection.send_message(told)).await.unwrap_or_else(|_| {
-        let reason = "the server did not take our `initialized`".to_owned();
+        let reason = "the server did not accept the `initialized` notification".to_owned();
         Err(Error::Broken { reason })
     })
 }

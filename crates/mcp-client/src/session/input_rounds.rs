@@ -63,18 +63,20 @@ impl Session {
         }
         let malformed = |reason: String| Error::Malformed { reason };
         let parsed: InputRequired<'_> = serde_json::from_str(answer.text())
-            .map_err(|error| malformed(format!("its request for input cannot be read: {error}")))?;
+            .map_err(|error| malformed(format!("invalid input request: {error}")))?;
         match &parsed.kind {
             None => return Ok(None),
             Some(Value::String(kind)) if kind == "complete" => return Ok(None),
             Some(Value::String(kind)) if kind == "input_required" => {}
             Some(other) => {
                 let shown = truncated(&other.to_string(), 100);
-                return Err(malformed(format!("a result of the unknown type {shown}")));
+                return Err(malformed(format!("unknown result type {shown}")));
             }
         }
         if parsed.requests.is_none() && parsed.state.is_none() {
-            return Err(malformed("it wants input but says neither which nor why".to_owned()));
+            return Err(malformed(
+                "input is required, but neither requests nor state are given".to_owned(),
+            ));
         }
         let responses = match parsed.requests {
             Some(requests) => Some(self.responses(requests).await?),
@@ -92,13 +94,13 @@ impl Session {
     ) -> Result<Map<String, Value>, Error> {
         if requests.len() > MAX_INPUTS {
             let reason =
-                format!("it wants {} inputs at once, the most is {MAX_INPUTS}", requests.len());
+                format!("{} inputs requested at once; the limit is {MAX_INPUTS}", requests.len());
             return Err(Error::Malformed { reason });
         }
         let mut responses = Map::new();
         for (key, request) in requests {
             let request: InputRequest = serde_json::from_str(request.get()).map_err(|error| {
-                let reason = format!("its request for input `{}`: {error}", truncated(&key, 100));
+                let reason = format!("invalid input request `{}`: {error}", truncated(&key, 100));
                 Error::Malformed { reason }
             })?;
             let answer =

@@ -65,7 +65,9 @@ impl Session {
                 catalogue.quarantined = listed.quarantined;
                 catalogue.notes = listed.notes;
                 if !is_declared && !catalogue.tools.is_empty() {
-                    catalogue.notes.push("it has tools, but does not announce them".to_owned());
+                    catalogue.notes.push(
+                        "the server has tools but does not declare the capability".to_owned(),
+                    );
                 }
                 Ok(catalogue)
             }
@@ -121,19 +123,21 @@ impl Session {
             listed.notes.extend(page.notes);
             if listed.items.len() > MAX_ITEMS {
                 listed.items.truncate(MAX_ITEMS);
-                listed.notes.push(format!("`{method}`: only the first {MAX_ITEMS} are taken"));
+                listed.notes.push(format!("`{method}`: only the first {MAX_ITEMS} are used"));
                 return Ok(listed);
             }
             match page.next_cursor {
                 None => return Ok(listed),
                 Some(next) if Some(&next) == cursor.as_ref() => {
-                    listed.notes.push(format!("`{method}`: the server gives the same page again"));
+                    listed
+                        .notes
+                        .push(format!("`{method}`: the server returned the same page twice"));
                     return Ok(listed);
                 }
                 Some(next) => cursor = Some(next),
             }
         }
-        listed.notes.push(format!("`{method}`: only the first {MAX_PAGES} pages are taken"));
+        listed.notes.push(format!("`{method}`: only the first {MAX_PAGES} pages are used"));
         Ok(listed)
     }
 

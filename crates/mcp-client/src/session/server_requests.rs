@@ -69,8 +69,10 @@ pub(super) fn start(inner: &Arc<Inner>, mut events: mpsc::Receiver<ServerMessage
             let dropped = inner.router.take_dropped();
             if dropped > 0 {
                 told = Some(Instant::now());
-                let text =
-                    format!("{dropped} of its messages came faster than they could be looked at");
+                let text = format!(
+                    "{dropped} messages dropped: the server sends them faster than they can be \
+                     processed"
+                );
                 inner
                     .host
                     .observer
@@ -105,8 +107,10 @@ async fn reply_at_once(inner: &Inner, id: &RawJson, method: &str) {
     let body = if method == "ping" {
         message::reply_result(id.text(), &json!({}))
     } else {
-        let reason =
-            format!("the most requests at once is {MAX_CONCURRENT_REQUESTS}, each with its own id");
+        let reason = format!(
+            "too many concurrent requests: the limit is {MAX_CONCURRENT_REQUESTS}, each with a \
+             unique id"
+        );
         message::reply_error(id.text(), &RpcError::new(RpcError::INTERNAL, reason))
     };
     let _ = tokio::time::timeout(REPLY_TIMEOUT, inner.connection.send_message(body)).await;
@@ -130,13 +134,13 @@ pub(super) async fn handle_request(
         }
         "sampling/createMessage" => {
             if !entry.sampling.enabled {
-                return Err(RpcError::new(-1, "sampling is switched off for this server"));
+                return Err(RpcError::new(-1, "sampling is disabled for this server"));
             }
             entry.sampling.timeout
         }
         "roots/list" => Duration::from_secs(10),
         other => {
-            let message = format!("this client does not answer {}", truncated(other, 100));
+            let message = format!("this client does not support {}", truncated(other, 100));
             return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
         }
     };
@@ -145,7 +149,7 @@ pub(super) async fn handle_request(
         Ok(answer) => answer,
         Err(_) if method == "elicitation/create" => Ok(json!({ "action": "cancel" })),
         Err(_) => {
-            let message = format!("no answer within {} s", within.as_secs());
+            let message = format!("no response within {} s", within.as_secs());
             Err(RpcError::new(-1, message))
         }
     }

@@ -217,7 +217,7 @@ impl Supervisor {
             }
             let delay = backoff::delay(self.failures);
             let (server, failures) = (&self.entry.name, self.failures);
-            tracing::debug!(%server, failures, %error, ?delay, "retrying after a pause");
+            tracing::debug!(%server, failures, %error, ?delay, "retry scheduled");
             self.pause(delay).await;
         }
     }

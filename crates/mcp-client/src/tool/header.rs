@@ -55,13 +55,13 @@ pub(super) fn header_params(schema: &Value) -> Result<Vec<HeaderParam>, String> 
     let mut found = Vec::new();
     if let Value::Object(root) = schema {
         if root.contains_key(ANNOTATION) {
-            return Err(format!("`{ANNOTATION}` is on the schema itself, not on a property"));
+            return Err(format!("`{ANNOTATION}` must be on a property, not on the schema itself"));
         }
         walk(root, &mut Vec::new(), &mut found)?;
     }
     for (at, one) in found.iter().enumerate() {
         if found[..at].iter().any(|other| other.header.eq_ignore_ascii_case(&one.header)) {
-            return Err(format!("`{ANNOTATION}` names `{}` twice", printable_excerpt(&one.header)));
+            return Err(format!("`{ANNOTATION}` uses `{}` twice", printable_excerpt(&one.header)));
         }
     }
     Ok(found)
@@ -109,7 +109,10 @@ fn checked_header_name(
         return Err(format!("`{ANNOTATION}` is empty"));
     }
     if !header.bytes().all(token_character) {
-        return Err(format!("`{ANNOTATION}` is no header name: `{}`", printable_excerpt(header)));
+        return Err(format!(
+            "`{ANNOTATION}` is not a valid header name: `{}`",
+            printable_excerpt(header)
+        ));
     }
     let primitive = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
     let permitted = match property.get("type") {
@@ -123,7 +126,7 @@ fn checked_header_name(
     if permitted {
         Ok(header.clone())
     } else {
-        Err(format!("`{ANNOTATION}` is on a property that is no string, integer or boolean"))
+        Err(format!("`{ANNOTATION}` is on a property that is not a string, integer or boolean"))
     }
 }
 
@@ -140,7 +143,7 @@ fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
         (_, Value::Object(schema)) => {
             if schema.contains_key(ANNOTATION) {
                 return Err(format!(
-                    "`{ANNOTATION}` is where `properties` alone do not lead, below `{}`",
+                    "`{ANNOTATION}` must be reachable through `properties` only, found below `{}`",
                     printable_excerpt(keyword)
                 ));
             }

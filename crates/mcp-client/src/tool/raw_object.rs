@@ -18,16 +18,16 @@ const MAX_NAMED_KEYS: usize = 8;
 #[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    #[error("the result is not valid JSON")]
+    #[error("the result is invalid JSON")]
     Syntax(#[source] serde_json::Error),
-    #[error("the result is {found}, not an object")]
+    #[error("the result must be an object, found {found}")]
     NotAnObject { found: &'static str },
     #[error("the result has no `{key}` list; it has {found}")]
     Missing { key: &'static str, found: String },
-    #[error("`{key}` is {found}, not a list")]
+    #[error("`{key}` must be a list, found {found}")]
     NotAList { key: &'static str, found: &'static str },
     /// An intermediate or unknown result type.
-    #[error("the result is of type `{result_type}`, which is not a complete answer")]
+    #[error("the result is of type `{result_type}`, not a complete result")]
     Incomplete { result_type: String },
 }
 

@@ -19,31 +19,36 @@ fn names(page: &ListPage<Tool>) -> Vec<&str> {
 fn each_defect_sets_aside_only_its_own_tool() {
     let deep = (0..MAX_SCHEMA_DEPTH).fold(json!({}), |inner, _| json!({"items": inner}));
     for (bad, name, reason) in [
-        (json!("text"), "#2", "it is a string, not an object"),
+        (json!("text"), "#2", "expected an object, found a string"),
         (json!({}), "#2", "it has no `name`"),
         (json!({"name": 7}), "#2", "its `name` is not a string"),
         (json!({"name": "  "}), "#2", "its `name` is empty"),
-        (json!({"name": "a\u{1b}[2J"}), "a\\u{1b}[2J", "its `name` has control characters"),
+        (json!({"name": "a\u{1b}[2J"}), "a\\u{1b}[2J", "its `name` contains control characters"),
         (
             json!({"name": "b", "inputSchema": []}),
             "b",
-            "its `inputSchema` is a list, not an object",
+            "its `inputSchema` must be an object, found a list",
         ),
         (
             json!({"name": "b", "inputSchema": "{}"}),
             "b",
-            "its `inputSchema` is a string, not an object",
+            "its `inputSchema` must be an object, found a string",
         ),
         (
             json!({"name": "b", "inputSchema": false}),
             "b",
-            "its `inputSchema` is a boolean, not an object",
+            "its `inputSchema` must be an object, found a boolean",
         ),
-        (json!({"name": "b", "inputSchema": deep}), "b", "a schema nests deeper than 64 levels"),
+        (
+            json!({"name": "b", "inputSchema": deep}),
+            "b",
+            "a schema is nested deeper than 64 levels",
+        ),
         (
             json!({"name": "b", "inputSchema": {"properties": {"x": {"type": "number", "x-mcp-header": "X"}}}}),
             "b",
-            "property `x`: `x-mcp-header` is on a property that is no string, integer or boolean",
+            "property `x`: `x-mcp-header` is on a property that is not a string, integer or \
+             boolean",
         ),
     ] {
         let page = page(&json!({"tools": [good("first"), bad, good("last")]}));
@@ -60,7 +65,7 @@ fn a_definition_over_the_limit_is_named_and_set_aside() {
     let page = page(&json!({"tools": [large, good("small")]}));
     assert_eq!(names(&page), ["small"]);
     assert_eq!(page.quarantined[0].name, "large");
-    assert!(page.quarantined[0].reason.contains("over 262144"));
+    assert!(page.quarantined[0].reason.contains("the limit is 262144"));
 }
 
 #[test]

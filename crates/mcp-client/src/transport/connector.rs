@@ -123,7 +123,7 @@ impl Connector {
                 }
                 scheme => {
                     let scheme = scheme.unwrap_or_default();
-                    return Err(format!("a proxy of kind `{scheme}` is not supported").into());
+                    return Err(format!("unsupported proxy scheme `{scheme}`").into());
                 }
             },
         };

@@ -115,17 +115,17 @@ pub(crate) fn resolve_command(
         searched,
     };
     if command.is_empty() {
-        return Err(missing("nothing: the command is empty".to_owned()));
+        return Err(missing("nothing because the command is empty".to_owned()));
     }
     if command.contains('/') {
         let base = endpoint.cwd.as_ref().map_or(Path::new(""), |cwd| Path::new(cwd.value()));
         let whole = base.join(command);
         return executable(&whole).ok_or_else(|| match whole.metadata() {
             Ok(found) if found.is_dir() => {
-                Error::NotExecutable { path: whole, reason: "is a folder" }
+                Error::NotExecutable { path: whole, reason: "is a directory" }
             }
-            Ok(_) => Error::NotExecutable { path: whole, reason: "is no program that may be run" },
-            Err(_) => missing("that very place".to_owned()),
+            Ok(_) => Error::NotExecutable { path: whole, reason: "is not an executable file" },
+            Err(_) => missing("that path only".to_owned()),
         });
     }
     let usual = USUAL_DIRS.iter().map(PathBuf::from);
@@ -136,9 +136,9 @@ pub(crate) fn resolve_command(
     let Some(found) = found else {
         let shown =
             if path.is_empty() { "an empty PATH".to_owned() } else { format!("PATH {path}") };
-        let mut searched = format!("{shown} and the usual folders");
+        let mut searched = format!("{shown} and the standard directories");
         if command.contains(char::is_whitespace) {
-            searched.push_str(" (arguments belong under `args`, not behind the command)");
+            searched.push_str(" (put arguments in `args`, not in `command`)");
         }
         return Err(missing(searched));
     };

@@ -20,7 +20,7 @@ pub struct Event {
 
 /// The stream holds an event that is larger than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event of more than {limit} bytes")]
+#[error("event larger than {limit} bytes")]
 pub struct EventTooLarge {
     /// What is allowed.
     pub limit: usize,

@@ -155,7 +155,7 @@ impl HttpConnection {
                 NextEvent::Ended => {
                     let resumable = events.last_id().is_some() && !shared.stateless();
                     if !resumable || tries == MAX_RESUMES {
-                        let reason = "the stream of the answer ended without it".to_owned();
+                        let reason = "the stream ended before the response".to_owned();
                         return Err(Error::Broken { reason });
                     }
                     tries += 1;
@@ -169,7 +169,7 @@ impl HttpConnection {
                         Err(Error::Unreachable { .. } | Error::Broken { .. }) => {}
                         // The server accepted the request before, so the outcome is unknown.
                         Err(error) => {
-                            let reason = format!("the answer cannot be resumed: {error}");
+                            let reason = format!("cannot resume the response: {error}");
                             return Err(Error::Broken { reason });
                         }
                     }
@@ -294,7 +294,7 @@ impl HttpState {
         }
         if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
             let status = status.as_u16();
-            let reason = format!("HTTP status {status} to a request that wants an answer");
+            let reason = format!("HTTP status {status} to a request that expects a response");
             return Err(Error::Malformed { reason });
         }
         self.whole(response, kind, outgoing).await
@@ -311,8 +311,8 @@ impl HttpState {
             return outcome;
         }
         let reason = match kind.as_str() {
-            "application/json" => "its body holds no answer to the request".to_owned(),
-            "" => "its body holds no answer and no content type".to_owned(),
+            "application/json" => "the body contains no response to the request".to_owned(),
+            "" => "the body contains no response and has no content type".to_owned(),
             other => {
                 let url = self.client.shown().to_owned();
                 return Err(Error::NotMcp { url, content_type: other.to_owned() });
@@ -399,7 +399,9 @@ impl HttpState {
             return Err(self.refused(response).await);
         }
         if media_type(response.headers()) != "text/event-stream" {
-            return Err(Error::Malformed { reason: "a GET was not answered by events".to_owned() });
+            return Err(Error::Malformed {
+                reason: "GET did not return an event stream".to_owned(),
+            });
         }
         Ok(response)
     }

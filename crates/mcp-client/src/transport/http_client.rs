@@ -249,7 +249,7 @@ impl HttpClient {
         if let Some(proxy) = self.proxies.for_url(target) {
             let proxy = proxy.uri().authority().map(|place| place.as_str().rsplit('@').next());
             let proxy = proxy.flatten().unwrap_or_default();
-            reason = format!("through the proxy {proxy}: {reason}");
+            reason = format!("via the proxy {proxy}: {reason}");
         }
         if error_chain(error).any(<dyn StdError>::is::<rustls::Error>)
             || error_chain(error)
@@ -261,7 +261,7 @@ impl HttpClient {
         // A server that rejects our certificate closes the connection after the handshake, possibly
         // before its alert is read.
         if target.scheme() == Some(&Scheme::HTTPS) && reason.ends_with("connection was not ready") {
-            let reason = format!("{reason}; the server may want a client certificate");
+            let reason = format!("{reason}; the server may require a client certificate");
             return Error::Tls { url, reason };
         }
         if error.is_connect() {
@@ -286,12 +286,12 @@ pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Opti
         return Ok(None);
     };
     let refused = |reason| Error::Redirect { to: truncated(location, MAX_QUOTED_BYTES), reason };
-    let to = resolve_reference(from, location).ok_or_else(|| refused("not an address"))?;
+    let to = resolve_reference(from, location).ok_or_else(|| refused("not a valid URL"))?;
     if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
-        return Err(refused("from https to http is not followed"));
+        return Err(refused("redirects from https to http are not followed"));
     }
     if enters_private_network(from, &to) {
-        return Err(refused("from a public address to a private one is not followed"));
+        return Err(refused("redirects from a public to a private address are not followed"));
     }
     Ok(Some(to))
 }
@@ -325,12 +325,12 @@ fn configured_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, Error> {
     let mut map = HeaderMap::new();
     for (name, value) in &endpoint.headers {
         let bad = |reason| Error::BadHeader { name: name.clone(), reason };
-        let key: HeaderName = name.parse().map_err(|_| bad("is not a header name"))?;
+        let key: HeaderName = name.parse().map_err(|_| bad("is not a valid header name"))?;
         if RESERVED.contains(&key.as_str()) {
             continue;
         }
         let mut value = HeaderValue::from_bytes(value.value().trim().as_bytes())
-            .map_err(|_| bad("has a value that no header can hold"))?;
+            .map_err(|_| bad("has an invalid value"))?;
         value.set_sensitive(true);
         map.append(key, value);
     }
@@ -343,11 +343,11 @@ fn parse_address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
     let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
     match uri.scheme_str() {
         Some("http" | "https") => {}
-        _ => return Err("it must begin with http:// or https://".to_owned()),
+        _ => return Err("it must start with http:// or https://".to_owned()),
     }
     let host = uri.host().unwrap_or_default();
     if host.is_empty() {
-        return Err("it names no host".to_owned());
+        return Err("it has no host".to_owned());
     }
     let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let Some((login, place)) = authority.rsplit_once('@') else { return Ok((uri, None)) };
@@ -355,7 +355,7 @@ fn parse_address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
     let mut header = HeaderValue::from_str(&header).map_err(|error| error.to_string())?;
     header.set_sensitive(true);
     let mut parts = uri.clone().into_parts();
-    parts.authority = Some(place.parse().map_err(|_| "its host cannot be read".to_owned())?);
+    parts.authority = Some(place.parse().map_err(|_| "invalid host".to_owned())?);
     let uri = Uri::from_parts(parts).map_err(|error| error.to_string())?;
     Ok((uri, Some(header)))
 }
@@ -377,7 +377,7 @@ pub(crate) async fn read_body(response: Response<Incoming>, limit: usize) -> Res
         && coding != "identity"
     {
         let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
-        let reason = format!("it is compressed ({coding}), which was not asked for");
+        let reason = format!("unexpected compression ({coding})");
         return Err(Error::Malformed { reason });
     }
     let mut body = response.into_body();

@@ -68,7 +68,9 @@ impl SseConnection {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let sent = self.client.send(Method::POST, &self.endpoint, headers, body);
         let Ok(response) = tokio::time::timeout(POST_TIMEOUT, sent).await else {
-            return Err(Error::Broken { reason: "the server did not take the message".to_owned() });
+            return Err(Error::Broken {
+                reason: "the server did not accept the message".to_owned(),
+            });
         };
         let response = response?;
         if response.status().is_success() {
@@ -93,7 +95,7 @@ async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<
     for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
         let NextEvent::Event(event) = events.next().await? else {
             return Err(Error::Broken {
-                reason: "the stream ended before it named an address".to_owned(),
+                reason: "the stream ended before the endpoint event".to_owned(),
             });
         };
         if event.kind != "endpoint" {
@@ -102,13 +104,13 @@ async fn read_endpoint(client: &HttpClient, events: &mut EventReader) -> Result<
         let text = String::from_utf8_lossy(&event.data).into_owned();
         let bad = |reason| Error::Redirect { to: message::truncated(&text, 300), reason };
         let address =
-            resolve_reference(client.url(), &text).ok_or_else(|| bad("not an address"))?;
+            resolve_reference(client.url(), &text).ok_or_else(|| bad("not a valid URL"))?;
         if !same_origin(&address, client.url()) {
             return Err(bad("messages are not sent to another origin"));
         }
         return Ok(address);
     }
-    Err(Error::Malformed { reason: "the stream does not begin by naming an address".to_owned() })
+    Err(Error::Malformed { reason: "the stream does not start with an endpoint event".to_owned() })
 }
 
 async fn deliver_events(events: &mut EventReader, router: &Router) -> String {

@@ -82,7 +82,7 @@ impl StdioConnection {
         if let Some(folder) = &endpoint.cwd {
             let path = Path::new(folder.value());
             if !path.is_dir() {
-                let reason = "is not a folder".to_owned();
+                let reason = "is not a directory".to_owned();
                 return Err(Error::File {
                     what: "the working directory",
                     path: path.into(),
@@ -95,7 +95,7 @@ impl StdioConnection {
         command.process_group(0);
         let failed = |source| Error::Spawn { command: endpoint.command.shown().to_owned(), source };
         let mut child = command.spawn().map_err(failed)?;
-        let missing = || failed(std::io::Error::other("its streams are missing"));
+        let missing = || failed(std::io::Error::other("no standard streams"));
         let group =
             child.id().and_then(|id| ProcessGroup::led_by(id, marker)).ok_or_else(missing)?;
         around.guardian.add(group.id());
@@ -304,7 +304,7 @@ impl ProcessMonitor {
             // Its caller is unknown: better fail one than let it wait.
             Line::TooLong { id: None } => self.router.fail_oldest(message::RpcError::new(
                 0,
-                format!("a line of more than {MAX_LINE_BYTES} bytes"),
+                format!("line longer than {MAX_LINE_BYTES} bytes"),
             )),
         }
     }

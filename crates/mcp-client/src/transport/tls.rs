@@ -19,8 +19,8 @@ use self::traditional_key::DecryptError;
 use crate::config::{ClientCert, HttpEndpoint, Text, Verify};
 use crate::error::Error;
 
-const NO_PASSWORD: &str = "is encrypted, and no password is given";
-const WRONG_PASSWORD: &str = "cannot be decrypted with that password";
+const NO_PASSWORD: &str = "is encrypted, but no password is set";
+const WRONG_PASSWORD: &str = "cannot be decrypted: wrong password";
 const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The kind of host that a connection is made to.
@@ -105,9 +105,13 @@ fn with_client_certificate(
     let chain = certificates("the client certificate", &cert.cert)?;
     let key_path = cert.key.as_ref().unwrap_or(&cert.cert);
     let key = private_key(key_path, cert.password.as_ref())?;
-    builder
-        .with_client_auth_cert(chain, key)
-        .map_err(|error| unusable("the client key", key_path, &format!("does not fit: {error}")))
+    builder.with_client_auth_cert(chain, key).map_err(|error| {
+        unusable(
+            "the client key",
+            key_path,
+            &format!("is not usable with the certificate: {error}"),
+        )
+    })
 }
 
 fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -115,7 +119,7 @@ fn certificates(what: &'static str, path: &Text) -> Result<Vec<CertificateDer<'s
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err(unusable(what, path, "holds no certificate in PEM form")),
+        Ok(_) => Err(unusable(what, path, "contains no PEM certificate")),
         Err(error) => Err(unusable(what, path, &format!("is not valid PEM: {error}"))),
     }
 }
@@ -143,7 +147,7 @@ fn private_key(path: &Text, password: Option<&Text>) -> Result<PrivateKeyDer<'st
         });
     }
     PrivateKeyDer::from_pem_slice(&pem)
-        .map_err(|error| unusable(WHAT, path, &format!("holds no usable private key: {error}")))
+        .map_err(|error| unusable(WHAT, path, &format!("contains no usable private key: {error}")))
 }
 
 /// The DER of an `ENCRYPTED PRIVATE KEY` section, which the PEM reader of rustls skips.
@@ -208,12 +212,12 @@ impl VerifyRule {
         let mut roots = beside;
         let (added, _) = roots.add_parsable_certificates(listed.iter().cloned());
         if added == 0 {
-            return Err(unusable(WHAT, path, "holds no certificate that can be used"));
+            return Err(unusable(WHAT, path, "contains no usable certificate"));
         }
         let by_authority =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
-                .map_err(|error| unusable(WHAT, path, &format!("cannot be used: {error}")))?;
+                .map_err(|error| unusable(WHAT, path, &format!("is not usable: {error}")))?;
         Ok(Self::Bundle { by_authority, listed })
     }
 }

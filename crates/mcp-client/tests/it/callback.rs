@@ -132,7 +132,7 @@ async fn strangers_are_told_nothing_and_change_nothing() {
     assert_eq!(code(&arrived), "good");
     let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
     assert_eq!(status(&answer), "200");
-    assert!(answer.contains("You are signed in to docs"), "{answer}");
+    assert!(answer.contains("Signed in to docs"), "{answer}");
     assert!(answer.contains("You can close this tab and go back to the terminal."), "{answer}");
 }
 
@@ -222,12 +222,12 @@ async fn a_page_that_is_loaded_again_says_that_it_was_used() {
     let arrived = listener.redirect(&expected()).await;
     // Once while the first still waits, once after its end.
     let replayed = hear(say(port, right(port, "two")).await).await;
-    assert!(status(&replayed) == "400" && replayed.contains("already used"), "{replayed}");
+    assert!(status(&replayed) == "400" && replayed.contains("already been used"), "{replayed}");
     assert_eq!(code(&arrived), "one");
     let (answer, ()) = tokio::join!(hear(browser), arrived.answer(signed_in()));
     assert_eq!(status(&answer), "200");
     let replayed = hear(say(port, right(port, "three")).await).await;
-    assert!(status(&replayed) == "400" && replayed.contains("already used"), "{replayed}");
+    assert!(status(&replayed) == "400" && replayed.contains("already been used"), "{replayed}");
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn a_login_that_is_given_up_tells_the_browser() {
     drop(listener.redirect(&expected()).await);
     let answer = hear(browser).await;
     assert_eq!(status(&answer), "400");
-    assert!(answer.contains("The sign-in was not finished"), "{answer}");
+    assert!(answer.contains("Sign-in not completed"), "{answer}");
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn a_login_may_be_waited_for_again_and_go_on_elsewhere() {
     assert_eq!(status(&answer), "200");
     for state in [STATE, "second"] {
         let replayed = hear(say(port, get(port, &format!("/callback?state={state}"))).await).await;
-        assert!(replayed.contains("already used"), "{replayed}");
+        assert!(replayed.contains("already been used"), "{replayed}");
     }
 }
 

@@ -124,6 +124,6 @@ async fn an_address_that_stays_silent_is_not_waited_for_long() {
     let error = fetch(&HttpEndpoint::new(&*url), &host().0, &url).await.unwrap_err();
     let waited = matches!(&error, Error::ConnectTimeout { after, .. } if *after == MAX_FETCH_WAIT);
     assert!(waited, "{error}");
-    assert_eq!(error.to_string(), "no answer to `GET` within 10 s");
+    assert_eq!(error.to_string(), "no response to `GET` within 10 s");
     drop(silent);
 }

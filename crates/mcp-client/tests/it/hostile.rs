@@ -211,7 +211,7 @@ fn words(text: &str) -> String {
         rest = rest[at + 10..].trim_start_matches(|c: char| c.is_ascii_digit());
     }
     plain.push_str(rest);
-    let plain = match plain.find(" (next try in") {
+    let plain = match plain.find(" (next attempt in") {
         Some(at) => plain[..at].to_owned(),
         None => plain,
     };

@@ -442,7 +442,7 @@ async fn a_key_in_the_traditional_encrypted_form_is_decrypted() {
             };
             works(showing(entry.clone(), shown(Some(PASSWORD)))).await;
             for (password, wanted) in
-                [(Some("wrong-word-4142"), "cannot be decrypted"), (None, "no password is given")]
+                [(Some("wrong-word-4142"), "cannot be decrypted"), (None, "no password is set")]
             {
                 let error = attempt(&showing(entry.clone(), shown(password))).await.unwrap_err();
                 assert!(matches!(error, Error::Password { .. }), "{kind} {cipher}: {error}");
@@ -487,7 +487,7 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
         (of(&words, Some(&key), None), "words.txt", "no certificate"),
         (of(&cert, Some(&files.named("none.key")), None), "none.key", "cannot be read"),
         (of(&cert, Some(&words), None), "words.txt", "no usable private key"),
-        (of(&cert, Some(&strange), None), "other.key", "does not fit"),
+        (of(&cert, Some(&strange), None), "other.key", "is not usable with the certificate"),
         (of(&cert, Some(&sealed), None), "me.sealed", "is encrypted"),
         (of(&cert, Some(&sealed), Some("wrong-word-4142")), "me.sealed", "cannot be decrypted"),
         (of(&cert, Some(&old), Some(PASSWORD)), "old.key", "openssl pkcs8 -topk8"),

@@ -57,9 +57,9 @@ fn a_switch_is_a_boolean_or_a_word_for_one() {
     said(
         "maybe",
         &flag,
-        &["warning 1:4: a: found `maybe`, allowed are true, 1, yes, on and false, 0, no, off; \
-           true is used"],
-        &["error 1:4: a: found `maybe`, allowed are true, 1, yes, on and false, 0, no, off"],
+        &["warning 1:4: a: must be true, 1, yes, on, false, 0, no or off, found `maybe`; using \
+           true"],
+        &["error 1:4: a: must be true, 1, yes, on, false, 0, no or off, found `maybe`"],
     );
 }
 
@@ -78,31 +78,31 @@ fn a_time_is_a_number_of_seconds() {
     said(
         "20m",
         &hours,
-        &["warning 1:4: a: must be a whole number from 1 to 720; it is ignored"],
+        &["warning 1:4: a: must be a whole number from 1 to 720; the value is ignored"],
         &["error 1:4: a: must be a whole number from 1 to 720"],
     );
     said(
         "0",
         &seconds,
-        &["warning 1:4: a: must be more than 0 seconds; 9 is used"],
+        &["warning 1:4: a: must be more than 0 seconds; using 9"],
         &["error 1:4: a: must be more than 0 seconds"],
     );
     said(
         "-1",
         &seconds,
-        &["warning 1:4: a: must be a number of at least 0, found `-1`; 9 is used"],
-        &["error 1:4: a: must be a number of at least 0, found `-1`"],
+        &["warning 1:4: a: must be a number greater than or equal to 0, found `-1`; using 9"],
+        &["error 1:4: a: must be a number greater than or equal to 0, found `-1`"],
     );
     said(
         "1e9",
         &seconds,
-        &["warning 1:4: a: is more than a year; 31536000 is used"],
-        &["error 1:4: a: is more than a year"],
+        &["warning 1:4: a: is more than one year; using 31536000"],
+        &["error 1:4: a: is more than one year"],
     );
     said(
         "[1]",
         &seconds,
-        &["warning 1:4: a: must be a number, found a list; 9 is used"],
+        &["warning 1:4: a: must be a number, found a list; using 9"],
         &["error 1:4: a: must be a number, found a list"],
     );
 }
@@ -120,7 +120,7 @@ fn a_whole_number_keeps_to_its_bounds_and_is_exact() {
         said(
             yaml,
             &large,
-            &["warning 1:4: a: must be a whole number from 1 to 9007199254740992; 7 is used"],
+            &["warning 1:4: a: must be a whole number from 1 to 9007199254740992; using 7"],
             &["error 1:4: a: must be a whole number from 1 to 9007199254740992"],
         );
     }
@@ -135,8 +135,8 @@ fn a_word_is_one_of_those_that_are_known() {
     said(
         "yaml",
         &word,
-        &["warning 1:4: a: found `yaml`, allowed are `json`, `text`; `json` is used"],
-        &["error 1:4: a: found `yaml`, allowed are `json`, `text`"],
+        &["warning 1:4: a: must be one of `json`, `text`, found `yaml`; using `json`"],
+        &["error 1:4: a: must be one of `json`, `text`, found `yaml`"],
     );
 }
 
@@ -148,15 +148,16 @@ fn what_follows_from_a_variable_that_is_not_set_is_not_said_in_the_strict_manner
         &number,
         &[
             "warning 1:4: a: the variable `A` is not set; its placeholder is kept (set it in the \
-             profile's `.env` or in the environment)",
-            "warning 1:4: a: the variable `B` is not set; its placeholder is kept (there are no \
-             default values; write `${B}`)",
-            "warning 1:4: a: must be a number, found `${A}${B:-x}`; 7 is used",
+             profile's `.env` file or in the environment)",
+            "warning 1:4: a: the variable `B` is not set; its placeholder is kept (default values \
+             are not supported; write `${B}`)",
+            "warning 1:4: a: must be a number, found `${A}${B:-x}`; using 7",
         ],
         &[
-            "error 1:4: a: the variable `A` is not set (set it in the profile's `.env` or in the \
-             environment)",
-            "error 1:4: a: the variable `B` is not set (there are no default values; write `${B}`)",
+            "error 1:4: a: the variable `A` is not set (set it in the profile's `.env` file or in \
+             the environment)",
+            "error 1:4: a: the variable `B` is not set (default values are not supported; write \
+             `${B}`)",
         ],
     );
 }
@@ -172,8 +173,8 @@ fn an_empty_variable_is_said_once_in_the_strict_manner() {
         ],
         &["error 1:4: a: the variable `BLANK` is set but empty"],
     );
-    let both = &["warning 1:4: a: the value of the variable `PADDED` begins or ends with white \
-                  space"];
+    let both =
+        &["warning 1:4: a: the value of the variable `PADDED` starts or ends with whitespace"];
     said("${PADDED}", &name(), both, both);
 }
 
@@ -239,7 +240,7 @@ fn what_was_not_taken_is_reported_with_the_nearest_name() {
         read(Strictness::Strict, text),
         [
             "2:1: top.Lis-ten: is not a known key (did you mean `listen`?)",
-            "3:1: top.zzz: is not a known key (known here are `listen`, `limits`)",
+            "3:1: top.zzz: is not a known key (known keys: `listen`, `limits`)",
         ]
     );
 }
@@ -248,8 +249,7 @@ fn what_was_not_taken_is_reported_with_the_nearest_name() {
 fn a_key_that_stands_twice_names_both_lines() {
     assert_eq!(
         read(Strictness::Strict, "listen: 1\nlisten: 2\n"),
-        ["2:1: top.listen: `listen` is given twice, in line 1 and in line 2 (remove one of \
-          them)"]
+        ["2:1: top.listen: `listen` is set twice, in lines 1 and 2 (remove one of them)"]
     );
 }
 

@@ -87,7 +87,7 @@ impl DocumentedKey {
 /// The chapter about limits of the reference page.
 pub fn limits_table(limits: &[(&str, String)]) -> String {
     let rows: Vec<_> = limits.iter().map(|(what, most)| format!("| {what} | {most} |\n")).collect();
-    format!("## Limits\n\n| what | at most |\n|---|---|\n{}", rows.concat())
+    format!("## Limits\n\n| item | maximum |\n|---|---|\n{}", rows.concat())
 }
 
 fn collect(schema: &Json, path: &str, sections: &mut Vec<DocumentedSection>) {

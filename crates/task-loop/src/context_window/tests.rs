@@ -34,7 +34,7 @@ fn the_oldest_results_go_first_and_leave_a_note() {
     assert_eq!((cut.results, cut.messages), (1, 0));
     let texts: Vec<&Message> = conversation.messages().iter().collect();
     assert!(matches!(texts[3], Message::Tool { text, .. }
-        if text.contains("were cut") && text.contains("call t again")));
+        if text.contains("were removed") && text.contains("call t again")));
     assert!(matches!(texts[6], Message::Tool { text, .. } if text.len() == 4000));
 }
 
@@ -48,7 +48,7 @@ fn then_old_turns_go_and_the_latest_question_stays() {
     assert!(cut.messages >= 6, "{cut:?}");
     let messages = conversation.messages();
     assert_eq!(messages[0], Message::System { text: "the rules".to_owned() });
-    assert!(matches!(&messages[1], Message::System { text } if text.contains("were cut")));
+    assert!(matches!(&messages[1], Message::System { text } if text.contains("were removed")));
     assert!(messages.contains(&Message::User { text: "question 4".to_owned() }));
 }
 

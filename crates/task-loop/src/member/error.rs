@@ -73,14 +73,16 @@ impl MemberError {
         let retry_after = seconds.map(Duration::from_secs).map(|wait| wait.min(MAX_WAIT));
         let detail = match serde_json::from_slice::<ErrorBody>(body) {
             Ok(body) => body.error,
-            Err(_) => detail(format!("the answer is {status}, without a word that is understood")),
+            Err(_) => {
+                detail(format!("the service returned {status} without a readable error message"))
+            }
         };
         Self::Refused { status, detail: Box::new(detail), retry_after }
     }
 
     /// What an answer that is no document of ours means.
     pub fn nonsense(error: &serde_json::Error) -> Self {
-        Self::Nonsense { what: format!("an answer that is not understood: {error}") }
+        Self::Nonsense { what: format!("an invalid response: {error}") }
     }
 
     pub(crate) fn in_stream(error: &Value) -> Self {
@@ -128,9 +130,9 @@ impl MemberError {
     pub fn line(&self) -> String {
         match self {
             Self::Refused { detail, .. } => printable(&detail.message),
-            Self::Unreachable { reason } => format!("it cannot be reached: {reason}"),
-            Self::Broken { reason } => format!("the connection broke: {reason}"),
-            Self::Late { after } => format!("no answer within {} s", after.as_secs()),
+            Self::Unreachable { reason } => format!("cannot connect: {reason}"),
+            Self::Broken { reason } => format!("connection lost: {reason}"),
+            Self::Late { after } => format!("no response within {} s", after.as_secs()),
             Self::Nonsense { what } => format!("the service sent {}", printable(what)),
         }
     }

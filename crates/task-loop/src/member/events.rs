@@ -53,7 +53,7 @@ impl Events {
 /// The JSON of an event. An error event is an error.
 pub fn data(event: &Event) -> Result<Value, MemberError> {
     let value: Value = serde_json::from_slice(&event.data()).map_err(|error| {
-        MemberError::Nonsense { what: format!("an event that is no JSON: {error}") }
+        MemberError::Nonsense { what: format!("an event with invalid JSON: {error}") }
     })?;
     match value.get("error") {
         Some(error) if !error.is_null() => Err(MemberError::in_stream(error)),

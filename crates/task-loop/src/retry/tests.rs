@@ -18,8 +18,8 @@ fn what_was_told_is_not_told_again() {
 
 #[test]
 fn another_answer_is_told_whole() {
-    assert_eq!(told("ab", &["a", "x", "y"]), "\n[asked again]\naxy");
-    assert_eq!(told("ab", &["x"]), "\n[asked again]\nx");
+    assert_eq!(told("ab", &["a", "x", "y"]), "\n[retried]\naxy");
+    assert_eq!(told("ab", &["x"]), "\n[retried]\nx");
 }
 
 #[test]

@@ -23,18 +23,18 @@ impl Inner {
         let (entry, params) = (&*request.server, &request.params);
         let policy = &entry.sampling;
         if !policy.enabled {
-            return Err(refused("this client does not run models for you"));
+            return Err(refused("sampling is disabled for this server"));
         }
         let (conversation, rounds) = conversation(params)?;
         if rounds > policy.max_tool_rounds {
-            return Err(refused("too many rounds of tools"));
+            return Err(refused("too many tool rounds"));
         }
         let tools = tools(params)?;
         if !tools.is_empty() && policy.max_tool_rounds == 0 {
             return Err(refused("tools are not allowed"));
         }
         if !self.may_ask(entry) {
-            return Err(refused("too many requests; ask again in a minute"));
+            return Err(refused("too many requests; retry in a minute"));
         }
         let (own, counting) = self.model().await.map_err(|why| refused(&why))?;
         let model = self.choose(&own, entry, params).await?;
@@ -54,10 +54,10 @@ impl Inner {
             match said {
                 ApprovalAnswer::Once | ApprovalAnswer::Always => {}
                 ApprovalAnswer::Absent => {
-                    return Err(refused("it needs approval, and nobody is there"));
+                    return Err(refused("approval is required, but no user is present"));
                 }
                 ApprovalAnswer::No | ApprovalAnswer::Stop => {
-                    return Err(refused("the person said no"));
+                    return Err(refused("the user declined the request"));
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Inner {
             Question { conversation: &conversation, tools: &tools, key: &key, limits: &limits };
         let asked = model.ask(&question, &mut nobody);
         let asked = tokio::time::timeout(policy.timeout, asked).await;
-        let Ok(asked) = asked else { return Err(refused("the model took too long")) };
+        let Ok(asked) = asked else { return Err(refused("the model did not respond in time")) };
         counting.model_called(&model, &asked.as_ref());
         match asked {
             Ok(reply) => Ok(result(&model, reply)),
@@ -100,7 +100,7 @@ impl Inner {
         };
         let id = chosen.unwrap_or_else(|| own.id.clone());
         if !is_allowed(&id) {
-            return Err(refused("no model that you may use is at hand"));
+            return Err(refused("no allowed model is available"));
         }
         if id == own.id {
             return Ok(own.clone());
@@ -144,14 +144,14 @@ fn conversation(params: &Value) -> Result<(Conversation, u32), RpcError> {
                     arguments: block["input"].to_string(),
                 }),
                 Some("tool_result") => messages.push(result_message(block)),
-                _ => return Err(invalid("only text and tools are passed on to models")),
+                _ => return Err(invalid("only text and tool content is supported")),
             }
         }
         match message["role"].as_str() {
             Some("assistant") => messages.push(Message::Assistant { text, calls }),
             Some("user") if text.is_empty() => {}
             Some("user") => messages.push(Message::User { text }),
-            _ => return Err(invalid("a role must be `user` or `assistant`")),
+            _ => return Err(invalid("`role` must be `user` or `assistant`")),
         }
     }
     let size: usize = messages.iter().map(|message| format!("{message:?}").len()).sum();

@@ -51,7 +51,8 @@ impl RunningTask<'_, '_> {
                 self.tell(call, outcome.text);
             }
         }
-        let why = if round.is_stopped { "the task ends" } else { "too many calls at once" };
+        let why =
+            if round.is_stopped { "the task is ending" } else { "too many calls in one round" };
         for call in rest.iter().chain(too_many) {
             self.tell(call, format!("not run: {why}"));
         }

@@ -27,8 +27,8 @@ pub(super) fn definition(registry: &Registry) -> Definition {
     let servers: Vec<String> =
         servers.iter().map(|(server, count)| format!("{server} ({count})")).collect();
     let description = format!(
-        "Finds tools by words and makes them available. There are {} tools of these servers: {}. \
-         Search before you say that something cannot be done.",
+        "Finds tools by keywords and makes them available. There are {} tools from these servers: \
+         {}. Search before you conclude that a task is impossible.",
         registry.len(),
         servers.join(", ")
     );
@@ -79,9 +79,9 @@ pub fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r RegisteredTool
 pub(super) fn told(found: &[&RegisteredTool], query: &str) -> String {
     if found.is_empty() {
         let query: String = query.chars().take(100).collect();
-        return format!("no tool fits `{query}`; try other words");
+        return format!("no tool matches `{query}`; try other words");
     }
-    let mut text = String::from("These tools can be called now:\n");
+    let mut text = String::from("You can call these tools now:\n");
     for entry in found {
         let about: String = entry.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
         let _ = writeln!(text, "- {}: {}", entry.name, about.replace('\n', " "));

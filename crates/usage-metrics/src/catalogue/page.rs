@@ -13,22 +13,22 @@ pub fn markdown() -> String {
 }
 
 fn write_page(page: &mut String) -> std::fmt::Result {
-    writeln!(page, "# Catalogue of the usage-metrics package")?;
+    writeln!(page, "# Usage metrics catalogue")?;
     writeln!(page)?;
     writeln!(
         page,
-        "Everything that can ever be recorded. A package (`{SCHEMA_VERSION}`) holds the fields of \
-         the resource block and counters of the kinds below, and nothing else; each entry has \
-         the type `{COUNTER_TYPE}` and a value of at least 1."
+        "Every value that can be recorded. A package (`{SCHEMA_VERSION}`) contains the fields of \
+         the resource block and counters of the kinds below, and nothing else; each entry has the \
+         type `{COUNTER_TYPE}` and a value of at least 1."
     )?;
     writeln!(page)?;
     writeln!(page, "## Resource")?;
     writeln!(page)?;
-    writeln!(page, "| field | says | values |")?;
+    writeln!(page, "| field | meaning | values |")?;
     writeln!(page, "|---|---|---|")?;
     writeln!(
         page,
-        "| agent_version | Version of the client. | text of 1 to {MAX_VERSION_CHARS} characters |"
+        "| agent_version | Version of the client. | string of 1 to {MAX_VERSION_CHARS} characters |"
     )?;
     for field in RESOURCE {
         writeln!(page, "| {} | {} | {} |", field.key, field.summary, domain(field.domain))?;
@@ -40,14 +40,14 @@ fn write_page(page: &mut String) -> std::fmt::Result {
         match spec.kind.cardinality() {
             Some(1) => writeln!(page, "{} One counter.", spec.summary)?,
             Some(count) => writeln!(page, "{} {count} counters.", spec.summary)?,
-            None => writeln!(page, "{} One counter for each pair.", spec.summary)?,
+            None => writeln!(page, "{} One counter per pair.", spec.summary)?,
         }
         writeln!(page)?;
         if spec.dimensions.is_empty() {
             writeln!(page, "No dimensions.")?;
             continue;
         }
-        writeln!(page, "| dimension | says | values |")?;
+        writeln!(page, "| dimension | meaning | values |")?;
         writeln!(page, "|---|---|---|")?;
         for dimension in spec.dimensions {
             let values = domain(dimension.domain);
@@ -63,7 +63,7 @@ fn domain(domain: Domain) -> String {
             values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
         }
         Domain::Identifier { max_chars } => format!(
-            "1 to {max_chars} characters: a lower-case letter or digit, then lower-case letters, \
+            "1 to {max_chars} characters: a lowercase letter or digit, then lowercase letters, \
              digits and `. _ : / @ + -`"
         ),
     }

@@ -33,7 +33,7 @@ catalogue! {
         CallRole { Primary = "primary" }
         /// Whether the model ran on this machine or network, or elsewhere.
         Locality { Local = "local", Remote = "remote", Unknown = "unknown" }
-        /// Family of the model, found in its name.
+        /// Model family, derived from the model name.
         ModelFamily {
             Claude = "claude", Deepseek = "deepseek", Gemini = "gemini", Gemma = "gemma",
             Glm = "glm", Gpt = "gpt", Grok = "grok", Kimi = "kimi", Llama = "llama",
@@ -77,22 +77,22 @@ catalogue! {
             Cancelled = "cancelled", Failed = "failed", Success = "success",
             TimedOut = "timed_out", Unknown = "unknown",
         }
-        /// Who or what cut the task short.
+        /// What ended the task early.
         Termination {
             None = "none", SystemAborted = "system_aborted", TimedOut = "timed_out",
             Unknown = "unknown", UserCancelled = "user_cancelled",
         }
-        /// A count, folded into six steps.
+        /// A count in six buckets.
         CountBucket {
             Zero = "0", One = "1", Two = "2", From3To5 = "3_to_5", From6To10 = "6_to_10",
             Gte11 = "gte_11",
         }
-        /// Retries that were reported with the call, folded into steps.
+        /// Retries reported with the call, in buckets.
         RetryBucket {
             Zero = "0", One = "1", Two = "2", From3To5 = "3_to_5", From6To10 = "6_to_10",
             Gte11 = "gte_11", Unknown = "unknown",
         }
-        /// What a person or a policy said about the call.
+        /// Decision of the user or a policy about the call.
         CallApproval {
             Approved = "approved", Denied = "denied", NotRequired = "not_required",
             TimedOut = "timed_out", Unknown = "unknown",
@@ -109,7 +109,7 @@ catalogue! {
             Blocked = "blocked", Cancelled = "cancelled", Failed = "failed",
             Success = "success", TimedOut = "timed_out", Unknown = "unknown",
         }
-        /// What sort of tool it was, never which.
+        /// Category of the tool, never its name.
         ToolCategory {
             Browser = "browser", CodeExecution = "code_execution",
             Communication = "communication", ComputerUse = "computer_use",
@@ -118,9 +118,9 @@ catalogue! {
             Planning = "planning", Project = "project", Scheduler = "scheduler",
             Skill = "skill", Terminal = "terminal", Unknown = "unknown", Web = "web",
         }
-        /// Whether the answer belonged to exactly one open tool call.
+        /// Whether the decision belonged to exactly one pending tool call.
         Attribution { ToolCall = "tool_call", Unattributed = "unattributed" }
-        /// What was answered to the request for approval.
+        /// Decision on the approval request.
         ApprovalOutcome {
             Approved = "approved", Denied = "denied", TimedOut = "timed_out",
             Unknown = "unknown",

@@ -13,16 +13,16 @@ use crate::validate::{Verdict, parse_count, validate};
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The document is not a valid package.
-    #[error("not a valid package: {} found", violations(.0))]
+    #[error("invalid package: {} found", violations(.0))]
     Invalid(Verdict),
     /// A value exceeds the limit.
-    #[error("the value at /metrics/{index}/value is larger than {}", u64::MAX)]
+    #[error("the value at /metrics/{index}/value exceeds {}", u64::MAX)]
     ValueTooLarge {
         /// The entry.
         index: usize,
     },
     /// The validator accepted a document that the reader cannot read: a bug.
-    #[error("a valid package could not be read")]
+    #[error("cannot read a package that passed validation")]
     Unreadable(#[source] serde_json::Error),
 }
 
@@ -90,7 +90,7 @@ impl Package {
         let mut metrics = Vec::with_capacity(raw.metrics.len());
         for (index, entry) in raw.metrics.iter().enumerate() {
             let counter = Counter::find(&entry.name, &entry.dimensions)
-                .ok_or_else(|| unreadable("a counter of the catalogue"))?;
+                .ok_or_else(|| unreadable("a counter in the catalogue"))?;
             let value = parse_count(entry.value.get()).map_or_else(|| too_large(index), Ok)?;
             metrics.push(Metric { counter, value });
         }

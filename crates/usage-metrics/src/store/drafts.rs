@@ -143,20 +143,20 @@ impl CounterRow {
 
     /// The counter of the row, or why it cannot be packaged.
     fn parse(&self) -> std::result::Result<(Resource, Counter, u64), &'static str> {
-        let resource = read_resource(&self.resource).ok_or("its resource is not legal")?;
+        let resource = read_resource(&self.resource).ok_or("invalid resource")?;
         let dimensions: BTreeMap<String, String> = serde_json::from_slice(&self.key.dimensions)
-            .map_err(|_| "its dimensions are not JSON texts")?;
+            .map_err(|_| "the dimensions are not a JSON object of strings")?;
         let counter = std::str::from_utf8(&self.key.name)
             .ok()
             .and_then(|name| Counter::find(name, &dimensions))
-            .ok_or("the catalogue has no such counter")?;
+            .ok_or("unknown counter")?;
         if Day::from_number(self.key.day).number() != self.key.day {
-            return Err("its day cannot be written");
+            return Err("the day is out of range");
         }
         let value = u64::try_from(self.value.saturating_sub(self.packaged))
             .ok()
             .filter(|value| *value > 0 && self.packaged >= 0)
-            .ok_or("less is counted than was packaged")?;
+            .ok_or("the count is lower than the packaged count")?;
         Ok((resource, counter, value))
     }
 }

@@ -12,7 +12,7 @@ pub enum Error {
     #[error("{}", describe(.0))]
     Sql(#[source] rusqlite::Error),
     /// A file could not be read or written.
-    #[error("{} cannot be used", path.display())]
+    #[error("cannot access {}", path.display())]
     Io {
         /// The path.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The store was written by a newer version and is left unchanged.
-    #[error("the store has version {found}; this program knows version {known}")]
+    #[error("the store has version {found}; this program supports version {known}")]
     Newer {
         /// The version of the store.
         found: i64,
@@ -28,7 +28,7 @@ pub enum Error {
         known: i64,
     },
     /// The file is not a store, or is corrupt.
-    #[error("the store is damaged: {detail}")]
+    #[error("the store is corrupt: {detail}")]
     Corrupt {
         /// What was found.
         detail: String,
@@ -37,10 +37,10 @@ pub enum Error {
     #[error("the store is in use by another process")]
     Busy,
     /// The folder was removed, as by `off --purge`.
-    #[error("the store's folder is gone")]
+    #[error("the store directory no longer exists")]
     Gone,
     /// Recording was turned off.
-    #[error("recording was turned off")]
+    #[error("recording is turned off")]
     Stopped,
 }
 
@@ -110,9 +110,9 @@ fn describe(error: &rusqlite::Error) -> &'static str {
         ErrorKind::Busy => "the store is in use by another process",
         ErrorKind::Full => "the disk is full",
         ErrorKind::ReadOnly => "the store is read-only",
-        ErrorKind::Corrupt => "the store is damaged",
+        ErrorKind::Corrupt => "the store is corrupt",
         ErrorKind::Newer | ErrorKind::Gone | ErrorKind::Stopped | ErrorKind::Other => {
-            "the store cannot be used"
+            "cannot access the store"
         }
     }
 }

@@ -167,7 +167,7 @@ fn check(connection: &Connection) -> Result<()> {
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     if application != APPLICATION_ID {
         let detail = match application {
-            0 => "it is empty or of another program".to_owned(),
+            0 => "it is empty or belongs to another program".to_owned(),
             other => format!("its application id is {other:#x}"),
         };
         return Err(Error::Corrupt { detail });

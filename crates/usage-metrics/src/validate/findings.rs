@@ -95,15 +95,15 @@ impl Findings {
 
     pub(super) fn encoding(&mut self, offset: usize, byte: Option<u8>) {
         let found = match byte {
-            Some(byte) => format!("byte 0x{byte:02x} is not UTF-8 here"),
-            None => "the UTF-8 text breaks off".to_owned(),
+            Some(byte) => format!("invalid UTF-8 byte 0x{byte:02x}"),
+            None => "incomplete UTF-8 sequence at the end".to_owned(),
         };
         let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
         self.unplaced(Problem::Encoding, offset, found, allowed);
     }
 
     pub(super) fn byte_order_mark(&mut self) {
-        let found = "the document begins with a byte order mark".to_owned();
+        let found = "the document starts with a byte order mark".to_owned();
         let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
         self.unplaced(Problem::Encoding, 0, found, allowed);
     }
@@ -118,26 +118,25 @@ impl Findings {
             SyntaxProblem::EndOfInput if text.trim().is_empty() => {
                 ("the document is empty".to_owned(), "one JSON object")
             }
-            SyntaxProblem::EndOfInput => ("the document breaks off".to_owned(), "complete JSON"),
-            SyntaxProblem::Expected(what) => (format!("found {here} where {what} belongs"), what),
-            SyntaxProblem::ControlCharacter => {
-                (format!("control character {here} in a string"), "control characters as escapes")
-            }
+            SyntaxProblem::EndOfInput => ("the document ends early".to_owned(), "complete JSON"),
+            SyntaxProblem::Expected(what) => (format!("found {here}, expected {what}"), what),
+            SyntaxProblem::ControlCharacter => (
+                format!("unescaped control character {here} in a string"),
+                "escaped control characters",
+            ),
             SyntaxProblem::BadEscape => (
-                "a backslash without a known escape".to_owned(),
+                "invalid escape sequence".to_owned(),
                 r#"\" \\ \/ \b \f \n \r \t and \u with four hex digits"#,
             ),
             SyntaxProblem::LoneSurrogate => {
-                ("half of a surrogate pair".to_owned(), "surrogate escapes in pairs, high then low")
+                ("unpaired surrogate".to_owned(), "surrogate escapes in pairs, high then low")
             }
-            SyntaxProblem::BadNumber => {
-                (format!("{here} in a number"), "numbers as JSON writes them")
-            }
+            SyntaxProblem::BadNumber => (format!("{here} in a number"), "JSON numbers"),
             SyntaxProblem::TooDeep => {
-                (format!("more than {MAX_DEPTH} levels of nesting"), "four levels at most")
+                (format!("more than {MAX_DEPTH} levels of nesting"), "at most four levels")
             }
             SyntaxProblem::TrailingBytes => {
-                (format!("{here} after the end of the document"), "white space only")
+                (format!("{here} after the end of the document"), "whitespace only")
             }
         };
         self.unplaced(Problem::Syntax, malformed.offset, found, Allowed::Rule(allowed));

@@ -28,11 +28,11 @@ pub(crate) const PACKAGE_KEYS: &[&str] = &[
 ];
 
 const UUID_RULE: &str =
-    "a UUID in lower-case hex, 8-4-4-4-12, version digit 1 to 5, variant digit 8, 9, a or b";
+    "a UUID in lowercase hex, 8-4-4-4-12, version digit 1 to 5, variant digit 8, 9, a or b";
 const DATE_TIME_RULE: &str = "an RFC 3339 date-time such as 2026-07-28T00:00:00Z";
-const MODEL_RULE: &str = "1 to 256 characters: a lower-case letter or digit, then lower-case \
+const MODEL_RULE: &str = "1 to 256 characters: a lowercase letter or digit, then lowercase \
                           letters, digits and . _ : / @ + -";
-const PROVIDER_RULE: &str = "1 to 64 characters: a lower-case letter or digit, then lower-case \
+const PROVIDER_RULE: &str = "1 to 64 characters: a lowercase letter or digit, then lowercase \
                              letters, digits and . _ : / @ + -";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

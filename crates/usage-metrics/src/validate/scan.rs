@@ -127,9 +127,9 @@ impl<'a> Scanner<'a> {
         }
         if self.peek() != Some(b'"') {
             return self.malformed(SyntaxProblem::Expected(if first {
-                "a key in quotes or `}`"
+                "a quoted key or `}`"
             } else {
-                "a key in quotes"
+                "a quoted key"
             }));
         }
         let key = self.string()?;

@@ -107,8 +107,8 @@ impl fmt::Display for Violation {
         let found = &self.found;
         match self.code {
             Problem::MissingField => write!(out, "required field {found} is missing"),
-            Problem::UnknownField => write!(out, "field {found} has no place here"),
-            Problem::DuplicateKey => write!(out, "duplicate key {found} in this object"),
+            Problem::UnknownField => write!(out, "unexpected field {found}"),
+            Problem::DuplicateKey => write!(out, "duplicate key {found}"),
             Problem::Encoding | Problem::Syntax => write!(out, "{found}"),
             _ => write!(out, "{found} is not allowed"),
         }?;

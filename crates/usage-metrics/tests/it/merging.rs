@@ -63,7 +63,7 @@ fn overflowing_sum_is_rejected_by_name() {
     let error = merge(halves).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the sum of agent.model_route.count {\"model\":\"a\",\"provider\":\"lab\"} is larger than \
+        "the sum of agent.model_route.count {\"model\":\"a\",\"provider\":\"lab\"} exceeds \
          18446744073709551615"
     );
 }

@@ -65,7 +65,7 @@ async fn an_unknown_name_gets_the_same_error_as_a_private_one() {
     assert_eq!(guard.addresses(&target, &missing).await, private);
     let down: Arc<dyn Resolve> = Arc::new(Fails("Temporary failure in name resolution"));
     let fault = guard.addresses(&target, &down).await;
-    assert_eq!(fault, Err(Fault::Unreachable("the host could not be looked up")));
+    assert_eq!(fault, Err(Fault::Unreachable("cannot resolve the host")));
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ impl Reader {
         headers: &[(&str, &str)],
         body: String,
     ) -> Result<u16, Fault> {
-        const BROKEN: Fault = Fault::Unreachable("the host does not answer as a web server does");
+        const BROKEN: Fault = Fault::Unreachable("the host did not send a valid HTTP response");
         let mut request = Request::post(target.path())
             .header(HOST, target.authority())
             .header(USER_AGENT, &self.options.user_agent)
@@ -39,7 +39,7 @@ impl Reader {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(Bytes::from(body)));
-        let request = request.map_err(|_| Fault::BadUrl("cannot be asked for"))?;
+        let request = request.map_err(|_| Fault::BadUrl("cannot be requested"))?;
         self.guard.check(target)?;
         let addresses = self.guard.addresses(target, self.resolver()).await?;
         let connection = self.connector.connect(target, &addresses).await?;

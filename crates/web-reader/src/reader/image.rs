@@ -17,7 +17,7 @@ impl Reader {
         let _permit = self.concurrency.try_acquire()?;
         let limits = Limits { max_bytes, readable_only: false };
         let following = Box::pin(self.follow(target, self.robots_policy(), limits));
-        let late = |_| Fault::Late("it took too long in all");
+        let late = |_| Fault::Late("total time limit exceeded");
         let content = match timeout(self.options.timeout, following).await.map_err(late)?? {
             (_, PageResponse::Content(content)) => content,
             (_, PageResponse::Failed(status)) => return Err(Fault::Status(status)),

@@ -46,7 +46,7 @@ fn every_key_that_stands_in_its_place_is_named() {
 fn a_built_in_address_that_is_wrong_is_not_used() {
     let wrong = "http://x.example.com/client.json";
     assert_eq!(sound(Some(wrong)), None);
-    assert_eq!(fault(Some(wrong)), Some((wrong, "it is not https")));
+    assert_eq!(fault(Some(wrong)), Some((wrong, "it does not use https")));
     assert_eq!((sound(Some(OWN)), fault(Some(OWN))), (Some(OWN), None));
     for nothing in [None, Some("")] {
         assert_eq!((sound(nothing), fault(nothing)), (None, None));

@@ -66,7 +66,7 @@ fn an_untrusted_server_writes_only_after_a_yes() {
     person.sees("Not written.");
     assert!(!folder.join("never").exists());
     let told = ground.last_messages();
-    assert_eq!(told.last().unwrap().1, "not run: the person said no");
+    assert_eq!(told.last().unwrap().1, "not run: the user declined the call");
     ask(&mut person, "three", "always\n", 3);
     assert!(folder.join("always").exists());
     person.says("four");

@@ -371,7 +371,7 @@ fn several_pasted_servers_are_added_at_once_from_standard_input() {
           "kind": "stdio",
           "name": "time",
           "notes": [
-            "`alwaysAllow` was not carried over"
+            "`alwaysAllow` was not imported"
           ],
           "replaced": false
         }

@@ -61,7 +61,7 @@ fn everything_found_is_listed_and_nothing_is_imported_without_a_yes() {
     ----- stdout -----
     Nothing was imported. Use `--yes` to import the listed servers without asking.
     ----- stderr -----
-    note: cannot read [work]/.cursor/mcp.json: the text is not JSON: it breaks in line 1, column 2
+    note: cannot read [work]/.cursor/mcp.json: invalid JSON at line 1, column 2
     files: npx -y files (with the variables API_KEY)
       [work]/user/.config/Claude/claude_desktop_config.json
     of project: https://x/?token=[hidden]
@@ -144,7 +144,7 @@ fn a_second_import_finds_everything_here_already() {
         {
           "action": "unreadable",
           "file": "[work]/.cursor/mcp.json",
-          "reason": "the text is not JSON: it breaks in line 1, column 2"
+          "reason": "invalid JSON at line 1, column 2"
         },
         {
           "action": "same",
@@ -215,7 +215,7 @@ fn a_person_is_asked_about_each() {
     Imported files.
     Imported files2.
     ----- stderr -----
-    note: cannot read [work]/.cursor/mcp.json: the text is not JSON: it breaks in line 1, column 2
+    note: cannot read [work]/.cursor/mcp.json: invalid JSON at line 1, column 2
     files: npx -y files (with the variables API_KEY)
       [work]/user/.config/Claude/claude_desktop_config.json
       Import it? [y/N] of project: https://x/?token=[hidden]
@@ -268,7 +268,7 @@ fn one_client_or_one_file_can_be_named() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read [work]/.cursor/mcp.json
-      cause: the text is not JSON: it breaks in line 1, column 2
+      cause: invalid JSON at line 1, column 2
     ");
     let settings = bench.work().join("user/.config/Code/User/settings.json");
     let run = import(&bench, &["--file", settings.to_str().unwrap(), "--from", "vscode"]);

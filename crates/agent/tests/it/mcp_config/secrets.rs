@@ -81,7 +81,7 @@ fn a_variable_that_has_another_value_is_not_changed() {
           "kind": "stdio",
           "name": "my-api",
           "notes": [
-            "my-api: env.KEPT_TOKEN: the variable `KEPT` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)"
+            "my-api: env.KEPT_TOKEN: the variable `KEPT` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)"
           ],
           "replaced": false
         }

@@ -358,8 +358,8 @@ fn what_is_odd_is_told_before_the_question() {
           "trust": "some"
         }
 
-    note: x: args[0]: the variable `UNSET_ONE` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
-    note: x: trust: found `some`, allowed are `full`, `untrusted`; the server is treated as untrusted
+    note: x: args[0]: the variable `UNSET_ONE` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
+    note: x: trust: must be one of `full`, `untrusted`, found `some`; the server is treated as untrusted
     note: x: tiemout: is not a known key and is ignored (did you mean `timeout`?)
     Caution: `npx` downloads a package and runs it
     Caution: this starts a program on this machine with your permissions:

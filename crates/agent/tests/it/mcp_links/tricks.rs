@@ -86,8 +86,8 @@ fn no_entry_can_forge_the_dialog() {
           "key\nInstall it? [y/N] ": 1
         }
 
-    note: x: args[0]: the value begins or ends with white space (remove it if it is not meant)
-    note: x: args[3]: the value begins or ends with white space (remove it if it is not meant)
+    note: x: args[0]: the value starts or ends with whitespace (remove it unless it is intended)
+    note: x: args[3]: the value starts or ends with whitespace (remove it unless it is intended)
     note: x: \u001b]0;key\u0007: is not a known key and is ignored
     note: x: key\nInstall it? [y/N] : is not a known key and is ignored
     Caution: this starts a program on this machine with your permissions:

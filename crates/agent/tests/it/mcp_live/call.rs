@@ -84,7 +84,7 @@ fn what_is_too_long_is_cut_and_kept_whole_in_a_file() {
     let run = bench.run(["mcp", "call", "notes/long", "--output", "results"]);
     assert_eq!(run.code, 0);
     assert!(run.stdout.len() < 2_000_100, "{}", run.stdout.len());
-    assert!(run.stdout.contains("cut by the client"));
+    assert!(run.stdout.contains("truncated by the client"));
     let whole = fs::read(bench.work().join("results/mcp__notes__long.txt")).unwrap();
     assert_eq!(whole.len(), 2_500_000);
 }
@@ -131,7 +131,7 @@ fn on_a_terminal_a_person_is_asked_and_only_yes_is_yes() {
     for no in ["\n", "n\n", "sure\n", "\u{4}"] {
         let run = asked(no);
         assert_eq!((run.code, calls()), (1, 0), "{run:?}");
-        assert!(run.stderr.contains("was not approved and was not run"), "{run:?}");
+        assert!(run.stderr.contains("was not approved and did not run"), "{run:?}");
     }
     let run = asked("y\n");
     assert_eq!((run.code, calls()), (0, 1), "{run:?}");
@@ -188,7 +188,7 @@ fn tools_that_a_server_does_not_announce_are_found() {
         let run = bench.run(["mcp", "call", "notes/echo", "--arg", "text=x"]);
         assert_eq!((run.code, &*run.stdout), (0, "x\n"), "{mode}: {run:?}");
         let run = bench.run(["mcp", "test", "notes"]);
-        assert!(run.stdout.contains("does not announce them"), "{mode}: {run:?}");
+        assert!(run.stdout.contains("does not declare the capability"), "{mode}: {run:?}");
     }
 }
 

@@ -145,7 +145,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
     for (path, broken, fix) in [
         (
             "/none.json",
-            "rule 2: it answers status 404 instead of 200",
+            "rule 2: it returns status 404 instead of 200",
             "fix: serve the document at",
         ),
         ("/moved/good.json", "rule 2: it redirects to /good.json", "fix: serve it there without"),
@@ -155,11 +155,15 @@ fn doctor_names_the_rule_that_a_document_breaks() {
             "fix: make the web server send `Content-Type: application/json`",
         ),
         ("/words.json", "rule 2: it is not a JSON object", print),
-        ("/few.json", "rule 3: its `redirect_uris` lack http://localhost:27894/callback", print),
+        (
+            "/few.json",
+            "rule 3: its `redirect_uris` are missing http://localhost:27894/callback",
+            print,
+        ),
         (
             "/copied.json",
-            "rule 4: its `client_id` is `https://me.example.com/oauth/agent.json` instead of its own \
-             address",
+            "rule 4: its `client_id` is `https://me.example.com/oauth/agent.json` instead of its \
+             own URL",
             print,
         ),
     ] {
@@ -172,7 +176,7 @@ fn doctor_names_the_rule_that_a_document_breaks() {
     assert_eq!(says("/few.json").len(), 2, "each broken rule is its own finding");
     // Rule 1 is judged when the configuration is read, and nothing is fetched.
     let run = web.doctor(&bench, "http://me.example.com/agent.json");
-    assert!(run.stdout.contains("cannot be the address of a client document: it is not https"));
+    assert!(run.stdout.contains("is not a valid URL of a client document: it does not use https"));
 
     let requests = fs::read_to_string(web.folder.join("requests")).unwrap();
     let documents: Vec<&str> = requests.lines().filter(|line| line.contains(".json")).collect();

@@ -161,7 +161,7 @@ fn missing_authorities_of_the_system_are_an_error_of_the_configuration() {
     let mut command = bench.command(["mcp", "list"]);
     command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");
     let run = ProgramOutput::of(&mut command, b"");
-    assert!(run.stdout.contains("no certificate authority to verify"), "{run:?}");
+    assert!(run.stdout.contains("no certificate authorities to verify"), "{run:?}");
     assert!(run.stdout.contains("correct SSL_CERT_FILE"), "{run:?}");
     let mut command = bench.command(["mcp", "call", "web/x", "{}"]);
     command.env("SSL_CERT_FILE", "/no/such.pem").env("SSL_CERT_DIR", "/no/such");

@@ -66,9 +66,9 @@ fn over_ssh_the_way_back_is_told_and_the_address_can_be_pasted() {
     let tunnel = format!("\n  ssh -N -L {port}:127.0.0.1:{port} -p 2222 ada@10.0.0.1\n");
     assert!(shown.contains(&tunnel), "{tunnel}: {shown}");
     person.types("http://127.0.0.1/callback?code=x&state=other\n");
-    person.sees("it belongs to another sign-in", 1).sees("\n> ", 2);
+    person.sees("the URL belongs to another sign-in", 1).sees("\n> ", 2);
     person.types("what?\n");
-    person.sees("it is not the address that the browser was sent to", 1).sees("\n> ", 3);
+    person.sees("not a redirect URL of this sign-in", 1).sees("\n> ", 3);
     // Longer than a terminal lets a line be.
     let long = format!("{landed}&more={}\n", "x".repeat(6000));
     person.types(&long);
@@ -159,7 +159,7 @@ fn without_a_terminal_the_address_is_told_and_nothing_is_read() {
     let run = scene.bench.run_with_input(arguments, b"skip\n");
     assert_eq!((run.code, &*run.stdout), (4, ""), "{}", run.stderr);
     address_in(&run.stderr);
-    assert!(run.stderr.contains("did not come back within 1 s"), "{}", run.stderr);
+    assert!(run.stderr.contains("did not return within 1 s"), "{}", run.stderr);
     assert!(run.stderr.contains("--timeout"), "{}", run.stderr);
 }
 

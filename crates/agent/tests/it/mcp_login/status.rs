@@ -64,9 +64,9 @@ fn a_damaged_file_is_told_and_a_login_mends_it() {
     let run = scene.bench.run(["mcp", "status", "docs"]);
     assert_eq!(run.code, 4, "{}", run.transcript());
     assert!(run.stdout.contains("docs: unreadable"), "{}", run.stdout);
-    assert!(run.stdout.contains("the file is damaged"), "{}", run.stdout);
+    assert!(run.stdout.contains("the file is corrupt"), "{}", run.stdout);
     let doctor = scene.bench.run(["mcp", "doctor", "--offline"]);
-    assert!(doctor.stdout.contains("its token file is damaged"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("its token file is corrupt"), "{}", doctor.stdout);
     scene.sign_in();
     assert_eq!(scene.bench.run(["mcp", "status", "docs"]).code, 0);
 }

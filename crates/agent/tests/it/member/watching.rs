@@ -76,7 +76,7 @@ fn a_restart_of_the_service_is_outlived() {
     served.signal(Signal::KILL);
     served.wait();
     let line = told.next().unwrap().unwrap();
-    assert!(line.contains("the connection broke"), "{line}");
+    assert!(line.contains("connection lost"), "{line}");
     club.ground.upstream.open_gate();
     let served = club.ground.serve();
     cable.lead_to(&served.address);

@@ -35,7 +35,7 @@ fn without_a_terminal_it_fails_closed_and_yes_does_not_cover_it() {
         script(&world);
         let run = world.run(&[&["Write x"], more].concat());
         assert_eq!(run.code, 0, "{run:?}");
-        assert!(world.told()[0].contains("nobody is there"), "{:?}", world.told());
+        assert!(world.told()[0].contains("no user is present"), "{:?}", world.told());
     }
     assert_eq!(was_run(&world), 0);
     // The model keeps asking: in the end the task ends.
@@ -67,7 +67,7 @@ fn a_person_is_shown_all_of_it_and_answers() {
     }
     let run = at_terminal(&world, "n\n");
     assert_eq!((run.code, was_run(&world)), (0, 1), "{run:?}");
-    assert!(world.told()[0].contains("the person said no"));
+    assert!(world.told()[0].contains("the user declined the call"));
     let run = at_terminal(&world, "stop\n");
     assert_eq!((run.code, was_run(&world)), (1, 1), "{run:?}");
     // What is no answer is asked again, and is no yes.
@@ -228,7 +228,7 @@ fn sampling_of_an_untrusted_server_is_approved_on_the_command_line() {
     // Without the word nobody is there to ask.
     world.script(vec![think(), say("Done.")]);
     world.run(&["Think"]);
-    assert!(world.told()[0].contains("nobody is there"), "{:?}", world.told());
+    assert!(world.told()[0].contains("no user is present"), "{:?}", world.told());
     // `agent mcp call` has models as well.
     world.script(vec![say("8")]);
     let run = world.agent(&["mcp", "call", "notes/think", "--approve"]);

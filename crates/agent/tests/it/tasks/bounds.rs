@@ -88,6 +88,10 @@ fn what_no_longer_fits_is_cut_with_a_note() {
     let cut: Vec<_> = events.iter().filter(|event| event["type"] == "trimmed").collect();
     assert!(!cut.is_empty(), "{events:?}");
     let told = world.told();
-    assert!(told[0].contains("were cut to make room; call mcp__notes__echo again"), "{}", told[0]);
+    assert!(
+        told[0].contains("were removed to fit the context window; call mcp__notes__echo again"),
+        "{}",
+        told[0]
+    );
     assert_eq!(told[2], "short");
 }

@@ -30,7 +30,7 @@ fn tools_that_are_not_there_are_never_taken_for_others() {
     assert_eq!((run.code, run.stdout.as_str()), (0, "I give up.\n"), "{run:?}");
     let told = world.told();
     assert_eq!(told.len(), 6);
-    assert!(told.iter().all(|text| text.starts_with("not run: there is no tool")), "{told:?}");
+    assert!(told.iter().all(|text| text.starts_with("not run: unknown tool")), "{told:?}");
     assert!(told[1].contains("did you mean `mcp__notes__write_note`?"), "{told:?}");
     assert!(calls_seen(&world).is_empty());
 }
@@ -49,7 +49,10 @@ fn arguments_that_are_none_are_not_sent() {
     let run = world.run(&["Go"]);
     assert_eq!(run.code, 0, "{run:?}");
     let told = world.told();
-    assert!(told[0].contains("no JSON") && told[1].contains("must be a JSON object"), "{told:?}");
+    assert!(
+        told[0].contains("invalid JSON") && told[1].contains("must be a JSON object"),
+        "{told:?}"
+    );
     assert!(told[3].starts_with("not run: "), "{}", &told[3][..80]);
     assert!(calls_seen(&world).is_empty());
 }
@@ -80,7 +83,7 @@ fn very_many_calls_at_once_are_bounded_and_each_is_answered() {
     let told = world.told();
     assert_eq!(told.len(), 60);
     assert_eq!(calls_seen(&world).len(), 32);
-    assert!(told[59].contains("too many calls at once"), "{}", told[59]);
+    assert!(told[59].contains("too many calls in one round"), "{}", told[59]);
 }
 
 #[test]
@@ -95,13 +98,13 @@ fn what_a_result_asks_for_approves_nothing() {
     let run = world.run(&["--yes", "Go"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(calls_seen(&world).len(), 1, "only the one that reads");
-    assert!(world.told()[1].contains("nobody is there"));
+    assert!(world.told()[1].contains("no user is present"));
 }
 
 #[test]
 fn nonsense_and_silence_of_a_model_are_told() {
     let world = World::new();
-    for (step, says) in [(Step::Empty, "said nothing"), (Step::Status(400), "")] {
+    for (step, says) in [(Step::Empty, "an empty response"), (Step::Status(400), "")] {
         world.script(vec![step.clone()]);
         let run = world.run(&["--no-tools", "Go"]);
         assert!(run.code == 1 || run.code == 5, "{step:?} {run:?}");

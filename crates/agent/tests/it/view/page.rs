@@ -224,12 +224,11 @@ fn a_store_that_cannot_be_read_is_told_in_words() {
     browser.click("#read-again");
     heading(&browser, "Cannot show the metrics");
     let told = browser.text("#trouble");
-    assert!(told.contains("the store is damaged"), "{told}");
+    assert!(told.contains("the store is corrupt"), "{told}");
 
     folder.purge().unwrap();
     browser.click("#trouble button");
-    let gone =
-        "return document.querySelector('#trouble')?.innerText.includes('folder is gone') ?? false";
+    let gone = "return document.querySelector('#trouble')?.innerText.includes('directory no longer exists') ?? false";
     browser.eventually("the folder is gone", gone);
 
     fill(&bench);

@@ -90,5 +90,5 @@ fn more_problems_than_can_be_told_are_counted() {
     let lines: Vec<_> = (0..=MAX_PROBLEMS).map(|n| format!("other{n}: 1\n")).collect();
     let problems = reading(&lines.concat()).problems;
     assert_eq!(problems.len(), MAX_PROBLEMS);
-    assert_eq!(problems[MAX_PROBLEMS - 1].message, "2 more problems are not shown");
+    assert_eq!(problems[MAX_PROBLEMS - 1].message, "2 more problems not shown");
 }

@@ -119,11 +119,16 @@ fn keys_of_other_kinds_are_refused_and_its_own_at_others() {
         "providers:\n  l:\n    kind: local\n    discover: true\n    base_url: http://[::1]/v1\n    \
          api_key: ${KEY}\n    responses: native\n    rescan: 5\n    program: x",
         &[
-            "error 5:15: providers.l.base_url: is not for providers of the kind `local` (remove it)",
-            "error 6:14: providers.l.api_key: is not for providers of the kind `local` (remove it)",
-            "error 7:16: providers.l.responses: is not for providers of the kind `local` (remove it)",
-            "error 8:13: providers.l.rescan: is not for providers of the kind `local` (remove it)",
-            "error 9:14: providers.l.program: is not for providers of the kind `local` (remove it)",
+            "error 5:15: providers.l.base_url: does not apply to providers of kind `local` (remove \
+             it)",
+            "error 6:14: providers.l.api_key: does not apply to providers of kind `local` (remove \
+             it)",
+            "error 7:16: providers.l.responses: does not apply to providers of kind `local` \
+             (remove it)",
+            "error 8:13: providers.l.rescan: does not apply to providers of kind `local` (remove \
+             it)",
+            "error 9:14: providers.l.program: does not apply to providers of kind `local` (remove \
+             it)",
         ],
     );
     for (kind, more) in [
@@ -138,7 +143,7 @@ fn keys_of_other_kinds_are_refused_and_its_own_at_others() {
             let place = text.lines().nth(1).unwrap().find(&format!("{key}: 1")).unwrap();
             let column = place + key.len() + 3;
             let said = format!(
-                "error 2:{column}: providers.p.{key}: is not for providers of the kind `{kind}` \
+                "error 2:{column}: providers.p.{key}: does not apply to providers of kind `{kind}` \
                  (remove it)"
             );
             refused(&text, &[&said]);

@@ -71,7 +71,8 @@ fn voices_are_models_of_a_program() {
         "providers:\n  v: {kind: espeak, models: {en: {capabilities: [chat]}}, api_key: \"${KEY}\"}",
         &[
             "error 2:29: providers.v.models: the voice `en` can be used for `speech` only",
-            "error 2:68: providers.v.api_key: is not for providers of the kind `espeak` (remove it)",
+            "error 2:68: providers.v.api_key: does not apply to providers of kind `espeak` (remove \
+             it)",
         ],
     );
     refused(
@@ -92,7 +93,8 @@ fn only_some_providers_make_media() {
     );
     refused(
         "providers:\n  p: {kind: openai, api_key: \"${KEY}\", models: [m], program: x}",
-        &["error 2:62: providers.p.program: is not for providers of the kind `openai` (remove it)"],
+        &["error 2:62: providers.p.program: does not apply to providers of kind `openai` (remove \
+           it)"],
     );
 }
 
@@ -107,7 +109,7 @@ fn downloads_have_a_folder_and_a_key() {
     assert_eq!(downloads.key_file, Path::new("/home/ada/d.key"));
     refused(
         "downloads: x",
-        &["error 1:12: downloads: must be a mapping, found a string (its keys are `folder`, \
+        &["error 1:12: downloads: must be a mapping, found a string (allowed keys: `folder`, \
            `key_file`)"],
     );
 }

@@ -88,7 +88,8 @@ api_key: [a]",
         &[
             "error 6:24: providers.p.timeout.connect: must be more than 0 seconds",
             "error 6:39: providers.p.timeout.first_byte: must be a number, found `x`",
-            "error 6:48: providers.p.timeout.idle: must be a number of at least 0, found `-3`",
+            "error 6:48: providers.p.timeout.idle: must be a number greater than or equal to 0, \
+             found `-3`",
             "error 7:22: providers.p.max_concurrency: must be a whole number from 1 to 1000000",
             "error 8:13: providers.p.weight: must be a whole number from 1 to 1000000",
             "error 9:16: providers.p.responses: found `both`, allowed are `auto`, `native`, \
@@ -126,10 +127,8 @@ fn health_can_be_switched_off() {
     assert_eq!(read_one("health: true").health, Some(Health::default()));
     refused_lines(
         "health: 5",
-        &[
-            "error 6:13: providers.p.health: must be a mapping, found a number (its keys are `path`, \
-           `interval`, `timeout`, `failures`, `eject`)",
-        ],
+        &["error 6:13: providers.p.health: must be a mapping, found a number (allowed keys: \
+           `path`, `interval`, `timeout`, `failures`, `eject`)"],
     );
 }
 
@@ -202,7 +201,7 @@ fn a_variable_that_is_not_set_is_the_only_thing_said_of_an_address() {
     refused(
         &provider("base_url: ${UPSTREAM}/v1\nmodels: [m]"),
         &["error 4:15: providers.p.base_url: the variable `UPSTREAM` is not set (set it in the \
-           profile's `.env` or in the environment)"],
+           profile's `.env` file or in the environment)"],
     );
 }
 
@@ -323,9 +322,9 @@ fn models_that_cannot_be_are_refused() {
              found a number",
             "error 5:43: providers.p.models.a.context_length: must be a whole number from 1 to \
              1000000000",
-            "error 5:67: providers.p.models.a.capabilities[1]: found `dance`, allowed are `chat`, \
-             `responses`, `research`, `image`, `speech`, `transcription`, `embeddings`, `moderation`, `rerank`, \
-             `web_search`, `web_fetch`",
+            "error 5:67: providers.p.models.a.capabilities[1]: must be one of `chat`, `responses`, \
+             `research`, `image`, `speech`, `transcription`, `embeddings`, `moderation`, `rerank`, \
+             `web_search`, `web_fetch`, found `dance`",
             "error 5:89: providers.p.models.a.price_micros: must be a whole number of \
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
             "error 5:107: providers.p.models.a.description: must be a string, found a list",
@@ -369,10 +368,10 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
         "providers:\n  p:\n  q: x\n",
         &[
             &format!(
-                "error 2:3: providers.p: must be a mapping, found nothing (its keys are {keys})"
+                "error 2:3: providers.p: must be a mapping, found nothing (allowed keys: {keys})"
             ),
             &format!(
-                "error 3:6: providers.q: must be a mapping, found a string (its keys are {keys})"
+                "error 3:6: providers.q: must be a mapping, found a string (allowed keys: {keys})"
             ),
         ],
     );
@@ -386,8 +385,7 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
     refused(
         "providers:\n  p: {kind: openai, base_url: \"https://a.b\", models: [m]}\n  \
          p: {kind: openai, base_url: \"https://a.b\", models: [m]}",
-        &["error 3:3: providers.p: `p` is given twice, in line 2 and in line 3 (remove one of \
-           them)"],
+        &["error 3:3: providers.p: `p` is set twice, in lines 2 and 3 (remove one of them)"],
     );
 }
 

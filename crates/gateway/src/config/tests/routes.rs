@@ -143,7 +143,7 @@ fn a_target_with_a_weight_is_one_model() {
             "error 12:16: models.f[1]: `one/big` is named twice (remove one of them)",
             "error 13:6: models.g: must be a model as `<provider>/<model>`, or an alias, found a \
              number",
-            "error 14:36: models.h.prize: is not a known key (known here are `targets`, \
+            "error 14:36: models.h.prize: is not a known key (known keys: `targets`, \
              `price_micros`, `description`, `context_length`, `max_n`, `max_tokens`, \
              `max_message_bytes`, `max_images`)",
         ],

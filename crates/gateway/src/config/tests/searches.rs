@@ -96,17 +96,21 @@ fn what_a_provider_of_results_needs_and_what_it_has_no_use_for() {
     refused(
         "providers:\n  tv: {kind: tavily, api_key: \"${KEY}\", models: [m], rescan: 3}",
         &[
-            "error 2:49: providers.tv.models: is not for providers of the kind `tavily` (remove it)",
-            "error 2:62: providers.tv.rescan: is not for providers of the kind `tavily` (remove it)",
+            "error 2:49: providers.tv.models: does not apply to providers of kind `tavily` (remove \
+             it)",
+            "error 2:62: providers.tv.rescan: does not apply to providers of kind `tavily` (remove \
+             it)",
         ],
     );
     refused(
         "providers:\n  d: {kind: index, folder: f, api_key: \"${KEY}\"}",
-        &["error 2:40: providers.d.api_key: is not for providers of the kind `index` (remove it)"],
+        &["error 2:40: providers.d.api_key: does not apply to providers of kind `index` (remove \
+           it)"],
     );
     refused(
         "providers:\n  o: {kind: openai, api_key: \"${KEY}\", models: [m], folder: f}",
-        &["error 2:61: providers.o.folder: is not for providers of the kind `openai` (remove it)"],
+        &["error 2:61: providers.o.folder: does not apply to providers of kind `openai` (remove \
+           it)"],
     );
 }
 

@@ -5,7 +5,7 @@ use super::*;
 const KEY: LineageId = LineageId(7);
 
 fn late() -> Result<(), Fault> {
-    Err(Fault::Late("it took too long in all"))
+    Err(Fault::Late("total time limit exceeded"))
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn what_is_no_image_costs_nothing() {
         (images(&json!([{}])), "contains no image"),
         (images(&json!([{"b64_json": "%%%"}])), "is not valid base64"),
         (images(&json!([{"b64_json": ""}])), "is empty"),
-        (images(&json!([{"b64_json": encoded(b"<html></html>")}])), "no image of a known kind"),
+        (images(&json!([{"b64_json": encoded(b"<html></html>")}])), "not a supported image format"),
         (images(&json!([{"b64_json": encoded(&whole[..whole.len() / 2])}])), "cannot be decoded"),
         (images(&json!([{"b64_json": encoded(&whole)}, {"b64_json": encoded(&whole)}])), "more"),
         (images(&json!([{"url": "https://example.com/x.png"}])), "on another host"),
@@ -188,7 +188,7 @@ fn what_is_no_audio_costs_nothing() {
         (raw("audio/mpeg", r#"{"error": {"message": "no"}}"#), "is text"),
         (raw("audio/wav", &wav("x")[..44]), "no frame"),
         (raw("audio/mpeg", &mp3()[..400]), "no frame"),
-        (raw("audio/mpeg", "something else"), "no audio of a known kind"),
+        (raw("audio/mpeg", "something else"), "not a supported audio format"),
     ] {
         upstream.script("speak", vec![step.clone()]);
         let answer = run(&service, &ada, &speak("x"));

@@ -37,7 +37,7 @@ fn types_switches_and_times_are_translated() {
     );
     assert_eq!(
         found.notes,
-        ["`alwaysAllow` was not carried over", "`timeout` was taken for milliseconds"]
+        ["`alwaysAllow` was not imported", "`timeout` was converted from milliseconds"]
     );
     let found = at(
         Kind::Pasted,
@@ -64,7 +64,7 @@ fn claude_code_has_projects() {
                "oauth": {"client_id": "c", "redirect_port": 8080, "scope": "r w"}})
     );
     assert_eq!(found[2].entry, json!({"command": "${X}", "enabled": false}));
-    assert_eq!(found[2].notes, ["the default value of `${X}` was not carried over"]);
+    assert_eq!(found[2].notes, ["the default value of `${X}` was not imported"]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn cursor_signs_in_with_a_registered_client() {
         found.entry["oauth"],
         json!({"client_id": "a", "client_secret": "${env:B}", "scope": "r w"})
     );
-    assert_eq!(found.notes, ["`envFile` was not carried over"]);
+    assert_eq!(found.notes, ["`envFile` was not imported"]);
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn inputs_of_the_editor_become_variables() {
         assert_eq!(
             found.notes,
             [
-                "`${config:a.b}` has no counterpart",
-                "set the variable `API_KEY`; it was asked for before each start (Key of X)",
+                "`${config:a.b}` is not supported",
+                "set the variable `API_KEY`; the editor prompted for it at each start (Key of X)",
             ]
         );
     }
@@ -136,7 +136,7 @@ oauth_resource = "x"
                "oauth": {"scope": "r w"},
                "headers": {"Authorization": "Bearer ${B}", "X": "y", "Z": "${ZVAR}"}})
     );
-    assert_eq!(found[1].notes, ["`oauth_resource` was not carried over"]);
+    assert_eq!(found[1].notes, ["`oauth_resource` was not imported"]);
     assert_eq!(read(Kind::Pasted, text).unwrap().len(), 2);
 }
 
@@ -194,7 +194,8 @@ fn what_cannot_be_read_is_told_without_quoting_it() {
             Kind::Pasted,
             "",
             ForeignError::NoServers {
-                expected: "`mcpServers`, `servers` or `mcp_servers`, and it is no entry either",
+                expected: "`mcpServers`, `servers` or `mcp_servers`, and the text is not a server \
+                           entry either",
             },
         ),
     ] {

@@ -77,7 +77,7 @@ impl Translation {
             "sse" => self.set("transport", &"sse".into()),
             "stdio" | "local" | "http" | "https" | "streamable-http" | "streamable_http"
             | "streamablehttp" | "remote" => {}
-            _ => self.notes.push("its transport is not known here and was left out".to_owned()),
+            _ => self.notes.push("unknown transport ignored".to_owned()),
         }
     }
 
@@ -89,7 +89,7 @@ impl Translation {
         };
         if is_milliseconds {
             self.set("timeout", &Json::from(number / 1000.0));
-            self.notes.push("`timeout` was taken for milliseconds".to_owned());
+            self.notes.push("`timeout` was converted from milliseconds".to_owned());
         } else {
             self.set("timeout", value);
         }
@@ -170,7 +170,7 @@ impl Translation {
     }
 
     fn left_out(&mut self, key: &str) {
-        self.notes.push(format!("`{key}` was not carried over"));
+        self.notes.push(format!("`{key}` was not imported"));
     }
 }
 
@@ -209,16 +209,17 @@ fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
         let (name, whole) = (&rest[start + 2..start + length], &rest[start..=start + length]);
         result.push_str(&rest[..start]);
         if let Some((name, _)) = name.split_once(":-") {
-            notes.push(format!("the default value of `${{{name}}}` was not carried over"));
+            notes.push(format!("the default value of `${{{name}}}` was not imported"));
             result.push_str(&format!("${{{name}}}"));
         } else if let Some(id) = name.strip_prefix("input:") {
             let variable = variable_of_input(id);
-            notes
-                .push(format!("set the variable `{variable}`; it was asked for before each start"));
+            notes.push(format!(
+                "set the variable `{variable}`; the editor prompted for it at each start"
+            ));
             result.push_str(&format!("${{{variable}}}"));
         } else {
             if name.starts_with("config:") || name.starts_with("command:") {
-                notes.push(format!("`{whole}` has no counterpart"));
+                notes.push(format!("`{whole}` is not supported"));
             }
             result.push_str(whole);
         }

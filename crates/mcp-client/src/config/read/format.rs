@@ -26,7 +26,7 @@ pub(super) const FORMATS: &[Format] = &[
 ];
 
 fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = reader.string(field, "an http or https address")?;
+    let text = reader.string(field, "an http or https URL")?;
     let value = text.value().trim().to_owned();
     let text = reader.secrets.embedded(text.with_value(value));
     let has_reference = text.value().contains("${");
@@ -35,8 +35,8 @@ fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
         return Some(text.into());
     }
     let Some(why) = fault_of_address(text.value()) else { return Some(text.into()) };
-    let message = format!("must be an http or https address with a host: {why}");
-    let hint = has_reference.then(|| "a variable in it is not set".to_owned());
+    let message = format!("must be an http or https URL with a host: {why}");
+    let hint = has_reference.then(|| "set the variable that it refers to".to_owned());
     reader.report(&field.key, Problem { hint, ..Problem::error(field.position, message) });
     None
 }
@@ -45,7 +45,7 @@ fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
     if let Value::String(name) = &field.node.value
         && HeaderName::from_bytes(name.as_bytes()).is_err()
     {
-        reader.refuse(field, "this name cannot be the name of a header");
+        reader.refuse(field, "is not a valid header name");
     }
     None
 }
@@ -54,7 +54,7 @@ fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
     let text = named(reader, field)?;
     if HeaderValue::from_str(text.value()).is_err() {
         let message =
-            "the value holds a character that a header cannot carry, such as a line break";
+            "the value contains a character that is not allowed in a header, such as a line break";
         reader.refuse(field, message);
         return None;
     }
@@ -65,7 +65,7 @@ fn variable_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
     if let Value::String(name) = &field.node.value
         && (name.is_empty() || name.contains(['=', '\0']))
     {
-        reader.refuse(field, "a name of a variable must not be empty or hold `=`");
+        reader.refuse(field, "a variable name must not be empty or contain `=`");
     }
     None
 }
@@ -79,7 +79,7 @@ fn variable(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node
 /// The value under a name that the operator chose.
 fn named(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
     if field.node.is_null() {
-        let problem = Problem::warning(field.owner, "has no value and is left out");
+        let problem = Problem::warning(field.owner, "has no value and is ignored");
         reader.report(&field.key, problem.hint("write \"\" for an empty value"));
         return None;
     }
@@ -96,7 +96,7 @@ fn hidden(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Node {
 fn without_nul(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Option<Text> {
     let is_good = !text.value().contains('\0');
     if !is_good {
-        reader.refuse(field, "must not hold a NUL character");
+        reader.refuse(field, "must not contain a NUL character");
     }
     is_good.then_some(text)
 }
@@ -104,7 +104,7 @@ fn without_nul(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Option
 fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     let args = match &field.node.value {
         Value::List(items) if items.len() > MAX_LAUNCH_ITEMS => {
-            reader.refuse(field, format!("must be at most {MAX_LAUNCH_ITEMS} arguments"));
+            reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"));
             return None;
         }
         Value::List(items) => {
@@ -134,7 +134,7 @@ fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
 fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<Text> {
     let words = if line.trim_start().starts_with('[') {
         let Ok(words) = serde_json::from_str::<Vec<Json>>(line) else {
-            reader.refuse(field, "a string that begins with `[` must be a JSON list of strings");
+            reader.refuse(field, "a string that starts with `[` must be a JSON list of strings");
             return Vec::new();
         };
         let word = |word| match word {
@@ -144,13 +144,13 @@ fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<T
             _ => None,
         };
         let words: Option<Vec<String>> = words.into_iter().map(word).collect();
-        words.ok_or("the JSON list must hold only strings")
+        words.ok_or("the JSON list must contain only strings")
     } else {
-        shell_words::split(line).map_err(|_| "a quote is not closed")
+        shell_words::split(line).map_err(|_| "unclosed quote")
     };
     match words {
         Ok(words) if words.len() > MAX_LAUNCH_ITEMS => {
-            reader.refuse(field, format!("must be at most {MAX_LAUNCH_ITEMS} arguments"));
+            reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"));
             Vec::new()
         }
         Ok(words) => words
@@ -161,8 +161,9 @@ fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<T
             })
             .collect(),
         Err(why) => {
-            let problem = Problem::error(field.position, format!("cannot be split: {why}"));
-            reader.report(&field.key, problem.hint("write a list with one argument each"));
+            let problem =
+                Problem::error(field.position, format!("cannot be split into arguments: {why}"));
+            reader.report(&field.key, problem.hint("write a list with one argument per item"));
             Vec::new()
         }
     }
@@ -173,7 +174,7 @@ fn lifecycle(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Optio
         return reader.by_type(schema, field);
     }
     let kind = field.node.kind();
-    reader.warn(field, format!("must be a mapping, found {kind}; it is ignored"));
+    reader.warn(field, format!("must be a mapping, found {kind}; the value is ignored"));
     None
 }
 
@@ -245,11 +246,11 @@ fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     }
     // The value may well be a token: it is not quoted.
     let found = match field.node.kind() {
-        "a string" => "another text",
+        "a string" => "a different string",
         other => other,
     };
     let problem = Problem::error(field.position, format!("must be `oauth`, found {found}"));
-    let hint = "leave it out to sign in with `headers` or a certificate";
+    let hint = "omit it to authenticate with `headers` or a certificate";
     reader.report(&field.key, problem.hint(hint));
     None
 }
@@ -277,7 +278,7 @@ fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<No
 /// Names and globs. What is not understood refuses the server: a filter must not fail open.
 fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
     if matches!(&field.node.value, Value::String(name) if name.contains(',')) {
-        reader.warn(field, "a string is one name or glob; write a list for several");
+        reader.warn(field, "a string is a single name or glob; use a list for several");
     }
     reader.by_type(schema, field)
 }
@@ -290,7 +291,7 @@ fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Opti
     }
     let Some(value) = reader.bool_like(field) else {
         let kind = field.node.kind();
-        reader.refuse(field, format!("must be a mapping or a switch, found {kind}"));
+        reader.refuse(field, format!("must be a mapping or a boolean, found {kind}"));
         return None;
     };
     let enabled = Value::Bool(value, value.to_string()).into();

@@ -182,9 +182,7 @@ fn switches_take_booleans_and_words_for_them() {
         assert!(entry.enabled);
         assert_eq!(
             problem.message,
-            format!(
-                "found {found}, allowed are true, 1, yes, on and false, 0, no, off; true is used"
-            )
+            format!("must be true, 1, yes, on, false, 0, no or off, found {found}; using true")
         );
         assert_eq!((problem.line, problem.key.as_deref()), (4, Some("enabled")));
     }
@@ -219,13 +217,13 @@ fn times_are_seconds_and_also_read_from_strings_and_variables() {
     {
         let (entry, problem) = warned(&local(&format!("timeout: {value}")));
         assert_eq!(entry.timeout, Duration::from_mins(5), "{value}");
-        assert!(problem.message.ends_with("300 is used"), "{problem}");
+        assert!(problem.message.ends_with("using 300"), "{problem}");
     }
     let (entry, _) = warned(&local("timeout: 1e12"));
     assert_eq!(entry.timeout, Duration::from_secs_f64(MAX_SECONDS));
     let (entry, problem) = warned(&local("connect_timeout: no idea"));
     assert_eq!(entry.connect_timeout, Duration::from_mins(1));
-    assert_eq!(problem.message, "must be a number, found `no idea`; 60 is used");
+    assert_eq!(problem.message, "must be a number, found `no idea`; using 60");
     assert_eq!(clean(&local("connect_timeout: 5")).connect_timeout, Duration::from_secs(5));
 }
 
@@ -234,7 +232,7 @@ fn a_short_keepalive_is_raised_with_a_warning() {
     for value in ["4.9", "0", "\"1\""] {
         let (entry, problem) = warned(&local(&format!("keepalive_interval: {value}")));
         assert_eq!(entry.keepalive, Duration::from_secs(5));
-        assert_eq!(problem.message, "is less than 5 seconds; 5 is used");
+        assert_eq!(problem.message, "is less than 5 seconds; using 5");
     }
     assert_eq!(clean(&local("keepalive_interval: 5")).keepalive, Duration::from_secs(5));
     assert_eq!(warned(&local("keepalive_interval: -3")).0.keepalive, Duration::from_mins(3));
@@ -272,8 +270,8 @@ fn protocols_have_aliases_and_unknown_ones_are_auto() {
     assert_eq!(entry.protocol, Protocol::Auto);
     assert_eq!(
         problem.message,
-        "found `http2`, allowed are `auto`, `stateless`, `legacy`, `modern`, `2026-07-28`, \
-         `handshake`; `auto` is used"
+        "must be one of `auto`, `stateless`, `legacy`, `modern`, `2026-07-28`, `handshake`, found \
+         `http2`; using `auto`"
     );
 }
 
@@ -304,13 +302,17 @@ fn arguments_come_as_a_list_or_as_a_line() {
         assert_eq!(args, expected, "{value}");
     }
     for (value, key, message) in [
-        ("'[\"-y\", '", "args", "a string that begins with `[` must be a JSON list of strings"),
-        ("'[[1]]'", "args", "cannot be split: the JSON list must hold only strings"),
-        ("\"a 'b\"", "args", "cannot be split: a quote is not closed"),
+        ("'[\"-y\", '", "args", "a string that starts with `[` must be a JSON list of strings"),
+        (
+            "'[[1]]'",
+            "args",
+            "cannot be split into arguments: the JSON list must contain only strings",
+        ),
+        ("\"a 'b\"", "args", "cannot be split into arguments: unclosed quote"),
         ("{a: b}", "args", "must be a list of strings, found a mapping"),
         ("[a, [b]]", "args[1]", "must be a string, found a list"),
         ("[a, null]", "args[1]", "must be a string, found nothing"),
-        ("[\"a\\0b\"]", "args[0]", "must not hold a NUL character"),
+        ("[\"a\\0b\"]", "args[0]", "must not contain a NUL character"),
     ] {
         let problem = refused(&local(&format!("args: {value}")));
         assert_eq!((problem.key.as_deref(), problem.message.as_str()), (Some(key), message));
@@ -359,7 +361,7 @@ fn commands_and_directories_are_paths() {
     assert_eq!(refused(&local("cwd: [a]")).key.as_deref(), Some("cwd"));
     let homeless = Scope { home: None, ..scope() };
     let parsed = parse(&super::tests::entry("command: ~/run"), &homeless);
-    assert!(parsed.problems[0].message.contains("home directory is not known"));
+    assert!(parsed.problems[0].message.contains("home directory is unknown"));
 }
 
 #[test]
@@ -442,7 +444,7 @@ fn servers_whose_tools_get_the_same_names_are_warned_of() {
     assert_eq!((parsed.servers.len(), parsed.problems.len()), (3, 1));
     let problem = &parsed.problems[0];
     assert_eq!((problem.line, problem.section.as_deref()), (4, Some("a-b")));
-    assert!(problem.message.contains("`mcp__a_b__…`, as those of `a.b`"), "{problem}");
+    assert!(problem.message.contains("`mcp__a_b__…`, like those of `a.b`"), "{problem}");
     assert!(!problem.is_error());
     let off = both.replace("a.b: {", "a.b: {enabled: false, ");
     assert_eq!(parse(&off, &scope()).problems, []);

@@ -39,9 +39,8 @@ fn bytes_become_attachments_with_a_line_each() {
     let rendered = render(&outcome(vec![text("see"), image, blob, bad], None));
     assert_eq!(
         rendered.text,
-        "see\n[image, image/png, 2 bytes, attachment 1]\n\
-             [resource x://y, application/pdf, 6 bytes, attachment 2]\n\
-             [audio, audio/wav, dropped: not valid base64]"
+        "see\n[image, image/png, 2 bytes, attachment 1]\n[resource x://y, application/pdf, 6 \
+         bytes, attachment 2]\n[audio, audio/wav, omitted: invalid base64]"
     );
     assert_eq!(
         rendered.attachments[0],
@@ -55,7 +54,7 @@ fn no_more_attachments_than_the_limit() {
     let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
     let rendered = render(&outcome(vec![image; MAX_ATTACHMENTS + 2], None));
     assert_eq!(rendered.attachments.len(), MAX_ATTACHMENTS);
-    assert_eq!(rendered.text.matches("left out").count(), 2);
+    assert_eq!(rendered.text.matches("omitted").count(), 2);
 }
 
 #[test]
@@ -64,7 +63,7 @@ fn a_blob_over_the_limit_is_refused_with_a_note() {
     let rendered =
         render(&outcome(vec![ContentBlock::Image { mime: "image/png".into(), base64 }], None));
     assert!(rendered.attachments.is_empty());
-    assert!(rendered.text.contains("refused"), "{}", rendered.text);
+    assert!(rendered.text.contains("omitted: about"), "{}", rendered.text);
 }
 
 #[test]
@@ -73,7 +72,7 @@ fn bytes_are_not_repeated_in_the_structured_part() {
     let structured = json!({"image": base64, "name": "x"});
     let image = ContentBlock::Image { mime: "image/png".into(), base64 };
     let rendered = render(&outcome(vec![image], Some(structured)));
-    assert!(rendered.text.ends_with(r#"{"image":"[the same bytes as above]","name":"x"}"#));
+    assert!(rendered.text.ends_with(r#"{"image":"[same bytes as above]","name":"x"}"#));
 }
 
 #[test]
@@ -92,8 +91,8 @@ fn links_resources_and_notes_are_told() {
     let rendered = render(&outcome(vec![link, embedded, ContentBlock::Note("odd".into())], None));
     assert_eq!(
         rendered.text,
-        "[link to the resource a at file:///a, text/plain: the a; the read_resource tool of \
-             this server may read it]\n[resource x://t]\ninside\n[odd]"
+        "[link to resource a at file:///a, text/plain: the a; use the read_resource tool of this \
+         server to read it]\n[resource x://t]\ninside\n[odd]"
     );
 }
 
@@ -106,8 +105,8 @@ fn a_long_text_keeps_head_and_tail_and_says_what_is_missing() {
     assert_eq!(rendered.whole.as_deref(), Some(long.as_str()));
     let count = rendered.text.chars().count();
     assert!((MAX_TEXT_CHARS - CUT_LINE_CHARS..=MAX_TEXT_CHARS).contains(&count), "{count}");
-    assert!(rendered.text.contains("1000200 of 3000000 characters are missing here"));
-    let (head, tail) = rendered.text.split_once("\n[cut").unwrap();
+    assert!(rendered.text.contains("1000200 of 3000000 characters omitted here"));
+    let (head, tail) = rendered.text.split_once("\n[truncated").unwrap();
     assert_eq!(head.len(), 799_920);
     assert!(tail.ends_with('é'));
 }

@@ -34,5 +34,5 @@ fn other_kinds_of_keys_sign_too_and_what_is_no_key_says_so() {
     verifies(&key.client_assertion("me", "a").unwrap(), &ED25519, own.public_key().as_ref());
     assert!(SigningKey::read(b"nothing").is_err());
     let bad = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-    assert!(SigningKey::read(bad.as_bytes()).unwrap_err().contains("unknown kind"));
+    assert!(SigningKey::read(bad.as_bytes()).unwrap_err().contains("unsupported key type"));
 }

@@ -79,9 +79,9 @@ pub(super) fn for_outcome(ending: &LoginOutcome) -> Page {
 pub(super) fn already_used() -> Page {
     PageContent {
         tone: Tone::Bad,
-        title: "This sign-in link was already used",
+        title: "This sign-in link has already been used",
         said: None,
-        lines: &["It works only once. See the terminal for how the sign-in ended."],
+        lines: &["A sign-in link works only once. Check the terminal for the result."],
     }
     .page(StatusCode::BAD_REQUEST)
 }
@@ -90,9 +90,9 @@ pub(super) fn already_used() -> Page {
 pub(super) fn unfinished() -> Page {
     PageContent {
         tone: Tone::Bad,
-        title: "The sign-in was not finished",
+        title: "Sign-in not completed",
         said: None,
-        lines: &["Go back to the terminal to see why, and to try again."],
+        lines: &["Go back to the terminal to see the reason and try again."],
     }
     .page(StatusCode::BAD_REQUEST)
 }
@@ -101,21 +101,23 @@ pub(super) fn unfinished() -> Page {
 pub(super) fn not_found() -> Page {
     PageContent {
         tone: Tone::Bad,
-        title: "There is nothing here",
+        title: "Page not found",
         said: None,
-        lines: &["No sign-in is waiting for this page. It may be over, or another one has begun."],
+        lines: &[
+            "No sign-in is waiting for this page. It may have ended, or a new one has started.",
+        ],
     }
     .page(StatusCode::NOT_FOUND)
 }
 
 fn signed_in(server: &str) -> Page {
-    let title = format!("You are signed in to {server}");
+    let title = format!("Signed in to {server}");
     let lines = &["You can close this tab and go back to the terminal."];
     PageContent { tone: Tone::Good, title: &title, said: None, lines }.page(StatusCode::OK)
 }
 
 fn failed(server: &str, what: &str, hint: Option<&str>) -> Page {
-    let title = format!("You are not signed in to {server}");
+    let title = format!("Sign-in to {server} failed");
     let close = "You can close this tab and go back to the terminal.";
     let lines: Vec<&str> = hint.into_iter().chain([close]).collect();
     PageContent { tone: Tone::Bad, title: &title, said: Some(what), lines: &lines }

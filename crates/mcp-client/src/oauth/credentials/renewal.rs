@@ -103,7 +103,7 @@ impl Credentials {
         tokens.login.clone_from(&used.tokens.login);
         tokens.renewals = used.tokens.renewals + 1;
         if let Err(error) = self.store.save_reserved(room, &tokens) {
-            self.warn(&format!("the renewed token could not be kept: {error}"));
+            self.warn(&format!("cannot save the refreshed token: {error}"));
         }
         drop(lock);
         Ok(self.hold(tokens))
@@ -179,7 +179,7 @@ impl Credentials {
                     RenewalError::Failed(error)
                 }
                 _ => {
-                    self.warn(&format!("the kept sign-in has ended: {error}"));
+                    self.warn(&format!("the saved sign-in has expired: {error}"));
                     self.drop_held();
                     self.store
                         .clear_tokens()
@@ -259,7 +259,7 @@ impl Credentials {
             !used.tokens.issuer.is_empty() && !issuers.contains(&used.tokens.issuer)
         });
         if moved {
-            self.warn("the server moved to another authorization server: sign in again");
+            self.warn("the server switched to another authorization server; sign in again");
         }
         moved
     }

@@ -95,7 +95,7 @@ impl Credentials {
                 (None, Some(code)) => Error::Refused { status: reply.status, code, description },
                 (None, None) => Error::Malformed {
                     url: reply.url.clone(),
-                    reason: format!("HTTP status {}, without a reason", reply.status),
+                    reason: format!("HTTP status {} without an error code", reply.status),
                 },
             });
         }
@@ -106,11 +106,11 @@ impl Credentials {
             (Some(ID_JAG), Some(token)) => Ok(token.to_owned()),
             (Some(other), _) if other != ID_JAG => Err(Error::Malformed {
                 url: reply.url.clone(),
-                reason: format!("it issued a token of the kind `{}`", one_line_excerpt(other)),
+                reason: format!("unexpected token type `{}`", one_line_excerpt(other)),
             }),
             _ => Err(Error::Malformed {
                 url: reply.url.clone(),
-                reason: "it holds no statement for the authorization server".to_owned(),
+                reason: "no assertion for the authorization server".to_owned(),
             }),
         }
     }
@@ -126,9 +126,9 @@ impl Credentials {
                 let bytes = std::fs::read(path.value())
                     .map_err(|error| bad(format!("cannot be read: {error}")))?;
                 if bytes.len() > MAX_ASSERTION_BYTES {
-                    return Err(bad(format!("is over the limit of {MAX_ASSERTION_BYTES} bytes")));
+                    return Err(bad(format!("exceeds the limit of {MAX_ASSERTION_BYTES} bytes")));
                 }
-                String::from_utf8(bytes).map_err(|_| bad("is no text".to_owned()))?
+                String::from_utf8(bytes).map_err(|_| bad("is not UTF-8 text".to_owned()))?
             }
             (None, Some(text)) => text.value().to_owned(),
             (None, None) => return Err(missing_options("`assertion_file` or `assertion`")),
@@ -136,7 +136,7 @@ impl Credentials {
         let text = text.trim().to_owned();
         // The content is not quoted: it may be any secret file.
         if !is_jwt(&text) {
-            let reason = "the value of `assertion_file` or `assertion` is no JSON Web Token";
+            let reason = "the value of `assertion_file` or `assertion` is not a JSON Web Token";
             return Err(Error::Assertion { reason: reason.to_owned() });
         }
         self.redact_assertion(&text);
@@ -158,5 +158,5 @@ fn is_jwt(text: &str) -> bool {
 }
 
 fn missing_options(keys: &str) -> Error {
-    Error::Assertion { reason: format!("this `flow` needs {keys} under `oauth`") }
+    Error::Assertion { reason: format!("this `flow` requires {keys} under `oauth`") }
 }

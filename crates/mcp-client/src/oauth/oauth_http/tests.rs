@@ -28,7 +28,8 @@ fn an_address_must_be_safe() {
     let error = secure_address("the token endpoint", "http://a.example/token").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the token endpoint http://a.example/token is not encrypted, and secrets would travel to it"
+        "the token endpoint http://a.example/token does not use https, so secrets would be sent \
+         unencrypted"
     );
     assert!(matches!(secure_address("x", "/token"), Err(Error::Malformed { .. })));
 }

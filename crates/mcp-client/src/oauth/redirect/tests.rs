@@ -165,7 +165,7 @@ fn the_words_of_a_refusal_are_bounded_and_stay_text() {
     assert_eq!(found, Err(refused));
     assert_eq!(
         found.unwrap_err().to_string(),
-        format!("the authorization server refused: access_denied: {markup}")
+        format!("the authorization server rejected the request: access_denied: {markup}")
     );
 
     let hidden = "a\u{1b}[31mb\r\n\0c\u{202e}d\u{200b}\u{e0041}e";

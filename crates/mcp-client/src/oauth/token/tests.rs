@@ -34,7 +34,7 @@ fn the_life_of_a_token_is_read_from_whatever_form_it_has() {
 fn a_token_of_an_unknown_kind_is_not_taken() {
     let body = json!({ "access_token": "t", "token_type": "mac" });
     let error = parse_token_response(&answer(200, &body)).unwrap_err();
-    assert!(error.to_string().contains("of the kind `mac`"), "{error}");
+    assert!(error.to_string().contains("token type `mac`"), "{error}");
     for kind in ["Bearer", "bearer", "BEARER"] {
         let body = json!({ "access_token": "t", "token_type": kind });
         assert!(!parse_token_response(&answer(201, &body)).unwrap().bound);

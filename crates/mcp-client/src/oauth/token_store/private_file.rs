@@ -60,7 +60,7 @@ impl PrivateFile {
     }
 
     pub(super) fn cannot_be(&self, what: &str, source: io::Error) -> Error {
-        let what = if what == "written" { "cannot be written" } else { "cannot be locked" };
+        let what = if what == "written" { "cannot write" } else { "cannot lock" };
         Error::Store { path: self.path.clone(), what, source }
     }
 

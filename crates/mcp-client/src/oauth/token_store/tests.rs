@@ -60,8 +60,8 @@ fn a_damaged_file_says_which_without_its_contents_and_is_kept_aside() {
     store.save_tokens(&tokens()).unwrap();
     let whole = std::fs::read(store.tokens_path()).unwrap();
     for (bytes, reason) in [
-        (&whole[..whole.len() / 2], "is damaged: it is no JSON document"),
-        (b"{\"access_token\": 7}".as_slice(), "is damaged: a key is missing or wrong"),
+        (&whole[..whole.len() / 2], "is corrupt: invalid JSON"),
+        (b"{\"access_token\": 7}".as_slice(), "is corrupt: a key is missing or invalid"),
         (
             b"{\"version\": 2, \"access_token\": \"access-secret\"}",
             "was written by another version of this program",
@@ -71,7 +71,7 @@ fn a_damaged_file_says_which_without_its_contents_and_is_kept_aside() {
         let unreadable = store.tokens().unwrap_err();
         assert_eq!(unreadable.reason, reason);
         assert!(!unreadable.to_string().contains("secret"));
-        if reason.starts_with("is damaged: a key") {
+        if reason.starts_with("is corrupt: a key") {
             continue;
         }
         store.save_tokens(&tokens()).unwrap();

@@ -25,7 +25,7 @@ pub(super) enum LivenessCheck {
 }
 
 pub(super) fn listing_failure(error: &Error) -> String {
-    format!("its tools cannot be listed: {error}")
+    format!("cannot list its tools: {error}")
 }
 
 impl Supervisor {
@@ -55,7 +55,7 @@ impl Supervisor {
             Err(error) => {
                 let local = matches!(self.entry.endpoint, Endpoint::Stdio(_));
                 if local && !session.is_closed() {
-                    let reason = format!("it does not answer: {error}");
+                    let reason = format!("not responding: {error}");
                     self.set(&ServerState::Degraded { reason });
                     return true;
                 }
@@ -94,7 +94,7 @@ impl Supervisor {
             }
             Err(error) if error.ends_session() => return,
             Err(error) => {
-                let text = format!("its changed tools cannot be listed: {error}");
+                let text = format!("cannot list its changed tools: {error}");
                 let server = self.entry.name.clone();
                 self.host.observer.event(ClientEvent::Warning { server, text });
             }

@@ -45,17 +45,20 @@ fn each_misuse_is_refused_with_its_reason() {
     let on = |property: Value| json!({"properties": {"a": property}});
     for (schema, reason) in [
         (on(json!({"type": "string", "x-mcp-header": ""})), "empty"),
-        (on(json!({"type": "string", "x-mcp-header": "a b"})), "no header name"),
-        (on(json!({"type": "string", "x-mcp-header": "a\r\nb"})), "no header name"),
-        (on(json!({"type": "string", "x-mcp-header": "é"})), "no header name"),
+        (on(json!({"type": "string", "x-mcp-header": "a b"})), "not a valid header name"),
+        (on(json!({"type": "string", "x-mcp-header": "a\r\nb"})), "not a valid header name"),
+        (on(json!({"type": "string", "x-mcp-header": "é"})), "not a valid header name"),
         (on(json!({"type": "string", "x-mcp-header": 3})), "not a string"),
-        (on(json!({"type": "number", "x-mcp-header": "A"})), "no string, integer"),
-        (on(json!({"type": "object", "x-mcp-header": "A"})), "no string, integer"),
-        (on(json!({"x-mcp-header": "A"})), "no string, integer"),
+        (on(json!({"type": "number", "x-mcp-header": "A"})), "not a string, integer"),
+        (on(json!({"type": "object", "x-mcp-header": "A"})), "not a string, integer"),
+        (on(json!({"x-mcp-header": "A"})), "not a string, integer"),
         (on(json!({"items": {"type": "string", "x-mcp-header": "A"}})), "below `items`"),
         (on(json!({"anyOf": [{"type": "string", "x-mcp-header": "A"}]})), "below `anyOf`"),
-        (json!({"$defs": {"X": {"type": "string", "x-mcp-header": "A"}}}), "alone do not lead"),
-        (json!({"if": {"properties": {"b": {"x-mcp-header": "A"}}}}), "alone do not lead"),
+        (
+            json!({"$defs": {"X": {"type": "string", "x-mcp-header": "A"}}}),
+            "through `properties` only",
+        ),
+        (json!({"if": {"properties": {"b": {"x-mcp-header": "A"}}}}), "through `properties` only"),
         (json!({"x-mcp-header": "A"}), "on the schema itself"),
         (
             json!({"properties": {

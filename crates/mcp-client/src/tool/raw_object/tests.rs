@@ -5,15 +5,15 @@ use super::*;
 #[test]
 fn errors_name_what_came() {
     for (result, expected) in [
-        ("[]", "the result is a list, not an object"),
-        ("\"x\"", "the result is a string, not an object"),
-        ("null", "the result is null, not an object"),
+        ("[]", "the result must be an object, found a list"),
+        ("\"x\"", "the result must be an object, found a string"),
+        ("null", "the result must be an object, found null"),
         ("{}", "the result has no `tools` list; it has no keys"),
         (r#"{"content":[],"x":1}"#, "the result has no `tools` list; it has `content`, `x`"),
         (r#"{"tools":null}"#, "the result has no `tools` list; it has `tools`"),
-        (r#"{"tools":{}}"#, "`tools` is an object, not a list"),
-        ("{", "the result is not valid JSON"),
-        ("", "the result is not valid JSON"),
+        (r#"{"tools":{}}"#, "`tools` must be a list, found an object"),
+        ("{", "the result is invalid JSON"),
+        ("", "the result is invalid JSON"),
     ] {
         let outcome = RawObject::open(result).and_then(|open| open.list("tools").map(drop));
         assert_eq!(outcome.unwrap_err().to_string(), expected, "{result}");

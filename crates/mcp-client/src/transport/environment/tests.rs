@@ -55,7 +55,7 @@ fn a_missing_command_names_where_it_was_looked_for() {
     let error = resolve_command(&StdioEndpoint::new("no-such-tool"), &mut child, None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`no-such-tool` was not found; looked in PATH /usr/bin:/bin and the usual folders"
+        "`no-such-tool` not found; searched PATH /usr/bin:/bin and the standard directories"
     );
     assert!(resolve_command(&StdioEndpoint::new("/etc/passwd"), &mut child, None).is_err());
     assert!(resolve_command(&StdioEndpoint::new("  "), &mut child, None).is_err());

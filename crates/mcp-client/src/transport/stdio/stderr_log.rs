@@ -67,7 +67,7 @@ impl StderrLog {
             self.cut = true;
             let _ = writeln!(
                 file,
-                "--- more than {MAX_RUN_BYTES} bytes: the rest of this run is not kept"
+                "--- more than {MAX_RUN_BYTES} bytes: the rest of this run is not logged"
             );
         }
     }
@@ -81,7 +81,7 @@ impl StderrLog {
         }
         let Some(file) = &mut self.file else { return };
         if self.cut {
-            let _ = writeln!(file, "--- its last words:\n{tail}");
+            let _ = writeln!(file, "--- last output:\n{tail}");
         }
         let _ = writeln!(file, "--- stopped");
     }

@@ -48,7 +48,7 @@ pub(super) fn decrypt(key: &Pem, password: &str) -> Result<PrivateKeyDer<'static
         "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
         "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
         "PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
-        other => Err(DecryptError::Unsupported(format!("another kind of key, `{other}`"))),
+        other => Err(DecryptError::Unsupported(format!("a key of the unsupported type `{other}`"))),
     }
 }
 

@@ -31,8 +31,8 @@ async fn show(browser: &Browser, ending: LoginOutcome) {
 fn failed() -> LoginOutcome {
     LoginOutcome::Failed {
         server: "docs".to_owned(),
-        what: "the authorization server refused: access_denied: <b onclick=alert(1)>no</b> \
-               <script>document.title = 'owned'</script>"
+        what: "the authorization server rejected the request: access_denied: <b \
+               onclick=alert(1)>no</b> <script>document.title = 'owned'</script>"
             .to_owned(),
         hint: Some("Run `agent mcp login docs` to try again.".to_owned()),
     }
@@ -60,8 +60,8 @@ async fn a_browser_shows_the_pages_in_light_and_dark_wide_and_narrow() {
     ] {
         let browser = block_in_place(|| Browser::start(width, height, scheme));
         for (what, ending, heading) in [
-            ("good", signed_in(), "You are signed in to docs"),
-            ("bad", failed(), "You are not signed in to docs"),
+            ("good", signed_in(), "Signed in to docs"),
+            ("bad", failed(), "Sign-in to docs failed"),
         ] {
             show(&browser, ending).await;
             block_in_place(|| {
@@ -92,7 +92,7 @@ async fn markup_in_the_words_of_a_refusal_is_only_text() {
         let said = browser.text(".said");
         assert!(said.contains("<b onclick=alert(1)>no</b> <script>"), "{said}");
         assert_eq!(browser.eval("return document.querySelectorAll('b, script').length"), 0);
-        assert_eq!(browser.eval("return document.title"), "You are not signed in to docs");
+        assert_eq!(browser.eval("return document.title"), "Sign-in to docs failed");
         // The policy holds, and the test would see if it did not: what is added breaks it.
         browser.eval(
             "document.body.insertAdjacentHTML('beforeend', '<style>a{}</style><img src=/x>')",

@@ -27,7 +27,7 @@ async fn a_person_signs_in_with_a_browser_and_the_tools_are_there() {
     let said = call(&client, "mcp__oidc__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("hello"), "{said:?}");
     let page = person.landed().await;
-    assert!(page.text.contains("You are signed in to oidc"), "{page:?}");
+    assert!(page.text.contains("Signed in to oidc"), "{page:?}");
     assert!(page.url.starts_with(&person.visit().redirect_uri), "{page:?}");
     drop(client);
 
@@ -62,7 +62,7 @@ async fn whoever_refuses_is_not_signed_in_and_reads_so() {
     assert!(refused, "{error}");
     let page = person.landed().await;
     assert_eq!(page.parameter("error").as_deref(), Some("access_denied"));
-    assert!(page.text.contains("You are not signed in to oidc"), "{page:?}");
+    assert!(page.text.contains("Sign-in to oidc failed"), "{page:?}");
     assert!(page.text.contains("access_denied"), "{page:?}");
     assert_eq!(place.kept("oidc.json"), None);
     assert_eq!(server.token_requests(), []);

@@ -33,17 +33,17 @@ async fn a_failure_that_renewed_nothing_costs_nothing() {
     let machine = SignedIn::to_faulty(|_| {}).await;
     let refused = |status| Fault::refuse(status, "invalid_grant");
     for (fault, kind, said) in [
-        (Fault::Page(200), ErrorKind::Transient, "it is no JSON object"),
-        (Fault::Page(500), ErrorKind::Transient, "is not available (HTTP status 500)"),
-        (Fault::Page(404), ErrorKind::Transient, "HTTP status 404, without a reason"),
-        (Fault::status(503), ErrorKind::Transient, "is not available (HTTP status 503)"),
-        (Fault::status(429), ErrorKind::Transient, "is not available (HTTP status 429)"),
+        (Fault::Page(200), ErrorKind::Transient, "not a JSON object"),
+        (Fault::Page(500), ErrorKind::Transient, "is unavailable (HTTP status 500)"),
+        (Fault::Page(404), ErrorKind::Transient, "HTTP status 404 without an error code"),
+        (Fault::status(503), ErrorKind::Transient, "is unavailable (HTTP status 503)"),
+        (Fault::status(429), ErrorKind::Transient, "is unavailable (HTTP status 429)"),
         (Fault::HangUp, ErrorKind::Transient, "cannot reach the authorization server"),
-        (Fault::Redirect(307), ErrorKind::Transient, "HTTP status 307, without a reason"),
-        (Fault::Redirect(308), ErrorKind::Transient, "HTTP status 308, without a reason"),
-        (Fault::Redirect(302), ErrorKind::Transient, "HTTP status 302, without a reason"),
+        (Fault::Redirect(307), ErrorKind::Transient, "HTTP status 307 without an error code"),
+        (Fault::Redirect(308), ErrorKind::Transient, "HTTP status 308 without an error code"),
+        (Fault::Redirect(302), ErrorKind::Transient, "HTTP status 302 without an error code"),
         // Not in the way, or not with the word, of a definite refusal.
-        (refused(500), ErrorKind::Transient, "is not available (HTTP status 500)"),
+        (refused(500), ErrorKind::Transient, "is unavailable (HTTP status 500)"),
         (refused(403), ErrorKind::SignIn, "`invalid_grant`"),
         (refused(200), ErrorKind::SignIn, "`invalid_grant`"),
         (Fault::refuse(400, "invalid_grants"), ErrorKind::Transient, "`invalid_grants`"),
@@ -94,13 +94,13 @@ async fn an_answer_that_cannot_be_used_is_followed_by_one_definite_refusal() {
     for (token, said) in [
         (Endpoint::failing(Fault::Lost), "cannot reach the authorization server"),
         (Endpoint::failing(Fault::CutOff), "cannot reach the authorization server"),
-        (Endpoint::failing(Fault::Truncated), "it is no JSON object"),
+        (Endpoint::failing(Fault::Truncated), "not a JSON object"),
         (Endpoint::failing(Fault::Huge), "limit of 1048576 bytes"),
-        (saying(json!({ "token_type": "mac" })), "its token is of the kind `mac`"),
-        (saying(json!({ "access_token": null })), "it holds no access token"),
-        (saying(json!({ "access_token": 5 })), "it holds no access token"),
+        (saying(json!({ "token_type": "mac" })), "unsupported token type `mac`"),
+        (saying(json!({ "access_token": null })), "missing access token"),
+        (saying(json!({ "access_token": 5 })), "missing access token"),
         (saying(json!({ "access_token": "a\r\nb" })), "cannot be sent in a header"),
-        (saying(json!({ "access_token": "x".repeat(200_000) })), "it holds no access token"),
+        (saying(json!({ "access_token": "x".repeat(200_000) })), "missing access token"),
     ] {
         let machine = SignedIn::to_faulty(|_| {}).await;
         machine.make_old();
@@ -158,7 +158,7 @@ async fn an_authorization_server_that_never_answers_is_not_waited_for_for_ever()
     let error = machine.failed().await;
     tokio::time::resume();
     assert!(matches!(why(&error), Why::Silent { .. }), "{error}");
-    assert!(error.to_string().ends_with("/token did not answer within 30 s"), "{error}");
+    assert!(error.to_string().ends_with("/token did not respond within 30 s"), "{error}");
     assert_eq!((error.kind(), machine.tokens()), (ErrorKind::Transient, before));
 }
 
@@ -172,7 +172,7 @@ async fn whoever_asks_to_be_left_alone_is_left_alone() {
     for _ in 0..3 {
         let error = machine.call(&client, "echo").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Transient, "{error}");
-        assert!(error.to_string().contains("it asks to wait 3"), "{error}");
+        assert!(error.to_string().contains("retry after 3"), "{error}");
     }
     assert_eq!(machine.asked(), asked + 1);
     assert_eq!(machine.tokens(), before);
@@ -214,7 +214,8 @@ async fn a_refusal_that_is_definite_ends_the_sign_in_once() {
         }
         assert_eq!(machine.asked(), asked + 1, "what is over is not asked for again");
         assert!(!machine.file().exists());
-        let told = "the kept sign-in has ended: the authorization server refused: `invalid_grant`";
+        let told = "the saved sign-in has expired: the authorization server rejected the request: \
+                    `invalid_grant`";
         assert!(machine.warnings().iter().any(|text| text.starts_with(told)));
         client.close().await;
     }
@@ -248,7 +249,7 @@ async fn a_document_that_is_refused_at_renewing_is_recorded_and_given_another_ch
     assert!(matches!(error, Error::SignIn { .. }), "{error}");
     assert!(machine.account().status().document_refused);
     assert!(machine.folder.join("shared.cimd-off").exists());
-    assert!(machine.warnings().iter().any(|text| text.contains("refused the client document")));
+    assert!(machine.warnings().iter().any(|text| text.contains("rejected the client document")));
     mend(&machine);
     machine.sign_in().await;
     assert!(!machine.account().status().document_refused);

@@ -72,7 +72,7 @@ async fn a_server_that_moved_waits_for_a_person_and_forgets_its_tokens() {
     assert!(matches!(status.state, ServerState::NeedsSignIn { .. }), "{}", status.state);
     assert_eq!(place.kept("server.json"), None);
     let told = place.warnings();
-    assert!(told.iter().any(|text| text.contains("moved")), "{told:?}");
+    assert!(told.iter().any(|text| text.contains("switched")), "{told:?}");
     let mut to_other = server.requests();
     to_other.retain(|seen| seen.server == "other");
     assert_never_sent(&to_other, &old);
@@ -129,7 +129,7 @@ async fn a_client_that_somebody_registered_does_not_move_along() {
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert_eq!(
         error.to_string(),
-        format!("the configured client belongs to {from}, and the server now trusts {to}")
+        format!("the configured client belongs to {from}, but the server now uses {to}")
     );
     assert_eq!(person.visits(), []);
     let mut to_other = server.requests();

@@ -20,10 +20,10 @@ fn mode(path: &Path) -> u32 {
 async fn a_file_that_cannot_be_used_asks_for_a_sign_in_and_is_not_destroyed() {
     let whole = json!({ "version": 1, "access_token": "kept-by-hand" }).to_string();
     for (text, why) in [
-        (&whole[..whole.len() / 2], "is damaged: it is no JSON document"),
-        ("", "is damaged: it is no JSON document"),
-        ("[]", "is damaged: a key is missing or wrong"),
-        (r#"{"version": 1, "access_token": 5}"#, "is damaged: a key is missing or wrong"),
+        (&whole[..whole.len() / 2], "is corrupt: invalid JSON"),
+        ("", "is corrupt: invalid JSON"),
+        ("[]", "is corrupt: a key is missing or invalid"),
+        (r#"{"version": 1, "access_token": 5}"#, "is corrupt: a key is missing or invalid"),
         (r#"{"version": 2}"#, "was written by another version of this program"),
         (r#"{"version": "1"}"#, "was written by another version of this program"),
     ] {
@@ -78,7 +78,8 @@ async fn on_a_full_disk_the_old_token_survives_and_none_is_spent() {
     let (before, asked) = (machine.tokens(), machine.asked());
     let ballast = disk.fill();
     let error = machine.failed().await;
-    assert!(error.to_string().contains("shared.json cannot be written: "), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("cannot write ") && said.contains("shared.json: "), "{error}");
     assert_eq!((error.kind(), machine.asked()), (ErrorKind::Transient, asked));
     assert_eq!(machine.tokens(), before);
     std::fs::remove_file(ballast).unwrap();

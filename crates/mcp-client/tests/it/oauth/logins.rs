@@ -19,7 +19,7 @@ async fn the_first_connect_of_a_server_brings_a_person_to_sign_in() {
     let said = call(&client, "mcp__faulty__echo", json!({ "text": "hello" })).await;
     assert!(said.text.contains("echo: hello"), "{said:?}");
     assert_eq!(person.visit().issuer, server.issuer());
-    assert!(person.landed().await.text.contains("signed in"));
+    assert!(person.landed().await.text.contains("Signed in"));
 }
 
 /// Connects for the first time, with a person there, and calls a tool.

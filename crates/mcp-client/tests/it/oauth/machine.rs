@@ -70,7 +70,7 @@ async fn a_program_leaves_alone_whoever_asks_for_it() {
     let client = machine.client().await;
     assert_eq!(machine.asked(), 1, "{}", client.status()[0].state);
     let state = client.status()[0].state.to_string();
-    assert!(state.contains("it asks to wait 3"), "{state}");
+    assert!(state.contains("retry after 3"), "{state}");
     client.close().await;
 
     machine.server.change(|script| script.token = Endpoint::default());
@@ -116,10 +116,10 @@ async fn a_statement_that_cannot_be_read_is_named_and_nothing_is_sent() {
     let limit = 64 * 1024;
     for (bytes, why) in [
         (None, "cannot be read: No such file"),
-        (Some(vec![b'x'; limit + 1]), "is over the limit of 65536 bytes"),
-        (Some(vec![0xff, 0xfe]), "is no text"),
-        (Some(b"-----BEGIN OPENSSH PRIVATE KEY-----".to_vec()), "is no JSON Web Token"),
-        (Some(vec![b'x'; limit]), "is no JSON Web Token"),
+        (Some(vec![b'x'; limit + 1]), "exceeds the limit of 65536 bytes"),
+        (Some(vec![0xff, 0xfe]), "is not UTF-8 text"),
+        (Some(b"-----BEGIN OPENSSH PRIVATE KEY-----".to_vec()), "is not a JSON Web Token"),
+        (Some(vec![b'x'; limit]), "is not a JSON Web Token"),
     ] {
         if let Some(bytes) = bytes {
             std::fs::write(&file, bytes).unwrap();

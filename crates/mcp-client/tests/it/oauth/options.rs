@@ -104,7 +104,7 @@ async fn the_way_back_can_lead_through_a_proxy() {
     });
     place.login(&entry, &person).await.unwrap();
     assert_eq!((person.visit().port, person.visit().redirect_uri.as_str()), (port, uri));
-    assert!(person.landed().await.text.contains("You are signed in"));
+    assert!(person.landed().await.text.contains("Signed in"));
 }
 
 #[tokio::test]

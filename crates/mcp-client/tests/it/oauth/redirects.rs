@@ -73,7 +73,7 @@ async fn a_wrong_state_changes_nothing_and_the_right_one_still_works() {
     });
     let place = Place::new();
     place.login(&entry("server", &server.mcp_url()), &person).await.unwrap();
-    assert!(person.landed().await.text.contains("You are signed in to server"));
+    assert!(person.landed().await.text.contains("Signed in to server"));
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn another_issuer_ends_the_login() {
     let other = "https://elsewhere.test";
     let (fault, page) = fault(&twisted(vec![RedirectChange::set("iss", other)])).await;
     assert_eq!(fault, RedirectError::WrongIssuer);
-    assert!(page.contains("You are not signed in to server"), "{page}");
+    assert!(page.contains("Sign-in to server failed"), "{page}");
     assert!(!page.contains("elsewhere"), "{page}");
 }
 
@@ -160,7 +160,7 @@ async fn an_error_without_our_state_is_not_ours() {
     let person = Person::who_visits();
     let error = Place::new().failed_login(&entry, &person).await;
     assert!(matches!(error, Error::TimedOut { .. }), "{error}");
-    assert!(person.landed().await.text.contains("There is nothing here"));
+    assert!(person.landed().await.text.contains("Page not found"));
 }
 
 #[tokio::test]
@@ -197,8 +197,8 @@ async fn a_redirect_that_comes_twice_is_told_so_and_its_code_is_sent_once() {
     place.login(&entry("server", &server.mcp_url()), &person).await.unwrap();
     let pages = person.landed().await.text;
     let (first, second) = pages.split_once("\n---\n").unwrap();
-    assert!(first.contains("You are signed in"), "{first}");
-    assert!(second.contains("already used"), "{second}");
+    assert!(first.contains("Signed in"), "{first}");
+    assert!(second.contains("already been used"), "{second}");
     assert_eq!(server.requests_to("/token").len(), 1);
 }
 
@@ -216,7 +216,7 @@ async fn a_code_of_an_earlier_login_is_refused_and_what_was_kept_stays() {
     let error = place.failed_login(&entry, &second).await;
     assert!(error.is_refusal("invalid_grant"), "{error}");
     let page = second.landed().await.text;
-    assert!(page.contains("You are not signed in") && page.contains("invalid_grant"), "{page}");
+    assert!(page.contains("Sign-in to server failed") && page.contains("invalid_grant"), "{page}");
     assert_eq!(place.kept("server.json"), Some(before));
     let exchanges = server.requests_to("/token");
     assert_eq!(exchanges.len(), 2);
@@ -263,8 +263,8 @@ async fn whoever_pastes_something_else_is_asked_again() {
     let problems: Vec<Option<&str>> = visits.iter().map(|page| page.problem.as_deref()).collect();
     let expected = [
         None,
-        Some("it is not the address that the browser was sent to"),
-        Some("it belongs to another sign-in"),
+        Some("not a redirect URL of this sign-in"),
+        Some("the URL belongs to another sign-in"),
     ];
     assert_eq!(problems, expected);
     assert!(visits.iter().all(|page| page.address == visits[0].address));

@@ -334,7 +334,7 @@ async fn a_login_without_a_document_times_out_without_naming_one() {
         options.cimd = Some(false);
     });
     let error = Place::new().failed_login(&entry, &Person::who_leaves()).await;
-    assert_eq!(error.to_string(), "the browser did not come back within 1 s");
+    assert_eq!(error.to_string(), "the browser did not return within 1 s");
 }
 
 /// From the moment somebody is asked to come, hours pass like nothing.
@@ -376,11 +376,11 @@ async fn a_document_refused_at_the_token_endpoint_gives_way_to_a_registration() 
         let registered = client_of(&logins[1]);
         assert_eq!(server.clients()[0]["client_id"], registered);
         assert_eq!(person.visits().len(), 1, "the tab was sent on");
-        assert!(person.landed().await.text.contains("You are signed in to server"));
+        assert!(person.landed().await.text.contains("Signed in to server"));
         assert!(place.kept("server.cimd-off").is_some());
         let told = place.warnings();
         assert!(
-            told.iter().any(|text| text.contains(DOCUMENT) && text.contains("refused")),
+            told.iter().any(|text| text.contains(DOCUMENT) && text.contains("rejected")),
             "{told:?}"
         );
         let standing = place.account(&entry).status();
@@ -467,7 +467,7 @@ async fn a_refused_document_where_nobody_registers_ends_the_login_and_is_recorde
     let (place, person) = (Place::new(), Person::who_visits());
     let error = place.failed_login(&entry("server", &server.mcp_url()), &person).await;
     assert!(matches!(error, Error::NoIdentity { .. }), "{error}");
-    assert!(person.landed().await.text.contains("You are not signed in to server"));
+    assert!(person.landed().await.text.contains("Sign-in to server failed"));
     assert!(place.kept("server.cimd-off").is_some());
     assert_eq!(person.visits().len(), 1);
 }

@@ -82,7 +82,7 @@ async fn without_a_person_the_scope_that_is_missing_is_named() {
     let client = machine.client().await;
     let error = machine.call(&client, "write").await.unwrap_err();
     assert!(matches!(error, Error::Forbidden { .. }), "{error}");
-    assert!(error.to_string().contains("it wants the scope `mcp:write`"), "{error}");
+    assert!(error.to_string().contains("required scope: `mcp:write`"), "{error}");
     // The rest of the server is as good as before.
     machine.echo(&client).await;
     client.close().await;

@@ -170,8 +170,8 @@ async fn a_redirect_does_not_lead_from_this_machine_to_an_address_in_clear() {
     let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
     assert_eq!(
         error.to_string(),
-        "the redirect to http://192.0.2.1/.well-known/oauth-protected-resource/mcp is not \
-         encrypted, and secrets would travel to it"
+        "the redirect to http://192.0.2.1/.well-known/oauth-protected-resource/mcp does not use \
+         https, so secrets would be sent unencrypted"
     );
 }
 
@@ -230,7 +230,8 @@ async fn where_tokens_are_revoked_is_encrypted_or_within_this_machine() {
     let error = Place::new().failed_login(&entry, &Person::who_visits()).await;
     assert_eq!(
         error.to_string(),
-        "the revocation endpoint http://a.test/x is not encrypted, and secrets would travel to it"
+        "the revocation endpoint http://a.test/x does not use https, so secrets would be sent \
+         unencrypted"
     );
 }
 

@@ -26,7 +26,7 @@ fn a_torn_last_line_is_left_out() {
 #[test]
 fn a_damaged_line_in_the_middle_is_told_with_its_number() {
     let error = read_text(&format!("{HEAD}nonsense\n{USER}")).unwrap_err();
-    assert!(error.to_string().contains("a.jsonl:2: this is no line"), "{error}");
+    assert!(error.to_string().contains("a.jsonl:2: invalid line"), "{error}");
     assert!(read_text("").is_err());
     assert!(read_text("{}\n").is_err());
 }

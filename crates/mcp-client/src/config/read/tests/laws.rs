@@ -160,5 +160,5 @@ fn an_entry_from_json_has_no_place() {
         "s: comand: is not a known key and is ignored (did you mean `command`?)"
     );
     let problems = parse_entry("s", &json!([1]), &scope()).unwrap_err();
-    assert_eq!(problems[0].message, "a server must be a mapping, found a list");
+    assert_eq!(problems[0].message, "a server entry must be a mapping, found a list");
 }

@@ -50,7 +50,7 @@ fn addresses_are_http_or_https_with_a_host() {
         "http://\u{fc}.b/",
     ] {
         let problem = refused(&entry(&format!("url: {value}")));
-        assert!(problem.message.starts_with("must be an http or https address"), "{problem}");
+        assert!(problem.message.starts_with("must be an http or https URL"), "{problem}");
         assert_eq!(problem.key.as_deref(), Some("url"));
     }
 }
@@ -175,7 +175,7 @@ fn sign_in_is_oauth_or_nothing() {
     assert_eq!(http(&entry).auth, Auth::Static);
     assert_eq!(problem.message, "has no effect without `auth: oauth`");
     let (_, problem) = warned(&local("auth: oauth"));
-    assert_eq!(problem.message, "applies to remote servers (`url`) only and is ignored");
+    assert_eq!(problem.message, "applies only to remote servers (`url`); it is ignored");
 }
 
 #[test]
@@ -242,14 +242,14 @@ fn wrong_options_of_the_sign_in_are_told() {
         refused(&oauth(option));
     }
     for (address, why) in [
-        ("http://a.b/c", "it is not https"),
+        ("http://a.b/c", "it does not use https"),
         ("https://a.b", "it has no path"),
         ("https://a.b/", "it has no path"),
         ("https://a.b/c#d", "it has a fragment"),
         ("https://u:p@a.b/c", "it has user information"),
         ("https://a.b/x/../c", "it has a `.` or `..` segment"),
         ("https://a.b/%2E/c", "it has a `.` or `..` segment"),
-        ("c.json", "it does not begin with `http://` or `https://`"),
+        ("c.json", "it does not start with `http://` or `https://`"),
     ] {
         let problem = refused(&oauth(&format!("{{client_metadata_url: '{address}'}}")));
         assert!(problem.message.ends_with(why), "{problem}");
@@ -292,7 +292,7 @@ fn a_flow_that_lacks_something_is_refused_for_each_thing() {
         assert_eq!(parsed.servers, [], "{lines}");
         parsed.problems.into_iter().map(|problem| problem.message).collect()
     };
-    let needs = |key: &str| format!("this `flow` also needs `{key}`");
+    let needs = |key: &str| format!("this `flow` also requires `{key}`");
     let secret = "client_secret` or `private_key";
     assert_eq!(messages("flow: client_credentials"), [needs("client_id"), needs(secret)]);
     assert_eq!(messages("flow: client_credentials, client_id: c"), [needs(secret)]);
@@ -321,8 +321,8 @@ fn how_a_client_proves_itself_is_one_of_the_known_ways() {
     }
     let (entry, problem) = warned(&oauth("token_endpoint_auth_method: basic"));
     assert_eq!(options(&entry).token_endpoint_auth_method, None);
-    assert!(problem.message.starts_with("allowed are `"), "{problem}");
-    assert!(problem.message.ends_with("; it is ignored"), "{problem}");
+    assert!(problem.message.starts_with("must be one of `"), "{problem}");
+    assert!(problem.message.ends_with("; the value is ignored"), "{problem}");
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
     }
     for uri in ["http://a.test/cb", "https://a.test/cb#x", "app:/cb", "/cb"] {
         let problem = refused(&oauth(&format!("redirect_uri: '{uri}'")));
-        assert!(problem.message.starts_with("must be an https address"), "{problem}");
+        assert!(problem.message.starts_with("must be an https URL"), "{problem}");
     }
     for host in ["127.0.0.1", "localhost", "LocalHost", "[::1]"] {
         let entry = clean(&oauth(&format!("redirect_host: '{host}'")));
@@ -343,8 +343,8 @@ fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
         let problem = refused(&oauth(&format!("redirect_host: '{host}'")));
         assert_eq!(
             problem.message,
-            "must be a name of this machine: `127.0.0.1`, `localhost`, `[::1]`; for a browser that \
-             comes back through a proxy, write its whole address, with https, as `redirect_uri`"
+            "must be a loopback host: `127.0.0.1`, `localhost`, `[::1]`; for a redirect through a \
+             proxy, set `redirect_uri` to the full https URL"
         );
     }
 }
@@ -352,7 +352,7 @@ fn where_the_browser_comes_back_to_is_this_machine_or_encrypted() {
 #[test]
 fn an_identity_provider_is_reached_safely_and_secrets_are_not_shown() {
     let problem = refused(&oauth("idp_token_endpoint: 'http://idp.test/token'"));
-    assert_eq!(problem.message, "must be an https address, or one of this machine");
+    assert_eq!(problem.message, "must be an https URL, or an http URL of this machine");
     let lines = "flow: enterprise, client_id: c, idp_client_id: i, idp_client_secret: s3cret-1, \
                  assertion: s3cret-2, idp_token_endpoint: 'https://idp.test/token'";
     let parsed = parse(&oauth(lines), &scope());

@@ -37,10 +37,10 @@ fn the_client_document_of_all_servers_is_read_and_judged() {
         assert_eq!(read(nothing), (None, vec![]), "{nothing}");
     }
     let refused = |why: &str| {
-        let place = "2:24: mcp.client_metadata_url: cannot be the address of a client document";
+        let place = "2:24: mcp.client_metadata_url: is not a valid URL of a client document";
         (None, vec![format!("{place}: {why}")])
     };
-    assert_eq!(with("http://me.example.com/client.json"), refused("it is not https"));
+    assert_eq!(with("http://me.example.com/client.json"), refused("it does not use https"));
     assert_eq!(with("https://me.example.com"), refused("it has no path"));
     assert_eq!(
         read("mcp: {client_metadata_uri: 'https://x/y', other: 1}").1,
@@ -51,7 +51,7 @@ fn the_client_document_of_all_servers_is_read_and_judged() {
         ]
     );
     assert_eq!(read("mcp: 5").1, ["1:6: mcp: must be a mapping, found a number"]);
-    let twice = "mcp: `mcp` is given twice, in line 1 and in line 2 (remove one of them)";
+    let twice = "mcp: `mcp` is set twice, in lines 1 and 2 (remove one of them)";
     assert_eq!(read("mcp: {}\nmcp: {}\n").1, [format!("2:1: {twice}")]);
     // What is wrong there takes no server down.
     assert_eq!(parse("mcp: 5\nmcp_servers: {a: {command: x}}", &scope()).servers.len(), 1);
@@ -71,10 +71,10 @@ fn one_bad_entry_leaves_the_others_alone_and_in_order() {
     assert_eq!(
         problems,
         [
-            "3:8: bad: a server must be a mapping, found a number (give it `url` or `command`)",
-            "4:3: none: there is neither a `url` nor a `command` (give it `url` for a remote \
-             server or `command` for a local one)",
-            "5:7: void: a server must be a mapping, found nothing (give it `url` or `command`)",
+            "3:8: bad: a server entry must be a mapping, found a number (add `url` or `command`)",
+            "4:3: none: missing `url` or `command` (add `url` for a remote server or `command` for \
+             a local one)",
+            "5:7: void: a server entry must be a mapping, found nothing (add `url` or `command`)",
         ]
     );
 }
@@ -89,8 +89,8 @@ fn keys_given_twice_name_both_lines_and_spare_the_others() {
     assert_eq!(
         problems,
         [
-            "5:5: a: command: `command` is given twice, in line 3 and in line 5 (remove one of them)",
-            "12:7: c: env.K: `K` is given twice, in line 11 and in line 12 (remove one of them)",
+            "5:5: a: command: `command` is set twice, in lines 3 and 5 (remove one of them)",
+            "12:7: c: env.K: `K` is set twice, in lines 11 and 12 (remove one of them)",
         ]
     );
 }
@@ -100,8 +100,8 @@ fn servers_given_twice_are_both_left_out() {
     let text = "mcp_servers:\n  a: {command: x}\n  b: {command: y}\n  a: {command: z}\n";
     let parsed = parse(text, &scope());
     assert_eq!(parsed.servers.len(), 1);
-    assert!(parsed.problems[0].message.contains("in line 2 and in line 4"));
-    assert!(refused("mcp_servers: {}\nmcp_servers: {}").message.contains("given twice"));
+    assert!(parsed.problems[0].message.contains("in lines 2 and 4"));
+    assert!(refused("mcp_servers: {}\nmcp_servers: {}").message.contains("set twice"));
 }
 
 #[test]
@@ -115,7 +115,8 @@ fn unknown_keys_warn_and_suggest() {
         (
             "type: stdio",
             "type",
-            "use `transport: sse` for the SSE transport; `url` or `command` says the rest",
+            "use `transport: sse` for the SSE transport; otherwise `url` or `command` selects the \
+             transport",
         ),
     ] {
         let (_, problem) = warned(&local(lines));
@@ -152,7 +153,7 @@ fn keys_of_the_other_transport_warn() {
     ] {
         let (_, problem) = warned(&text);
         assert_eq!(problem.key.as_deref(), Some(key));
-        assert!(problem.message.contains("only and is ignored"), "{problem}");
+        assert!(problem.message.contains("applies only to"), "{problem}");
     }
 }
 
@@ -185,14 +186,14 @@ fn unset_and_empty_variables_warn_by_name_unless_the_entry_is_not_used() {
     assert_eq!(
         problem.to_string(),
         "4:14: s: env.A: the variable `NOPE` is not set; its placeholder is kept (set it in the \
-         profile's `.env` or in the environment)"
+         profile's `.env` file or in the environment)"
     );
     let (entry, problem) = warned(&local("args: [a, '${BLANK}']"));
     assert_eq!(stdio(&entry).args[1].value(), "");
     assert_eq!(problem.key.as_deref(), Some("args[1]"));
     assert_eq!(problem.message, "the variable `BLANK` is set but empty");
     let (_, problem) = warned(&local("cwd: '/x/${NOPE:-s3cret}'"));
-    assert_eq!(problem.hint.as_deref(), Some("there are no default values; write `${NOPE}`"));
+    assert_eq!(problem.hint.as_deref(), Some("default values are not supported; write `${NOPE}`"));
     assert!(!problem.message.contains("s3cret"));
     clean(&local("enabled: off\nenv: {A: '${NOPE}${BLANK}'}"));
 }
@@ -223,14 +224,14 @@ fn white_space_around_a_value_warns_without_showing_it() {
         ["env: {A: ' s3cret'}", "env: {A: \"s3cret\\n\"}", "args: ['s3cret ']", "cwd: 's3cret '"]
     {
         let (_, problem) = warned(&local(lines));
-        assert!(problem.message.contains("white space") && !problem.message.contains("s3cret"));
+        assert!(problem.message.contains("whitespace") && !problem.message.contains("s3cret"));
     }
     let mut scope = scope();
     scope.secrets.insert("NL".into(), "s3cret\n".into());
     let parsed = parse(&local("env: {A: '${NL}'}"), &scope);
     assert_eq!(
         parsed.problems[0].message,
-        "the value of the variable `NL` begins or ends with white space"
+        "the value of the variable `NL` starts or ends with whitespace"
     );
 }
 
@@ -250,7 +251,7 @@ fn secrets_of_an_entry_are_known_and_not_shown() {
             ("TOKEN", "from-profile"),
             ("X-Api-Key", "literal-key"),
             ("token", "tokentoken"),
-            ("password of the address", "passpass"),
+            ("URL password", "passpass"),
         ]
     );
     let shown = format!("{parsed:?}");
