@@ -97,13 +97,13 @@ fn tell(offer: &Offer, session: &Session) -> Result<(), Diagnostic> {
     let at = printable(&offer.manifest.published_at);
     session.output.text(match offer.state() {
         State::Newer => format!(
-            "{GOOD}agent {published} is available{GOOD:#}, published {at}; this is {current}.\n\
-             `agent update` installs it.\n"
+            "{GOOD}agent {published} is available{GOOD:#}, published {at}; this is \
+             {current}.\nInstall it with `agent update`.\n"
         ),
-        State::Same => format!("agent {current} is the newest; it was published {at}.\n"),
+        State::Same => format!("agent {current} is the latest version, published {at}.\n"),
         State::Older => format!(
-            "agent {published} was published {at}, which is older than this: {current}.\n\
-             `agent update --allow-downgrade` installs it all the same.\n"
+            "agent {published}, published {at}, is older than this version: {current}.\nInstall it \
+             with `agent update --allow-downgrade`.\n"
         ),
         State::Missing => format!(
             "agent {published} was published {at}, but not for {}; this is {current}.\n",
@@ -121,7 +121,7 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
         Progress::At(bytes) => bar.set_position(bytes),
         Progress::Again { reason, pause } => {
             let seconds = pause.as_secs_f32();
-            bar.suspend(|| session.output.detail(format!("{reason}; again in {seconds} s")));
+            bar.suspend(|| session.output.detail(format!("{reason}; retrying in {seconds} s")));
         }
     };
     let place = Destination { path: &fresh, existing: OnConflict::Replace, mode: program.mode };
@@ -150,8 +150,8 @@ fn roll_back(session: &Session) -> Result<(), Diagnostic> {
     let lock = program.lock()?;
     let previous = program.previous();
     if !previous.is_file() {
-        let message = format!("there is no previous program at {}", previous.display());
-        return Err(Diagnostic::failed(message).hint("an update keeps the one before it there"));
+        let message = format!("no previous program at {}", previous.display());
+        return Err(Diagnostic::failed(message).hint("an update keeps the previous program there"));
     }
     let version = block_on(trial::version(&previous))?;
     program.roll_back()?;
@@ -176,8 +176,8 @@ fn told(
         }));
     }
     session.output.text(format!(
-        "{GOOD}{}{GOOD:#} is agent {to} now; it was {from}.\nThat one is kept as {}; `agent update \
-         --rollback` brings it back.\n",
+        "{GOOD}{}{GOOD:#} is now agent {to}; it was {from}.\nThe previous program is kept as {}; \
+         restore it with `agent update --rollback`.\n",
         path.display(),
         previous.display()
     ))

@@ -87,20 +87,18 @@ impl Channel {
     /// The key, without which nothing is believed.
     pub(crate) fn key(&self) -> Result<&Sourced<PublicKey>, Diagnostic> {
         self.key.as_ref().ok_or_else(|| {
-            Diagnostic::configuration("there is no key to verify updates with")
-                .hint(
-                    "ask those who publish for their public key, by another way than the download",
-                )
-                .hint(format!("write it into {}: `update: {{public_key: …}}`", self.config))
+            Diagnostic::configuration("no signing key for updates is configured")
+                .hint("get the public key from the publisher, but not from the download server")
+                .hint(format!("add it to {}: `update: {{public_key: …}}`", self.config))
         })
     }
 }
 
 fn read(key: &Sourced<String>) -> Result<Sourced<PublicKey>, Diagnostic> {
     let value = read_public_key(&key.value).ok_or_else(|| {
-        let message = format!("`{}` is no public key", printable(&key.value));
+        let message = format!("invalid public key `{}`", printable(&key.value));
         Diagnostic::configuration(message)
-            .hint(format!("it is {}", key.place))
+            .hint(format!("check the key: {}", key.place))
             .hint("a key is 32 bytes in base64, as `agent gateway downloads key` prints it")
     })?;
     Ok(Sourced { value, place: key.place.clone() })

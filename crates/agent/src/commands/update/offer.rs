@@ -72,15 +72,15 @@ impl Offer {
             let of = Diagnostic::peer(format!("the manifest from {base} failed verification"));
             let of = of.because(&unfit);
             match unfit {
-                Unfit::Signature => of.hint(format!("the key is {}", key.place)),
+                Unfit::Signature => of.hint(format!("check the key: {}", key.place)),
                 Unfit::Field(_) => of,
             }
-            .hint("nothing was downloaded; ask those who publish")
+            .hint("nothing was downloaded; ask the publisher")
         })?;
         check_expiry(&manifest, base, session)?;
         let version = Version::parse(&manifest.version).ok_or_else(|| {
             let version = printable(&manifest.version);
-            Diagnostic::peer(format!("{base} publishes `{version}`, which is no version"))
+            Diagnostic::peer(format!("{base} publishes the invalid version `{version}`"))
         })?;
         let file = for_this_machine(&manifest.files)?.cloned();
         Ok(Self { member, manifest, version, file, channel: base.clone() })
@@ -97,7 +97,7 @@ impl Offer {
 
     /// What to fetch, and its name. It is beside the manifest: addresses are not signed.
     pub(super) fn wanted(&self) -> Result<(DownloadRequest, &str), Diagnostic> {
-        let missing = || Diagnostic::failed(format!("there is no file for {}", platform()));
+        let missing = || Diagnostic::failed(format!("no file for {}", platform()));
         let File { name, bytes, sha256, .. } = self.file.as_ref().ok_or_else(missing)?;
         let target = self.member.client.address(&format!("/{}/{name}", self.manifest.version));
         let target = target.map_err(|trouble| self.member.diagnostic(&trouble))?;
@@ -116,7 +116,7 @@ fn check_expiry(manifest: &Manifest, base: &str, session: &Session) -> Result<()
     }
     let shown = printable(&manifest.expires_at);
     let Ok(expires) = OffsetDateTime::parse(&manifest.expires_at, &Rfc3339) else {
-        let message = format!("the expiry of the manifest from {base} is no time: `{shown}`");
+        let message = format!("the manifest from {base} has the invalid expiry `{shown}`");
         return Err(Diagnostic::peer(message).hint(hint));
     };
     if i128::from(session.clock.now().as_ms()) * 1_000_000 < expires.unix_timestamp_nanos() {
@@ -131,8 +131,8 @@ fn unread(trouble: &MemberError, member: &Member, channel: &Channel) -> Diagnost
     if trouble.status() == Some(StatusCode::NOT_FOUND.as_u16()) {
         let message = format!("nothing is published at {}", channel.base.value);
         return Diagnostic::failed(message)
-            .hint(format!("the address is {}", channel.base.place))
-            .hint("an operator publishes with `agent gateway downloads publish`");
+            .hint(format!("check the address: {}", channel.base.place))
+            .hint("ask an operator to publish with `agent gateway downloads publish`");
     }
     member.diagnostic(trouble)
 }
@@ -158,7 +158,7 @@ fn for_this_machine(files: &[File]) -> Result<Option<&File>, Diagnostic> {
         if found.len() != 1 {
             let message = format!("several files are published for {platform}");
             return Err(Diagnostic::peer(message)
-                .hint("ask those who publish; only one can take the place of this program"));
+                .hint("ask the publisher; only one file can replace this program"));
         }
     }
     Ok(found.first().copied())

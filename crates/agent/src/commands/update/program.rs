@@ -30,9 +30,9 @@ pub(super) struct Lock {
 impl Program {
     pub(super) fn running() -> Result<Self, Diagnostic> {
         let unknown = |error: &dyn std::error::Error| {
-            Diagnostic::failed("it is not known where this program is")
+            Diagnostic::failed("cannot find the path of this program")
                 .because(error)
-                .hint("it may have been moved or replaced since it was started")
+                .hint("it may have been moved or replaced since it started")
         };
         let path = std::env::current_exe().and_then(|path| path.canonicalize());
         let path = path.map_err(|error| unknown(&error))?;
@@ -53,11 +53,11 @@ impl Program {
         let hint = match method {
             "unknown" => None,
             "git" => Some("pull the sources and build it again"),
-            "docker" => Some("take a newer image"),
+            "docker" => Some("use a newer image"),
             "nixos" | "home-manager" => Some("update the inputs of your configuration"),
-            "apt" => Some("`apt upgrade` updates it"),
-            "homebrew" => Some("`brew upgrade` updates it"),
-            "pip" => Some("`pip install --upgrade` updates it"),
+            "apt" => Some("update it with `apt upgrade`"),
+            "homebrew" => Some("update it with `brew upgrade`"),
+            "pip" => Some("update it with `pip install --upgrade`"),
             _ => Some("update it the way it was installed"),
         };
         if let Some(hint) = hint {
@@ -66,10 +66,10 @@ impl Program {
         }
         if let Err(error) = access(&self.folder, Access::WRITE_OK) {
             let folder = self.folder.display();
-            return Err(Diagnostic::failed(format!("{path} is not yours to replace"))
+            return Err(Diagnostic::failed(format!("no permission to replace {path}"))
                 .because(&io::Error::from(error))
-                .hint(format!("run this as somebody who may write to {folder}"))
-                .hint("if a package manager installed it, update it with that"));
+                .hint(format!("run this as a user who can write to {folder}"))
+                .hint("if a package manager installed it, update it with the package manager"));
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Program {
             Ok(()) => Ok(Lock { _folder: folder }),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("another update of {} is running", self.path.display());
-                Err(Diagnostic::failed(message).hint("wait for it"))
+                Err(Diagnostic::failed(message).hint("wait until it has finished"))
             }
             Err(TryLockError::Error(error)) => Err(self.cannot(&error)),
         }
@@ -124,7 +124,7 @@ impl Program {
     }
 
     fn cannot(&self, error: &io::Error) -> Diagnostic {
-        Diagnostic::failed(format!("{} cannot be replaced", self.path.display())).because(error)
+        Diagnostic::failed(format!("cannot replace {}", self.path.display())).because(error)
     }
 }
 

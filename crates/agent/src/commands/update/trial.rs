@@ -22,8 +22,8 @@ pub(super) async fn check(path: &Path, expected: &Version) -> Result<(), Diagnos
     if found == *expected {
         return Ok(());
     }
-    let message = format!("the program says that it is {found}, and {expected} was published");
-    Err(Diagnostic::peer(message).hint("nothing was changed; tell those who publish"))
+    let message = format!("the program reports version {found}, but {expected} was published");
+    Err(Diagnostic::peer(message).hint("nothing was changed; report this to the publisher"))
 }
 
 pub(super) async fn version(path: &Path) -> Result<Version, Diagnostic> {
@@ -31,14 +31,14 @@ pub(super) async fn version(path: &Path) -> Result<Version, Diagnostic> {
     let what = match said {
         Ok(Ok(text)) => match of_line(text.lines().next().unwrap_or_default()) {
             Some(version) => return Ok(version),
-            None => format!("`--version` said `{}`", printable(text.trim())),
+            None => format!("`--version` printed `{}`", printable(text.trim())),
         },
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("`--version` took longer than {} s", MAX_WAIT.as_secs()),
     };
     let mut diagnostic = Diagnostic::failed(format!("{} does not run here", path.display()));
     diagnostic.causes.push(what);
-    Err(diagnostic.hint("nothing was changed; tell those who publish"))
+    Err(diagnostic.hint("nothing was changed; report this to the publisher"))
 }
 
 /// The version in a line such as `agent 1.2.3`.
@@ -60,7 +60,7 @@ async fn said(path: &Path) -> std::io::Result<String> {
     }
     let status = child.wait().await?;
     if !status.success() {
-        return Err(std::io::Error::other(format!("`--version` ended with {status}")));
+        return Err(std::io::Error::other(format!("`--version` exited with {status}")));
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

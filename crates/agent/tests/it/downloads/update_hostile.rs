@@ -82,7 +82,7 @@ fn a_manifest_that_expired_or_never_expires_is_refused() {
     for (expires, wanted) in [
         (Some("2026-01-02T00:00:00Z"), "expired at 2026-01-02T00:00:00Z"),
         (None, "has no expiry"),
-        (Some("soon"), "is no time"),
+        (Some("soon"), "has the invalid expiry"),
     ] {
         let (manifest, key) = expiring("9.9.9", ("agent-x", &program), expires);
         let server = channel(&manifest, |_, _, _| Ok(()));
@@ -224,5 +224,5 @@ fn a_version_that_is_none_is_told() {
     let (manifest, key) = signed("latest", "agent-x", b"x");
     let server = channel(&manifest, |_, _, _| Ok(()));
     let (run, _) = update(&bench, &server, &key);
-    assert!(run.code == 5 && run.stderr.contains("which is no version"), "{run:?}");
+    assert!(run.code == 5 && run.stderr.contains("publishes the invalid version"), "{run:?}");
 }
