@@ -38,6 +38,11 @@ const AREAS: &[Area] = &[
         benches: &[("gateway", "services")],
         programs: &[("agent", "--bin", "agent")],
     },
+    Area {
+        name: "peers",
+        benches: &[("gateway", "compare")],
+        programs: &[("agent", "--bin", "agent")],
+    },
     Area { name: "agent", benches: &[("agent", "tasks")], programs: &[] },
     Area { name: "local", benches: &[("local-model", "local")], programs: &[] },
 ];
@@ -45,6 +50,9 @@ const AREAS: &[Area] = &[
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let (areas, extra) = select(arguments)?;
     setup::run(workspace, Task::Bench)?;
+    if areas.iter().any(|area| area.name == "peers") {
+        setup::run(workspace, Task::Compare)?;
+    }
     for (package, kind, name) in areas.iter().flat_map(|area| area.programs) {
         // `cargo bench` builds only the benches.
         let arguments = ["build", "--profile", PROFILE, "-p", package, kind, name];

@@ -2,6 +2,7 @@
 
 mod difference;
 mod help;
+mod images;
 
 use std::env;
 use std::fs;
@@ -40,7 +41,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     match arguments {
         [] => write(workspace),
         [flag] if flag == "--check" => compare(workspace),
-        _ => Err(Failure::usage("`docs` takes only `--check`")),
+        [word] if word == "images" => images::write(workspace, &Program::build(workspace)?.path),
+        _ => Err(Failure::usage("`docs` takes only `--check` or `images`")),
     }
 }
 

@@ -45,7 +45,7 @@ Commands:
   dist [--check] [--binary FILE] [--generator FILE] [--key FILE] [--allow-dirty]
                           Make the artifacts that users install, in target/dist/packages;
                           `--check` installs and runs each, `--key` signs a manifest of them
-  docs [--check]          Write the reference pages made from the code, or compare them
+  docs [--check|images]   Write the reference pages made from the code, compare them, or make pictures
   tidy                    Check the house rules: sources, arrows, documents, commands, text
   help, --help            Print this text
 

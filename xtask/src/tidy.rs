@@ -10,6 +10,7 @@ mod markdown;
 mod sources;
 mod text;
 mod tree;
+mod words;
 
 use finding::Finding;
 use tree::Tree;
@@ -23,7 +24,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     }
     let tree = Tree::load(workspace.root())?;
     let metadata = workspace.resolved_metadata()?;
-    let rules: [(&str, Vec<Finding>); 7] = [
+    let rules: [(&str, Vec<Finding>); 8] = [
         ("sources", sources::check(&tree)),
         ("arrows", arrows::check(&tree, &metadata)),
         ("cycles", cycles::check(&tree)),
@@ -31,6 +32,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         ("documents", documents::check(&tree, &workspace.member_folders())),
         ("commands", commands::check(&tree)),
         ("text", text::check(&tree)),
+        ("words", words::check(&tree)),
     ];
     for finding in rules.iter().flat_map(|(_, findings)| findings) {
         println!("{finding}");

@@ -23,7 +23,7 @@ use crate::tool::QuarantinedItem;
 pub const MAX_FIRST_ATTEMPTS: u32 = 3;
 /// Attempts to reconnect a server before it is parked.
 pub const MAX_RECONNECT_ATTEMPTS: u32 = 5;
-/// How long a parked server is left alone.
+/// How long a parked server rests before the next attempt.
 pub const PARK_DURATION: Duration = Duration::from_mins(5);
 
 /// The state of a server.

@@ -174,7 +174,7 @@ impl Upstream {
             return;
         }
         let mut listener = None;
-        eventually("the port can be had again", || {
+        eventually("the port is free again", || {
             listener = listen(self.site.port).ok();
             listener.is_some()
         });

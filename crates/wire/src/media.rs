@@ -20,7 +20,7 @@ pub struct MediaRun {
     pub charge_micros: i64,
     /// When it was made, by RFC 3339.
     pub created_at: String,
-    /// Until when it can be had.
+    /// When it expires.
     pub expires_at: String,
 }
 

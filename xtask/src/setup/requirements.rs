@@ -24,6 +24,8 @@ pub(crate) enum Task {
     Test,
     Fuzz,
     Bench,
+    /// Comparing the service with other gateways.
+    Compare,
     Conformance,
     /// Installing and running the artifacts of `dist`.
     Dist,
@@ -318,6 +320,22 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         reason: "the MCP client is measured against it",
         tasks: &[Task::Bench],
         importance: Importance::Optional,
+    },
+    Requirement {
+        name: "LiteLLM",
+        manager: Manager::Venv("litellm"),
+        packages: &["litellm[proxy]==1.106.2"],
+        reason: "the service is compared with it",
+        tasks: &[Task::Compare],
+        ..DEFAULT
+    },
+    Requirement {
+        name: "Portkey",
+        manager: Manager::Npm("portkey"),
+        packages: &["@portkey-ai/gateway@1.15.2"],
+        reason: "the service is compared with it",
+        tasks: &[Task::Compare],
+        ..DEFAULT
     },
     Requirement {
         name: "trafilatura",

@@ -1,7 +1,7 @@
 //! Edits of `mcp_servers` that keep every comment and every byte they do not mean.
 //!
 //! An edit is made on the text in memory, then read again: it counts only if exactly what was
-//! meant has changed. What cannot be edited in that way is left alone. The crate `yaml-edit` is not
+//! meant has changed. An edit that is not possible in this way fails. The crate `yaml-edit` is not
 //! used: it detaches an entry without the comments above it, and costs 25 s of a release build.
 
 pub(super) mod block;

@@ -1,4 +1,4 @@
-//! Why a file could not be had.
+//! Why a download failed.
 
 use std::io;
 use std::path::{Path, PathBuf};

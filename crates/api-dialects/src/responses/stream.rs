@@ -325,7 +325,7 @@ impl Stream {
         self.events.write(out, "response.output_item.done", &done);
     }
 
-    /// What is there of a response that ends before its time: open items stay incomplete.
+    /// The part of a response that arrived before it ended early: open items stay incomplete.
     fn broken_off(&mut self, status: Status) -> Outcome {
         let open: Vec<usize> = self.calls.positions().chain(self.speaking).collect();
         let state = |n| if open.contains(&n) { "incomplete" } else { "completed" };

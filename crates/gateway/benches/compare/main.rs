@@ -13,7 +13,6 @@ mod chat;
 #[expect(dead_code, reason = "only SQLite is compared")]
 mod home;
 #[path = "../shared/load.rs"]
-#[expect(dead_code, reason = "single connections are not used")]
 mod load;
 #[path = "../gateway/memory.rs"]
 #[expect(dead_code, reason = "shared memory is not compared")]
@@ -23,6 +22,8 @@ mod message;
 #[path = "../shared/process.rs"]
 mod process;
 mod programs;
+#[path = "../gateway/request.rs"]
+mod request;
 #[path = "../shared/service.rs"]
 #[expect(dead_code, reason = "the ledger is not added up")]
 mod service;
@@ -33,7 +34,6 @@ mod table;
 #[expect(dead_code, reason = "ratios are not shown")]
 mod turns;
 #[path = "../gateway/upstream.rs"]
-#[expect(dead_code, reason = "some behaviours are not compared")]
 mod upstream;
 
 use std::path::Path;
@@ -49,8 +49,7 @@ use crate::upstream::{Behaviour, CHUNKS};
 const CONNECTIONS: usize = 16;
 /// The rate for latencies: low enough for all.
 const PER_SECOND: u32 = 20;
-const TURNS: Turns =
-    Turns { rounds: 3, round: Duration::from_secs(4), connections: CONNECTIONS };
+const TURNS: Turns = Turns { rounds: 3, round: Duration::from_secs(4), connections: CONNECTIONS };
 const PACED: Duration = Duration::from_secs(10);
 /// The section of the README.
 const BEGIN: &str = "<!-- bench peers -->\n";
@@ -84,19 +83,16 @@ async fn compare() -> String {
     for (at, program) in programs.iter().enumerate() {
         let target = program.target(Behaviour::Small);
         let times = load::open_loop(&target, PER_SECOND, PACED, CONNECTIONS).await;
-        let figure = |rounds: &[Round], figure: fn(&Round) -> f64| {
-            median(&rounds.iter().map(figure).collect::<Vec<f64>>())
-        };
         let (chat, stream) = (&chats[at], &streams[at]);
         let word = |is: bool| if is { "yes" } else { "no" };
         table.push_str(&format!(
             "| {} | {} | {:.0} | {:.1} ms | {} | {:.0} | {} MiB | {} | {} | {} |\n",
             program.title,
-            duration(figure(chat, |round| round.cpu_us)),
-            figure(chat, |round| round.per_second),
+            duration(median(chat, |round| round.cpu_us)),
+            median(chat, |round| round.per_second),
             percentile(&times, 99),
-            duration(figure(stream, |round| round.cpu_us)),
-            figure(stream, |round| round.per_second),
+            duration(median(stream, |round| round.cpu_us)),
+            median(stream, |round| round.per_second),
             memory(&program.processes).rss / 1024,
             word(program.authenticates),
             word(program.charges),

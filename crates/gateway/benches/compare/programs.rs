@@ -33,9 +33,9 @@ pub(crate) struct Program {
 
 enum Kind {
     Agent { home: Box<Home>, _service: Service },
-    Nginx(#[expect(dead_code, reason = "ends with this value")] Nginx),
-    LiteLlm(#[expect(dead_code, reason = "ends with this value")] Running, tempfile::TempDir),
-    Portkey(#[expect(dead_code, reason = "ends with this value")] Running, SocketAddr),
+    Nginx { _nginx: Nginx },
+    LiteLlm { _running: Running, _config: tempfile::TempDir },
+    Portkey { _running: Running, upstream: SocketAddr },
 }
 
 /// A process that ends with this value.
@@ -50,15 +50,14 @@ impl Drop for Running {
 
 impl Program {
     pub(crate) fn target(&self, behaviour: Behaviour) -> Target {
-        let with = |prefix: &str, keys: &[String]| {
-            chat::target(self.address, behaviour, prefix, keys)
-        };
+        let with =
+            |prefix: &str, keys: &[String]| chat::target(self.address, behaviour, prefix, keys);
         match &self.kind {
             Kind::Agent { home, .. } => with(&format!("{}/", home::PROVIDER), &home.keys),
-            Kind::Nginx(_) => with("", &["none".to_owned()]),
-            Kind::LiteLlm(..) => with("", &[MASTER_KEY.to_owned()]),
+            Kind::Nginx { .. } => with("", &["none".to_owned()]),
+            Kind::LiteLlm { .. } => with("", &[MASTER_KEY.to_owned()]),
             // It takes the upstream from headers of the request.
-            Kind::Portkey(_, upstream) => {
+            Kind::Portkey { upstream, .. } => {
                 let headers = format!(
                     "none\r\nx-portkey-provider: openai\r\nx-portkey-custom-host: http://{upstream}/v1"
                 );
@@ -101,7 +100,7 @@ fn nginx(upstream: SocketAddr) -> Program {
         authenticates: false,
         charges: false,
         address: nginx.address,
-        kind: Kind::Nginx(nginx),
+        kind: Kind::Nginx { _nginx: nginx },
     }
 }
 
@@ -132,7 +131,7 @@ async fn litellm(upstream: SocketAddr) -> Program {
         authenticates: true,
         charges: false,
         address,
-        kind: Kind::LiteLlm(running, folder),
+        kind: Kind::LiteLlm { _running: running, _config: folder },
     }
 }
 
@@ -148,7 +147,7 @@ async fn portkey(upstream: SocketAddr) -> Program {
         authenticates: false,
         charges: false,
         address,
-        kind: Kind::Portkey(running, upstream),
+        kind: Kind::Portkey { _running: running, upstream },
     }
 }
 

@@ -64,7 +64,9 @@ impl HttpPeer {
                 return peer;
             }
         }
-        panic!("the server does not start: run it by hand, and look whether it is installed whole");
+        panic!(
+            "the server does not start: run it by hand to see whether its installation is complete"
+        );
     }
 
     fn answers(&mut self, port: u16) -> bool {

@@ -140,7 +140,7 @@ fn show_configuration(fleet: &McpServers, session: &Session) -> Result<(), Diagn
 
 fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     if fleet.servers.has_errors() {
-        // What is there cannot be used, and that was said.
+        // The configuration is invalid, and its problems were printed.
         return Ok(());
     }
     let path = fleet.servers.path.display();

@@ -12,7 +12,7 @@ use crate::session::Session;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
     On,
-    /// It stays in the configuration and is left alone.
+    /// It stays in the configuration and is not connected.
     Off,
 }
 

@@ -46,7 +46,7 @@ impl ServiceLock {
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                // Somebody may only look whether it runs.
+                // A command that checks whether the service runs holds the lock for a moment.
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(runs_already(&path)),
                 Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),

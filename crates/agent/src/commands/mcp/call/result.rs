@@ -78,7 +78,7 @@ impl Files<'_> {
         };
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "bin"));
         let mut path = folder.join(name);
-        // What is there already is never overwritten.
+        // Existing files are never overwritten.
         for copy in 2..=MAX_COPIES {
             match private().open(&path) {
                 Ok(mut open) => {

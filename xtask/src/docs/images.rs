@@ -1,0 +1,158 @@
+//! `cargo xtask docs images`: the pictures of the README, made by running the program.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace::Workspace;
+
+const MODEL: &str = "smollm2-135m.gguf";
+/// The home in the picture.
+const SHOWN_HOME: &str = "/home/me";
+const SHOWN_ADDRESS: &str = "127.0.0.1:8930";
+/// The commands after `agent up`.
+const COMMANDS: &[&[&str]] = &[&["run", "Say hello"], &["me"]];
+
+const LINE_HEIGHT: usize = 20;
+const CHARACTER_WIDTH: f64 = 8.4;
+const MARGIN: usize = 24;
+/// Seconds until the next line appears.
+const PAUSE: f64 = 0.15;
+/// Seconds until the next command appears.
+const COMMAND_PAUSE: f64 = 1.2;
+
+/// A line of the terminal.
+struct Line {
+    text: String,
+    is_command: bool,
+}
+
+/// Writes the pictures with this program.
+pub(super) fn write(workspace: &Workspace, program: &Path) -> Result<(), Failure> {
+    let lines = session(workspace, program)?;
+    let folder = workspace.root().join("docs/images");
+    let path = folder.join("terminal.svg");
+    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, svg(&lines)));
+    written.map_err(|error| Failure::work(format!("cannot write {}: {error}", path.display())))?;
+    println!("docs: wrote docs/images/terminal.svg");
+    Ok(())
+}
+
+/// Runs the commands in an empty home with the small model.
+fn session(workspace: &Workspace, program: &Path) -> Result<Vec<Line>, Failure> {
+    let failed =
+        |what: &str, error: &dyn std::fmt::Display| Failure::work(format!("{what}: {error}"));
+    let model = workspace.target_directory().join("peers/models").join(MODEL);
+    let home = workspace.target_directory().join("tmp/docs-images");
+    let models = home.join(".agent/models");
+    let _ = fs::remove_dir_all(&home);
+    fs::create_dir_all(&models).and_then(|()| fs::copy(&model, models.join(MODEL))).map_err(
+        |error| {
+            failed(&format!("cannot copy {}", model.display()), &error)
+                .with_hint("`cargo xtask test` installs the model")
+        },
+    )?;
+    let mut service = Service::start(program, &home)?;
+    let mut lines = vec![Line { text: "agent up".to_owned(), is_command: true }];
+    let address = service.welcome(&mut lines)?;
+    for arguments in COMMANDS {
+        let shown: Vec<String> = arguments
+            .iter()
+            .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() })
+            .collect();
+        lines.push(Line { text: String::new(), is_command: false });
+        lines.push(Line { text: format!("agent {}", shown.join(" ")), is_command: true });
+        let mut command = agent(program, &home);
+        command.args(*arguments).env("AGENT_BASE_URL", format!("http://{address}/v1"));
+        for line in process::capture(&mut command)?.lines() {
+            lines.push(Line { text: line.to_owned(), is_command: false });
+        }
+    }
+    let shown_home = home.display().to_string();
+    for line in &mut lines {
+        line.text = line.text.replace(&shown_home, SHOWN_HOME).replace(&address, SHOWN_ADDRESS);
+    }
+    Ok(lines)
+}
+
+fn agent(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("HOME", home).env("COLUMNS", "80").env("NO_COLOR", "1");
+    // The commands to try name the program as a person would.
+    command.env("PATH", program.parent().unwrap_or(Path::new("/")));
+    command
+}
+
+/// `agent up`, stopped when dropped.
+struct Service {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Service {
+    fn start(program: &Path, home: &PathBuf) -> Result<Self, Failure> {
+        let mut command = agent(program, home);
+        command.args(["up", "--no-discover", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        let mut child =
+            started.map_err(|error| Failure::work(format!("cannot start `agent up`: {error}")))?;
+        let stderr = child.stderr.take().ok_or_else(|| Failure::work("no output"))?;
+        Ok(Self { child, lines: BufReader::new(stderr).lines() })
+    }
+
+    /// Adds the welcome; returns the address.
+    fn welcome(&mut self, lines: &mut Vec<Line>) -> Result<String, Failure> {
+        let mut address = None;
+        for line in self.lines.by_ref().map_while(Result::ok) {
+            if let Some(rest) = line.strip_prefix("Listening on http://") {
+                address = rest.split(' ').next().map(str::to_owned);
+            }
+            let is_last = line.starts_with("Press ");
+            lines.push(Line { text: line, is_command: false });
+            if is_last {
+                break;
+            }
+        }
+        address.ok_or_else(|| Failure::work("`agent up` did not print its address"))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines as a picture in which they appear one after the other.
+fn svg(lines: &[Line]) -> String {
+    let columns = lines.iter().map(|line| line.text.chars().count() + 2).max().unwrap_or(80);
+    let width = (columns as f64 * CHARACTER_WIDTH) as usize + 2 * MARGIN;
+    let height = lines.len() * LINE_HEIGHT + 2 * MARGIN;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"14\">\n\
+         <style>text {{ fill: #d7dde5; white-space: pre; animation: show 1ms both; }} \
+         .command {{ fill: #7ee2a8; font-weight: 600; }} \
+         @keyframes show {{ from {{ opacity: 0; }} to {{ opacity: 1; }} }} \
+         @media (prefers-reduced-motion: reduce) {{ text {{ animation: none; }} }}</style>\n\
+         <rect width=\"{width}\" height=\"{height}\" rx=\"10\" fill=\"#14181f\"/>\n"
+    );
+    let mut seconds = 0.0;
+    for (at, line) in lines.iter().enumerate() {
+        seconds += if line.is_command { COMMAND_PAUSE } else { PAUSE };
+        let y = MARGIN + at * LINE_HEIGHT + 14;
+        let (class, prompt) = if line.is_command { (" class=\"command\"", "$ ") } else { ("", "") };
+        let text = line.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let _ = writeln!(
+            svg,
+            "<text x=\"{MARGIN}\" y=\"{y}\"{class} style=\"animation-delay: {seconds:.2}s\">{prompt}{text}</text>"
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}

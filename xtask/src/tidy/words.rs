@@ -1,0 +1,54 @@
+//! Rule: no phrase that a technical writer would replace.
+
+use super::finding::Finding;
+use super::tree::{Tree, has_extension};
+
+/// Phrases, and what to write instead.
+const PHRASES: &[(&str, &str)] = &[
+    ("whoever", "name the actor"),
+    (" of its own", "separate"),
+    (" stands ", "is, exists"),
+    ("goes on", "continues"),
+    ("go on with", "resume"),
+    ("gone on", "resumed"),
+    (" is told", "name the actor: prints, returns"),
+    (" are told", "name the actor: print, return"),
+    ("comes to nothing", "fails"),
+    ("look whether", "check whether"),
+    ("looks whether", "checks whether"),
+    ("what is there", "name the thing"),
+    (" be had", "available"),
+    ("is left alone", "stays unchanged"),
+    ("the very same", "identical"),
+];
+
+const EXTENSIONS: &[&str] = &["rs", "md", "html", "js", "yaml", "sh"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.texts()
+        .filter(|(path, _)| is_checked(path))
+        .flat_map(|(path, text)| check_text(path, text))
+        .collect()
+}
+
+/// Tests quote what peers and people write.
+fn is_checked(path: &str) -> bool {
+    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+    let is_this = path.ends_with("tidy/words.rs");
+    !is_test && !is_this && EXTENSIONS.iter().any(|extension| has_extension(path, extension))
+}
+
+fn check_text(path: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.to_lowercase();
+        for (phrase, instead) in PHRASES.iter().filter(|(phrase, _)| line.contains(phrase)) {
+            let message = format!("`{}`: {instead}", phrase.trim());
+            findings.push(Finding::new(path, number, message));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;
