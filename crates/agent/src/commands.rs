@@ -22,6 +22,7 @@ mod search;
 mod skills;
 mod up;
 mod update;
+mod usage;
 
 use clap::Subcommand;
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Chat(chat::Args),
     Me(me::Args),
+    Usage(usage::Args),
     Models(models::Args),
     #[cfg(feature = "local-model")]
     Model(model::Args),
@@ -81,6 +83,7 @@ pub(crate) fn run(
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
+        Command::Usage(args) => usage::run(&args, session),
         Command::Models(args) => models::run(&args, session),
         #[cfg(feature = "local-model")]
         Command::Model(args) => model::run(args.command, session),

@@ -23,6 +23,7 @@ mod saved_answer;
 mod sqlite;
 mod statement;
 mod store;
+mod usage;
 
 pub use audit::{Actor, AuditEntry};
 pub use batch::{HoldClosing, NewHold};
@@ -41,3 +42,4 @@ pub use response::{ResponseEvent, StoredResponse};
 pub use saved_answer::SavedAnswer;
 pub use statement::StatementLine;
 pub use store::Store;
+pub use usage::{MAX_USAGE_LINES, UsageCounts, UsageDimension, UsageLine, UsageQuery};

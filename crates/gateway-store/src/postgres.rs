@@ -22,6 +22,7 @@ mod rows;
 mod save;
 mod schema;
 mod statements;
+mod usage;
 mod writer;
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! The state of the service in either database.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{
@@ -15,7 +16,7 @@ use crate::sqlite::Sqlite;
 use crate::{
     Actor, Artifact, AuditEntry, DatabaseLocation, Error, HoldClosing, Key, KeyChange, KeyRecord,
     KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, ResponseEvent,
-    SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse,
+    SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse, UsageLine, UsageQuery,
 };
 
 /// The state of the service.
@@ -212,6 +213,16 @@ impl Store {
         dispatch!(self, statement(member, before, limit))
     }
 
+    /// Sums up usage. Lines are in the order of days, else of charges, the highest first.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
+        dispatch!(self, usage(query))
+    }
+
+    /// Rebuilds usage from the receipts. No hold can end meanwhile.
+    pub async fn rebuild_usage(&self) -> Result<()> {
+        dispatch!(self, rebuild_usage())
+    }
+
     /// Recomputes all figures from postings and holds, and compares.
     pub async fn check_ledger(&self) -> Result<LedgerCheck> {
         dispatch!(self, check_ledger())
@@ -239,6 +250,11 @@ impl Store {
     /// Returns a member by name.
     pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         dispatch!(self, member_by_name(name))
+    }
+
+    /// Returns the names of members; those that do not exist are missing.
+    pub async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
+        dispatch!(self, member_names(ids))
     }
 
     /// Lists members with an id above `after`, in order.
@@ -273,6 +289,14 @@ impl Store {
     /// Lists the keys of a member.
     pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
         dispatch!(self, keys(member))
+    }
+
+    /// Returns public part and name of the newest key of each lineage.
+    pub async fn key_names(
+        &self,
+        lineages: &[LineageId],
+    ) -> Result<HashMap<LineageId, (String, String)>> {
+        dispatch!(self, key_names(lineages))
     }
 
     /// Returns a response of a member.

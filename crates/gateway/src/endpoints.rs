@@ -147,6 +147,7 @@ fn routes(service: &Service) -> Routes<AppState> {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::CAPABILITIES, capabilities::list)
         .on(&member::ME, me::show)
+        .on(&member::USAGE, me::usage)
         .on(&member::FIND_RECEIPT, me::receipt)
         .on(&made::RUN, media::create)
         .on(&made::ARTIFACT, media::artifact)
@@ -224,7 +225,7 @@ fn operation(pattern: &str) -> &'static str {
         ["v1", "research", ..] => "research",
         ["v1", "models", ..] => "models",
         ["v1", "capabilities"] => "capabilities",
-        ["v1", "me"] => "me",
+        ["v1", "me", ..] => "me",
         ["v1", "search"] => "search",
         ["v1", "requests", ..] => "receipt",
         ["v1", "media", "run"] => "media",

@@ -59,6 +59,8 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::SHOW_RECEIPT, books::receipt)
         .on(&table::AUDIT, books::audit)
         .on(&table::CHECK_LEDGER, books::check)
+        .on(&table::USAGE, books::usage)
+        .on(&table::REBUILD_USAGE, books::rebuild_usage)
         .on(&table::LIST_PROVIDERS, upstreams::providers)
         .on(&table::LIST_OFFERED, upstreams::models)
 }
@@ -181,9 +183,7 @@ impl PageQuery {
             } else if name == cursor_name {
                 page.cursor = Some(value.into_owned());
             } else {
-                let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-                let message = format!("there is no parameter `{name}`; see /docs");
-                return Err(ApiError::of_param(Code::InvalidRequest, name, message));
+                return Err(ApiError::unknown_parameter(&name));
             }
         }
         Ok(page)

@@ -53,6 +53,7 @@ mod statuses;
 mod support;
 mod tls;
 mod traces;
+mod usage;
 mod web_fetch;
 mod web_fetch_guard;
 mod web_fetch_hostile;

@@ -15,11 +15,19 @@ use crate::table::{Alignment, Table, grouped};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "It can be run while the service runs.\n\n\
                         Exit codes: 0 everything adds up, 1 something does not.\n\n\
-                        Examples:\n  agent gateway ledger check\n  agent gateway ledger check --json")]
-pub(crate) struct Args {}
+                        Examples:\n  agent gateway ledger check\n  agent gateway ledger check --json\n  \
+                        agent gateway ledger check --repair-usage")]
+pub(crate) struct Args {
+    /// First rebuild usage from the receipts; no request can end meanwhile
+    #[arg(long)]
+    repair_usage: bool,
+}
 
-pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let check = OperatorStore::with(location, session, async |books| {
+        if args.repair_usage {
+            books.store.rebuild_usage().await.map_err(|error| trouble(&error))?;
+        }
         books.store.check_ledger().await.map_err(|error| trouble(&error))
     })?;
     if session.output.is_json() {
