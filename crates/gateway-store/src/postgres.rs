@@ -21,6 +21,7 @@ mod responses;
 mod rows;
 mod save;
 mod schema;
+mod sessions;
 mod statements;
 mod usage;
 mod writer;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ledger::{
     Account, EndResult, Hold, HoldId, Lineage, LineageId, MemberId, RateLimitStatus, Receipt,
-    Refusal, Transfer, TransferResult,
+    Refusal, Time, Transfer, TransferResult,
 };
 use tokio::sync::oneshot;
 
@@ -15,8 +15,9 @@ use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, Artifact, AuditEntry, DatabaseLocation, Error, HoldClosing, Key, KeyChange, KeyRecord,
-    KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, ResponseEvent,
-    SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse, UsageLine, UsageQuery,
+    KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, NewSession,
+    ResponseEvent, SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse,
+    UsageLine, UsageQuery, WebSession,
 };
 
 /// The state of the service.
@@ -346,6 +347,16 @@ impl Store {
         dispatch!(self, media_run(member, id))
     }
 
+    /// Lists runs of a member that were made before a time, newest first.
+    pub async fn media_runs(
+        &self,
+        member: MemberId,
+        before: Time,
+        limit: u32,
+    ) -> Result<Vec<MediaRun>> {
+        dispatch!(self, media_runs(member, before, limit))
+    }
+
     /// Returns an artifact of a member.
     pub async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
         dispatch!(self, artifact(member, id))
@@ -359,6 +370,31 @@ impl Store {
     /// Deletes the rows of objects whose bytes were deleted.
     pub async fn delete_objects(&self, names: &[String]) -> Result<()> {
         dispatch!(self, delete_objects(names))
+    }
+
+    /// Creates a session; it replaces the oldest of too many.
+    pub async fn create_session(&self, new: &NewSession) -> Result<()> {
+        dispatch!(self, create_session(new))
+    }
+
+    /// Returns a session that is not over.
+    pub async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
+        dispatch!(self, session(hash))
+    }
+
+    /// Prolongs a session that is in use, up to its end.
+    pub async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()> {
+        dispatch!(self, renew_session(hash, idle_micros))
+    }
+
+    /// Lists sessions of a member, or those of operators, newest first.
+    pub async fn sessions(&self, member: Option<MemberId>) -> Result<Vec<WebSession>> {
+        dispatch!(self, sessions(member))
+    }
+
+    /// Ends a session of a member or of an operator; returns whether it existed.
+    pub async fn end_session(&self, member: Option<MemberId>, hash: [u8; 32]) -> Result<bool> {
+        dispatch!(self, end_session(member, hash))
     }
 
     /// Lists audit entries with an id below `before`, newest first.
