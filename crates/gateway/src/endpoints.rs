@@ -5,6 +5,7 @@ mod admission;
 mod body;
 mod capabilities;
 mod chat;
+mod console;
 mod docs;
 mod downloads;
 mod event_tail;
@@ -76,6 +77,7 @@ impl Endpoints {
             .iter()
             .map(|operation| (operation.route(), operation.path))
             .chain([(mcp::PATH.to_owned(), mcp::PATH)])
+            .chain(console::paths().map(|path| (path.to_owned(), path)))
             .collect();
         // One path may have several methods.
         patterns.sort_unstable();
@@ -94,8 +96,10 @@ impl Endpoints {
         let max_body_bytes = service.config.limits.max_body_bytes;
         let finished = service.lifecycle.finished.clone();
         let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));
+        let pages = console::router(calls.clone());
         let router = plain
             .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
+            .merge(pages)
             .fallback(move |uri: Uri| async move { not_found(&uri, &offered) })
             .method_not_allowed_fallback(wrong_method)
             .with_state(state);
@@ -239,6 +243,7 @@ fn operation(pattern: &str) -> &'static str {
         ["metrics"] => "metrics",
         ["openapi.json" | "docs"] => "docs",
         ["oauth", ..] => "oauth",
+        _ if console::paths().any(|path| path == pattern) => console::OPERATION,
         _ => "other",
     }
 }

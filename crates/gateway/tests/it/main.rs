@@ -11,6 +11,7 @@ mod bridging;
 mod capabilities;
 mod client_document;
 mod coding_agents;
+mod console;
 mod downloads;
 mod drain;
 mod edge;
