@@ -38,7 +38,7 @@ pub(crate) use operations::serve_metrics;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
 use http::header::UPGRADE;
@@ -100,7 +100,12 @@ impl Endpoints {
         let router = plain
             .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
             .merge(pages)
-            .fallback(move |uri: Uri| async move { not_found(&uri, &offered) })
+            .fallback(move |uri: Uri, headers: HeaderMap| async move {
+                if console::accepts_html(&headers) {
+                    return console::no_page();
+                }
+                not_found(&uri, &offered).into_response()
+            })
             .method_not_allowed_fallback(wrong_method)
             .with_state(state);
         Ok(Self { router, routes: known, calls: Arc::new(calls) })

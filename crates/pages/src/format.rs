@@ -84,11 +84,12 @@ pub fn moment(micros: i64, now: i64) -> Html {
 fn ago(micros: i64, now: i64) -> String {
     let apart = now.saturating_sub(micros);
     let size = apart.saturating_abs();
+    let rounded = |unit: i64| (size + unit / 2) / unit;
     let (number, unit) = match size {
         size if size < MINUTE => return "just now".to_owned(),
-        size if size < HOUR => (size / MINUTE, "min"),
-        size if size < DAY => (size / HOUR, "h"),
-        size if size < 60 * DAY => (size / DAY, "d"),
+        size if size < HOUR - MINUTE / 2 => (rounded(MINUTE), "min"),
+        size if size < DAY - HOUR / 2 => (rounded(HOUR), "h"),
+        size if size < 60 * DAY => (rounded(DAY), "d"),
         _ => return day(micros),
     };
     if apart < 0 { format!("in {number} {unit}") } else { format!("{number} {unit} ago") }

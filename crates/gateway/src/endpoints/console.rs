@@ -29,6 +29,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
 use http::HeaderMap;
+use http::header::ACCEPT;
 use pages::{Asset, AssetSet};
 
 use self::page::PageError;
@@ -89,6 +90,17 @@ pub(super) fn paths() -> impl Iterator<Item = &'static str> {
 pub(super) fn router(calls: InternalCalls) -> Router<AppState> {
     let add = |router: Router<AppState>, (path, methods)| router.route(path, methods);
     routes().into_iter().fold(Router::new(), add).layer(Extension(Arc::new(calls)))
+}
+
+/// Whether a browser asks for a page. Programs ask for anything, or for JSON.
+pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+/// The answer to a browser at an unknown path.
+pub(super) fn no_page() -> Response {
+    PageError::missing("page").into_response()
 }
 
 async fn asset(Path((version, name)): Path<(String, String)>, headers: HeaderMap) -> Response {

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use gateway_store::NewSession;
-use http::header::{ACCEPT, SET_COOKIE, USER_AGENT};
+use http::header::{SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use pages::Frame;
@@ -16,10 +16,11 @@ use pages::Frame;
 use super::super::admin::is_same;
 use super::super::state::AppState;
 use super::super::{check_host, not_found};
+use super::fields::Fields;
 use super::page::{self, PageError, redirect};
 use super::token::{Cookie, Token};
 use super::visit::{self, MEMBER_SECONDS, OPERATOR_SECONDS, Visit, Visitor};
-use super::{fields::Fields, overview};
+use super::{accepts_html, overview};
 use crate::billing::Billing;
 use crate::config::Config;
 use crate::identity::{Caller, Identities};
@@ -67,10 +68,7 @@ async fn shown(
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     match visit::find(parts, state).await? {
         Some(Visitor::Operator(_)) => Ok(redirect("/operator")),
-        Some(Visitor::Member(visit)) if is_local(query.get("next")) => {
-            let _ = visit;
-            Ok(redirect(query.get("next")))
-        }
+        Some(Visitor::Member(_)) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
         Some(Visitor::Member(visit)) => overview::show(*visit).await,
         None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
             page::show(&AskAgain)
@@ -178,11 +176,6 @@ pub(super) async fn sign_out(visit: Visit, request: Request<Body>) -> Result<Res
     let gone = Cookie::Session.set(&visit.config, None, 0);
     response.headers_mut().extend(gone.map(|cookie| (SET_COOKIE, cookie)));
     Ok(response)
-}
-
-fn accepts_html(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
 /// Whether an address is a page of this site. Browsers read `//` and `/\` as another host.

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use gateway_store::AuditEntry;
 use pages::{Frame, Html};
+use serde_json::{Map, Value};
 
 use crate::clock;
 use crate::endpoints::console::page::{self, PageError};
@@ -52,13 +53,29 @@ pub(super) fn rows(entries: &[AuditEntry]) -> Vec<AuditRow> {
 
 /// The fields of the details in one line.
 fn detail(json: &str) -> String {
-    let fields: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(json).unwrap_or_default();
-    let shown = fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("{}: {text}", name.replace('_', " "))
+    let fields: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+    let shown = fields.iter().map(|(name, value)| (name, text(name, value)));
+    let shown = shown.filter(|(_, text)| !text.is_empty());
+    let shown = shown.map(|(name, text)| {
+        format!("{}: {text}", name.trim_end_matches("_micros").replace('_', " "))
     });
     shown.collect::<Vec<_>>().join(" · ")
+}
+
+/// A value in words; amounts in credits.
+fn text(name: &str, value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            items.iter().map(|item| text(name, item)).collect::<Vec<_>>().join(", ")
+        }
+        Value::Object(_) => detail(&value.to_string()),
+        Value::Number(number) if name.ends_with("_micros") => {
+            number.as_i64().map(pages::credits).unwrap_or_default()
+        }
+        value => value.to_string(),
+    }
 }
 
 pub(in crate::endpoints) async fn list(visit: OperatorVisit) -> Result<Response, PageError> {
