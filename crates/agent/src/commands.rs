@@ -20,6 +20,7 @@ mod search;
 mod skills;
 mod up;
 mod update;
+mod usage;
 
 use clap::Subcommand;
 
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Models(models::Args),
     Me(me::Args),
+    Usage(usage::Args),
     Search(search::Args),
     Fetch(fetch::Args),
     Research(research::Args),
@@ -77,6 +79,7 @@ pub(crate) fn run(
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
         Command::Me(args) => me::run(&args, session),
+        Command::Usage(args) => usage::run(&args, session),
         Command::Models(args) => models::run(&args, session),
         Command::Search(args) => search::run(&args, session),
         Command::Fetch(args) => fetch::run(&args, session),

@@ -38,6 +38,7 @@ mod task_error;
 mod task_printer;
 mod task_setup;
 mod terminal_person;
+mod usage_table;
 mod view;
 mod wrap;
 

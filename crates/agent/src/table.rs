@@ -16,12 +16,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new<const N: usize>(columns: [(&str, Alignment); N]) -> Self {
-        let headings = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Self { columns: columns.iter().map(|(_, lean)| *lean).collect(), rows: vec![headings] }
+    pub(crate) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Alignment)>) -> Self {
+        let (headings, columns) =
+            columns.into_iter().map(|(name, lean)| (name.to_owned(), lean)).unzip();
+        Self { columns, rows: vec![headings] }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         // A name with a line end or an escape sequence must not break the rows.
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }

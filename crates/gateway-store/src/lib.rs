@@ -20,9 +20,11 @@ mod postgres;
 mod research;
 mod response;
 mod saved_answer;
+mod session;
 mod sqlite;
 mod statement;
 mod store;
+mod usage;
 
 pub use audit::{Actor, AuditEntry};
 pub use batch::{HoldClosing, NewHold};
@@ -39,5 +41,7 @@ pub use research::{
 };
 pub use response::{ResponseEvent, StoredResponse};
 pub use saved_answer::SavedAnswer;
+pub use session::{MAX_SESSIONS, NewSession, WebSession};
 pub use statement::StatementLine;
 pub use store::Store;
+pub use usage::{MAX_USAGE_LINES, UsageCounts, UsageDimension, UsageLine, UsageQuery};

@@ -21,7 +21,9 @@ mod responses;
 mod rows;
 mod save;
 mod schema;
+mod sessions;
 mod statements;
+mod usage;
 mod writer;
 
 use std::sync::Arc;

@@ -21,6 +21,8 @@ mod responses;
 mod rows;
 mod save;
 mod schema;
+mod sessions;
+mod usage;
 mod writer;
 
 use std::fmt;
@@ -190,8 +192,13 @@ impl Sqlite {
         before: i64,
         limit: u32,
     ) -> Result<Vec<StatementLine>> {
-        self.on_writer(Writer::write_deferred).await?;
+        self.write_deferred().await?;
         self.read(move |db, _| rows::statement(db, member, before, limit)).await
+    }
+
+    /// Writes deferred rows, so that readers find them.
+    async fn write_deferred(&self) -> Result<()> {
+        self.on_writer(Writer::write_deferred).await
     }
 
     pub(crate) async fn check_ledger(&self) -> Result<LedgerCheck> {

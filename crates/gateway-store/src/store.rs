@@ -1,10 +1,11 @@
 //! The state of the service in either database.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{
     Account, EndResult, Hold, HoldId, Lineage, LineageId, MemberId, RateLimitStatus, Receipt,
-    Refusal, Transfer, TransferResult,
+    Refusal, Time, Transfer, TransferResult,
 };
 use tokio::sync::oneshot;
 
@@ -14,8 +15,9 @@ use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, Artifact, AuditEntry, DatabaseLocation, Error, HoldClosing, Key, KeyChange, KeyRecord,
-    KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, ResponseEvent,
-    SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse,
+    KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, NewSession,
+    ResponseEvent, SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse,
+    UsageLine, UsageQuery, WebSession,
 };
 
 /// The state of the service.
@@ -214,6 +216,16 @@ impl Store {
         dispatch!(self, statement(member, before, limit))
     }
 
+    /// Sums up usage. Lines are in the order of days, else of charges, the highest first.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
+        dispatch!(self, usage(query))
+    }
+
+    /// Rebuilds usage from the receipts. No hold can end meanwhile.
+    pub async fn rebuild_usage(&self) -> Result<()> {
+        dispatch!(self, rebuild_usage())
+    }
+
     /// Recomputes all figures from postings and holds, and compares.
     pub async fn check_ledger(&self) -> Result<LedgerCheck> {
         dispatch!(self, check_ledger())
@@ -241,6 +253,11 @@ impl Store {
     /// Returns a member by name.
     pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         dispatch!(self, member_by_name(name))
+    }
+
+    /// Returns the names of members; those that do not exist are missing.
+    pub async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
+        dispatch!(self, member_names(ids))
     }
 
     /// Lists members with an id above `after`, in order.
@@ -275,6 +292,14 @@ impl Store {
     /// Lists the keys of a member.
     pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
         dispatch!(self, keys(member))
+    }
+
+    /// Returns public part and name of the newest key of each lineage.
+    pub async fn key_names(
+        &self,
+        lineages: &[LineageId],
+    ) -> Result<HashMap<LineageId, (String, String)>> {
+        dispatch!(self, key_names(lineages))
     }
 
     /// Returns a response of a member.
@@ -324,6 +349,16 @@ impl Store {
         dispatch!(self, media_run(member, id))
     }
 
+    /// Lists runs of a member that were made before a time, newest first.
+    pub async fn media_runs(
+        &self,
+        member: MemberId,
+        before: Time,
+        limit: u32,
+    ) -> Result<Vec<MediaRun>> {
+        dispatch!(self, media_runs(member, before, limit))
+    }
+
     /// Returns an artifact of a member.
     pub async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
         dispatch!(self, artifact(member, id))
@@ -337,6 +372,31 @@ impl Store {
     /// Deletes the rows of objects whose bytes were deleted.
     pub async fn delete_objects(&self, names: &[String]) -> Result<()> {
         dispatch!(self, delete_objects(names))
+    }
+
+    /// Creates a session; it replaces the oldest of too many.
+    pub async fn create_session(&self, new: &NewSession) -> Result<()> {
+        dispatch!(self, create_session(new))
+    }
+
+    /// Returns a session that is not over.
+    pub async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
+        dispatch!(self, session(hash))
+    }
+
+    /// Prolongs a session that is in use, up to its end.
+    pub async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()> {
+        dispatch!(self, renew_session(hash, idle_micros))
+    }
+
+    /// Lists sessions of a member, or those of operators, newest first.
+    pub async fn sessions(&self, member: Option<MemberId>) -> Result<Vec<WebSession>> {
+        dispatch!(self, sessions(member))
+    }
+
+    /// Ends a session of a member or of an operator; returns whether it existed.
+    pub async fn end_session(&self, member: Option<MemberId>, hash: [u8; 32]) -> Result<bool> {
+        dispatch!(self, end_session(member, hash))
     }
 
     /// Lists audit entries with an id below `before`, newest first.

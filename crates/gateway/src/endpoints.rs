@@ -5,6 +5,7 @@ mod admission;
 mod body;
 mod capabilities;
 mod chat;
+mod console;
 mod docs;
 mod downloads;
 mod event_tail;
@@ -37,7 +38,7 @@ pub(crate) use operations::serve_metrics;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
 use http::header::UPGRADE;
@@ -76,6 +77,7 @@ impl Endpoints {
             .iter()
             .map(|operation| (operation.route(), operation.path))
             .chain([(mcp::PATH.to_owned(), mcp::PATH)])
+            .chain(console::paths().map(|path| (path.to_owned(), path)))
             .collect();
         // One path may have several methods.
         patterns.sort_unstable();
@@ -94,9 +96,16 @@ impl Endpoints {
         let max_body_bytes = service.config.limits.max_body_bytes;
         let finished = service.lifecycle.finished.clone();
         let tools = Arc::new(mcp::Endpoint::new(&calls, max_body_bytes, finished));
+        let pages = console::router(calls.clone());
         let router = plain
             .route(mcp::PATH, post(mcp::handle).layer(Extension(tools)))
-            .fallback(move |uri: Uri| async move { not_found(&uri, &offered) })
+            .merge(pages)
+            .fallback(move |uri: Uri, headers: HeaderMap| async move {
+                if console::accepts_html(&headers) {
+                    return console::no_page();
+                }
+                not_found(&uri, &offered).into_response()
+            })
             .method_not_allowed_fallback(wrong_method)
             .with_state(state);
         Ok(Self { router, routes: known, calls: Arc::new(calls) })
@@ -147,6 +156,7 @@ fn routes(service: &Service) -> Routes<AppState> {
         .on(&member::FIND_MODEL, models::find)
         .on(&member::CAPABILITIES, capabilities::list)
         .on(&member::ME, me::show)
+        .on(&member::USAGE, me::usage)
         .on(&member::FIND_RECEIPT, me::receipt)
         .on(&made::RUN, media::create)
         .on(&made::ARTIFACT, media::artifact)
@@ -224,7 +234,7 @@ fn operation(pattern: &str) -> &'static str {
         ["v1", "research", ..] => "research",
         ["v1", "models", ..] => "models",
         ["v1", "capabilities"] => "capabilities",
-        ["v1", "me"] => "me",
+        ["v1", "me", ..] => "me",
         ["v1", "search"] => "search",
         ["v1", "requests", ..] => "receipt",
         ["v1", "media", "run"] => "media",
@@ -238,6 +248,7 @@ fn operation(pattern: &str) -> &'static str {
         ["metrics"] => "metrics",
         ["openapi.json" | "docs"] => "docs",
         ["oauth", ..] => "oauth",
+        _ if console::paths().any(|path| path == pattern) => console::OPERATION,
         _ => "other",
     }
 }

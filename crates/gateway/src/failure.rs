@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use ledger::{EndReason, HoldId, IdempotencyConflict, Micros, RateLimitStatus, Refusal};
+use wire::admin::MAX_NAME_CHARS;
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
 use crate::response_headers;
@@ -60,6 +61,13 @@ impl ApiError {
     fn with(mut self, change: impl FnOnce(&mut Facts)) -> Self {
         change(&mut self.0);
         self
+    }
+
+    /// A query parameter that the path does not have.
+    pub(crate) fn unknown_parameter(name: &str) -> Self {
+        let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+        let message = format!("there is no parameter `{name}`; see /docs");
+        Self::of_param(Code::InvalidRequest, name, message)
     }
 
     /// An error about a field of the request.

@@ -31,6 +31,11 @@ pub struct KeyHasher(hmac::Key);
 /// The key that a request was sent with.
 pub(crate) type Caller = Arc<KeyRecord>;
 
+tokio::task_local! {
+    /// The caller of a request that the service sends to itself for a signed-in person.
+    static SIGNED_IN: Caller;
+}
+
 /// Authenticates callers.
 pub(crate) struct Identities {
     store: Arc<Store>,
@@ -91,26 +96,33 @@ impl Identities {
 
     /// The caller that sent these headers; also noted in the log of the request.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        if let Ok(caller) = SIGNED_IN.try_with(Clone::clone) {
+            return Ok(caller);
+        }
         let key = bearer(headers).or_else(|| headers.get(&API_KEY)?.to_str().ok());
-        let key = key.and_then(ApiKey::parse).ok_or_else(ApiError::no_key)?;
-        let record = match self.cached(key.public_id()) {
-            Some(record) => record,
-            None => self.look_up(key.public_id()).await?,
-        };
-        let now = clock::now();
-        let is_over = |end: Option<Time>| end.is_some_and(|end| end <= now);
-        let known = &record.key;
-        if !self.hasher.is_of(&known.hash, &key)
-            || is_over(known.expires_at)
-            || is_over(known.revoked_at)
-        {
+        self.holder(key.unwrap_or_default()).await
+    }
+
+    /// The caller that has this key.
+    pub(crate) async fn holder(&self, key: &str) -> Result<Caller, ApiError> {
+        let key = ApiKey::parse(key).ok_or_else(ApiError::no_key)?;
+        let record = self.record(key.public_id()).await?;
+        if !self.hasher.is_of(&record.key.hash, &key) {
             return Err(ApiError::no_key());
         }
-        if record.member_blocked {
-            return Err(ledger::Refusal::Blocked.into());
+        usable(record)
+    }
+
+    /// The caller that signed in with the key of this public id, if the key is still valid.
+    pub(crate) async fn signed_in(&self, public_id: &str) -> Result<Caller, ApiError> {
+        usable(self.record(public_id).await?)
+    }
+
+    async fn record(&self, public_id: &str) -> Result<Caller, ApiError> {
+        match self.cached(public_id) {
+            Some(record) => Ok(record),
+            None => self.look_up(public_id).await,
         }
-        request_log::note_caller(&record);
-        Ok(record)
     }
 
     /// The caller that sent these headers, if its key has the scope.
@@ -143,6 +155,25 @@ impl Identities {
         cached.insert(public_id.to_owned(), (record.clone(), Instant::now()));
         Ok(record)
     }
+}
+
+/// Runs a request that the service sends to itself as this caller.
+pub(crate) async fn as_caller<F: Future>(caller: Caller, request: F) -> F::Output {
+    SIGNED_IN.scope(caller, request).await
+}
+
+/// The record of a key that is valid now; also noted in the log of the request.
+fn usable(record: Caller) -> Result<Caller, ApiError> {
+    let now = clock::now();
+    let is_over = |end: Option<Time>| end.is_some_and(|end| end <= now);
+    if is_over(record.key.expires_at) || is_over(record.key.revoked_at) {
+        return Err(ApiError::no_key());
+    }
+    if record.member_blocked {
+        return Err(ledger::Refusal::Blocked.into());
+    }
+    request_log::note_caller(&record);
+    Ok(record)
 }
 
 /// Whether a key may use a model of this name. The models of a key may be patterns, as aliases may.

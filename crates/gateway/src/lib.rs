@@ -41,6 +41,7 @@ mod trace;
 mod upkeep;
 mod upstream_pool;
 mod upstreams;
+pub mod usage;
 mod web_services;
 mod worker_thread;
 

@@ -34,7 +34,7 @@ impl Time {
     }
 
     /// Days since 1970.
-    pub(crate) fn day(self) -> i32 {
+    pub fn day(self) -> i32 {
         i32::try_from(self.0.div_euclid(MICROS_A_DAY)).unwrap_or(i32::MAX)
     }
 

@@ -14,6 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::mcp::installed::{must_exist, private_folder};
 use crate::wait::eventually;
 use driver::{CommandError, Driver};
 
@@ -120,6 +121,19 @@ impl Browser {
 
     pub fn eventually(&self, what: &str, script: &str) {
         eventually(what, || self.eval(script) == Value::Bool(true));
+    }
+
+    /// What axe-core finds wrong with the page for people with disabilities.
+    #[expect(clippy::expect_used, reason = "a test without its checker cannot go on")]
+    pub fn accessibility_findings(&self) -> Vec<String> {
+        let path = private_folder("axe").join("node_modules/axe-core/axe.min.js");
+        must_exist(&path);
+        let program = std::fs::read_to_string(path).expect("axe-core can be read");
+        let run = "const { violations } = await axe.run(); \
+                   return violations.map((it) => `${it.id}: ${it.help}: ` \
+                   + it.nodes.map((node) => node.html + node.failureSummary).join(' | '));";
+        let found = self.eval(&format!("{program};\n{run}"));
+        serde_json::from_value(found).expect("axe-core returns a list")
     }
 
     /// Writes the viewport to a PNG file.

@@ -14,5 +14,6 @@ pub mod model;
 pub mod research;
 pub mod search;
 pub mod sse;
+pub mod usage;
 pub mod web;
 pub mod whole;

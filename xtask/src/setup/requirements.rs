@@ -210,6 +210,13 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         ..DEFAULT
     },
     Requirement {
+        name: "axe-core",
+        manager: Manager::Npm("axe"),
+        packages: &["axe-core@4.14.0"],
+        reason: "pages are checked for accessibility with it",
+        ..DEFAULT
+    },
+    Requirement {
         name: "the OpenAI client of Python",
         manager: Manager::Venv("openai-python"),
         packages: &["openai==3.49.0"],

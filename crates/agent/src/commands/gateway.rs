@@ -21,6 +21,7 @@ mod reference;
 mod restore;
 mod schema;
 mod serve;
+mod usage;
 
 use clap::Subcommand;
 
@@ -68,6 +69,7 @@ enum Gateway {
     Member(member::Args),
     Key(key::Args),
     Ledger(ledger::Args),
+    Usage(usage::Args),
     Provider(provider::Args),
     Downloads(downloads::Args),
     Audit(audit::Args),
@@ -94,6 +96,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Member(args) => member::run(args, &location, session),
         Gateway::Key(args) => key::run(args, &location, session),
         Gateway::Ledger(args) => ledger::run(args, &location, session),
+        Gateway::Usage(args) => usage::run(&args, &location, session),
         Gateway::Provider(args) => provider::run(args, &location, session),
         Gateway::Downloads(args) => downloads::run(args, &location, session),
         Gateway::Audit(args) => audit::run(&args, &location, session),

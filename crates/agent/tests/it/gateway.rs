@@ -12,6 +12,7 @@ mod parsing;
 mod serving;
 mod tools;
 pub(crate) mod up;
+mod usage;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -4,9 +4,11 @@ use ledger::{HouseAccount, Micros};
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 use super::rows::{self, RowReader};
+use super::usage;
 use crate::audit::AuditTail;
 use crate::check::MAX_FINDINGS;
 use crate::error::Result;
+use crate::usage::wrong_usage;
 use crate::{LedgerCheck, LedgerFinding};
 
 /// Audit entries per query.
@@ -112,6 +114,9 @@ pub(super) async fn run(client: &mut Client) -> Result<LedgerCheck> {
     let mut check = totals(&transaction).await?;
     for (figure, sql) in CHECKS {
         find(&transaction, figure, sql, &mut check).await?;
+    }
+    for sql in wrong_usage(usage::DIALECT, "") {
+        find(&transaction, "usage", &sql, &mut check).await?;
     }
     check_audit(&transaction, &mut check).await?;
     Ok(check)

@@ -9,7 +9,7 @@ use super::pool::pooled;
 use super::rows::{self, HoldUuid, RowReader};
 use super::save::{BatchWrites, save};
 use super::statements::now;
-use super::{Postgres, media, research};
+use super::{Postgres, media, research, sessions};
 use crate::StoredResponse;
 use crate::error::Result;
 use crate::limits::MAX_EXPIRED;
@@ -140,7 +140,8 @@ async fn delete_expired(connection: &mut PgConnection) -> Result<u64> {
     let jobs = research::delete_expired(connection).await?;
     fail_stray(connection, limit).await?;
     let runs = media::delete_expired(connection, limit).await?;
-    Ok(keys + responses + jobs + runs)
+    let sessions = sessions::delete_expired(connection, limit).await?;
+    Ok(keys + responses + jobs + runs + sessions)
 }
 
 async fn fail_stray(connection: &mut PgConnection, limit: i64) -> Result<()> {

@@ -1,13 +1,15 @@
 //! API keys and their lineages.
 
-use ledger::{Limits, MemberId, Time};
+use std::collections::HashMap;
+
+use ledger::{Limits, LineageId, MemberId, Time};
 use serde_json::json;
-use tokio_postgres::Transaction;
+use tokio_postgres::{Row, Transaction};
 
 use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
-use super::rows::Value;
+use super::rows::{RowReader, Value};
 use super::statements::now;
 use super::{Postgres, audit, rows};
 use crate::audit::AuditChange;
@@ -33,6 +35,10 @@ const LOCK_MEMBER: &str = "SELECT m.id FROM members m WHERE m.id = \
 const LOCK: &str = concat!(record!(), "WHERE k.id = $1 FOR UPDATE OF k");
 
 const OF_MEMBER: &str = concat!(record!(), "WHERE k.member = $1 ORDER BY k.created_at, k.id");
+
+/// The newest key of each lineage comes last.
+const NAMES: &str = "SELECT lineage, id, name FROM keys WHERE lineage = ANY($1) \
+    ORDER BY lineage, created_at, id DESC";
 
 const CREATE_LINEAGE: &str = "INSERT INTO lineages (member, spend_limit, requests_per_minute, \
         concurrency) \
@@ -81,6 +87,18 @@ impl Postgres {
 
     pub(crate) async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
         self.row(BY_ID, &[&id], rows::key_record).await
+    }
+
+    pub(crate) async fn key_names(
+        &self,
+        lineages: &[LineageId],
+    ) -> Result<HashMap<LineageId, (String, String)>> {
+        let lineages: Vec<i64> = lineages.iter().map(|id| id.0).collect();
+        let read = |row: &Row| {
+            let mut columns = RowReader::new(row);
+            Ok((LineageId(columns.take()?), (columns.take()?, columns.take()?)))
+        };
+        Ok(self.rows(NAMES, &[&lineages], read).await?.into_iter().collect())
     }
 
     pub(crate) async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {

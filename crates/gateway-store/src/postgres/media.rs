@@ -1,6 +1,6 @@
 //! Media runs, artifacts and objects.
 
-use ledger::MemberId;
+use ledger::{MemberId, Time};
 
 use super::Postgres;
 use super::connection::PgConnection;
@@ -29,6 +29,13 @@ const RUN: &str = concat!(
     "SELECT id, member, hold, model, capability, charge, created_at, expires_at FROM media_runs \
     WHERE id = $1 AND member = $2 AND expires_at > ",
     now!()
+);
+
+const RUNS: &str = concat!(
+    "SELECT id, member, hold, model, capability, charge, created_at, expires_at FROM media_runs \
+    WHERE member = $1 AND created_at < $2 AND expires_at > ",
+    now!(),
+    " ORDER BY created_at DESC LIMIT $3"
 );
 
 const ARTIFACTS: &str = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
@@ -79,6 +86,20 @@ impl Postgres {
         let Some(mut run) = run else { return Ok(None) };
         run.artifacts = self.rows(ARTIFACTS, &[&id], rows::artifact).await?;
         Ok(Some(run))
+    }
+
+    pub(crate) async fn media_runs(
+        &self,
+        member: MemberId,
+        before: Time,
+        limit: u32,
+    ) -> Result<Vec<MediaRun>> {
+        let values: [rows::Value<'_>; 3] = [&member.0, &before.micros(), &page(limit)];
+        let mut runs = self.rows(RUNS, &values, rows::media_run).await?;
+        for run in &mut runs {
+            run.artifacts = self.rows(ARTIFACTS, &[&run.id], rows::artifact).await?;
+        }
+        Ok(runs)
     }
 
     pub(crate) async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {

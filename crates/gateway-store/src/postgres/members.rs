@@ -1,10 +1,14 @@
 //! Members.
 
+use std::collections::HashMap;
+
 use ledger::MemberId;
+use tokio_postgres::Row;
 
 use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
+use super::rows::RowReader;
 use super::statements::now;
 use super::{Postgres, audit, rows};
 use crate::error::Result;
@@ -24,6 +28,8 @@ const UPDATE: &str = "UPDATE members SET name = $2, blocked = $3 WHERE id = $1";
 const BY_ID: &str = "SELECT id, name, created_at, blocked FROM members WHERE id = $1";
 
 const BY_NAME: &str = "SELECT id, name, created_at, blocked FROM members WHERE name = $1";
+
+const NAMES: &str = "SELECT id, name FROM members WHERE id = ANY($1)";
 
 const PAGE: &str =
     "SELECT id, name, created_at, blocked FROM members WHERE id > $1 ORDER BY id LIMIT $2";
@@ -48,6 +54,15 @@ impl Postgres {
 
     pub(crate) async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         self.row(BY_NAME, &[&name], rows::member).await
+    }
+
+    pub(crate) async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let read = |row: &Row| {
+            let mut columns = RowReader::new(row);
+            Ok((MemberId(columns.take()?), columns.take()?))
+        };
+        Ok(self.rows(NAMES, &[&ids], read).await?.into_iter().collect())
     }
 
     pub(crate) async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {

@@ -6,6 +6,7 @@ use tokio_postgres::{Client, Error as DriverError, Statement};
 use super::rows::{HoldUuid, Value};
 use super::statements::Statements;
 use crate::media::stored_bytes;
+use crate::usage::UsageRollup;
 use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 
 /// The writes of a transaction.
@@ -143,7 +144,20 @@ impl BatchWriter<'_> {
             row.reason.as_deref(),
             row.reference.as_deref(),
         );
-        let all = [members, lineages, ended, begun, receipts, postings].concat();
+        let usage = UsageRollup::of(&changes.receipts);
+        let usage: Vec<_> = usage.rows().collect();
+        let usage: &[Value<'_>] = columns!(usage, row =>
+            row.0.day,
+            row.0.member.0,
+            row.0.lineage.0,
+            &*row.0.operation,
+            row.0.model(),
+            row.1.requests,
+            row.1.input_tokens,
+            row.1.output_tokens,
+            row.1.charged.get(),
+        );
+        let all = [members, lineages, ended, begun, receipts, postings, usage].concat();
         self.write(&self.statements.write_ledger, &all).await
     }
 

@@ -8,16 +8,18 @@ use crate::error::Result;
 
 /// Each migration brings the schema from the version of its index to the next. Migrations are added,
 /// never changed.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
     include_str!("schema/004.sql"),
     include_str!("schema/005.sql"),
+    include_str!("schema/006.sql"),
+    include_str!("schema/007.sql"),
 ];
 
 /// All tables. If one exists without `schema_version`, the schema belongs to another program.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 23] = [
     "schema_version",
     "members",
     "lineages",
@@ -38,6 +40,9 @@ const TABLES: [&str; 20] = [
     "research_steps",
     "research_events",
     "research_hooks",
+    "usage",
+    "usage_totals",
+    "sessions",
 ];
 
 const EXISTING_TABLES: &str = "SELECT relname::text FROM pg_class \

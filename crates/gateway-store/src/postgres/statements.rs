@@ -73,7 +73,29 @@ const WRITE_LEDGER: &str = "WITH \
             input_tokens, output_tokens, since, at) \
         SELECT * FROM unnest($26::uuid[], $27::bigint[], $28::bigint[], $29::bigint[], \
             $30::text[], $31::text[], $32::text[], $33::bigint[], $34::bigint[], \
-            $35::bigint[], $36::bigint[])) \
+            $35::bigint[], $36::bigint[])), \
+    used AS ( \
+        SELECT * FROM unnest($46::integer[], $47::bigint[], $48::bigint[], $49::text[], \
+            $50::text[], $51::bigint[], $52::bigint[], $53::bigint[], $54::bigint[]) \
+            AS n (day, member, lineage, operation, model, requests, input_tokens, output_tokens, \
+                charged)), \
+    usage_added AS ( \
+        INSERT INTO usage AS u SELECT * FROM used \
+        ON CONFLICT (day, member, lineage, operation, model) DO UPDATE SET \
+            requests = u.requests + excluded.requests, \
+            input_tokens = u.input_tokens + excluded.input_tokens, \
+            output_tokens = u.output_tokens + excluded.output_tokens, \
+            charged = u.charged + excluded.charged), \
+    totals_added AS ( \
+        INSERT INTO usage_totals AS u \
+        SELECT day, operation, model, pg_backend_pid() % 16, sum(requests)::bigint, \
+            sum(input_tokens)::bigint, sum(output_tokens)::bigint, sum(charged)::bigint \
+        FROM used GROUP BY day, operation, model ORDER BY day, operation, model \
+        ON CONFLICT (day, operation, model, shard) DO UPDATE SET \
+            requests = u.requests + excluded.requests, \
+            input_tokens = u.input_tokens + excluded.input_tokens, \
+            output_tokens = u.output_tokens + excluded.output_tokens, \
+            charged = u.charged + excluded.charged) \
     INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason, reference) \
     SELECT at, kind, member, house, amount, balance, hold, reason, reference \
     FROM unnest($37::bigint[], $38::text[], $39::bigint[], $40::text[], $41::bigint[], \

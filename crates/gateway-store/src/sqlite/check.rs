@@ -5,8 +5,9 @@
 use ledger::{ChargeRule, HoldId, HoldOutcome, Micros, PostingKind};
 use rusqlite::{Connection, Row, Rows, Statement};
 
-use super::{audit, rows};
+use super::{audit, rows, usage};
 use crate::error::Result;
+use crate::usage::wrong_usage;
 use crate::{LedgerCheck, LedgerFinding};
 
 /// Checks one snapshot of the file.
@@ -18,6 +19,7 @@ pub(super) fn run(connection: &mut Connection) -> Result<LedgerCheck> {
     check_lineages(&snapshot, applied, &mut check)?;
     check_receipts(&snapshot, &mut check)?;
     check_ended_holds(&snapshot, &mut check)?;
+    check_usage(&snapshot, applied, &mut check)?;
     check_audit(&snapshot, &mut check)?;
     Ok(check)
 }
@@ -188,6 +190,22 @@ fn check_ended_holds(connection: &Connection, check: &mut LedgerCheck) -> Result
     let mut both = RowCursor::new(&mut both, |row| Ok((rows::hold_id(row, 0)?, row.get(1)?)))?;
     while let Some((id, amount)) = both.step()? {
         report(check, format!("hold {id}"), "live hold has a receipt", amount, 0);
+    }
+    Ok(())
+}
+
+/// Compares usage with the receipts that it includes.
+fn check_usage(connection: &Connection, applied: i64, check: &mut LedgerCheck) -> Result<()> {
+    let is_included = format!(
+        "AND id NOT IN (SELECT hold FROM postings WHERE id > {applied} AND hold IS NOT NULL)"
+    );
+    for sql in wrong_usage(usage::DIALECT, &is_included) {
+        let mut wrong = connection.prepare(&sql)?;
+        let mut wrong =
+            RowCursor::new(&mut wrong, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        while let Some((what, stored, added_up)) = wrong.step()? {
+            report(check, what, "usage", stored, added_up);
+        }
     }
     Ok(())
 }

@@ -1,19 +1,21 @@
-//! Rows of members and keys that are written later than the postings they follow from.
+//! Rows of members, keys and usage that are written later than the postings they follow from.
 //!
-//! Balances and spent amounts follow from the postings. Under load, several transactions share one
+//! Balances, spent amounts and the usage of charged requests follow from the postings. Under load, several transactions share one
 //! write of these rows. The table `followed` has the id of the last posting that the rows include.
 //! A process that finds later postings applies them before it reads or changes any of the rows.
 
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use ledger::{Account, Book, Changes, Lineage, LineageId, MemberId};
+use ledger::{Account, Book, Changes, Lineage, LineageId, MemberId, Micros, Receipt};
 use rusqlite::Connection;
 
 use super::connection::ConnectionExt;
 use super::rows::{self, UnappliedPosting};
 use super::save::{self, LastPostings};
+use super::usage;
 use crate::error::Result;
+use crate::usage::UsageRollup;
 
 /// The most postings that rows may be behind. As many are read when another process writes, or after a
 /// crash.
@@ -24,6 +26,7 @@ const MAX_UNAPPLIED: usize = 16_384;
 pub(super) struct DeferredRows {
     accounts: HashSet<MemberId, RandomState>,
     lineages: HashSet<LineageId, RandomState>,
+    usage: UsageRollup,
     postings: usize,
 }
 
@@ -39,6 +42,8 @@ impl DeferredRows {
     pub(super) fn add(&mut self, changes: &Changes) {
         self.accounts.extend(changes.accounts.iter().map(|account| account.id));
         self.lineages.extend(changes.lineages.iter().map(|lineage| lineage.id));
+        let is_charged = |receipt: &&Receipt| receipt.charged > Micros::ZERO;
+        changes.receipts.iter().filter(is_charged).for_each(|receipt| self.usage.add(receipt));
         self.postings += changes.postings.len();
     }
 
@@ -59,7 +64,8 @@ impl DeferredRows {
         let accounts = self.accounts.iter().filter_map(|id| book.account(*id));
         save::write_accounts(db, accounts, last)?;
         let lineages = self.lineages.iter().filter_map(|id| book.lineage(*id));
-        save::write_lineages(db, lineages)
+        save::write_lineages(db, lineages)?;
+        usage::add(db, &self.usage)
     }
 }
 
@@ -77,7 +83,8 @@ pub(super) fn apply_postings(db: &Connection) -> Result<()> {
     }
     let (mut accounts, mut lineages) = (HashMap::new(), HashMap::new());
     let mut last = LastPostings::default();
-    for UnappliedPosting { id, posting, lineage } in unapplied {
+    let mut used = UsageRollup::default();
+    for UnappliedPosting { id, posting, receipt } in unapplied {
         // The ledger check reports missing rows.
         if !accounts.contains_key(&posting.member)
             && let Some(account) = rows::account(db, posting.member)?
@@ -88,7 +95,9 @@ pub(super) fn apply_postings(db: &Connection) -> Result<()> {
             account.apply(&posting);
             last.insert(posting.member, id);
         }
-        let Some(lineage) = lineage else { continue };
+        let Some(receipt) = receipt else { continue };
+        used.add(&receipt);
+        let lineage = receipt.lineage;
         if !lineages.contains_key(&lineage)
             && let Some(row) = rows::lineage(db, lineage)?
         {
@@ -100,6 +109,7 @@ pub(super) fn apply_postings(db: &Connection) -> Result<()> {
     }
     save::write_accounts(db, accounts.values(), &last)?;
     save::write_lineages(db, lineages.values())?;
+    usage::add(db, &used)?;
     mark_all_applied(db)
 }
 
@@ -120,7 +130,7 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
     let snapshot = db.unchecked_transaction()?;
     let Some(mut lineage) = rows::lineage(&snapshot, id)? else { return Ok(None) };
     for unapplied in rows::unapplied_postings(&snapshot)? {
-        if unapplied.lineage == Some(id) {
+        if unapplied.receipt.is_some_and(|receipt| receipt.lineage == id) {
             lineage.spend(unapplied.posting.charged());
         }
     }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::connection::ConnectionExt;
 use super::rows::{self, hold_id};
-use super::{Sqlite, media, research, responses, save};
+use super::{Sqlite, media, research, responses, save, sessions};
 use crate::error::Result;
 use crate::limits::MAX_EXPIRED;
 use crate::research::JOB_OWNER;
@@ -102,5 +102,6 @@ fn delete_expired(db: &Connection, now: Time) -> Result<u64> {
     responses::fail_stray(db, MAX_EXPIRED)?;
     let runs = media::delete_expired(db, MAX_EXPIRED, now)?;
     let jobs = research::delete_expired(db, now)?;
-    Ok((expired.len() + keys + runs + jobs) as u64)
+    let sessions = sessions::delete_expired(db, MAX_EXPIRED, now)?;
+    Ok((expired.len() + keys + runs + jobs + sessions) as u64)
 }

@@ -1,5 +1,7 @@
 //! API keys and their lineages.
 
+use std::collections::HashMap;
+
 use ledger::{LineageId, MemberId, Micros, Time};
 use rusqlite::{Connection, Row, params};
 use serde_json::json;
@@ -85,6 +87,27 @@ impl Sqlite {
     pub(crate) async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
         let id = id.to_owned();
         self.read(move |db, _| by_id(db, &id)).await
+    }
+
+    pub(crate) async fn key_names(
+        &self,
+        lineages: &[LineageId],
+    ) -> Result<HashMap<LineageId, (String, String)>> {
+        let lineages = lineages.to_vec();
+        self.read(move |db, _| {
+            let sql = "SELECT id, name FROM keys WHERE lineage = ?1 \
+                       ORDER BY created_at DESC, id LIMIT 1";
+            let mut names = HashMap::new();
+            for lineage in lineages {
+                if let Some(name) =
+                    db.row(sql, [lineage.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+                {
+                    names.insert(lineage, name);
+                }
+            }
+            Ok(names)
+        })
+        .await
     }
 
     pub(crate) async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {

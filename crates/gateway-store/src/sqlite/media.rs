@@ -11,6 +11,9 @@ use crate::limits::MAX_PAGE;
 use crate::media::{UNUSED_RETENTION_MICROS, stored_bytes};
 use crate::{Artifact, MediaRun};
 
+const RUN: &str = "SELECT id, member, hold, model, capability, charge, created_at, expires_at \
+     FROM media_runs";
+
 impl Sqlite {
     pub(crate) async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String> {
         let name = name.to_owned();
@@ -30,26 +33,28 @@ impl Sqlite {
     pub(crate) async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
         let id = id.to_owned();
         self.read(move |db, now| {
-            let sql = "SELECT hold, model, capability, charge, created_at, expires_at \
-                       FROM media_runs WHERE id = ?1 AND member = ?2 AND expires_at > ?3";
-            let run = db.row(sql, params![id, member.0, now.micros()], |row| {
-                Ok(MediaRun {
-                    id: id.clone(),
-                    member,
-                    hold: hold_id(row, 0)?,
-                    model: row.get(1)?,
-                    capability: row.get(2)?,
-                    charge: Micros::new(row.get(3)?),
-                    created_at: time(row, 4)?,
-                    expires_at: time(row, 5)?,
-                    artifacts: Vec::new(),
-                })
-            })?;
-            let Some(mut run) = run else { return Ok(None) };
-            let sql = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
-                       WHERE run = ?1 ORDER BY position";
-            run.artifacts = db.rows(sql, [id], read_artifact)?;
-            Ok(Some(run))
+            let sql = format!("{RUN} WHERE id = ?1 AND member = ?2 AND expires_at > ?3");
+            let run = db.row(&sql, params![id, member.0, now.micros()], read_run)?;
+            run.map(|run| with_artifacts(db, run)).transpose()
+        })
+        .await
+    }
+
+    pub(crate) async fn media_runs(
+        &self,
+        member: MemberId,
+        before: Time,
+        limit: u32,
+    ) -> Result<Vec<MediaRun>> {
+        self.read(move |db, now| {
+            let sql = format!(
+                "{RUN} WHERE member = ?1 AND created_at < ?2 AND expires_at > ?3 \
+                 ORDER BY created_at DESC LIMIT ?4"
+            );
+            let limit = limit.min(MAX_PAGE);
+            let values = params![member.0, before.micros(), now.micros(), limit];
+            let runs = db.rows(&sql, values, read_run)?;
+            runs.into_iter().map(|run| with_artifacts(db, run)).collect()
         })
         .await
     }
@@ -82,6 +87,27 @@ impl Sqlite {
         })
         .await
     }
+}
+
+fn read_run(row: &Row<'_>) -> rusqlite::Result<MediaRun> {
+    Ok(MediaRun {
+        id: row.get(0)?,
+        member: MemberId(row.get(1)?),
+        hold: hold_id(row, 2)?,
+        model: row.get(3)?,
+        capability: row.get(4)?,
+        charge: Micros::new(row.get(5)?),
+        created_at: time(row, 6)?,
+        expires_at: time(row, 7)?,
+        artifacts: Vec::new(),
+    })
+}
+
+fn with_artifacts(db: &Connection, mut run: MediaRun) -> Result<MediaRun> {
+    let sql = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
+               WHERE run = ?1 ORDER BY position";
+    run.artifacts = db.rows(sql, [&run.id], read_artifact)?;
+    Ok(run)
 }
 
 fn read_artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {

@@ -1,5 +1,7 @@
 //! Members.
 
+use std::collections::HashMap;
+
 use ledger::MemberId;
 use rusqlite::{Connection, Row, params};
 
@@ -53,6 +55,21 @@ impl Sqlite {
     pub(crate) async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         let name = name.to_owned();
         self.read(move |db, _| db.row(&format!("{COLUMNS} WHERE name = ?1"), [name], read)).await
+    }
+
+    pub(crate) async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
+        let ids = ids.to_vec();
+        self.read(move |db, _| {
+            let mut names = HashMap::new();
+            for id in ids {
+                let sql = "SELECT name FROM members WHERE id = ?1";
+                if let Some(name) = db.row(sql, [id.0], |row| row.get(0))? {
+                    names.insert(id, name);
+                }
+            }
+            Ok(names)
+        })
+        .await
     }
 
     pub(crate) async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {

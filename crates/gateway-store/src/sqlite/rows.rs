@@ -77,24 +77,27 @@ pub(super) fn receipt(
     member: Option<MemberId>,
     id: HoldId,
 ) -> Result<Option<Receipt>> {
-    let sql = "SELECT member, lineage, charged, rule, operation, model, input_tokens, \
+    let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
                output_tokens, since, at FROM receipts WHERE id = ?1";
-    let receipt = db.row(sql, [id.to_bytes()], |row| {
-        let rule: String = row.get(3)?;
-        Ok(Receipt {
-            id,
-            member: MemberId(row.get(0)?),
-            lineage: LineageId(row.get(1)?),
-            charged: micros(row, 2)?,
-            rule: ChargeRule::parse(&rule).ok_or_else(|| unknown(3, &rule))?,
-            operation: row.get(4)?,
-            model: row.get(5)?,
-            tokens: TokenCounts { input: row.get(6)?, output: row.get(7)? },
-            since: time(row, 8)?,
-            at: time(row, 9)?,
-        })
-    })?;
+    let receipt = db.row(sql, [id.to_bytes()], |row| read_receipt(row, 0))?;
     Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
+}
+
+/// Reads the columns of a receipt, from this one on.
+fn read_receipt(row: &Row<'_>, first: usize) -> rusqlite::Result<Receipt> {
+    let rule: String = row.get(first + 4)?;
+    Ok(Receipt {
+        id: hold_id(row, first)?,
+        member: MemberId(row.get(first + 1)?),
+        lineage: LineageId(row.get(first + 2)?),
+        charged: micros(row, first + 3)?,
+        rule: ChargeRule::parse(&rule).ok_or_else(|| unknown(first + 4, &rule))?,
+        operation: row.get(first + 5)?,
+        model: row.get(first + 6)?,
+        tokens: TokenCounts { input: row.get(first + 7)?, output: row.get(first + 8)? },
+        since: time(row, first + 9)?,
+        at: time(row, first + 10)?,
+    })
 }
 
 /// Follows the chain of a member's postings backwards.
@@ -161,23 +164,25 @@ fn posting(row: &Row<'_>, member: MemberId) -> rusqlite::Result<Posting> {
     })
 }
 
-/// A posting that the rows of its member and key do not include yet.
+/// A posting that the rows of its member, key and usage do not include yet.
 pub(super) struct UnappliedPosting {
     pub(super) id: i64,
     pub(super) posting: Posting,
-    /// The lineage that was charged.
-    pub(super) lineage: Option<LineageId>,
+    /// The receipt of a charge.
+    pub(super) receipt: Option<Receipt>,
 }
 
 pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<UnappliedPosting>> {
     let sql = "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
-               postings.member, lineage \
+               postings.member, receipts.id, receipts.member, lineage, charged, rule, operation, \
+               model, input_tokens, output_tokens, since, receipts.at \
                FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
                WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id";
     db.rows(sql, [], |row| {
         let posting = posting(row, MemberId(row.get(8)?))?;
-        let lineage: Option<i64> = row.get(9)?;
-        Ok(UnappliedPosting { id: row.get(7)?, posting, lineage: lineage.map(LineageId) })
+        let has_receipt = row.get::<_, Option<[u8; 16]>>(9)?.is_some();
+        let receipt = has_receipt.then(|| read_receipt(row, 9)).transpose()?;
+        Ok(UnappliedPosting { id: row.get(7)?, posting, receipt })
     })
 }
 

@@ -1,27 +1,29 @@
 //! Writes the changes of a transaction.
 //!
-//! Postings, receipts, holds and idempotency records are written at once. The rows of members and
-//! keys may follow later: see `deferred_rows`.
+//! Postings, receipts, holds and idempotency records are written at once. The rows of members, keys
+//! and usage may follow later: see `deferred_rows`.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use ledger::{
-    Account, Changes, Hold, HoldId, IdempotencyRecord, Lineage, MemberId, Posting, Receipt, Time,
+    Account, Changes, Hold, HoldId, IdempotencyRecord, Lineage, MemberId, Micros, Posting, Receipt,
+    Time,
 };
 use rusqlite::{Connection, params};
 
 use super::connection::ConnectionExt;
-use super::{audit, media};
+use super::{audit, media, usage};
 use crate::audit::AuditChange;
 use crate::batch::AppliedBatch;
 use crate::error::Result;
+use crate::usage::UsageRollup;
 use crate::{SavedAnswer, StoredResponse};
 
 /// The last posting of each member, if known.
 pub(super) type LastPostings = HashMap<MemberId, i64, RandomState>;
 
-/// Writes a batch, except for the rows of members and keys. Idempotency records and answers expire at
+/// Writes a batch, except for the rows that follow from postings. Idempotency records and answers expire at
 /// `expires_at`.
 pub(super) fn write_batch(
     db: &Connection,
@@ -30,6 +32,8 @@ pub(super) fn write_batch(
     last: &mut LastPostings,
 ) -> Result<()> {
     write_entries(db, &applied.changes, expires_at, last)?;
+    let free = applied.changes.receipts.iter().filter(|receipt| receipt.charged == Micros::ZERO);
+    usage::add(db, &UsageRollup::of(free))?;
     for (hold, answer) in applied.answers() {
         write_answer(db, hold, answer, expires_at)?;
     }
@@ -45,11 +49,12 @@ pub(super) fn write_batch(
     Ok(())
 }
 
-/// Writes all changes. The rows of members and keys must include all earlier postings.
+/// Writes all changes. The rows that follow from postings must include all earlier ones.
 pub(super) fn write_changes(db: &Connection, changes: &Changes, expires_at: Time) -> Result<()> {
     let mut last = LastPostings::default();
     write_entries(db, changes, expires_at, &mut last)?;
     write_accounts(db, &changes.accounts, &last)?;
+    usage::add(db, &UsageRollup::of(&changes.receipts))?;
     write_lineages(db, &changes.lineages)
 }
 

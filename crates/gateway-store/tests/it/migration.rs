@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use agent_test_support::postgres::Cluster;
-use gateway_store::{DatabaseLocation, Error, SchemaState, Store, StoreOptions};
-use ledger::{ChargeRule, HoldId, LineageId, MemberId, PostingKind, TransferResult};
+use gateway_store::{
+    DatabaseLocation, Error, SchemaState, Store, StoreOptions, UsageCounts, UsageLine, UsageQuery,
+};
+use ledger::{ChargeRule, HoldId, LineageId, MemberId, Micros, PostingKind, TransferResult};
 
 use crate::test_database::{TestDatabase, closing, new_hold};
 
@@ -50,6 +52,13 @@ async fn works_after_migration(db: TestDatabase) {
     assert_eq!(amounts, [-30, 100]);
     assert!(lines.iter().all(|line| line.posting.reference.is_none()));
     assert_eq!(lines[0].posting.hold, Some(CHARGED));
+    let (from_day, to_day, by) = (0, 0, Vec::new());
+    let query = UsageQuery { member: Some(MemberId(1)), from_day, to_day, by, limit: 10 };
+    for query in [UsageQuery { member: None, ..query.clone() }, query] {
+        let usage = db.store.usage(&query).await.unwrap();
+        let counts = UsageCounts { requests: 1, charged: Micros::new(30), ..Default::default() };
+        assert_eq!(usage, [UsageLine { counts, ..Default::default() }]);
+    }
 
     // The old hold is charged, and new features work.
     let mut hold = db.store.hold(new_hold(&key(), 1)).await.unwrap().unwrap();
@@ -101,7 +110,7 @@ async fn sqlite_files_of_the_first_schema_are_migrated() {
     let blob = |id: HoldId| format!("x'{}'", digits(id));
     write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
     write(&path, &format!("{SQLITE_1} PRAGMA user_version = 1; {}", rows(blob, "sqlite")));
-    migrate(&DatabaseLocation::Sqlite(path), 9).await;
+    migrate(&DatabaseLocation::Sqlite(path), 11).await;
     works_after_migration(TestDatabase::sqlite_in(folder).await).await;
 }
 
@@ -149,6 +158,6 @@ async fn postgresql_databases_of_the_first_schema_are_migrated() {
     database.query(POSTGRES_1);
     database.query("INSERT INTO schema_version VALUES (1, 1)");
     database.query(&rows(uuid, "postgres"));
-    migrate(&DatabaseLocation::Postgres(database.url()), 5).await;
+    migrate(&DatabaseLocation::Postgres(database.url()), 7).await;
     works_after_migration(TestDatabase::on_database(database, StoreOptions::default()).await).await;
 }

@@ -9,6 +9,8 @@ mod media;
 mod references;
 pub(crate) mod research;
 pub(crate) mod responses;
+mod sessions;
+mod usage;
 
 use crate::test_database::TestDatabase;
 
@@ -121,4 +123,16 @@ suite! {
         every_damaged_figure_is_found,
         postings_and_receipts_must_agree,
         changed_audit_entries_are_found;
+    sessions:
+        sessions_are_found_listed_and_ended,
+        too_many_sessions_replace_the_oldest,
+        sessions_that_are_over_are_deleted;
+    usage:
+        usage_is_summed_up_by_every_dimension,
+        days_are_separate,
+        released_holds_are_not_usage_and_free_requests_are,
+        excessive_token_counts_are_bounded,
+        usage_is_limited_to_the_highest_charges,
+        wrong_usage_is_found_and_rebuilt,
+        concurrent_handles_count_every_request;
 }

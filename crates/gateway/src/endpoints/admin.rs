@@ -59,6 +59,8 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::SHOW_RECEIPT, books::receipt)
         .on(&table::AUDIT, books::audit)
         .on(&table::CHECK_LEDGER, books::check)
+        .on(&table::USAGE, books::usage)
+        .on(&table::REBUILD_USAGE, books::rebuild_usage)
         .on(&table::LIST_PROVIDERS, upstreams::providers)
         .on(&table::LIST_OFFERED, upstreams::models)
 }
@@ -109,7 +111,7 @@ impl FromRequestParts<AppState> for Admin {
 }
 
 /// Compares in constant time, whatever the lengths.
-fn is_same(token: &str, offered: &str) -> bool {
+pub(super) fn is_same(token: &str, offered: &str) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes());
     let tag = hmac::sign(&key, token.as_bytes());
     hmac::verify(&key, offered.as_bytes(), tag.as_ref()).is_ok()
@@ -181,9 +183,7 @@ impl PageQuery {
             } else if name == cursor_name {
                 page.cursor = Some(value.into_owned());
             } else {
-                let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-                let message = format!("unknown parameter `{name}`; see /docs");
-                return Err(ApiError::of_param(Code::InvalidRequest, name, message));
+                return Err(ApiError::unknown_parameter(&name));
             }
         }
         Ok(page)

@@ -1,4 +1,4 @@
-//! Requests that the service sends to its own routes, for the tools of `/mcp`.
+//! Requests that the service sends to its own routes, for the tools of `/mcp` and for its pages.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tower_service::Service as _;
 
 use super::{body, media};
 use crate::failure::{ApiError, Failed};
-use crate::identity::API_KEY;
+use crate::identity::{API_KEY, Caller, as_caller};
 use crate::media::Media;
 use crate::openapi::{Operation, Verb};
 use crate::openapi::{media as media_table, member, research, search, web};
@@ -44,6 +44,11 @@ pub(super) enum InternalRequest {
         id: String,
         wait: u32,
     },
+    /// The events of a job after one of them.
+    ResearchEvents {
+        id: String,
+        after: i64,
+    },
 }
 
 impl InternalCalls {
@@ -56,10 +61,30 @@ impl InternalCalls {
     ) -> Result<Response, ApiError> {
         let mut request = request.into_http().ok_or_else(ApiError::internal)?;
         let own = request.headers_mut();
-        own.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for name in [&AUTHORIZATION, &API_KEY, &body::IDEMPOTENCY_KEY] {
             own.extend(headers.get(name).map(|value| (name.clone(), value.clone())));
         }
+        self.call(info, request).await
+    }
+
+    /// Sends a request as a caller who signed in before.
+    pub(super) async fn send_as(
+        &self,
+        info: &RequestInfo,
+        caller: &Caller,
+        request: InternalRequest,
+    ) -> Result<Response, ApiError> {
+        let request = request.into_http().ok_or_else(ApiError::internal)?;
+        as_caller(caller.clone(), self.call(info, request)).await
+    }
+
+    async fn call(
+        &self,
+        info: &RequestInfo,
+        mut request: Request<Body>,
+    ) -> Result<Response, ApiError> {
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
         request.extensions_mut().insert(*info);
         let mut response = match self.router.clone().call(request).await {
             Ok(response) => response,
@@ -90,14 +115,21 @@ impl InternalRequest {
             Self::Media(body) => (&media_table::RUN, body),
             Self::StartResearch(body) => (&research::CREATE, body),
             Self::Research { id, wait } => {
-                // Spaces become `+`, which no id contains.
-                let id: String = byte_serialize(id.as_bytes()).collect();
-                let path = research::SHOW.path.replace("{id}", &id);
-                return request(&research::SHOW, &format!("{path}?wait={wait}"), Bytes::new());
+                return of_job(&research::SHOW, &id, &format!("wait={wait}"));
+            }
+            Self::ResearchEvents { id, after } => {
+                return of_job(&research::FOLLOW, &id, &format!("starting_after={after}"));
             }
         };
         request(operation, operation.path, body)
     }
+}
+
+fn of_job(operation: &Operation, id: &str, query: &str) -> Option<Request<Body>> {
+    // Spaces become `+`, which no id contains.
+    let id: String = byte_serialize(id.as_bytes()).collect();
+    let path = operation.path.replace("{id}", &id);
+    request(operation, &format!("{path}?{query}"), Bytes::new())
 }
 
 fn request(operation: &Operation, path: &str, body: Bytes) -> Option<Request<Body>> {

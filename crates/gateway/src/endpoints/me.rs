@@ -1,9 +1,10 @@
-//! `GET /v1/me` and `GET /v1/requests/{id}`: the account of a caller, and receipts.
+//! `GET /v1/me`, `GET /v1/me/usage` and `GET /v1/requests/{id}`: the account of a caller, its usage, and
+//! receipts.
 
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use gateway_store::KeyRecord;
 use http::HeaderMap;
@@ -20,6 +21,7 @@ use crate::config::Operation;
 use crate::failure::ApiError;
 use crate::identity::Identities;
 use crate::request_info::RequestInfo;
+use crate::usage::UsageOrder;
 
 pub(super) async fn show(
     State(identities): State<Arc<Identities>>,
@@ -35,6 +37,42 @@ pub(super) async fn show(
         Ok(json(&me(&caller, &account, &lineage)))
     };
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
+}
+
+pub(super) async fn usage(
+    State(identities): State<Arc<Identities>>,
+    State(billing): State<Arc<Billing>>,
+    Extension(info): Extension<RequestInfo>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let caller = identities.caller(&headers).await?;
+    let work = async {
+        let mut order = UsageOrder { member: Some(caller.key.member), ..UsageOrder::default() };
+        read_usage_query(&mut order, query.as_deref(), |_, _| Ok(false))?;
+        Ok(json(&order.answer(&billing.store, clock::now()).await?))
+    };
+    FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
+}
+
+/// Reads the parameters of a question about usage; `other` reads further ones.
+pub(super) fn read_usage_query(
+    order: &mut UsageOrder,
+    query: Option<&str>,
+    mut other: impl FnMut(&mut UsageOrder, (&str, &str)) -> Result<bool, ApiError>,
+) -> Result<(), ApiError> {
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        match &*name {
+            "from" => order.from = Some(value.into_owned()),
+            "to" => order.to = Some(value.into_owned()),
+            "by" => order.by = Some(value.into_owned()),
+            // What is no number is out of range.
+            "limit" => order.limit = Some(value.parse().unwrap_or_default()),
+            name if other(order, (name, &value))? => {}
+            name => return Err(ApiError::unknown_parameter(name)),
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn receipt(

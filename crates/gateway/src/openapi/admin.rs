@@ -7,8 +7,9 @@ use wire::admin::{
     ProviderView, Rotation, StatementView, TopUp,
 };
 use wire::error::Code;
+use wire::usage::UsageList;
 
-use super::member::REQUEST_ID;
+use super::member::{BY, FROM, LINES, REQUEST_ID, TO};
 use super::{
     Access, Body, Header, JSON, Operation, Parameter, ParameterLocation, SuccessResponse, Verb,
     answer, json_body, of, text,
@@ -343,6 +344,38 @@ pub(crate) static CHECK_LEDGER: Operation = Operation {
     description: "Recomputes all balances from postings and holds, and compares them with the \
                   stored ones.",
     answers: answers!(200, "The findings.", LedgerCheckView),
+    ..PLAIN
+};
+
+static USAGE_MEMBER: Parameter = Parameter {
+    location: ParameterLocation::Query,
+    name: "member",
+    description: "Only this member.",
+    schema: member_id,
+    example: "",
+};
+/// `GET /admin/v1/usage`.
+pub(crate) static USAGE: Operation = Operation {
+    path: "/admin/v1/usage",
+    id: "listUsageOfMembers",
+    summary: "What was used",
+    description: "Answered requests of one member or of all, their tokens and charges, summed up by day, \
+                  member, key, operation, model, provider or several of these.",
+    parameters: &[&FROM, &TO, &BY, &USAGE_MEMBER, &LINES],
+    answers: answers!(200, "The sums.", UsageList),
+    failures: &[Code::InvalidRequest],
+    ..PLAIN
+};
+
+/// `POST /admin/v1/ledger/repair-usage`.
+pub(crate) static REBUILD_USAGE: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/ledger/repair-usage",
+    id: "repairUsage",
+    summary: "Rebuild usage",
+    description: "Sums up usage again from the receipts, then checks the ledger. No request can end \
+                  meanwhile.",
+    answers: answers!(200, "What was found.", LedgerCheckView),
     ..PLAIN
 };
 

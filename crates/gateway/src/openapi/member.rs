@@ -5,6 +5,7 @@ use wire::account::{Me, ReceiptView};
 use wire::capability::CapabilityList;
 use wire::error::Code;
 use wire::model::{Model, ModelList};
+use wire::usage::{DEFAULT_USAGE_LINES, MAX_USAGE_LINES, UsageList};
 
 use super::{
     EVENTS, Header, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, count,
@@ -190,6 +191,67 @@ pub(crate) static ME: Operation = Operation {
     summary: "Get the caller",
     description: "Returns the member, the balance, and the scopes and limits of the key.",
     answers: &[answer(200, "The caller.", &[(JSON, of::<Me>)], OWN)],
+    ..PLAIN
+};
+
+pub(super) static FROM: Parameter = Parameter {
+    location: ParameterLocation::Query,
+    name: "from",
+    description: "The first day, UTC; 29 days before `to` if missing.",
+    schema: day,
+    example: "",
+};
+pub(super) static TO: Parameter = Parameter {
+    location: ParameterLocation::Query,
+    name: "to",
+    description: "The last day, UTC; today if missing.",
+    schema: day,
+    example: "",
+};
+pub(super) static BY: Parameter = Parameter {
+    location: ParameterLocation::Query,
+    name: "by",
+    description: "What to sum up by: one or more of `day`, `key`, `operation`, `model`, `provider` and \
+                  `member`, separated by commas.",
+    schema: dimensions,
+    example: "day,model",
+};
+pub(super) static LINES: Parameter = Parameter {
+    location: ParameterLocation::Query,
+    name: "limit",
+    description: "The most lines.",
+    schema: lines,
+    example: "",
+};
+
+fn day(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" })
+}
+
+fn dimensions(_: &mut SchemaGenerator) -> Schema {
+    let word = "(day|member|key|operation|model|provider)";
+    json_schema!({
+        "type": "string", "pattern": format!("^{word}(,{word})*$"), "default": "day",
+    })
+}
+
+fn lines(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "integer", "minimum": 1, "maximum": MAX_USAGE_LINES - 1,
+        "default": DEFAULT_USAGE_LINES,
+    })
+}
+
+/// `GET /v1/me/usage`.
+pub(crate) static USAGE: Operation = Operation {
+    path: "/v1/me/usage",
+    id: "listUsage",
+    summary: "What was used",
+    description: "Answered requests of all keys of the member, their tokens and charges, summed up by \
+                  day, key, operation, model or several of these.",
+    parameters: &[&FROM, &TO, &BY, &LINES],
+    answers: &[answer(200, "The sums.", &[(JSON, of::<UsageList>)], OWN)],
+    failures: &[Code::InvalidRequest],
     ..PLAIN
 };
 

@@ -9,6 +9,7 @@ fn every_command_has_a_help_page_with_examples() {
     let bench = crate::command_line::bench();
     for command in [
         "me",
+        "usage",
         "models",
         "search",
         "fetch",
@@ -28,6 +29,22 @@ fn every_command_has_a_help_page_with_examples() {
             && (help.stdout.contains("--wait") || help.stdout.contains("Commands:"));
         assert!(help.code == 0 && is_whole, "{command}: {}", help.stdout);
     }
+}
+
+#[test]
+fn usage_is_shown_with_its_total() {
+    let club = Club::new();
+    let served = club.serve();
+    for word in ["one", "two"] {
+        club.run(&served, &["search", word]);
+    }
+    let runs = [
+        club.run(&served, &["usage", "--by", "operation,provider"]).transcript(),
+        club.run(&served, &["usage", "--by", "operation", "--csv"]).transcript(),
+        club.run(&served, &["usage", "--from", "today"]).transcript(),
+    ];
+    told(&club, "usage", &runs.join("\n"));
+    assert_eq!(club.json(&served, &["usage"])["total"]["requests"], 2);
 }
 
 #[test]

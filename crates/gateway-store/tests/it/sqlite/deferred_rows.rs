@@ -86,6 +86,35 @@ async fn deferred_rows_are_invisible_to_callers() {
 }
 
 #[tokio::test]
+async fn deferred_usage_is_invisible_to_callers_and_survives_a_crash() {
+    let stored = |db: &TestDatabase| number(db, "SELECT coalesce(sum(requests), 0) FROM usage");
+    let today = gateway_store::Clock::system().now().day();
+    let query = gateway_store::UsageQuery {
+        member: None,
+        from_day: today - 1,
+        to_day: today + 1,
+        by: Vec::new(),
+        limit: 1,
+    };
+    let (db, ..) = charged().await;
+    assert!(stored(&db) < 20, "{}", stored(&db));
+    db.check().await;
+    assert_eq!(db.store.usage(&query).await.unwrap()[0].counts.requests, 20);
+    assert_eq!(stored(&db), 20);
+    db.check().await;
+
+    let (db, ..) = charged().await;
+    assert!(stored(&db) < 20, "{}", stored(&db));
+    // The other handle knows nothing of what the first one defers.
+    let other = db.another().await;
+    assert_eq!(other.usage(&query).await.unwrap()[0].counts.requests, 20);
+    assert_eq!(db.store.usage(&query).await.unwrap()[0].counts.requests, 20);
+    assert_eq!(stored(&db), 20);
+    db.check().await;
+    other.close().await;
+}
+
+#[tokio::test]
 async fn deferred_rows_are_written_when_the_load_ends() {
     let (db, _, key) = charged().await;
     let (before, mut count) = (unapplied(&db), 0);

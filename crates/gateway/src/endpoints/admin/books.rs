@@ -1,17 +1,19 @@
-//! Receipts, the audit log, and the check of the ledger.
+//! Receipts, usage, the audit log, and the check of the ledger.
 
 use axum::extract::RawQuery;
 use axum::response::Response;
 use gateway_store::{AuditEntry, LedgerCheck};
-use ledger::HoldId;
+use ledger::{HoldId, MemberId};
 use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberReceipt};
+use wire::error::Code;
 
 use super::{Admin, PageQuery, missing};
 use crate::clock;
 use crate::endpoints::json::json;
-use crate::endpoints::me::receipt_view;
+use crate::endpoints::me::{read_usage_query, receipt_view};
 use crate::endpoints::path::Id;
 use crate::failure::ApiError;
+use crate::usage::UsageOrder;
 
 pub(in crate::endpoints) async fn receipt(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
     let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
@@ -33,6 +35,30 @@ pub(in crate::endpoints) async fn audit(
 pub(in crate::endpoints) async fn check(admin: Admin) -> Result<Response, ApiError> {
     let check = admin.store().check_ledger().await?;
     Ok(json(&check_view(&check)))
+}
+
+pub(in crate::endpoints) async fn usage(
+    admin: Admin,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let mut order = UsageOrder::default();
+    read_usage_query(&mut order, query.as_deref(), |order, (name, value)| {
+        if name == "member" {
+            let id = MemberId::parse(value).ok_or_else(|| {
+                let message = "`member` must be the id of a member, `mem_<number>`";
+                ApiError::of_param(Code::InvalidRequest, "member", message)
+            })?;
+            order.member = Some(id);
+        }
+        Ok(name == "member")
+    })?;
+    Ok(json(&order.answer(admin.store(), clock::now()).await?))
+}
+
+/// Rebuilds usage, and checks the ledger.
+pub(in crate::endpoints) async fn rebuild_usage(admin: Admin) -> Result<Response, ApiError> {
+    admin.store().rebuild_usage().await?;
+    check(admin).await
 }
 
 fn entry_view(entry: &AuditEntry) -> AuditView {

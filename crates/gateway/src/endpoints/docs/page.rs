@@ -1,6 +1,7 @@
 //! The OpenAPI document as an HTML page.
 
 use askama::Template;
+use pages::{Frame, escape};
 use serde_json::{Map, Value};
 
 /// The depth of nested fields.
@@ -9,6 +10,7 @@ const MAX_DEPTH: usize = 4;
 #[derive(Template)]
 #[template(path = "docs.html")]
 struct Page {
+    frame: Frame,
     title: String,
     version: String,
     description: String,
@@ -53,10 +55,17 @@ struct Row {
     depth: usize,
 }
 
-pub(super) fn render(document: &Value) -> String {
+pub(super) fn render(document: &Value, assets: String) -> String {
     let info = &document["info"];
     let groups = list(&document["tags"]).iter().map(|tag| group(document, tag)).collect();
+    let frame = Frame {
+        title: "Reference".to_owned(),
+        site: string(&info["title"]),
+        assets,
+        ..Frame::default()
+    };
     let page = Page {
+        frame,
         title: string(&info["title"]),
         version: string(&info["version"]),
         description: prose(&string(&info["description"])),
@@ -227,16 +236,12 @@ fn prose(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for (index, piece) in text.split('`').enumerate() {
         if index % 2 == 1 {
-            html.push_str(&format!("<code>{}</code>", escaped(piece)));
+            html.push_str(&format!("<code>{}</code>", escape(piece)));
         } else {
-            html.push_str(&escaped(piece));
+            html.push_str(&escape(piece));
         }
     }
     html
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn string(value: &Value) -> String {

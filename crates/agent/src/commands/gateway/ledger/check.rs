@@ -20,11 +20,18 @@ Exit codes: 0 the ledger is consistent, 1 it is not.
 
 Examples:
   agent gateway ledger check
-  agent gateway ledger check --json")]
-pub(crate) struct Args {}
+  agent gateway ledger check --repair-usage")]
+pub(crate) struct Args {
+    /// Rebuild the usage tables from receipts first; requests wait meanwhile
+    #[arg(long)]
+    repair_usage: bool,
+}
 
-pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let check = OperatorStore::with(location, session, async |books| {
+        if args.repair_usage {
+            books.store.rebuild_usage().await.map_err(|error| trouble(&error))?;
+        }
         books.store.check_ledger().await.map_err(|error| trouble(&error))
     })?;
     if session.output.is_json() {

@@ -1,0 +1,44 @@
+//! `agent gateway usage`: what members used, summed up.
+
+use gateway::usage::UsageOrder;
+
+use super::file::Location;
+use super::moment::now;
+use super::operator_store::{OperatorStore, refused};
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+use crate::usage_table::{UsageOptions, print};
+
+/// Show what members used: requests, tokens and credits
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Sum up by day, member, key, operation, model, provider or several of these. Only answered requests count. Amounts are credits; --csv and --json \
+                        have micro-credits.\n\n\
+                        Examples:\n  agent gateway usage\n  \
+                        agent gateway usage --by member --from 2026-01-01 --limit 20\n  \
+                        agent gateway usage --member alice --by day,model --csv > alice.csv"
+)]
+pub(crate) struct Args {
+    /// Only this member: a name or a number such as `mem_3`
+    #[arg(long)]
+    member: Option<String>,
+    #[command(flatten)]
+    options: UsageOptions,
+}
+
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let usage = OperatorStore::with(location, session, async |books| {
+        let member = match &args.member {
+            Some(word) => Some(books.member(word).await?.id),
+            None => None,
+        };
+        let UsageOptions { from, to, by, limit, .. } = &args.options;
+        let (from, to, by, limit) = (from.clone(), to.clone(), by.clone(), *limit);
+        let order = UsageOrder { member, from, to, by, limit };
+        order.answer(&books.store, now(session)).await.map_err(refused)
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&usage);
+    }
+    print(&usage, &args.options, &session.output)
+}

@@ -1,0 +1,116 @@
+//! Usage as it is printed by `agent usage` and `agent gateway usage`.
+
+use clap::Args;
+use task_loop::member::credits;
+use wire::usage::{UsageEntry, UsageList, UsageOwner, UsageSums};
+
+use crate::diagnostic::Diagnostic;
+use crate::output::Output;
+use crate::table::{Alignment, Table, grouped};
+
+/// The range and the sums.
+#[derive(Debug, Args)]
+pub(crate) struct UsageOptions {
+    /// The first day (UTC), such as `2026-01-31` [default: 29 days before the last]
+    #[arg(long, value_name = "DAY")]
+    pub(crate) from: Option<String>,
+    /// The last day (UTC) [default: today]
+    #[arg(long, value_name = "DAY")]
+    pub(crate) to: Option<String>,
+    /// Sum up by these, separated by commas [default: day]
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) by: Option<String>,
+    /// The most lines [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Print comma-separated values
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// The columns of numbers.
+const NUMBERS: [&str; 4] = ["requests", "input tokens", "output tokens", "credits"];
+
+/// Prints a table, or comma-separated values.
+pub(crate) fn print(
+    usage: &UsageList,
+    options: &UsageOptions,
+    output: &Output,
+) -> Result<(), Diagnostic> {
+    if options.csv {
+        return output.bytes(&values(usage)?);
+    }
+    if usage.data.is_empty() {
+        output.note(format!("Nothing was used from {} to {}.", usage.from, usage.to));
+        return Ok(());
+    }
+    output.text(table(usage))?;
+    if usage.has_more {
+        output.note("There are more lines: raise --limit or shorten the range.");
+    }
+    Ok(())
+}
+
+fn table(usage: &UsageList) -> String {
+    let words = usage.by.iter().map(|by| (by.as_str(), Alignment::Left));
+    let mut table = Table::new(words.chain(NUMBERS.map(|name| (name, Alignment::Right))));
+    for entry in &usage.data {
+        let words = usage.by.iter().map(|by| match dimension(entry, by) {
+            (id, Some(name)) => format!("{name} ({id})"),
+            (id, None) if id.is_empty() => "-".to_owned(),
+            (id, None) => id.to_owned(),
+        });
+        table.row(words.chain(numbers(&entry.sums)));
+    }
+    // The total stands below the lines, unless there is only one.
+    if usage.data.len() > 1 && !usage.by.is_empty() {
+        let words = usage.by.iter().enumerate();
+        let words = words.map(|(index, _)| if index == 0 { "total" } else { "" }.to_owned());
+        table.row(words.chain(numbers(&usage.total)));
+    }
+    table.text()
+}
+
+fn numbers(sums: &UsageSums) -> [String; 4] {
+    let count = |number: i64| grouped(number.unsigned_abs());
+    let tokens = [count(sums.input_tokens), count(sums.output_tokens)];
+    let [input, output] = tokens;
+    [count(sums.requests), input, output, credits(sums.charged_micros)]
+}
+
+/// The id of an entry in this dimension, and its name, if it has one.
+fn dimension<'a>(entry: &'a UsageEntry, by: &str) -> (&'a str, Option<&'a str>) {
+    let owner = |owner: &'a Option<UsageOwner>| match owner {
+        Some(owner) => (owner.id.as_str(), Some(owner.name.as_str())),
+        None => ("", None),
+    };
+    let text = match by {
+        "member" => return owner(&entry.member),
+        "key" => return owner(&entry.key),
+        "day" => &entry.day,
+        "operation" => &entry.operation,
+        "model" => &entry.model,
+        "provider" => &entry.provider,
+        _ => &None,
+    };
+    (text.as_deref().unwrap_or_default(), None)
+}
+
+fn values(usage: &UsageList) -> Result<Vec<u8>, Diagnostic> {
+    let cannot = |error: csv::Error| Diagnostic::failed("cannot write the values").because(&error);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let headings = usage.by.iter().map(String::as_str);
+    let numbers = ["requests", "input_tokens", "output_tokens", "charged_micros"];
+    writer.write_record(headings.chain(numbers)).map_err(cannot)?;
+    for entry in &usage.data {
+        let sums = &entry.sums;
+        let words = usage.by.iter().map(|by| dimension(entry, by).0.to_owned());
+        let numbers = [sums.requests, sums.input_tokens, sums.output_tokens, sums.charged_micros];
+        writer
+            .write_record(words.chain(numbers.map(|number| number.to_string())))
+            .map_err(cannot)?;
+    }
+    writer
+        .into_inner()
+        .map_err(|error| Diagnostic::failed("cannot write the values").because(error.error()))
+}

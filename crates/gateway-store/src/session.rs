@@ -1,0 +1,39 @@
+//! Sessions of the web pages.
+
+use ledger::{MemberId, Time};
+
+/// The most sessions of a member, or of all operators: a new one replaces the oldest.
+pub const MAX_SESSIONS: u32 = 32;
+
+/// A person who signed in. A session ends at the earlier of both times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSession {
+    /// Digest of the token in the cookie.
+    pub hash: [u8; 32],
+    /// `None` for an operator.
+    pub member: Option<MemberId>,
+    /// The public id of the key that was used.
+    pub key: Option<String>,
+    /// The browser, as it names itself.
+    pub client: String,
+    /// The network address of the sign-in.
+    pub address: String,
+    pub created_at: Time,
+    pub seen_at: Time,
+    /// When the session ends unless it is used.
+    pub idle_until: Time,
+    /// When the session ends in any case.
+    pub ends_at: Time,
+}
+
+/// A session to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    pub hash: [u8; 32],
+    pub member: Option<MemberId>,
+    pub key: Option<String>,
+    pub client: String,
+    pub address: String,
+    pub idle_micros: i64,
+    pub max_micros: i64,
+}

@@ -1,0 +1,320 @@
+//! Usage of members: answered requests, their tokens and charges, by day, key, operation and model.
+//!
+//! The table `usage` follows from the receipts; `usage_totals` is its sum over all members. Both are
+//! written in the transaction that ends a hold. SQLite may write them later, with the rows that
+//! follow from the same posting: see `sqlite::deferred_rows`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use ledger::{ChargeRule, HoldOutcome, LineageId, MemberId, Micros, Receipt, TokenCounts};
+
+/// The most lines of one query.
+pub const MAX_USAGE_LINES: u32 = 10_000;
+
+/// The most tokens that a request counts, so that sums cannot overflow whatever an upstream reports.
+const MAX_TOKENS: i64 = 1_000_000_000;
+
+/// What usage is summed up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UsageDimension {
+    Day,
+    Member,
+    /// The lineage of a key.
+    Key,
+    Operation,
+    Model,
+    /// The first part of the model's id.
+    Provider,
+}
+
+/// A question about usage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageQuery {
+    /// One member, or all.
+    pub member: Option<MemberId>,
+    /// The first day, in days since 1970, UTC.
+    pub from_day: i32,
+    /// The last day.
+    pub to_day: i32,
+    pub by: Vec<UsageDimension>,
+    /// The most lines, up to [`MAX_USAGE_LINES`].
+    pub limit: u32,
+}
+
+/// Usage of one combination of dimensions; those that were not asked for are `None`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UsageLine {
+    pub day: Option<i32>,
+    pub member: Option<MemberId>,
+    pub lineage: Option<LineageId>,
+    pub operation: Option<String>,
+    /// Empty if no model answered.
+    pub model: Option<String>,
+    /// Empty if no model answered, or only its alias is known.
+    pub provider: Option<String>,
+    pub counts: UsageCounts,
+}
+
+/// Sums over answered requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UsageCounts {
+    pub requests: i64,
+    /// As far as the upstreams reported them.
+    pub input_tokens: i64,
+    pub output_tokens: i64,
+    pub charged: Micros,
+}
+
+/// The key of a row of `usage`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct UsageKey {
+    pub(crate) day: i32,
+    pub(crate) member: MemberId,
+    pub(crate) lineage: LineageId,
+    pub(crate) operation: Cow<'static, str>,
+    pub(crate) model: Option<Arc<str>>,
+}
+
+/// Usage to add to the stored rows.
+#[derive(Debug, Default)]
+pub(crate) struct UsageRollup(HashMap<UsageKey, UsageCounts, RandomState>);
+
+impl UsageRollup {
+    pub(crate) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
+        let mut rollup = Self::default();
+        receipts.into_iter().for_each(|receipt| rollup.add(receipt));
+        rollup
+    }
+
+    /// Adds a receipt, unless its hold was released.
+    pub(crate) fn add(&mut self, receipt: &Receipt) {
+        if receipt.rule.outcome() != HoldOutcome::Settled {
+            return;
+        }
+        let key = UsageKey {
+            day: receipt.at.day(),
+            member: receipt.member,
+            lineage: receipt.lineage,
+            operation: receipt.operation.clone(),
+            model: receipt.model.clone(),
+        };
+        let TokenCounts { input, output } = receipt.tokens;
+        let bounded = |tokens: Option<i64>| tokens.unwrap_or(0).clamp(0, MAX_TOKENS);
+        self.0.entry(key).or_default().add(UsageCounts {
+            requests: 1,
+            input_tokens: bounded(input),
+            output_tokens: bounded(output),
+            charged: receipt.charged,
+        });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&UsageKey, &UsageCounts)> {
+        self.0.iter()
+    }
+
+    /// The sums over all members, by day, operation and model.
+    pub(crate) fn totals(&self) -> HashMap<(i32, &str, &str), UsageCounts, RandomState> {
+        let mut totals: HashMap<_, UsageCounts, _> = HashMap::default();
+        for (key, counts) in &self.0 {
+            totals.entry((key.day, &*key.operation, key.model())).or_default().add(*counts);
+        }
+        totals
+    }
+}
+
+impl UsageKey {
+    /// The model, empty if unknown.
+    pub(crate) fn model(&self) -> &str {
+        self.model.as_deref().unwrap_or_default()
+    }
+}
+
+impl UsageCounts {
+    fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.charged = self.charged.plus(other.charged).unwrap_or(Micros::MAX);
+    }
+}
+
+/// The expressions in which the databases differ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dialect {
+    /// Least and greatest of two numbers, and the position of a text in another.
+    pub(crate) least: &'static str,
+    pub(crate) greatest: &'static str,
+    pub(crate) position: &'static str,
+}
+
+impl UsageDimension {
+    pub const ALL: [Self; 6] =
+        [Self::Day, Self::Member, Self::Key, Self::Operation, Self::Model, Self::Provider];
+
+    /// The name as it is shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Member => "member",
+            Self::Key => "key",
+            Self::Operation => "operation",
+            Self::Model => "model",
+            Self::Provider => "provider",
+        }
+    }
+
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dimension| dimension.as_str() == text)
+    }
+
+    fn expression(self, dialect: Dialect) -> String {
+        match self {
+            Self::Day => "u.day".to_owned(),
+            Self::Member => "u.member".to_owned(),
+            Self::Key => "u.lineage".to_owned(),
+            Self::Operation => "u.operation".to_owned(),
+            Self::Model => "u.model".to_owned(),
+            Self::Provider => {
+                let position = dialect.position;
+                format!(
+                    "CASE WHEN {position}(u.model, '/') = 0 THEN '' \
+                     ELSE substr(u.model, 1, {position}(u.model, '/') - 1) END"
+                )
+            }
+        }
+    }
+}
+
+impl UsageQuery {
+    /// The query, for both databases: the dimensions, then the counts. It contains only numbers and
+    /// known words, and needs no parameters.
+    pub(crate) fn sql(&self, dialect: Dialect) -> String {
+        let (from, to) = (self.from_day, self.to_day);
+        let (days, table) = match self.member {
+            // One look-up for each day on which anything was used, however many members there are.
+            Some(MemberId(member)) => (
+                format!(
+                    "WITH RECURSIVE days(day) AS (SELECT min(day) FROM usage WHERE day >= {from} \
+                     UNION ALL SELECT (SELECT min(day) FROM usage WHERE day > days.day) FROM days \
+                     WHERE day < {to}) "
+                ),
+                format!(
+                    "days CROSS JOIN usage u \
+                     WHERE days.day <= {to} AND u.day = days.day AND u.member = {member}"
+                ),
+            ),
+            None => {
+                let is_of_member = |by: &UsageDimension| {
+                    matches!(by, UsageDimension::Member | UsageDimension::Key)
+                };
+                let table = if self.by.iter().any(is_of_member) { "usage" } else { "usage_totals" };
+                (String::new(), format!("{table} u WHERE u.day BETWEEN {from} AND {to}"))
+            }
+        };
+        let dimensions: String =
+            self.by.iter().map(|by| format!("{}, ", by.expression(dialect))).collect();
+        let numbers: Vec<String> = (1..=self.by.len()).map(|number| number.to_string()).collect();
+        let group = match numbers.as_slice() {
+            [] => String::new(),
+            numbers => format!(" GROUP BY {}", numbers.join(", ")),
+        };
+        let day = self.by.iter().position(|by| *by == UsageDimension::Day);
+        let mut order: Vec<String> = day.map(|index| (index + 1).to_string()).into_iter().collect();
+        order.push("sum(u.charged) DESC".to_owned());
+        order.push("sum(u.requests) DESC".to_owned());
+        order.extend(numbers);
+        format!(
+            "{days}SELECT {dimensions}CAST(sum(u.requests) AS bigint), \
+             CAST(sum(u.input_tokens) AS bigint), CAST(sum(u.output_tokens) AS bigint), \
+             CAST(sum(u.charged) AS bigint) FROM {table}{group} HAVING sum(u.requests) > 0 \
+             ORDER BY {} LIMIT {}",
+            order.join(", "),
+            self.limit.min(MAX_USAGE_LINES),
+        )
+    }
+}
+
+/// The usage that follows from each receipt, in the order of the columns of `usage`.
+fn receipts_as_usage(dialect: Dialect) -> String {
+    let Dialect { least, greatest, .. } = dialect;
+    let settled = |rule: &ChargeRule| rule.outcome() == HoldOutcome::Settled;
+    let rules: Vec<String> = ChargeRule::ALL
+        .iter()
+        .filter(|rule| settled(rule))
+        .map(|rule| format!("'{}'", rule.as_str()))
+        .collect();
+    let bounded = |column| format!("{least}({greatest}(coalesce({column}, 0), 0), {MAX_TOKENS})");
+    format!(
+        "SELECT at / 86400000000 AS day, member, lineage, operation, coalesce(model, '') AS model, \
+         1 AS requests, {} AS input_tokens, {} AS output_tokens, charged \
+         FROM receipts WHERE rule IN ({})",
+        bounded("input_tokens"),
+        bounded("output_tokens"),
+        rules.join(", "),
+    )
+}
+
+/// Queries for rows of `usage` and `usage_totals` that do not match: `what, stored, added_up`. A
+/// condition restricts the receipts.
+pub(crate) fn wrong_usage(dialect: Dialect, condition: &str) -> [String; 2] {
+    let receipts = receipts_as_usage(dialect);
+    [
+        comparison(
+            "day, member, lineage, operation, model",
+            "' of day ' || day || ', member ' || member || ', key lineage ' || lineage",
+            "usage",
+            &format!("{receipts} {condition}"),
+        ),
+        comparison(
+            "day, operation, model",
+            "' of day ' || day || ', all members'",
+            "usage_totals",
+            "SELECT * FROM usage",
+        ),
+    ]
+}
+
+fn comparison(keys: &str, what: &str, stored: &str, expected: &str) -> String {
+    let figures = ["requests", "input_tokens", "output_tokens", "charged"];
+    let differs = figures.map(|it| format!("sum({it}) <> sum(due_{it})"));
+    // The first figure that differs.
+    let first = |value: fn(&str) -> String| {
+        let cases = figures.iter().zip(&differs);
+        let cases: Vec<String> =
+            cases.map(|(it, differs)| format!("WHEN {differs} THEN {}", value(it))).collect();
+        format!("CASE {} END", cases.join(" "))
+    };
+    format!(
+        "SELECT {} || {what} AS what, CAST({} AS bigint) AS stored, CAST({} AS bigint) AS added_up \
+         FROM (SELECT {keys}, requests, input_tokens, output_tokens, charged, 0 AS due_requests, \
+         0 AS due_input_tokens, 0 AS due_output_tokens, 0 AS due_charged FROM {stored} \
+         UNION ALL SELECT {keys}, 0, 0, 0, 0, requests, input_tokens, output_tokens, charged \
+         FROM ({expected}) AS expected) AS compared GROUP BY {keys} HAVING {}",
+        first(|it| format!("'{it}'")),
+        first(|it| format!("sum({it})")),
+        first(|it| format!("sum(due_{it})")),
+        differs.join(" OR "),
+    )
+}
+
+/// Statements that rebuild both tables from the receipts. Each row of the totals has this shard, if any.
+pub(crate) fn rebuild(dialect: Dialect, shard: &str) -> String {
+    let sums = "CAST(sum(requests) AS bigint), CAST(sum(input_tokens) AS bigint), \
+                CAST(sum(output_tokens) AS bigint), CAST(sum(charged) AS bigint)";
+    format!(
+        "DELETE FROM usage; DELETE FROM usage_totals; \
+         INSERT INTO usage SELECT day, member, lineage, operation, model, {sums} \
+         FROM ({}) AS receipt GROUP BY day, member, lineage, operation, model; \
+         INSERT INTO usage_totals SELECT day, operation, model{shard}, {sums} \
+         FROM usage GROUP BY day, operation, model",
+        receipts_as_usage(dialect)
+    )
+}

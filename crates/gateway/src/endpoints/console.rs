@@ -1,0 +1,109 @@
+//! The web pages: sign-in, the pages of members and those of operators.
+//!
+//! **Boundary:** a handler takes a [`visit::MemberVisit`] or a [`visit::OperatorVisit`], which exist only
+//! for a valid session, and reads a form only with [`visit::Visit::submitted`], which checks its origin
+//! and its token. Handlers change nothing themselves: operator actions are those of `operator`, and
+//! requests of members go to the routes of the API, which charge them.
+
+mod connect;
+mod fields;
+mod key_bounds;
+mod keys;
+mod media;
+mod models;
+mod operator;
+mod overview;
+mod page;
+mod playground;
+mod receipts;
+mod research;
+mod sessions;
+mod sign_in;
+mod token;
+mod visit;
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::Path;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Router};
+use http::HeaderMap;
+use http::header::ACCEPT;
+use pages::{Asset, AssetSet};
+
+use self::page::PageError;
+use super::internal_call::InternalCalls;
+use super::state::AppState;
+
+/// The label of these routes in logs and metrics.
+pub(super) const OPERATION: &str = "console";
+
+/// The files that pages load.
+pub(super) fn assets() -> &'static AssetSet {
+    static ASSETS: LazyLock<AssetSet> = LazyLock::new(|| {
+        AssetSet::new(&[Asset {
+            name: "playground.js",
+            media_type: "text/javascript; charset=utf-8",
+            text: include_str!("../../assets/playground.js"),
+        }])
+    });
+    &ASSETS
+}
+
+/// All pages, by their path.
+fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
+    let mut routes = vec![
+        ("/", get(sign_in::root)),
+        ("/assets/{version}/{name}", get(asset)),
+        ("/sign-in", post(sign_in::sign_in)),
+        ("/sign-out", post(sign_in::sign_out)),
+        ("/sessions", get(sessions::list)),
+        ("/sessions/{id}/end", post(sessions::end)),
+        ("/receipts", get(receipts::list)),
+        ("/receipts/{id}", get(receipts::show)),
+        ("/keys", get(keys::list).post(keys::create)),
+        ("/keys/new", get(keys::form)),
+        ("/keys/{id}", get(keys::show).post(keys::change)),
+        ("/keys/{id}/rotate", post(keys::rotate)),
+        ("/keys/{id}/revoke", post(keys::revoke)),
+        ("/models", get(models::list)),
+        ("/playground", get(playground::show)),
+        ("/playground/chat", post(playground::chat)),
+        ("/research", get(research::list).post(research::start)),
+        ("/research/{id}", get(research::show)),
+        ("/research/{id}/events", get(research::events)),
+        ("/research/{id}/cancel", post(research::cancel)),
+        ("/media", get(media::list)),
+        ("/media/{id}", get(media::file)),
+        ("/connect", get(connect::show)),
+    ];
+    routes.extend(operator::routes());
+    routes
+}
+
+/// The paths of the pages.
+pub(super) fn paths() -> impl Iterator<Item = &'static str> {
+    routes().into_iter().map(|(path, _)| path)
+}
+
+pub(super) fn router(calls: InternalCalls) -> Router<AppState> {
+    let add = |router: Router<AppState>, (path, methods)| router.route(path, methods);
+    routes().into_iter().fold(Router::new(), add).layer(Extension(Arc::new(calls)))
+}
+
+/// Whether a browser asks for a page. Programs ask for anything, or for JSON.
+pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+/// The answer to a browser at an unknown path.
+pub(super) fn no_page() -> Response {
+    PageError::missing("page").into_response()
+}
+
+async fn asset(Path((version, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
+    let found = assets().answer(&version, &name, &headers);
+    found.unwrap_or_else(|| PageError::missing("file").into_response())
+}

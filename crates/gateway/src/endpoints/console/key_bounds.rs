@@ -1,0 +1,92 @@
+//! The bounds of what a member may do with keys: a key never gains anything by another key.
+
+use gateway_store::{KeyRecord, Scope};
+use ledger::{Limits, Micros};
+
+use crate::config::NewKeys;
+
+/// Whether a key may manage another one of its member: everything that the other key may do, it may
+/// do itself.
+pub(super) fn covers(own: &KeyRecord, other: &KeyRecord) -> bool {
+    let has_scopes = other.key.scopes.iter().all(|scope| own.key.scopes.contains(scope));
+    let has_models = match (&own.key.models, &other.key.models) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(own), Some(other)) => other.iter().all(|model| own.contains(model)),
+    };
+    let is_same_lineage = own.key.lineage == other.key.lineage;
+    own.key.member == other.key.member
+        && has_scopes
+        && has_models
+        && (is_same_lineage || (own.limits.spend.is_none() && within(other.limits, own.limits)))
+}
+
+/// Why a key may not create keys; `None` if it may.
+pub(super) fn no_new_keys(own: &KeyRecord) -> Option<&'static str> {
+    // The spend of a new key would not count against the limit of this one.
+    own.limits.spend.map(|_| {
+        "The key you signed in with has a spend limit, so it cannot create keys. Sign in with a key \
+         without one, or ask the operator."
+    })
+}
+
+/// The most that a new key may be given: the limits of the signed-in key and of the configuration.
+pub(super) fn most(own: &KeyRecord, configured: &NewKeys) -> Limits {
+    let configured = Limits {
+        spend: configured.spend_micros.map(Micros::new),
+        requests_per_minute: configured.requests_per_minute,
+        concurrency: configured.concurrency,
+    };
+    Limits {
+        spend: least(own.limits.spend, configured.spend),
+        requests_per_minute: least(own.limits.requests_per_minute, configured.requests_per_minute),
+        concurrency: least(own.limits.concurrency, configured.concurrency),
+    }
+}
+
+/// The limits that a member wants; those that are left open become the most.
+pub(super) fn filled(wanted: Limits, most: Limits) -> Limits {
+    Limits {
+        spend: wanted.spend.or(most.spend),
+        requests_per_minute: wanted.requests_per_minute.or(most.requests_per_minute),
+        concurrency: wanted.concurrency.or(most.concurrency),
+    }
+}
+
+/// The field of the first limit that exceeds both the most and the present one.
+pub(super) fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<&'static str> {
+    let spend = is_within(wanted.spend, most.spend) || is_within(wanted.spend, present.spend);
+    let rate = is_within(wanted.requests_per_minute, most.requests_per_minute)
+        || is_within(wanted.requests_per_minute, present.requests_per_minute);
+    let concurrency = is_within(wanted.concurrency, most.concurrency)
+        || is_within(wanted.concurrency, present.concurrency);
+    let fields = [("spend", spend), ("rate", rate), ("concurrency", concurrency)];
+    fields.into_iter().find(|(_, is_within)| !is_within).map(|(field, _)| field)
+}
+
+/// The chosen scopes that the signed-in key has too.
+pub(super) fn scopes<'a>(own: &KeyRecord, chosen: impl Iterator<Item = &'a str>) -> Vec<Scope> {
+    chosen.filter_map(Scope::parse).filter(|scope| own.key.scopes.contains(scope)).collect()
+}
+
+fn within(limits: Limits, most: Limits) -> bool {
+    exceeded(limits, most, most).is_none()
+}
+
+fn is_within<T: PartialOrd>(limit: Option<T>, most: Option<T>) -> bool {
+    match (limit, most) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(limit), Some(most)) => limit <= most,
+    }
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,452 @@
+//! The keys of a member: list, create, limit, rotate, revoke.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::body::Body;
+use axum::response::Response;
+use gateway_store::{Actor, KeyChange, KeyRecord, LimitsChange, Scope};
+use http::{Request, StatusCode};
+use ledger::Limits;
+use pages::{Frame, Html, credits};
+
+use super::super::path::Id;
+use super::fields::{Fields, WrongField};
+use super::key_bounds;
+use super::page::{self, PageError, Refusal, redirect, refusal};
+use super::sign_in;
+use super::visit::MemberVisit;
+use crate::clock;
+use crate::operator::{Issued, KeyOrder, Operator};
+
+/// The most valid keys that a member may have and still create one.
+const MAX_KEYS: usize = 50;
+/// How long an old key stays valid, in seconds.
+const OVERLAPS: &[(u64, &str)] =
+    &[(0, "Stop at once"), (3600, "Keep for an hour"), (86_400, "Keep for a day")];
+
+#[derive(Template)]
+#[template(path = "console/keys.html")]
+struct KeysPage {
+    frame: Frame,
+    keys: Vec<KeyRow>,
+}
+
+/// A key in a table.
+pub(super) struct KeyRow {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) state: Html,
+    pub(super) is_over: bool,
+    pub(super) scopes: String,
+    pub(super) spent: String,
+    pub(super) limit: String,
+    pub(super) created: Html,
+    pub(super) expires: Html,
+    pub(super) is_own: bool,
+}
+
+/// Rows of keys, the valid ones first.
+pub(super) async fn rows(
+    visit: &super::visit::Visit,
+    mut keys: Vec<KeyRecord>,
+) -> Result<Vec<KeyRow>, PageError> {
+    let now = clock::now().micros();
+    keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
+    let mut rows = Vec::with_capacity(keys.len());
+    for record in keys {
+        let lineage = visit.store().lineage(record.key.lineage).await?;
+        let key = &record.key;
+        rows.push(KeyRow {
+            state: state(&record),
+            is_over: is_over(&record),
+            scopes: scopes_text(&key.scopes),
+            spent: credits(lineage.map_or(0, |lineage| lineage.spent.get())),
+            limit: record.limits.spend.map_or("no limit".to_owned(), |it| credits(it.get())),
+            created: pages::moment(key.created_at.micros(), now),
+            expires: key.expires_at.map(|at| pages::moment(at.micros(), now)).unwrap_or_default(),
+            is_own: visit.session.key.as_ref() == Some(&key.id),
+            id: key.id.clone(),
+            name: key.name.clone(),
+        });
+    }
+    Ok(rows)
+}
+
+fn is_over(record: &KeyRecord) -> bool {
+    let is_expired = record.key.expires_at.is_some_and(|end| end <= clock::now());
+    record.key.revoked_at.is_some() || is_expired
+}
+
+fn state(record: &KeyRecord) -> Html {
+    match record.key.revoked_at {
+        Some(_) => pages::tag("bad", "revoked"),
+        None if is_over(record) => pages::tag("plain", "expired"),
+        None => pages::tag("good", "valid"),
+    }
+}
+
+fn scopes_text(scopes: &[Scope]) -> String {
+    if scopes.len() == Scope::ALL.len() {
+        return "all".to_owned();
+    }
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
+    let keys = visit.store().keys(visit.caller.key.member).await?;
+    let keys = rows(&visit, keys).await?;
+    page::show(&KeysPage { frame: visit.frame("Keys", "/keys"), keys })
+}
+
+#[derive(Template)]
+#[template(path = "console/key_new.html")]
+struct NewKeyPage {
+    frame: Frame,
+    csrf: String,
+    /// Why no key can be created.
+    closed: &'static str,
+    scopes: Vec<(&'static str, bool)>,
+    form: KeyForm,
+    bounds: KeyForm,
+    /// The field that was refused.
+    wrong: &'static str,
+}
+
+/// The texts of a form.
+#[derive(Default)]
+struct KeyForm {
+    name: String,
+    models: String,
+    spend: String,
+    rate: String,
+    concurrency: String,
+    days: String,
+}
+
+impl KeyForm {
+    fn of(fields: &Fields) -> Self {
+        let text = |name| fields.get(name).to_owned();
+        Self {
+            name: text("name"),
+            models: text("models"),
+            spend: text("spend"),
+            rate: text("rate"),
+            concurrency: text("concurrency"),
+            days: text("days"),
+        }
+    }
+
+    fn with_limits(self, limits: Limits) -> Self {
+        let number = |limit: Option<u32>| limit.map(|it| it.to_string()).unwrap_or_default();
+        Self {
+            spend: limits.spend.map(|it| plain_credits(it.get())).unwrap_or_default(),
+            rate: number(limits.requests_per_minute),
+            concurrency: number(limits.concurrency),
+            ..self
+        }
+    }
+}
+
+/// An amount as a form has it, without separators.
+fn plain_credits(micros: i64) -> String {
+    credits(micros).replace(',', "")
+}
+
+pub(super) async fn form(visit: MemberVisit) -> Result<Response, PageError> {
+    new_key(&visit, &Fields::default(), StatusCode::OK, None)
+}
+
+fn new_key(
+    visit: &MemberVisit,
+    fields: &Fields,
+    status: StatusCode,
+    refusal: Option<Refusal>,
+) -> Result<Response, PageError> {
+    let most = key_bounds::most(&visit.caller, &visit.config.limits.new_keys);
+    let is_new = refusal.is_none();
+    let chosen: Vec<&str> = fields.all("scope").collect();
+    let scopes = visit.caller.key.scopes.iter().map(|scope| scope.as_str());
+    let mut frame = visit.frame("Create a key", "/keys");
+    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
+    if let Some(refusal) = refusal {
+        frame.notice = page::refused(refusal.message);
+    }
+    let page = NewKeyPage {
+        frame,
+        csrf: visit.csrf(),
+        closed: key_bounds::no_new_keys(&visit.caller).unwrap_or_default(),
+        scopes: scopes.map(|scope| (scope, is_new || chosen.contains(&scope))).collect(),
+        form: KeyForm::of(fields),
+        bounds: KeyForm::default().with_limits(most),
+        wrong,
+    };
+    page::show_as(status, &page)
+}
+
+pub(super) async fn create(
+    visit: MemberVisit,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = visit.submitted(request).await?;
+    if let Some(reason) = key_bounds::no_new_keys(&visit.caller) {
+        return Err(PageError::forbidden(reason));
+    }
+    let made = match order(&visit, &fields).await? {
+        Err(wrong) => Err(wrong.into()),
+        Ok(order) => {
+            let created =
+                operator(&visit, &actor(&visit)).create_key(visit.identities.hasher(), order).await;
+            match created {
+                Ok(issued) => Ok(issued),
+                Err(error) => Err(refusal(error)?),
+            }
+        }
+    };
+    match made {
+        Ok(issued) => show_secret(&visit, &issued, "The key is created."),
+        Err(refusal) => new_key(&visit, &fields, StatusCode::BAD_REQUEST, Some(refusal)),
+    }
+}
+
+/// The key that a form asks for, within the bounds.
+async fn order(
+    visit: &MemberVisit,
+    fields: &Fields,
+) -> Result<Result<KeyOrder, WrongField>, PageError> {
+    let own = &visit.caller;
+    let keys = visit.store().keys(own.key.member).await?;
+    if keys.iter().filter(|record| !is_over(record)).count() >= MAX_KEYS {
+        let message = format!("There are {MAX_KEYS} valid keys already. Revoke one first.");
+        return Ok(Err(WrongField::new("", message)));
+    }
+    Ok(wanted(visit, fields))
+}
+
+fn wanted(visit: &MemberVisit, fields: &Fields) -> Result<KeyOrder, WrongField> {
+    let own = &visit.caller;
+    let most = key_bounds::most(own, &visit.config.limits.new_keys);
+    let limits = key_bounds::filled(limits(fields)?, most);
+    if let Some(field) = key_bounds::exceeded(limits, most, most) {
+        return Err(above(field));
+    }
+    let models = models(fields);
+    if let Some(allowed) = &own.key.models
+        && !models.as_ref().is_some_and(|chosen| chosen.iter().all(|it| allowed.contains(it)))
+    {
+        let message = format!("Your own key may use only {}.", allowed.join(", "));
+        return Err(WrongField::new("models", message));
+    }
+    let expires_at = fields.days_from_now("days")?;
+    let expires_at = [expires_at, own.key.expires_at].into_iter().flatten().min();
+    let scopes = key_bounds::scopes(own, fields.all("scope"));
+    let name = fields.get("name").to_owned();
+    Ok(KeyOrder { member: own.key.member, name, scopes, models, expires_at, limits })
+}
+
+fn limits(fields: &Fields) -> Result<Limits, WrongField> {
+    Ok(Limits {
+        spend: fields.credits("spend")?,
+        requests_per_minute: fields.number("rate")?,
+        concurrency: fields.number("concurrency")?,
+    })
+}
+
+fn models(fields: &Fields) -> Option<Vec<String>> {
+    let names = fields.get("models").split([',', '\n']).map(str::trim);
+    let names: Vec<String> = names.filter(|it| !it.is_empty()).map(str::to_owned).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+fn above(field: &'static str) -> WrongField {
+    WrongField::new(field, "This limit is higher than your own key or the operator allows.")
+}
+
+fn actor(visit: &MemberVisit) -> Actor {
+    let name = format!("member:{}", visit.caller.key.member);
+    Actor { name, request: Some(visit.info.id.to_string()) }
+}
+
+fn operator<'a>(visit: &'a MemberVisit, by: &'a Actor) -> Operator<'a> {
+    Operator { store: visit.store(), by }
+}
+
+#[derive(Template)]
+#[template(path = "console/key_secret.html")]
+struct SecretPage {
+    frame: Frame,
+    secret: String,
+    id: String,
+}
+
+/// The only page that contains the secret of a key.
+fn show_secret(
+    visit: &MemberVisit,
+    issued: &Issued,
+    title: &'static str,
+) -> Result<Response, PageError> {
+    page::show(&SecretPage {
+        frame: visit.frame(title, "/keys"),
+        secret: issued.key.as_str().to_owned(),
+        id: issued.record.key.id.clone(),
+    })
+}
+
+#[derive(Template)]
+#[template(path = "console/key.html")]
+struct KeyPage {
+    frame: Frame,
+    csrf: String,
+    row: KeyRow,
+    models: String,
+    rate: String,
+    concurrency: String,
+    form: KeyForm,
+    /// Whether the signed-in key may change it.
+    is_open: bool,
+    wrong: &'static str,
+    overlaps: &'static [(u64, &'static str)],
+}
+
+pub(super) async fn show(visit: MemberVisit, Id(id): Id) -> Result<Response, PageError> {
+    let record = find(&visit, &id).await?;
+    key_page(&visit, record, None, StatusCode::OK, None).await
+}
+
+async fn find(visit: &MemberVisit, id: &str) -> Result<KeyRecord, PageError> {
+    // PostgreSQL rejects a text with a zero byte.
+    let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let record = if is_id { visit.store().key(id).await? } else { None };
+    let record = record.filter(|record| record.key.member == visit.caller.key.member);
+    record.ok_or_else(|| PageError::missing("key"))
+}
+
+/// A key that the signed-in key may change.
+async fn find_open(visit: &MemberVisit, id: &str) -> Result<KeyRecord, PageError> {
+    let record = find(visit, id).await?;
+    if key_bounds::covers(&visit.caller, &record) {
+        return Ok(record);
+    }
+    Err(PageError::forbidden(
+        "The key you signed in with is narrower than this one, so it cannot change it.",
+    ))
+}
+
+async fn key_page(
+    visit: &MemberVisit,
+    record: KeyRecord,
+    fields: Option<&Fields>,
+    status: StatusCode,
+    refusal: Option<Refusal>,
+) -> Result<Response, PageError> {
+    let mut frame = visit.frame(&record.key.name, "/keys");
+    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
+    if let Some(refusal) = refusal {
+        frame.notice = page::refused(refusal.message);
+    }
+    let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
+    let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
+    let page = KeyPage {
+        frame,
+        csrf: visit.csrf(),
+        models: record.key.models.as_ref().map_or("all".to_owned(), |models| models.join(", ")),
+        rate: number(record.limits.requests_per_minute),
+        concurrency: number(record.limits.concurrency),
+        form: fields.map_or_else(|| form.with_limits(record.limits), KeyForm::of),
+        is_open: !is_over(&record) && key_bounds::covers(&visit.caller, &record),
+        wrong,
+        overlaps: OVERLAPS,
+        row: rows(visit, vec![record]).await?.remove(0),
+    };
+    page::show_as(status, &page)
+}
+
+pub(super) async fn change(
+    visit: MemberVisit,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = visit.submitted(request).await?;
+    let record = find_open(&visit, &id).await?;
+    let refused = match changed(&visit, &record, &fields) {
+        Err(wrong) => wrong.into(),
+        Ok(change) => match operator(&visit, &actor(&visit)).change_key(&id, change).await {
+            Err(error) => refusal(error)?,
+            Ok(_) => {
+                // Keys of the same lineage share the limits.
+                visit.identities.forget_all();
+                return Ok(redirect(&format!("/keys/{id}?done=key-changed")));
+            }
+        },
+    };
+    key_page(&visit, record, Some(&fields), StatusCode::BAD_REQUEST, Some(refused)).await
+}
+
+fn changed(
+    visit: &MemberVisit,
+    record: &KeyRecord,
+    fields: &Fields,
+) -> Result<KeyChange, WrongField> {
+    let limits = limits(fields)?;
+    let most = key_bounds::most(&visit.caller, &visit.config.limits.new_keys);
+    if let Some(field) = key_bounds::exceeded(limits, most, record.limits) {
+        return Err(above(field));
+    }
+    Ok(KeyChange {
+        name: Some(fields.get("name").to_owned()),
+        limits: LimitsChange::to(limits),
+        ..KeyChange::default()
+    })
+}
+
+pub(super) async fn rotate(
+    visit: MemberVisit,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let headers = request.headers().clone();
+    let fields = visit.submitted(request).await?;
+    find_open(&visit, &id).await?;
+    let seconds = fields.get("overlap").parse().unwrap_or_default();
+    let hasher = visit.identities.hasher();
+    let by = actor(&visit);
+    let rotated = operator(&visit, &by).rotate_key(hasher, &id, Duration::from_secs(seconds)).await;
+    visit.identities.forget(&id);
+    let issued = match rotated {
+        Ok(issued) => issued,
+        Err(error) => {
+            let refused = Some(refusal(error)?);
+            let record = find(&visit, &id).await?;
+            return key_page(&visit, record, None, StatusCode::CONFLICT, refused).await;
+        }
+    };
+    let mut response = show_secret(&visit, &issued, "The key is rotated.")?;
+    if visit.session.key.as_ref() == Some(&id) {
+        // The session continues with the new key.
+        let caller = visit.identities.signed_in(&issued.record.key.id).await?;
+        let (config, billing) = (&visit.config, &visit.billing);
+        let out = response.headers_mut();
+        sign_in::start(config, billing, &visit.info, &headers, Some(&caller), out).await?;
+        visit.store().end_session(visit.session.member, visit.session.hash).await?;
+    }
+    Ok(response)
+}
+
+pub(super) async fn revoke(
+    visit: MemberVisit,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    visit.submitted(request).await?;
+    find_open(&visit, &id).await?;
+    let revoked = operator(&visit, &actor(&visit)).revoke_key(&id).await;
+    visit.identities.forget(&id);
+    match revoked {
+        Ok(_) => Ok(redirect(&format!("/keys/{id}?done=key-revoked"))),
+        Err(error) => {
+            let refused = Some(refusal(error)?);
+            let record = find(&visit, &id).await?;
+            key_page(&visit, record, None, StatusCode::CONFLICT, refused).await
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The pages of operators.
+
+mod audit;
+mod configuration;
+mod ledger;
+mod members;
+mod overview;
+mod prices;
+mod providers;
+
+use axum::routing::{MethodRouter, get, post};
+
+use super::super::state::AppState;
+
+pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
+    vec![
+        ("/operator", get(overview::show)),
+        ("/operator/members", get(members::list).post(members::create)),
+        ("/operator/members/{id}", get(members::show).post(members::change)),
+        ("/operator/members/{id}/post", post(members::transfer)),
+        ("/operator/members/{id}/keys", post(members::create_key)),
+        ("/operator/members/{id}/keys/{key}/revoke", post(members::revoke_key)),
+        ("/operator/ledger", get(ledger::show).post(ledger::check)),
+        ("/operator/audit", get(audit::list)),
+        ("/operator/providers", get(providers::list)),
+        ("/operator/providers/{id}/test", post(providers::test)),
+        ("/operator/prices", get(prices::list)),
+        ("/operator/configuration", get(configuration::show)),
+    ]
+}

@@ -1,0 +1,94 @@
+//! The configuration of the running service, without secrets.
+
+use askama::Template;
+use axum::response::Response;
+use pages::Frame;
+
+use crate::config::{Config, Database};
+use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::visit::OperatorVisit;
+
+#[derive(Template)]
+#[template(path = "console/operator/configuration.html")]
+struct ConfigurationPage {
+    frame: Frame,
+    facts: Vec<(&'static str, String)>,
+    limits: Vec<(&'static str, String)>,
+    advice: Vec<&'static str>,
+}
+
+pub(in crate::endpoints) async fn show(visit: OperatorVisit) -> Result<Response, PageError> {
+    let config = &visit.config;
+    page::show(&ConfigurationPage {
+        frame: visit.frame("Configuration", "/operator/configuration"),
+        facts: facts(config),
+        limits: limits(config),
+        advice: advice(config),
+    })
+}
+
+fn facts(config: &Config) -> Vec<(&'static str, String)> {
+    let database = match &config.database {
+        Database::Sqlite { path, .. } => format!("SQLite, {}", path.display()),
+        Database::Postgres { .. } => "PostgreSQL".to_owned(),
+    };
+    let metrics = config.metrics_listen.map_or("/metrics".to_owned(), |at| at.to_string());
+    vec![
+        ("Public address", config.public_url.to_string()),
+        ("Listens on", config.listen.to_string()),
+        ("Metrics", metrics),
+        ("Database", database),
+        ("Providers", config.providers.len().to_string()),
+        ("Aliases", config.aliases.len().to_string()),
+        ("Search providers", config.search.providers.len().to_string()),
+        ("Client disconnects", format!("{:?} the answer", config.on_client_gone)),
+        ("Images by address", format!("{:?}", config.remote_images)),
+        ("Downloads", if config.downloads.is_some() { "served" } else { "off" }.to_owned()),
+        ("Traces", if config.trace.is_some() { "exported" } else { "off" }.to_owned()),
+    ]
+}
+
+fn limits(config: &Config) -> Vec<(&'static str, String)> {
+    let limits = &config.limits;
+    let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
+    let spend = limits.new_keys.spend_micros;
+    let seconds = |time: std::time::Duration| {
+        pages::duration(i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
+    };
+    vec![
+        ("Largest request", pages::bytes(limits.max_body_bytes)),
+        ("Largest answer", pages::bytes(limits.max_answer_bytes)),
+        ("Connections", pages::count(limits.max_connections.into())),
+        ("Connections per address", number(limits.max_connections_per_address)),
+        ("Longest stream", seconds(limits.max_stream)),
+        ("Drain", seconds(limits.drain)),
+        ("New keys: requests per minute", number(limits.new_keys.requests_per_minute)),
+        ("New keys: requests at once", number(limits.new_keys.concurrency)),
+        (
+            "New keys: spend",
+            spend.map_or("no limit".to_owned(), |it| format!("{} credits", pages::credits(it))),
+        ),
+    ]
+}
+
+/// What deserves attention in a configuration that works.
+fn advice(config: &Config) -> Vec<&'static str> {
+    let mut advice = Vec::new();
+    let is_https = config.public_url.scheme_str() == Some("https");
+    if !is_https && !config.listen.ip().is_loopback() {
+        advice
+            .push("The service listens beyond this machine, but its public address is not https.");
+    }
+    if config.providers.is_empty() {
+        advice.push("There is no provider, so members have no models.");
+    }
+    if config.metrics_listen.is_none() && !config.listen.ip().is_loopback() {
+        advice
+            .push("/metrics is open on the public address. Set metrics_listen to keep it private.");
+    }
+    if config.limits.new_keys.spend_micros.is_none() {
+        advice
+            .push("New keys have no spend limit: a leaked key can spend a member's whole balance.");
+    }
+    advice
+}

@@ -1,0 +1,346 @@
+//! Members: list, create, block, money, keys.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Response;
+use gateway_store::{Member, MemberChange, Scope};
+use http::{Request, StatusCode};
+use ledger::{Account, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult};
+use pages::{Frame, Html, credits};
+
+use crate::clock;
+use crate::endpoints::console::fields::{Fields, WrongField};
+use crate::endpoints::console::keys::{self, KeyRow};
+use crate::endpoints::console::page::{self, PageError, Refusal, redirect, refusal};
+use crate::endpoints::console::receipts::{self, ReceiptRow};
+use crate::endpoints::console::visit::OperatorVisit;
+use crate::endpoints::path::Id;
+use crate::operator::{KeyOrder, Operator};
+
+const PAGE: u32 = 50;
+/// Postings on the page of a member.
+const RECENT: u32 = 20;
+
+#[derive(Template)]
+#[template(path = "console/operator/members.html")]
+struct MembersPage {
+    frame: Frame,
+    csrf: String,
+    members: Vec<MemberRow>,
+    query: String,
+    name: String,
+    next: String,
+    is_first: bool,
+}
+
+/// A member in a table.
+struct MemberRow {
+    id: String,
+    name: String,
+    state: Html,
+    balance: String,
+    held: String,
+    month: String,
+    created: Html,
+}
+
+fn operator<'a>(visit: &'a OperatorVisit) -> Operator<'a> {
+    Operator { store: visit.store(), by: &visit.by }
+}
+
+pub(in crate::endpoints) async fn list(visit: OperatorVisit) -> Result<Response, PageError> {
+    let query = visit.param("q");
+    if !query.is_empty() {
+        let found = match MemberId::parse(query) {
+            Some(id) => visit.store().member(id).await?,
+            None => visit.store().member_by_name(query).await?,
+        };
+        if let Some(member) = found {
+            return Ok(redirect(&format!("/operator/members/{}", member.id)));
+        }
+    }
+    members_page(&visit, StatusCode::OK, "", None).await
+}
+
+async fn members_page(
+    visit: &OperatorVisit,
+    status: StatusCode,
+    name: &str,
+    refusal: Option<Refusal>,
+) -> Result<Response, PageError> {
+    let after = MemberId::parse(visit.param("after"));
+    let mut found = visit.store().members(after.unwrap_or(MemberId(0)), PAGE + 1).await?;
+    let has_more = found.len() > PAGE as usize;
+    found.truncate(PAGE as usize);
+    let mut members = Vec::with_capacity(found.len());
+    for member in &found {
+        members.push(row(visit, member).await?);
+    }
+    let query = visit.param("q");
+    let mut frame = visit.frame("Members", "/operator/members");
+    if let Some(refusal) = refusal {
+        frame.notice = page::refused(refusal.message);
+    } else if !query.is_empty() {
+        frame.notice = page::refused(format!("No member has the name or id “{query}”."));
+    }
+    let page = MembersPage {
+        frame,
+        csrf: visit.csrf(),
+        next: members.last().filter(|_| has_more).map(|row| row.id.clone()).unwrap_or_default(),
+        members,
+        query: query.to_owned(),
+        name: name.to_owned(),
+        is_first: after.is_none(),
+    };
+    page::show_as(status, &page)
+}
+
+async fn account(visit: &OperatorVisit, member: MemberId) -> Result<Account, PageError> {
+    visit.store().account(member).await?.ok_or_else(|| PageError::missing("member"))
+}
+
+async fn row(visit: &OperatorVisit, member: &Member) -> Result<MemberRow, PageError> {
+    let account = account(visit, member.id).await?;
+    let usage = account.usage.at(clock::now());
+    Ok(MemberRow {
+        id: member.id.to_string(),
+        name: member.name.clone(),
+        state: state(member),
+        balance: credits(account.balance.get()),
+        held: credits(account.held.get()),
+        month: credits(usage.month.charged.get()),
+        created: pages::moment(member.created_at.micros(), clock::now().micros()),
+    })
+}
+
+fn state(member: &Member) -> Html {
+    if member.blocked { pages::tag("bad", "blocked") } else { pages::tag("good", "active") }
+}
+
+pub(in crate::endpoints) async fn create(
+    visit: OperatorVisit,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = visit.submitted(request).await?;
+    match operator(&visit).create_member(fields.get("name")).await {
+        Ok(member) => Ok(redirect(&format!("/operator/members/{}?done=member-created", member.id))),
+        Err(error) => {
+            let refused = Some(refusal(error)?);
+            members_page(&visit, StatusCode::BAD_REQUEST, fields.get("name"), refused).await
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/operator/member.html")]
+struct MemberPage {
+    frame: Frame,
+    csrf: String,
+    row: MemberRow,
+    available: String,
+    is_blocked: bool,
+    keys: Vec<KeyRow>,
+    statement: Vec<ReceiptRow>,
+    form: TransferForm,
+    /// The secret of a key that was just created.
+    secret: String,
+    wrong: &'static str,
+}
+
+/// The texts of the form that moves money.
+#[derive(Default)]
+struct TransferForm {
+    amount: String,
+    reason: String,
+    reference: String,
+    /// What the balance would become.
+    after: String,
+    is_checked: bool,
+}
+
+pub(in crate::endpoints) async fn show(
+    visit: OperatorVisit,
+    Id(id): Id,
+) -> Result<Response, PageError> {
+    let member = find(&visit, &id).await?;
+    member_page(&visit, &member, Shown::default()).await
+}
+
+/// What the page of a member shows besides the member.
+#[derive(Default)]
+struct Shown {
+    form: TransferForm,
+    refusal: Option<Refusal>,
+    secret: String,
+}
+
+async fn find(visit: &OperatorVisit, id: &str) -> Result<Member, PageError> {
+    let missing = || PageError::missing("member");
+    let id = MemberId::parse(id).ok_or_else(missing)?;
+    visit.store().member(id).await?.ok_or_else(missing)
+}
+
+async fn member_page(
+    visit: &OperatorVisit,
+    member: &Member,
+    shown: Shown,
+) -> Result<Response, PageError> {
+    let keys = visit.store().keys(member.id).await?;
+    let lines = visit.store().statement(member.id, i64::MAX, RECENT).await?;
+    let mut frame = visit.frame(&member.name, "/operator/members");
+    let wrong = shown.refusal.as_ref().map_or("", |refusal| refusal.field);
+    let status = if shown.refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    if let Some(refusal) = shown.refusal {
+        frame.notice = page::refused(refusal.message);
+    }
+    let page = MemberPage {
+        frame,
+        csrf: visit.csrf(),
+        available: credits(account(visit, member.id).await?.available().get()),
+        row: row(visit, member).await?,
+        is_blocked: member.blocked,
+        keys: keys::rows(visit, keys).await?,
+        statement: receipts::rows(lines),
+        form: shown.form,
+        secret: shown.secret,
+        wrong,
+    };
+    page::show_as(status, &page)
+}
+
+/// Renames, blocks or unblocks a member.
+pub(in crate::endpoints) async fn change(
+    visit: OperatorVisit,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = visit.submitted(request).await?;
+    let member = find(&visit, &id).await?;
+    let change = match fields.get("action") {
+        "block" => MemberChange::Block,
+        "unblock" => MemberChange::Unblock,
+        _ => MemberChange::Rename(fields.get("name").to_owned()),
+    };
+    let changed = operator(&visit).change_member(member.id, &change).await;
+    visit.identities.forget_all();
+    match changed {
+        Ok(_) => Ok(redirect(&format!("/operator/members/{id}?done=member-changed"))),
+        Err(error) => {
+            let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
+            member_page(&visit, &member, shown).await
+        }
+    }
+}
+
+/// Moves money: the first form is shown again with the balance before and after, the second posts.
+pub(in crate::endpoints) async fn transfer(
+    visit: OperatorVisit,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = visit.submitted(request).await?;
+    let member = find(&visit, &id).await?;
+    let mut form = TransferForm {
+        amount: fields.get("amount").to_owned(),
+        reason: fields.get("reason").to_owned(),
+        reference: fields.get("reference").to_owned(),
+        ..TransferForm::default()
+    };
+    let transfer = match wanted(&member, &fields) {
+        Ok(transfer) => transfer,
+        Err(wrong) => {
+            let shown = Shown { form, refusal: Some(wrong.into()), ..Shown::default() };
+            return member_page(&visit, &member, shown).await;
+        }
+    };
+    if fields.get("confirmed") != "yes" {
+        let balance = account(&visit, member.id).await?.balance;
+        form.after = credits(balance.get().saturating_add(transfer.amount.get()));
+        form.is_checked = true;
+        return member_page(&visit, &member, Shown { form, ..Shown::default() }).await;
+    }
+    match operator(&visit).transfer(transfer).await {
+        Ok(TransferResult::Posted(_)) => {
+            Ok(redirect(&format!("/operator/members/{id}?done=posted")))
+        }
+        Ok(TransferResult::AlreadyPosted(_)) => {
+            Ok(redirect(&format!("/operator/members/{id}?done=already-posted")))
+        }
+        Err(error) => {
+            let shown = Shown { form, refusal: Some(refusal(error)?), ..Shown::default() };
+            member_page(&visit, &member, shown).await
+        }
+    }
+}
+
+fn wanted(member: &Member, fields: &Fields) -> Result<Transfer, WrongField> {
+    let missing = || WrongField::new("amount", "Write the amount in credits.");
+    let amount = fields.credits("amount")?.ok_or_else(missing)?;
+    if amount == Micros::ZERO {
+        return Err(WrongField::new("amount", "The amount must not be zero."));
+    }
+    if fields.get("reason").is_empty() {
+        return Err(WrongField::new("reason", "Write a reason: the member sees it."));
+    }
+    let reference = Some(fields.get("reference")).filter(|text| !text.is_empty());
+    Ok(Transfer {
+        member: member.id,
+        kind: if amount > Micros::ZERO { PostingKind::TopUp } else { PostingKind::Adjustment },
+        amount,
+        reason: fields.get("reason").to_owned(),
+        reference: reference.map(str::to_owned),
+    })
+}
+
+/// Creates a key of all scopes with the limits of the configuration.
+pub(in crate::endpoints) async fn create_key(
+    visit: OperatorVisit,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = visit.submitted(request).await?;
+    let member = find(&visit, &id).await?;
+    let defaults = visit.config.limits.new_keys;
+    let order = KeyOrder {
+        member: member.id,
+        name: fields.get("name").to_owned(),
+        scopes: Scope::ALL.to_vec(),
+        models: None,
+        expires_at: None,
+        limits: Limits {
+            spend: defaults.spend_micros.map(Micros::new),
+            requests_per_minute: defaults.requests_per_minute,
+            concurrency: defaults.concurrency,
+        },
+    };
+    let mut shown = Shown::default();
+    match operator(&visit).create_key(visit.identities.hasher(), order).await {
+        Ok(issued) => shown.secret = issued.key.as_str().to_owned(),
+        Err(error) => shown.refusal = Some(refusal(error)?),
+    }
+    member_page(&visit, &member, shown).await
+}
+
+pub(in crate::endpoints) async fn revoke_key(
+    visit: OperatorVisit,
+    Path((id, key)): Path<(String, String)>,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    visit.submitted(request).await?;
+    let member = find(&visit, &id).await?;
+    let keys = visit.store().keys(member.id).await?;
+    if !keys.iter().any(|record| record.key.id == key) {
+        return Err(PageError::missing("key"));
+    }
+    match operator(&visit).revoke_key(&key).await {
+        Ok(_) => {
+            visit.identities.forget(&key);
+            Ok(redirect(&format!("/operator/members/{id}?done=key-revoked")))
+        }
+        Err(error) => {
+            let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
+            member_page(&visit, &member, shown).await
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The first page of operators: live figures of this process, providers, recent changes.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use pages::{Frame, credits};
+
+use super::audit::{AuditRow, rows};
+use super::providers::{ProviderRow, all};
+use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::visit::OperatorVisit;
+use crate::metrics::Metrics;
+use crate::service::Service;
+
+/// Audit entries on the page.
+const RECENT: u32 = 6;
+
+#[derive(Template)]
+#[template(path = "console/operator/overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    requests: String,
+    running: String,
+    errors: String,
+    error_share: String,
+    charged: String,
+    tokens: String,
+    providers: Vec<ProviderRow>,
+    audit: Vec<AuditRow>,
+}
+
+pub(in crate::endpoints) async fn show(
+    visit: OperatorVisit,
+    State(service): State<Arc<Service>>,
+) -> Result<Response, PageError> {
+    let entries = visit.store().audit(i64::MAX, RECENT).await?;
+    let totals = Totals::read(&service.metrics);
+    let share = if totals.requests == 0 { 0 } else { totals.errors * 1000 / totals.requests };
+    page::show(&OverviewPage {
+        frame: visit.frame("Overview", "/operator"),
+        requests: pages::count(totals.requests),
+        running: service.metrics.running.get().saturating_sub(1).max(0).to_string(),
+        errors: pages::count(totals.errors),
+        error_share: format!("{}.{} %", share / 10, share % 10),
+        charged: credits(i64::try_from(totals.charged).unwrap_or(i64::MAX)),
+        tokens: pages::count(totals.tokens),
+        providers: all(&service.upstreams),
+        audit: rows(&entries),
+    })
+}
+
+/// Sums of the counters of this process since it started.
+#[derive(Debug, Default)]
+struct Totals {
+    requests: u64,
+    errors: u64,
+    charged: u64,
+    tokens: u64,
+}
+
+impl Totals {
+    /// Adds up the published figures, so that the page and `/metrics` never disagree.
+    fn read(metrics: &Metrics) -> Self {
+        let mut totals = Self::default();
+        for line in metrics.text(0).lines() {
+            let Some((series, value)) = line.rsplit_once(' ') else { continue };
+            let Some((name, labels)) = series.split_once('{') else { continue };
+            let Ok(value) = value.parse::<u64>() else { continue };
+            let is_page = ["console", "healthz", "readyz", "metrics", "docs"]
+                .iter()
+                .any(|word| labels.contains(&format!("operation=\"{word}\"")));
+            match name.trim_start_matches("agent_gateway_") {
+                "requests_total" if !is_page => {
+                    totals.requests += value;
+                    if labels.contains("status=\"5") {
+                        totals.errors += value;
+                    }
+                }
+                "charged_micros_total" => totals.charged += value,
+                "input_tokens_total" | "output_tokens_total" => totals.tokens += value,
+                _ => {}
+            }
+        }
+        totals
+    }
+}

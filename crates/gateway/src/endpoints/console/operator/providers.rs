@@ -1,0 +1,123 @@
+//! Providers: state, models, test.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use http::Request;
+use pages::{Frame, Html};
+
+use crate::catalogue::Catalogue;
+use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::visit::OperatorVisit;
+use crate::endpoints::path::Id;
+use crate::probe;
+use crate::provider::{Local, Provider};
+use crate::upstreams::Upstreams;
+
+/// Models that a row names.
+const MAX_NAMED: usize = 12;
+
+#[derive(Template)]
+#[template(path = "console/operator/providers.html")]
+struct ProvidersPage {
+    frame: Frame,
+    csrf: String,
+    providers: Vec<ProviderRow>,
+}
+
+/// A provider in a table.
+pub(super) struct ProviderRow {
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) state: Html,
+    pub(super) trouble: String,
+    pub(super) count: usize,
+    pub(super) models: String,
+    pub(super) memory: String,
+}
+
+pub(super) fn all(upstreams: &Upstreams) -> Vec<ProviderRow> {
+    let catalogue = upstreams.catalogue.load();
+    upstreams.providers.iter().map(|provider| row(provider, &catalogue)).collect()
+}
+
+fn row(provider: &Provider, catalogue: &Catalogue) -> ProviderRow {
+    let health = &provider.health;
+    let state = if !health.is_usable() {
+        pages::tag("bad", "probe failed")
+    } else if health.is_key_refused() {
+        pages::tag("bad", "key refused")
+    } else if health.is_ejected() {
+        pages::tag("warn", "ejected for a while")
+    } else if health.awaits_probe() {
+        pages::tag("plain", "not probed yet")
+    } else {
+        pages::tag("good", "healthy")
+    };
+    let prefix = format!("{}/", provider.name);
+    let models: Vec<&str> =
+        catalogue.models().filter_map(|model| model.id.strip_prefix(&prefix)).collect();
+    let mut names = models.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+    if models.len() > MAX_NAMED {
+        names.push_str(", …");
+    }
+    ProviderRow {
+        name: provider.name.to_string(),
+        kind: provider.kind.word(),
+        state,
+        trouble: provider.trouble.load().as_deref().cloned().unwrap_or_default(),
+        count: models.len(),
+        models: names,
+        memory: provider
+            .local
+            .as_ref()
+            .map(Local::memory_bytes)
+            .map(pages::bytes)
+            .unwrap_or_default(),
+    }
+}
+
+pub(in crate::endpoints) async fn list(
+    visit: OperatorVisit,
+    State(upstreams): State<Arc<Upstreams>>,
+) -> Result<Response, PageError> {
+    providers_page(&visit, &upstreams, None)
+}
+
+fn providers_page(
+    visit: &OperatorVisit,
+    upstreams: &Upstreams,
+    notice: Option<pages::Notice>,
+) -> Result<Response, PageError> {
+    let mut frame = visit.frame("Providers", "/operator/providers");
+    frame.notice = notice.or(frame.notice);
+    page::show(&ProvidersPage { frame, csrf: visit.csrf(), providers: all(upstreams) })
+}
+
+/// Asks a provider for its models.
+pub(in crate::endpoints) async fn test(
+    visit: OperatorVisit,
+    State(upstreams): State<Arc<Upstreams>>,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    visit.submitted(request).await?;
+    let provider = visit.config.provider(&id).ok_or_else(|| PageError::missing("provider"))?;
+    let notice = match probe::models(provider).await {
+        Ok(probe) if (200..300).contains(&probe.status) => {
+            let took = pages::duration(i64::try_from(probe.took.as_micros()).unwrap_or_default());
+            let models = probe.found.map(|found| format!(" with {} models", found.len()));
+            let text = format!("{id} answered in {took}{}.", models.unwrap_or_default());
+            Some(pages::Notice { kind: "good", text })
+        }
+        Ok(probe) => {
+            let why = probe.message.unwrap_or_default();
+            page::refused(format!("{id} answered with status {}. {why}", probe.status))
+        }
+        Err(problem) => page::refused(problem.to_string()),
+    };
+    providers_page(&visit, &upstreams, notice)
+}

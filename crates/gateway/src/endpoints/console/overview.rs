@@ -1,0 +1,65 @@
+//! The first page of a member: balance, spend, recent receipts.
+
+use askama::Template;
+use axum::response::Response;
+use pages::{Frame, Html, credits};
+
+use super::page::{self, PageError};
+use super::receipts::{ReceiptRow, rows};
+use super::visit::MemberVisit;
+use crate::clock;
+
+/// Receipts on the page.
+const RECENT: u32 = 8;
+
+#[derive(Template)]
+#[template(path = "console/overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    available: String,
+    balance: String,
+    held: String,
+    today: String,
+    today_requests: String,
+    month: String,
+    month_requests: String,
+    /// The spend limit of the key, if it has one.
+    limit: Option<KeyLimit>,
+    recent: Vec<ReceiptRow>,
+    is_empty: bool,
+    usage: Html,
+}
+
+struct KeyLimit {
+    spent: String,
+    limit: String,
+    percent: i64,
+}
+
+pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
+    let (store, member) = (visit.store(), visit.caller.key.member);
+    let account = store.account(member).await?.ok_or_else(|| PageError::missing("member"))?;
+    let lineage = store.lineage(visit.caller.key.lineage).await?;
+    let lines = store.statement(member, i64::MAX, RECENT).await?;
+    let usage = account.usage.at(clock::now());
+    let limit = lineage.and_then(|lineage| {
+        let (spent, limit) = (lineage.spent.get(), lineage.limits.spend?.get());
+        let percent = if limit > 0 { i128::from(spent) * 100 / i128::from(limit) } else { 100 };
+        let percent = i64::try_from(percent).unwrap_or(100).min(100);
+        Some(KeyLimit { spent: credits(spent), limit: credits(limit), percent })
+    });
+    page::show(&OverviewPage {
+        frame: visit.frame("Overview", "/"),
+        available: credits(account.available().get()),
+        balance: credits(account.balance.get()),
+        held: credits(account.held.get()),
+        today: credits(usage.day.charged.get()),
+        today_requests: pages::count(usage.day.requests.unsigned_abs()),
+        month: credits(usage.month.charged.get()),
+        month_requests: pages::count(usage.month.requests.unsigned_abs()),
+        limit,
+        is_empty: lines.is_empty(),
+        recent: rows(lines),
+        usage: Html::default(),
+    })
+}

@@ -1,0 +1,220 @@
+//! Receipts: the charges and payments of a member, newest first, and one of them.
+
+use askama::Template;
+use axum::response::Response;
+use gateway_store::{StatementLine, Store};
+use ledger::{ChargeRule, HoldId, MemberId, PostingKind, Receipt};
+use pages::{Frame, Html, credits};
+
+use super::super::path::Id;
+use super::page::{self, PageError, redirect};
+use super::visit::MemberVisit;
+use crate::clock;
+
+const PAGE: usize = 25;
+/// Postings that one search looks at.
+const MAX_SEARCHED: usize = 5000;
+/// Postings that are read at once.
+const BATCH: u32 = 500;
+
+#[derive(Template)]
+#[template(path = "console/receipts.html")]
+struct ReceiptsPage {
+    frame: Frame,
+    rows: Vec<ReceiptRow>,
+    query: String,
+    kind: String,
+    kinds: &'static [(&'static str, &'static str)],
+    /// The cursor of the next page; 0 for none.
+    next: i64,
+    is_first: bool,
+    is_filtered: bool,
+}
+
+/// A line of a statement.
+pub(super) struct ReceiptRow {
+    pub(super) at: Html,
+    /// The operation, or the kind of payment.
+    pub(super) what: String,
+    /// The model, or the reason of a payment.
+    pub(super) detail: String,
+    pub(super) amount: String,
+    pub(super) balance: String,
+    pub(super) is_credit: bool,
+    /// The id of the request; empty for a payment.
+    pub(super) request: String,
+}
+
+/// The kinds of lines to choose from.
+const KINDS: &[(&str, &str)] = &[
+    ("", "Everything"),
+    ("charge", "Charges"),
+    ("top_up", "Top-ups"),
+    ("adjustment", "Adjustments"),
+];
+
+pub(super) fn rows(lines: Vec<StatementLine>) -> Vec<ReceiptRow> {
+    let now = clock::now().micros();
+    lines.into_iter().map(|line| row(line, now)).collect()
+}
+
+fn row(line: StatementLine, now: i64) -> ReceiptRow {
+    let posting = line.posting;
+    let what = match posting.kind {
+        PostingKind::Charge => line.operation.unwrap_or_default().replace('_', " "),
+        PostingKind::TopUp => "top-up".to_owned(),
+        PostingKind::Adjustment => "adjustment".to_owned(),
+    };
+    let amount = posting.amount.get();
+    ReceiptRow {
+        at: pages::moment(posting.at.micros(), now),
+        what,
+        detail: line.model.or(posting.reason).unwrap_or_default(),
+        amount: if amount > 0 { format!("+{}", credits(amount)) } else { credits(amount) },
+        balance: credits(posting.balance.get()),
+        is_credit: amount > 0,
+        request: posting.hold.map(|hold| hold.to_string()).unwrap_or_default(),
+    }
+}
+
+/// A search in the statement of a member.
+struct Search<'a> {
+    words: String,
+    kind: &'a str,
+}
+
+impl Search<'_> {
+    fn matches(&self, line: &StatementLine) -> bool {
+        let posting = &line.posting;
+        let texts = [&line.operation, &line.model, &posting.reason, &posting.reference];
+        let has_words = || {
+            let is_in = |text: &String| text.to_lowercase().contains(&self.words);
+            texts.into_iter().flatten().any(is_in)
+        };
+        (self.kind.is_empty() || posting.kind.as_str() == self.kind)
+            && (self.words.is_empty() || has_words())
+    }
+
+    /// A page of the lines that match, and the cursor of the next page.
+    async fn run(
+        &self,
+        store: &Store,
+        member: MemberId,
+        mut before: i64,
+    ) -> Result<(Vec<StatementLine>, i64), PageError> {
+        let is_all = self.words.is_empty() && self.kind.is_empty();
+        let batch = if is_all { u32::try_from(PAGE + 1).unwrap_or(BATCH) } else { BATCH };
+        let (mut found, mut searched) = (Vec::new(), 0);
+        while searched < MAX_SEARCHED {
+            let lines = store.statement(member, before, batch).await?;
+            let is_last = lines.len() < usize::try_from(batch).unwrap_or(usize::MAX);
+            searched += lines.len();
+            for line in lines {
+                if found.len() == PAGE {
+                    return Ok((found, before));
+                }
+                before = line.id;
+                if self.matches(&line) {
+                    found.push(line);
+                }
+            }
+            if is_last {
+                return Ok((found, 0));
+            }
+        }
+        Ok((found, before))
+    }
+}
+
+pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
+    let (query, kind) = (visit.param("q"), visit.param("kind"));
+    if HoldId::parse(query).is_some() {
+        return Ok(redirect(&format!("/receipts/{query}")));
+    }
+    let before = visit.param("before").parse().ok().filter(|&before: &i64| before > 0);
+    let search = Search { words: query.to_lowercase(), kind };
+    let member = visit.caller.key.member;
+    let (lines, next) = search.run(visit.store(), member, before.unwrap_or(i64::MAX)).await?;
+    page::show(&ReceiptsPage {
+        frame: visit.frame("Receipts", "/receipts"),
+        rows: rows(lines),
+        query: query.to_owned(),
+        kind: kind.to_owned(),
+        kinds: KINDS,
+        next,
+        is_first: before.is_none(),
+        is_filtered: !query.is_empty() || !kind.is_empty(),
+    })
+}
+
+#[derive(Template)]
+#[template(path = "console/receipt.html")]
+struct ReceiptPage {
+    frame: Frame,
+    id: String,
+    operation: String,
+    model: String,
+    charged: String,
+    rule: &'static str,
+    meaning: &'static str,
+    outcome: Html,
+    input: String,
+    output: String,
+    started: String,
+    ended: String,
+    took: String,
+}
+
+pub(super) async fn show(visit: MemberVisit, Id(id): Id) -> Result<Response, PageError> {
+    let found = match HoldId::parse(&id) {
+        Some(id) => visit.store().receipt(Some(visit.caller.key.member), id).await?,
+        None => None,
+    };
+    let receipt = found.ok_or_else(|| {
+        PageError::new(http::StatusCode::NOT_FOUND, "No request of yours with this id has ended.")
+    })?;
+    page::show(&receipt_page(visit.frame("Receipt", "/receipts"), &receipt))
+}
+
+fn receipt_page(frame: Frame, receipt: &Receipt) -> ReceiptPage {
+    let tokens = |count: Option<i64>| {
+        count.map_or("unknown".to_owned(), |count| pages::count(count.unsigned_abs()))
+    };
+    let is_charged = receipt.charged.get() > 0;
+    ReceiptPage {
+        frame,
+        id: receipt.id.to_string(),
+        operation: receipt.operation.replace('_', " "),
+        model: receipt.model.as_deref().unwrap_or("none").to_owned(),
+        charged: credits(receipt.charged.get()),
+        rule: receipt.rule.as_str(),
+        meaning: meaning(receipt.rule),
+        outcome: if is_charged {
+            pages::tag("plain", "charged")
+        } else {
+            pages::tag("good", "free")
+        },
+        input: tokens(receipt.tokens.input),
+        output: tokens(receipt.tokens.output),
+        started: pages::exact_time(receipt.since.micros()),
+        ended: pages::exact_time(receipt.at.micros()),
+        took: pages::duration(receipt.at.micros() - receipt.since.micros()),
+    }
+}
+
+/// A rule in words.
+fn meaning(rule: ChargeRule) -> &'static str {
+    match rule {
+        ChargeRule::Answered => "The answer was complete.",
+        ChargeRule::ClientLeftLate => "You disconnected after the model had begun to answer.",
+        ChargeRule::ClientLeftEarly => "You disconnected before the model had begun to answer.",
+        ChargeRule::CancelledLate => "You cancelled after the work had begun.",
+        ChargeRule::Cancelled => "You cancelled before the work had begun.",
+        ChargeRule::StreamLimit => "The answer reached the time limit of streams.",
+        ChargeRule::UpstreamFailed => "No provider gave a complete answer.",
+        ChargeRule::RequestRefused => "The provider rejected the request.",
+        ChargeRule::EmptyAnswer => "The answer was empty.",
+        ChargeRule::OurFault => "The service failed.",
+        ChargeRule::Expired => "The service stopped before the request ended.",
+    }
+}

@@ -1,0 +1,186 @@
+//! `GET /`, signing in and out.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use gateway_store::NewSession;
+use http::header::{SET_COOKIE, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, Request, StatusCode};
+use pages::Frame;
+
+use super::super::admin::is_same;
+use super::super::state::AppState;
+use super::super::{check_host, not_found};
+use super::fields::Fields;
+use super::page::{self, PageError, redirect};
+use super::token::{Cookie, Token};
+use super::visit::{self, MEMBER_SECONDS, OPERATOR_SECONDS, Visit, Visitor};
+use super::{accepts_html, overview};
+use crate::billing::Billing;
+use crate::config::Config;
+use crate::identity::{Caller, Identities};
+use crate::request_info::RequestInfo;
+
+/// How long the form may stay open, in seconds.
+const FORM_SECONDS: u64 = 3600;
+/// The most characters of a browser's name that are stored.
+const MAX_CLIENT_CHARS: usize = 200;
+
+#[derive(Template)]
+#[template(path = "console/sign_in.html")]
+struct SignInPage {
+    frame: Frame,
+    csrf: String,
+    next: String,
+}
+
+/// A browser that followed a link of another site sends no cookie; it asks again from here.
+#[derive(Template)]
+#[template(
+    source = "<!doctype html><title>agent</title><meta http-equiv=\"refresh\" content=\"0\">",
+    ext = "html"
+)]
+struct AskAgain;
+
+/// The overview of a person who is signed in, or the sign-in page. Programs get JSON.
+pub(super) async fn root(
+    State(state): State<AppState>,
+    State(config): State<Arc<Config>>,
+    request: Request<Body>,
+) -> Response {
+    let (mut parts, _) = request.into_parts();
+    if !accepts_html(&parts.headers) {
+        return not_found(&parts.uri, "").into_response();
+    }
+    shown(&mut parts, &state, &config).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn shown(
+    parts: &mut Parts,
+    state: &AppState,
+    config: &Config,
+) -> Result<Response, PageError> {
+    let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    match visit::find(parts, state).await? {
+        Some(Visitor::Operator(_)) => Ok(redirect("/operator")),
+        Some(Visitor::Member(_)) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
+        Some(Visitor::Member(visit)) => overview::show(*visit).await,
+        None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
+            page::show(&AskAgain)
+        }
+        None => {
+            let notice = page::done(query.get("done"));
+            form(config, &parts.headers, query.get("next"), StatusCode::OK, notice)
+        }
+    }
+}
+
+fn form(
+    config: &Config,
+    headers: &HeaderMap,
+    next: &str,
+    status: StatusCode,
+    notice: Option<pages::Notice>,
+) -> Result<Response, PageError> {
+    // The token of a form that is open in another tab stays valid.
+    let token = Token::of(headers, config, Cookie::SignIn).or_else(Token::draw);
+    let token = token.ok_or_else(PageError::internal)?;
+    let page = SignInPage {
+        frame: Frame { notice, ..page::frame(config, "Sign in") },
+        csrf: token.csrf(),
+        next: if is_local(next) { next.to_owned() } else { String::new() },
+    };
+    let mut response = page::show_as(status, &page)?;
+    let cookie = Cookie::SignIn.set(config, Some(&token), FORM_SECONDS);
+    response.headers_mut().extend(cookie.map(|cookie| (SET_COOKIE, cookie)));
+    Ok(response)
+}
+
+pub(super) async fn sign_in(
+    State(config): State<Arc<Config>>,
+    State(identities): State<Arc<Identities>>,
+    State(billing): State<Arc<Billing>>,
+    Extension(info): Extension<RequestInfo>,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    check_host(&config, request.headers())?;
+    let headers = request.headers().clone();
+    let Some(token) = Token::of(&headers, &config, Cookie::SignIn) else {
+        let notice = page::refused("The form was open too long, or cookies are off. Try again.");
+        return form(&config, &headers, "", StatusCode::FORBIDDEN, notice);
+    };
+    let fields = visit::read_form(&config, &token, request).await?;
+    let key = fields.get("key");
+    let is_operator = config.admin_token.as_ref().is_some_and(|it| is_same(it.reveal(), key));
+    let caller = if is_operator { None } else { Some(identities.holder(key).await) };
+    let caller = match caller.transpose() {
+        Ok(caller) => caller,
+        Err(error) => {
+            tracing::warn!(peer = %info.peer.ip(), code = error.code().word(), "sign-in refused");
+            let text = match error.code().status() {
+                401 => "This key is not valid. It may be mistyped, expired or revoked.",
+                403 => "The operator of this service blocked this member.",
+                _ => return Err(error.into()),
+            };
+            let notice = page::refused(text);
+            return form(&config, &headers, fields.get("next"), StatusCode::UNAUTHORIZED, notice);
+        }
+    };
+    let next = Some(fields.get("next")).filter(|next| is_local(next)).unwrap_or("/");
+    let mut response = redirect(next);
+    start(&config, &billing, &info, &headers, caller.as_ref(), response.headers_mut()).await?;
+    let gone = Cookie::SignIn.set(&config, None, 0);
+    response.headers_mut().extend(gone.map(|cookie| (SET_COOKIE, cookie)));
+    Ok(response)
+}
+
+/// Starts a session with a new token: one that the browser had before is never taken over.
+pub(super) async fn start(
+    config: &Config,
+    billing: &Billing,
+    info: &RequestInfo,
+    headers: &HeaderMap,
+    caller: Option<&Caller>,
+    out: &mut HeaderMap,
+) -> Result<(), PageError> {
+    let token = Token::draw().ok_or_else(PageError::internal)?;
+    let (idle, most) = if caller.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
+    let client = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let micros = |seconds: u64| i64::try_from(seconds * 1_000_000).unwrap_or(i64::MAX);
+    let session = NewSession {
+        hash: token.hash(),
+        member: caller.map(|caller| caller.key.member),
+        key: caller.map(|caller| caller.key.id.clone()),
+        client: client.chars().take(MAX_CLIENT_CHARS).collect(),
+        address: info.peer.ip().to_string(),
+        idle_micros: micros(idle),
+        max_micros: micros(most),
+    };
+    billing.store.create_session(&session).await?;
+    let cookie = Cookie::Session.set(config, Some(&token), most);
+    if let Some(cookie) = cookie {
+        out.append(SET_COOKIE, cookie);
+    }
+    Ok(())
+}
+
+pub(super) async fn sign_out(visit: Visit, request: Request<Body>) -> Result<Response, PageError> {
+    visit.submitted(request).await?;
+    visit.store().end_session(visit.session.member, visit.session.hash).await?;
+    let mut response = redirect("/?done=signed-out");
+    let gone = Cookie::Session.set(&visit.config, None, 0);
+    response.headers_mut().extend(gone.map(|cookie| (SET_COOKIE, cookie)));
+    Ok(response)
+}
+
+/// Whether an address is a page of this site. Browsers read `//` and `/\` as another host.
+fn is_local(address: &str) -> bool {
+    address.starts_with('/')
+        && !address.starts_with("//")
+        && !address.contains(['\\', '\r', '\n', '\t'])
+}

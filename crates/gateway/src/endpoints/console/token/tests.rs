@@ -1,0 +1,14 @@
+//! Tests of `token`.
+
+use super::*;
+
+#[test]
+fn form_tokens_belong_to_one_cookie() {
+    let (token, other) = (Token::draw().unwrap(), Token::draw().unwrap());
+    assert!(token.is_csrf(&token.csrf()));
+    for wrong in ["", "0", "zz", "é1", &other.csrf(), &token.csrf()[2..]] {
+        assert!(!token.is_csrf(wrong), "{wrong}");
+    }
+    assert_ne!(token.hash(), other.hash());
+    assert_eq!(format!("{token:?}"), "Token(…)");
+}

@@ -1,0 +1,247 @@
+//! A request of a signed-in person.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRef, FromRequestParts};
+use gateway_store::{Actor, Store, WebSession};
+use http::header::{HOST, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, Request, StatusCode, Uri};
+use pages::{Account, Frame, NavItem};
+
+use super::super::state::AppState;
+use super::super::{body, check_host};
+use super::fields::Fields;
+use super::page::{self, MEMBER_NAV, OPERATOR_NAV, PageError};
+use super::token::{Cookie, Token};
+use crate::billing::Billing;
+use crate::clock;
+use crate::config::{Config, Limits};
+use crate::identity::{Caller, Identities};
+use crate::request_info::RequestInfo;
+use crate::request_log;
+
+/// A session is prolonged at most this often.
+const RENEW_MICROS: i64 = 60 * 1_000_000;
+/// The largest form.
+const MAX_FORM_BYTES: u64 = 64 * 1024;
+/// The header in which scripts send the token of forms.
+const CSRF_HEADER: &str = "x-csrf-token";
+/// How long a session lasts unused, and at most, in seconds: of members and of operators.
+pub(super) const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
+pub(super) const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
+
+/// A request with a valid session.
+pub(super) struct Visit {
+    pub(super) config: Arc<Config>,
+    pub(super) billing: Arc<Billing>,
+    pub(super) identities: Arc<Identities>,
+    pub(super) info: RequestInfo,
+    pub(super) session: WebSession,
+    pub(super) query: Fields,
+    token: Token,
+    name: String,
+}
+
+/// The person of a session.
+pub(super) enum Visitor {
+    Member(Box<MemberVisit>),
+    Operator(Box<OperatorVisit>),
+}
+
+/// A request of a member.
+pub(super) struct MemberVisit {
+    visit: Visit,
+    pub(super) caller: Caller,
+}
+
+/// A request of an operator.
+pub(super) struct OperatorVisit {
+    visit: Visit,
+    /// The actor in the audit log.
+    pub(super) by: Actor,
+}
+
+/// The person of a request; `None` without a valid session. Foreign hosts are refused.
+pub(super) async fn find(
+    parts: &mut Parts,
+    state: &AppState,
+) -> Result<Option<Visitor>, PageError> {
+    let config = Arc::<Config>::from_ref(state);
+    let billing = Arc::<Billing>::from_ref(state);
+    let identities = Arc::<Identities>::from_ref(state);
+    check_host(&config, &parts.headers)?;
+    let Some(info) = parts.extensions.get::<RequestInfo>().copied() else { return Ok(None) };
+    let Some(token) = Token::of(&parts.headers, &config, Cookie::Session) else { return Ok(None) };
+    let Some(session) = billing.store.session(token.hash()).await? else { return Ok(None) };
+    let limits = if session.member.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
+    if clock::now().micros() - session.seen_at.micros() > RENEW_MICROS {
+        let idle = i64::try_from(limits.0 * 1_000_000).unwrap_or(i64::MAX);
+        billing.store.renew_session(session.hash, idle).await?;
+    }
+    let caller = match &session.key {
+        None => None,
+        // The session ends with its key.
+        Some(key) => match identities.signed_in(key).await {
+            Ok(caller) => Some(caller),
+            Err(_) => return Ok(None),
+        },
+    };
+    let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let name = caller.as_ref().map_or("Operator".to_owned(), |it| it.member_name.clone());
+    let visit = Visit { config, billing, identities, info, session, query, token, name };
+    Ok(match caller {
+        Some(caller) => Some(Visitor::Member(Box::new(MemberVisit { visit, caller }))),
+        None if visit.session.member.is_none() && visit.config.admin_token.is_some() => {
+            request_log::note_operator();
+            let name = format!("console:{}", info.peer.ip());
+            let by = Actor { name, request: Some(info.id.to_string()) };
+            Some(Visitor::Operator(Box::new(OperatorVisit { visit, by })))
+        }
+        None => None,
+    })
+}
+
+impl Visit {
+    pub(super) fn store(&self) -> &Store {
+        &self.billing.store
+    }
+
+    /// A parameter of the query; empty if it is missing.
+    pub(super) fn param(&self, name: &str) -> &str {
+        self.query.get(name)
+    }
+
+    /// The frame of a page at this path of the navigation.
+    pub(super) fn frame(&self, title: &str, path: &str) -> Frame {
+        let nav = if self.session.member.is_some() { MEMBER_NAV } else { OPERATOR_NAV };
+        let item = |item: &NavItem| NavItem { is_current: item.path == path, ..item.clone() };
+        let detail = match &self.session.key {
+            Some(key) => format!("Key {key}"),
+            None => "Admin token".to_owned(),
+        };
+        Frame {
+            nav: nav.iter().map(item).collect(),
+            account: Some(Account { name: self.name.clone(), detail, csrf: self.csrf() }),
+            notice: page::done(self.param("done")),
+            ..page::frame(&self.config, title)
+        }
+    }
+
+    /// The token of forms.
+    pub(super) fn csrf(&self) -> String {
+        self.token.csrf()
+    }
+
+    /// The fields of a form, if a page of this site sent it.
+    pub(super) async fn submitted(&self, request: Request<Body>) -> Result<Fields, PageError> {
+        read_form(&self.config, &self.token, request).await
+    }
+
+    /// Refuses a request of a script unless a page of this site sent it.
+    pub(super) fn check_script(&self, headers: &HeaderMap) -> Result<(), PageError> {
+        check_origin(&self.config, headers)?;
+        let offered = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+        if offered.is_some_and(|offered| self.token.is_csrf(offered)) {
+            Ok(())
+        } else {
+            Err(stale())
+        }
+    }
+}
+
+/// Reads a form whose token follows from a cookie.
+pub(super) async fn read_form(
+    config: &Config,
+    token: &Token,
+    request: Request<Body>,
+) -> Result<Fields, PageError> {
+    let (head, form) = request.into_parts();
+    check_origin(config, &head.headers)?;
+    let limits = Limits { max_body_bytes: MAX_FORM_BYTES, ..config.limits.clone() };
+    let fields = Fields::parse(&body::read(&limits, &head.headers, form).await?);
+    if token.is_csrf(fields.get("csrf")) { Ok(fields) } else { Err(stale()) }
+}
+
+fn stale() -> PageError {
+    PageError::forbidden("This form is out of date. Go back, reload the page and try again.")
+}
+
+/// Refuses a form of another site: the origin must be the host of the request, or the public one.
+fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), PageError> {
+    let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    let origin = text(&ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
+    let authority = origin.as_ref().and_then(Uri::authority).map(|it| it.as_str());
+    let is_own = authority.is_some()
+        && (authority == text(&HOST)
+            || authority == config.public_url.authority().map(|it| it.as_str()));
+    let fetched = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
+    if is_own && fetched {
+        return Ok(());
+    }
+    Err(PageError::forbidden("This form was not sent by a page of this service."))
+}
+
+impl FromRequestParts<AppState> for MemberVisit {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+        match find(parts, state).await? {
+            Some(Visitor::Member(visit)) => Ok(*visit),
+            Some(Visitor::Operator(_)) => Err(PageError::new(
+                StatusCode::FORBIDDEN,
+                "This page belongs to members. You are signed in as the operator.",
+            )),
+            None => Err(sign_in_first(parts)),
+        }
+    }
+}
+
+impl FromRequestParts<AppState> for OperatorVisit {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+        match find(parts, state).await? {
+            Some(Visitor::Operator(visit)) => Ok(*visit),
+            Some(Visitor::Member(_)) => {
+                Err(PageError::forbidden("This page is for operators of the service."))
+            }
+            None => Err(sign_in_first(parts)),
+        }
+    }
+}
+
+fn sign_in_first(parts: &Parts) -> PageError {
+    let address = parts.uri.path_and_query().map_or("/", |it| it.as_str());
+    PageError::SignIn(if parts.method == http::Method::GET { address } else { "/" }.to_owned())
+}
+
+impl FromRequestParts<AppState> for Visit {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+        match find(parts, state).await? {
+            Some(Visitor::Member(visit)) => Ok(visit.visit),
+            Some(Visitor::Operator(visit)) => Ok(visit.visit),
+            None => Err(sign_in_first(parts)),
+        }
+    }
+}
+
+impl Deref for MemberVisit {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.visit
+    }
+}
+
+impl Deref for OperatorVisit {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.visit
+    }
+}

@@ -1,0 +1,163 @@
+//! The pages of members.
+
+use agent_test_support::browser::{ColorScheme, key};
+use serde_json::json;
+
+use super::{Client, browse, world};
+use crate::support::PRICE;
+
+#[test]
+fn a_key_is_created_shown_once_and_works() {
+    let (_upstream, service, holder) = world();
+    let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
+    browser.goto(&format!("{}/keys", service.origin()));
+    browser.click("a[href='/keys/new']");
+    browser.click("#name");
+    browser.press("laptop");
+    browser.click("#spend");
+    browser.press("0.5x");
+    browser.click("main form button");
+    assert!(browser.text("#notice").contains("is not an amount"));
+    assert_eq!(browser.eval("return document.querySelector('#name').value"), "laptop");
+    assert_eq!(browser.eval("return document.querySelector('#spend').ariaInvalid"), "true");
+    browser.eval("document.querySelector('#spend').value = '0.5'");
+    browser.click("main form button");
+    let secret = browser.text("#secret");
+    let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
+    assert_eq!(service.post("/v1/chat/completions", &secret, &chat).status, 200);
+    browser.reload();
+    browser.goto(&format!("{}/keys", service.origin()));
+    assert!(!browser.eval("return document.body.innerHTML").to_string().contains(&secret));
+    assert!(browser.text("table").contains("laptop"));
+    let stored = browser
+        .eval("return JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}])");
+    assert_eq!(stored, "[\"\",{},{}]", "scripts see neither key nor session");
+}
+
+#[test]
+fn keys_are_limited_rotated_and_revoked() {
+    let (_upstream, service, holder) = world();
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    let created =
+        client.submit("/keys/new", "/keys", &[("name", "ci"), ("scope", "chat"), ("days", "2")]);
+    let secret = secret(created.text());
+    let id = wire::key::ApiKey::parse(&secret).unwrap().public_id().to_owned();
+    let page = format!("/keys/{id}");
+    for (field, value) in [("rate", "x"), ("rate", "0"), ("spend", "-1"), ("name", " ")] {
+        let mut fields = vec![("name", "ci"), ("rate", ""), ("spend", ""), ("concurrency", "")];
+        fields.retain(|(name, _)| *name != field);
+        fields.push((field, value));
+        let answer = client.submit(&page, &page, &fields);
+        assert_eq!(answer.status, 400, "{field}={value}");
+        assert!(answer.text().contains("aria-invalid"), "{field}={value}");
+    }
+    let changed = client.submit(&page, &page, &[("name", "ci 2"), ("rate", "5"), ("spend", "2.5")]);
+    assert_eq!(changed.status, 303, "{}", changed.text());
+    let shown = client.get(&page);
+    assert!(shown.text().contains("ci 2") && shown.text().contains("value=\"2.5\""));
+    let rotated = client.submit(&page, &format!("{page}/rotate"), &[("overlap", "0")]);
+    assert_ne!(self::secret(rotated.text()), secret);
+    assert_eq!(service.get("/v1/models", &secret).status, 401, "the old key stopped");
+    let old = client.submit("/keys/new", &format!("{page}/rotate"), &[("overlap", "0")]);
+    assert_eq!(old.status, 409, "an expired key cannot be rotated");
+    // The key of the session itself: the session continues with the new one.
+    let own = format!("/keys/{}", holder.key.public_id());
+    let rotated = client.submit(&own, &format!("{own}/rotate"), &[("overlap", "0")]);
+    assert_eq!(rotated.status, 200);
+    assert_eq!(client.get("/keys").status, 200);
+}
+
+fn secret(page: &str) -> String {
+    let text = page.split("id=\"secret\">").nth(1).unwrap_or_else(|| panic!("no secret: {page}"));
+    text.split('<').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_playground_streams_and_charges_like_the_api() {
+    let (_upstream, service, holder) = world();
+    let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
+    browser.goto(&format!("{}/playground?model=up/echo", service.origin()));
+    browser.click("#prompt");
+    browser.press("<img src=x onerror=alert(1)> hello");
+    browser.click("#send");
+    browser.eventually(
+        "an answer",
+        "return document.querySelector('.said .assistant')?.textContent.includes('hello') ?? false",
+    );
+    browser.eventually("it has ended", "return document.querySelector('#stop').hidden");
+    assert_eq!(browser.eval("return document.querySelectorAll('.said img').length"), 0);
+    assert!(browser.text("#code-curl").contains("/v1/chat/completions"));
+    browser.click("#compare");
+    browser.click("#prompt");
+    browser.press("again");
+    browser.click("#send");
+    browser.eventually("two answers", "return document.querySelectorAll('.said .assistant').length === 3 && document.querySelector('#stop').hidden");
+    assert_eq!(service.account(holder.member).balance.get(), 997 * PRICE);
+    browser.goto(&format!("{}/receipts", service.origin()));
+    assert!(browser.text("table").contains("up/echo"));
+    browser.click("td a");
+    assert!(browser.text("main").contains("answered"));
+    service.check_ledger();
+}
+
+#[test]
+fn receipts_are_searched_and_paged() {
+    let (_upstream, service, holder) = world();
+    let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
+    let mut last = String::new();
+    for _ in 0..30 {
+        let answer = service.post("/v1/chat/completions", holder.key.as_str(), &chat);
+        answer.header("x-request-id").clone_into(&mut last);
+    }
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    let first = client.get("/receipts");
+    assert_eq!(first.text().matches("<a href=\"/receipts/").count(), 25);
+    let before =
+        first.text().split("before=").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let second = client.get(&format!("/receipts?before={before}"));
+    assert_eq!(second.text().matches("<a href=\"/receipts/").count(), 5);
+    assert!(second.text().contains("for a test"), "the top-up is the oldest");
+    let found = client.get("/receipts?q=FOR+A+test");
+    assert_eq!(found.text().matches("<tr>").count(), 2, "{}", found.text());
+    assert!(client.get("/receipts?kind=adjustment").text().contains("No receipt matches"));
+    let id = client.get(&format!("/receipts?q={last}"));
+    assert_eq!(id.header("location"), format!("/receipts/{last}"));
+    let receipt = client.get(&format!("/receipts/{last}"));
+    assert!(receipt.text().contains("The answer was complete."));
+    assert_eq!(client.get("/receipts?before=x&q=%00").status, 200);
+    assert_eq!(client.get("/receipts/nothing").status, 404);
+}
+
+#[test]
+fn pages_can_be_used_with_the_keyboard_alone() {
+    let (_upstream, service, holder) = world();
+    let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
+    browser.goto(&format!("{}/keys/{}", service.origin(), holder.key.public_id()));
+    browser.press(key::TAB);
+    assert_eq!(browser.eval("return document.activeElement.textContent"), "Skip to the content");
+    browser.press(key::ENTER);
+    browser.press(&key::TAB.repeat(3));
+    assert_eq!(browser.eval("return document.activeElement.textContent"), "Revoke");
+    browser.press(key::ENTER);
+    browser.eventually("a dialog", "return document.querySelector('#revoke').open");
+    assert_eq!(browser.eval("return document.activeElement.textContent"), "Cancel");
+    browser.press(key::ENTER);
+    browser.eventually("it closes", "return !document.querySelector('#revoke').open");
+    assert_eq!(
+        browser.eval("return document.activeElement.textContent"),
+        "Revoke",
+        "focus returns"
+    );
+}
+
+#[test]
+fn settings_to_paste_have_the_address_of_the_service() {
+    let (_upstream, service, holder) = world();
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    let page = client.get("/connect");
+    for name in ["Claude Code", "Codex", "Cursor", "Open WebUI", "LangChain", "MCP clients"] {
+        assert!(page.text().contains(name), "{name}");
+    }
+    assert!(page.text().contains(&format!("{}/mcp", service.origin())));
+    assert!(page.text().contains("up/drip-3-1") || page.text().contains("up/echo"));
+}

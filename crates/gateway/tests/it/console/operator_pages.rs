@@ -1,0 +1,111 @@
+//! The pages of operators.
+
+use agent_test_support::browser::ColorScheme;
+
+use super::{Client, browse, world};
+use crate::support::{ADMIN_TOKEN, PRICE};
+
+#[test]
+fn a_top_up_shows_before_and_after_and_the_member_sees_it() {
+    let (_upstream, service, holder) = world();
+    let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
+    operator.goto(&format!("{}/operator/members/{}", service.origin(), holder.member));
+    operator.click("#amount");
+    operator.press("12.5");
+    operator.click("#reason");
+    operator.press("invoice 7");
+    operator.click("#reference");
+    operator.press("inv-7");
+    operator.click("#transfer button");
+    operator.eventually(
+        "asked once more",
+        "return document.querySelector('#transfer').innerText.includes('Balance after')",
+    );
+    assert!(operator.text("#transfer").contains("13.5"), "{}", operator.text("#transfer"));
+    assert_eq!(service.account(holder.member).balance.get(), 1000 * PRICE, "nothing moved yet");
+    operator.click("#transfer button");
+    assert!(operator.text("#notice").contains("posted"));
+    let mut member = Client::signed_in(&service, holder.key.as_str());
+    let page = member.get("/");
+    assert!(page.text().contains("13.5 <small>credits") && page.text().contains("invoice 7"));
+    let audit = Client::signed_in(&service, ADMIN_TOKEN).get("/operator/audit");
+    assert!(audit.text().contains("ledger.top_up") && audit.text().contains("console:127.0.0.1"));
+    service.check_ledger();
+}
+
+#[test]
+fn forms_of_operators_refuse_bad_input() {
+    let (_upstream, service, holder) = world();
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    for (name, status) in
+        [("", 400), ("ada", 400), ("mem_9", 400), (&"x".repeat(300), 400), ("bob", 303)]
+    {
+        let answer = client.submit("/operator/members", "/operator/members", &[("name", name)]);
+        assert_eq!(answer.status, status, "{name}");
+    }
+    let page = format!("/operator/members/{}", holder.member);
+    let path = format!("{page}/post");
+    for (amount, reason) in [
+        ("", "x"),
+        ("0", "x"),
+        ("five", "x"),
+        ("1.0000001", "x"),
+        ("5", ""),
+        ("1e9", "x"),
+        ("-99999", "x"),
+    ] {
+        let fields = [("amount", amount), ("reason", reason), ("confirmed", "yes")];
+        let answer = client.submit(&page, &path, &fields);
+        assert_eq!(answer.status, 400, "{amount} {reason}");
+        assert!(answer.text().contains("role=\"alert\""));
+    }
+    let fields = [("amount", "1"), ("reason", "twice"), ("reference", "r1"), ("confirmed", "yes")];
+    assert!(client.submit(&page, &path, &fields).header("location").ends_with("done=posted"));
+    assert!(
+        client.submit(&page, &path, &fields).header("location").ends_with("done=already-posted")
+    );
+    assert_eq!(service.account(holder.member).balance.get(), 1000 * PRICE + 1_000_000);
+    for path in ["/operator/members/mem_999", "/operator/members/x", "/operator/members/mem_%00"] {
+        assert_eq!(client.get(path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn members_are_blocked_and_get_keys() {
+    let (_upstream, service, holder) = world();
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    let page = format!("/operator/members/{}", holder.member);
+    let made = client.submit(&page, &format!("{page}/keys"), &[("name", "new")]);
+    let secret = made.text().split("id=\"secret\">").nth(1).unwrap().split('<').next().unwrap();
+    assert_eq!(service.get("/v1/models", secret).status, 200);
+    let id = wire::key::ApiKey::parse(secret).unwrap().public_id().to_owned();
+    client.submit(&page, &format!("{page}/keys/{id}/revoke"), &[]);
+    assert_eq!(service.get("/v1/models", secret).status, 401);
+    client.submit(&page, &page, &[("action", "block")]);
+    assert_eq!(service.get("/v1/models", holder.key.as_str()).status, 403);
+    client.submit(&page, &page, &[("action", "unblock")]);
+    assert_eq!(service.get("/v1/models", holder.key.as_str()).status, 200);
+    assert_eq!(client.get("/operator/members?q=ada").header("location"), page);
+    assert!(client.get("/operator/members?q=nobody").text().contains("No member has"));
+}
+
+#[test]
+fn the_ledger_is_checked_and_providers_are_tested() {
+    let (upstream, service, _) = world();
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    let checked = client.submit("/operator/ledger", "/operator/ledger", &[]);
+    assert!(checked.text().contains("Everything adds up."));
+    let tested = client.submit("/operator/providers", "/operator/providers/up/test", &[]);
+    assert!(tested.text().contains("up answered in"), "{}", tested.text());
+    upstream.go_down();
+    let tested = client.submit("/operator/providers", "/operator/providers/up/test", &[]);
+    assert!(tested.text().contains("role=\"alert\""), "{}", tested.text());
+    assert_eq!(
+        client.submit("/operator/providers", "/operator/providers/none/test", &[]).status,
+        404
+    );
+    assert!(client.get("/operator/prices").text().contains("up/echo"));
+    let configuration = client.get("/operator/configuration");
+    assert!(configuration.text().contains("SQLite") && !configuration.text().contains(ADMIN_TOKEN));
+    assert!(!configuration.text().contains(upstream.key()));
+}

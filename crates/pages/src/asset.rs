@@ -1,0 +1,99 @@
+//! Files that pages load. They are part of the program: nothing is loaded from elsewhere.
+//!
+//! The address of a file contains a digest of all files, so that browsers may keep it for ever.
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use crate::secure;
+
+/// One file.
+#[derive(Debug, Clone, Copy)]
+pub struct Asset {
+    /// Its name.
+    pub name: &'static str,
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its content.
+    pub text: &'static str,
+}
+
+/// The files of every page.
+const SHARED: [Asset; 3] = [
+    Asset {
+        name: "pages.css",
+        media_type: "text/css; charset=utf-8",
+        text: include_str!("../assets/pages.css"),
+    },
+    Asset {
+        name: "pages.js",
+        media_type: "text/javascript; charset=utf-8",
+        text: include_str!("../assets/pages.js"),
+    },
+    Asset {
+        name: "icon.svg",
+        media_type: "image/svg+xml",
+        text: include_str!("../assets/icon.svg"),
+    },
+];
+
+/// The files of a site.
+#[derive(Debug, Clone)]
+pub struct AssetSet {
+    assets: Vec<Asset>,
+    version: String,
+}
+
+impl AssetSet {
+    /// The shared files and those of the site.
+    pub fn new(own: &[Asset]) -> Self {
+        let assets: Vec<Asset> = SHARED.iter().chain(own).copied().collect();
+        let bytes = assets.iter().flat_map(|asset| asset.name.bytes().chain(asset.text.bytes()));
+        // FNV-1a: the digest only has to change with the files.
+        let digest = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
+            (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self { assets, version: format!("{digest:016x}") }
+    }
+
+    /// The path below which the files are.
+    pub fn path(&self) -> String {
+        format!("/assets/{}", self.version)
+    }
+
+    /// The bytes of all files together.
+    pub fn total_bytes(&self) -> usize {
+        self.assets.iter().map(|asset| asset.text.len()).sum()
+    }
+
+    /// The response for a file; `None` if there is none of this name.
+    pub fn answer(&self, version: &str, name: &str, headers: &HeaderMap) -> Option<Response> {
+        let asset = self.assets.iter().find(|asset| asset.name == name)?;
+        let etag = format!("\"{}\"", self.version);
+        let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+        let mut response = if known == Some(&etag) {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            Response::new(Body::from(asset.text))
+        };
+        let headers = response.headers_mut();
+        secure(headers);
+        // A page of another release may still ask for its own version.
+        let caching = if version == self.version {
+            "public, max-age=31536000, immutable"
+        } else {
+            "no-cache"
+        };
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
+        headers.extend(HeaderValue::try_from(etag).ok().map(|value| (ETAG, value)));
+        Some(response)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! Parts of the web pages: layout, stylesheet, components, icons, charts and response headers.
+//!
+//! Pages are rendered on the server. A page is an askama template of its own crate that extends
+//! `layout.html` (navigation and account) or `bare.html` (one column) of this crate, and has a field
+//! `frame` of the type [`Frame`]. Everything that a browser loads is an [`Asset`] of the program.
+
+mod asset;
+mod chart;
+mod format;
+mod frame;
+mod html;
+mod icon;
+mod markdown;
+mod response;
+
+pub use asset::{Asset, AssetSet};
+pub use chart::{BarChart, Series};
+pub use format::{bytes, count, credits, day, duration, exact_time, moment};
+pub use frame::{Account, Frame, NavItem, Notice};
+pub use html::{Html, escape, tag};
+pub use icon::icon;
+pub use markdown::markdown;
+pub use response::{html, secure};
