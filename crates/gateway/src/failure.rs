@@ -66,7 +66,7 @@ impl ApiError {
     /// A query parameter that the path does not have.
     pub(crate) fn unknown_parameter(name: &str) -> Self {
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-        let message = format!("there is no parameter `{name}`; see /docs");
+        let message = format!("unknown parameter `{name}`; see /docs");
         Self::of_param(Code::InvalidRequest, name, message)
     }
 
