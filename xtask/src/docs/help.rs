@@ -34,10 +34,16 @@ pub(super) fn page(output: impl Fn(&[&str]) -> Result<String, Failure>) -> Resul
     Ok(text)
 }
 
-/// Names in the "Commands:" section of a help text, without `help` itself.
+/// Names in the "Commands:" section of a help text, without `help` itself. The page of the program
+/// has no heading: its commands follow the usage.
 fn subcommands(help: &str) -> Vec<String> {
+    let has_heading = help.lines().any(|line| line == "Commands:");
+    let is_before = |line: &&str| match has_heading {
+        true => *line != "Commands:",
+        false => !line.starts_with("Usage:"),
+    };
     help.lines()
-        .skip_while(|line| *line != "Commands:")
+        .skip_while(is_before)
         .skip(1)
         .take_while(|line| line.is_empty() || line.starts_with(' '))
         .filter_map(|line| line.strip_prefix("  "))

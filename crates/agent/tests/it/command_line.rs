@@ -20,6 +20,29 @@ fn version_and_help_are_data() {
     assert!(help.stdout.contains("Examples:"), "{}", help.stdout);
 }
 
+#[test]
+fn help_fits_narrow_terminals() {
+    let bench = bench();
+    let reference = include_str!("../../../../docs/cli.md");
+    let commands = reference.lines().filter_map(|line| line.strip_prefix("## agent"));
+    let commands: Vec<Vec<&str>> = commands.map(|it| it.split_whitespace().collect()).collect();
+    assert!(commands.len() > 90, "{}", commands.len());
+    for (columns, indent) in [(80, 0), (40, 12)] {
+        for command in &commands {
+            let mut program = bench.command(command.iter().chain(&["--help"]));
+            let help = ProgramOutput::of(program.env("COLUMNS", columns.to_string()), b"");
+            assert_eq!(help.code, 0, "{command:?}");
+            let text = help.stdout.split("Examples:").next().unwrap();
+            for line in text.lines().filter(|line| !line.starts_with("Usage:")) {
+                // A long word or option name has a line to itself.
+                let longest = line.split_whitespace().map(str::len).max().unwrap_or(0);
+                let most = columns.max(longest + indent + 8);
+                assert!(line.chars().count() <= most, "{command:?} at {columns}: {line}");
+            }
+        }
+    }
+}
+
 /// It takes the place of the C library's only where the linker finds it first.
 #[cfg(target_os = "linux")]
 #[test]

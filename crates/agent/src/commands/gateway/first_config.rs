@@ -45,6 +45,8 @@ pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) listen: &'a str,
     pub(in crate::commands) public_url: Option<&'a str>,
     pub(in crate::commands) database: &'a str,
+    /// The variable with the admin token.
+    pub(in crate::commands) admin_token: Option<&'a str>,
     pub(in crate::commands) log_level: &'a str,
 }
 
@@ -76,9 +78,10 @@ impl HostedProvider {
 impl<'a> FirstConfig<'a> {
     /// The file of a service on this machine.
     pub(in crate::commands) fn local(servers: &'a [DetectedServer], can_speak: bool) -> Self {
-        let (public_url, hosted) = (None, &[]);
+        let (public_url, admin_token, hosted) = (None, None, &[]);
         let (listen, database) = (DEFAULT_LISTEN, "sqlite:gateway.sqlite3");
-        Self { servers, hosted, can_speak, listen, public_url, database, log_level: "warn" }
+        let log_level = "warn";
+        Self { servers, hosted, can_speak, listen, public_url, database, admin_token, log_level }
     }
 }
 
@@ -134,6 +137,11 @@ fn text(content: &FirstConfig<'_>) -> String {
         .public_url
         .map_or_else(String::new, |url| format!("public_url: {}\n", serde_json::Value::from(url)));
     let database = serde_json::Value::from(*database);
+    let admin_token = content.admin_token.map_or_else(String::new, |variable| {
+        format!(
+            "# Signs operators in to the console and the admin API.\nadmin_token: ${{{variable}}}\n"
+        )
+    });
     format!(
         "\
 # Configuration of the member service. Edit it freely: the program does not overwrite it.
@@ -142,7 +150,7 @@ fn text(content: &FirstConfig<'_>) -> String {
 
 listen: {listen}
 {public_url}database: {database}
-
+{admin_token}
 # Model and search providers.
 providers:
 {providers}{own}{snippet}

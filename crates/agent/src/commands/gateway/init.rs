@@ -27,6 +27,7 @@ use crate::reference_scope::scope;
 use crate::session::Session;
 
 const KEY_NAME: &str = "first key";
+const ADMIN_TOKEN: &str = "AGENT_ADMIN_TOKEN";
 
 /// Create the configuration, a first member and a key
 #[derive(Debug, clap::Args)]
@@ -82,7 +83,21 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return Err(Diagnostic::usage("the initial credit must not be negative"));
     }
     let hosted = hosted_providers(args, person.as_ref(), session)?;
-    let config = block_on(write(args, &hosted, &path, location, session))?;
+    let admin_variable = store_secret(ADMIN_TOKEN, secret::new_key()?.secret(), session)?;
+    let config = {
+        let listen = args.listen.to_string();
+        let content = FirstConfig {
+            servers: &[],
+            hosted: &hosted,
+            can_speak: false,
+            listen: &listen,
+            public_url: args.public_url.as_deref(),
+            database: &args.database,
+            admin_token: Some(&admin_variable),
+            log_level: "info",
+        };
+        block_on(write(content, &path, location, session))?
+    };
     let providers: Vec<String> = config.providers.iter().map(|it| it.name.clone()).collect();
     let (account, issued) = OperatorStore::of(config, session, async |books| {
         let (created, account) = create(books, &member, credit).await?;
@@ -114,6 +129,8 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     output.note(format!("{GOOD}Created{GOOD:#} {}\n", path.display()));
     output.note(format!("  Providers  {}", printable(&providers)));
     output.note(format!("  Member     {}, {}", printable(&member), in_credits(account.balance)));
+    let env_file = session.home()?.env_file();
+    output.note(format!("  Operator   {admin_variable} in {}", env_file.display()));
     output.note("  Key        shown only now:\n");
     output.text(format!("{}\n", key.as_str()))?;
     output.note(
@@ -125,22 +142,14 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
 
 /// Writes the configuration and creates the database.
 async fn write(
-    args: &Args,
-    hosted: &[HostedProvider],
+    content: FirstConfig<'_>,
     path: &Path,
     location: &Location,
     session: &Session,
 ) -> Result<Config, Diagnostic> {
     let servers = look(candidates(&[], false)).await;
-    let content = FirstConfig {
-        servers: &servers,
-        hosted,
-        can_speak: probe::can_speak().await,
-        listen: &args.listen.to_string(),
-        public_url: args.public_url.as_deref(),
-        database: &args.database,
-        log_level: "info",
-    };
+    let can_speak = probe::can_speak().await;
+    let content = FirstConfig { servers: &servers, can_speak, ..content };
     write_if_missing(path, &content)?;
     let prepared = async {
         let config = location.load(session)?;
@@ -179,11 +188,17 @@ fn hosted_providers(
             let hint = format!("set it in the environment or in {}", home.env_file().display());
             return Err(Diagnostic::configuration(message).hint(hint));
         }
-        let mut file = SecretsFile::load(&home.env_file())?;
-        file.add(variable, &typed)?;
-        file.write()?;
+        store_secret(variable, &typed, session)?;
     }
     Ok(args.provider.clone())
+}
+
+/// Adds a secret to the profile's `.env`; returns its variable.
+fn store_secret(variable: &str, value: &str, session: &Session) -> Result<String, Diagnostic> {
+    let mut file = SecretsFile::load(&session.home()?.env_file())?;
+    let variable = file.add(variable, value)?;
+    file.write()?;
+    Ok(variable)
 }
 
 /// An option, else what a person types, else the default.
