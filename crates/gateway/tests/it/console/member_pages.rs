@@ -95,7 +95,7 @@ fn the_playground_streams_and_charges_like_the_api() {
     assert_eq!(service.account(holder.member).balance.get(), 997 * PRICE);
     browser.goto(&format!("{}/receipts", service.origin()));
     assert!(browser.text("table").contains("up/echo"));
-    browser.click("td a");
+    browser.click("tbody a");
     assert!(browser.text("main").contains("answered"));
     service.check_ledger();
 }
@@ -160,4 +160,39 @@ fn settings_to_paste_have_the_address_of_the_service() {
     }
     assert!(page.text().contains(&format!("{}/mcp", service.origin())));
     assert!(page.text().contains("up/drip-3-1") || page.text().contains("up/echo"));
+}
+
+#[test]
+fn usage_has_ranges_a_chart_a_table_and_csv() {
+    let (_upstream, service, holder) = world();
+    let chat =
+        |model: &str| json!({"model": model, "messages": [{"role": "user", "content": "hi"}]});
+    for model in ["up/echo", "up/echo", "up/drip-3-1"] {
+        service.post("/v1/chat/completions", holder.key.as_str(), &chat(model));
+    }
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    for by in ["model", "key", "operation", "day"] {
+        for show in ["credits", "requests", "tokens"] {
+            let page = client.get(&format!("/usage?by={by}&show={show}&days=7"));
+            assert_eq!(page.status, 200, "{by} {show}");
+            assert_eq!(page.text().matches("<g class=\"bar\">").count(), 7, "{by} {show}");
+        }
+    }
+    let page = client.get("/usage");
+    assert_eq!(page.text().matches("<g class=\"bar\">").count(), 30);
+    assert!(page.text().contains("66.6 %"), "{}", page.text());
+    assert!(client.get("/").text().contains("Credits spent by day"));
+    let csv = client.get("/usage.csv?by=model");
+    assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
+    let lines: Vec<&str> = csv.text().lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("\"up/echo\",2,") && line.ends_with(",2000")));
+    for bad in ["from=x&to=y", "from=2026-13-01&to=2026-01-01", "by=nothing&days=9999"] {
+        assert!([200, 400].contains(&client.get(&format!("/usage?{bad}")).status), "{bad}");
+    }
+    let empty = client.get("/usage?from=2020-01-01&to=2020-01-31");
+    assert!(empty.text().contains("Nothing in this range"));
+    let other = service.holder("eve", PRICE);
+    let foreign = Client::signed_in(&service, other.key.as_str()).get("/usage");
+    assert!(!foreign.text().contains("up/echo"), "members see their own alone");
 }
