@@ -80,8 +80,8 @@ pub(super) fn done(word: &str) -> Option<Notice> {
 }
 
 /// The notice of a form that was refused.
-pub(super) fn refused(text: impl Into<String>) -> Option<Notice> {
-    Some(Notice { kind: "bad", text: text.into() })
+pub(super) fn refused(text: impl Into<String>) -> Notice {
+    Notice { kind: "bad", text: text.into() }
 }
 
 pub(super) fn show<T: Template>(page: &T) -> Result<Response, PageError> {

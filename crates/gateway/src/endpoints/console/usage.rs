@@ -191,7 +191,7 @@ impl View {
     fn of_days(by: &'static str, show: &'static str, days: u16) -> Self {
         let today = clock::now().micros();
         let today = time::OffsetDateTime::from_unix_timestamp(today / 1_000_000);
-        let today = today.map_or(Date::MIN, |today| today.date());
+        let today = today.map_or(Date::MIN, time::OffsetDateTime::date);
         let first = today.saturating_sub(Duration::days(i64::from(days) - 1));
         Self { by, show, days, from: text_of(first), to: text_of(today) }
     }

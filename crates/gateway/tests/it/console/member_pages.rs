@@ -1,10 +1,17 @@
 //! The pages of members.
 
+use std::time::Duration;
+
 use agent_test_support::browser::{ColorScheme, key};
+use agent_test_support::postgres::Cluster;
+use agent_test_support::upstream::{Responder, Step, Upstream};
 use serde_json::json;
 
 use super::{Client, browse, world};
-use crate::support::PRICE;
+use crate::fixture::{self, in_postgres};
+use crate::media;
+use crate::research_world::{World, ended, question, scholar, started};
+use crate::support::{PRICE, Running};
 
 #[test]
 fn a_key_is_created_shown_once_and_works() {
@@ -195,4 +202,95 @@ fn usage_has_ranges_a_chart_a_table_and_csv() {
     let other = service.holder("eve", PRICE);
     let foreign = Client::signed_in(&service, other.key.as_str()).get("/usage");
     assert!(!foreign.text().contains("up/echo"), "members see their own alone");
+}
+
+#[test]
+fn research_is_started_followed_and_read() {
+    let world = World::new("");
+    let (service, holder) = world.ready("");
+    let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
+    browser.goto(&format!("{}/research", service.origin()));
+    browser.click("#query");
+    browser.press("Why is the sky blue?");
+    browser.eval("document.querySelector('#depth').value = 'quick'");
+    browser.click("main form button");
+    browser.eventually(
+        "the report appears without a reload",
+        "return document.querySelector('.report') !== null",
+    );
+    assert!(browser.text("#live").contains("completed"));
+    assert!(browser.text("#live").contains("https://docs.example/sky.md"));
+    assert_eq!(browser.accessibility_findings(), Vec::<String>::new());
+    browser.goto(&format!("{}/research", service.origin()));
+    assert!(browser.text("tbody").contains("Why is the sky blue?"));
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    let refused = client.submit("/research", "/research", &[("query", ""), ("depth", "quick")]);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("role=\"alert\""));
+    assert_eq!(client.get("/research/research_none").status, 404);
+}
+
+#[test]
+fn hostile_reports_and_media_run_no_scripts() {
+    let world = World::new("");
+    world.file(
+        "evil.md",
+        "# <script>alert(1)</script> sky\n\nblue sky <img src=x onerror=alert(1)>\n",
+    );
+    world.upstream.set_default(Step::Speak(Responder(hostile), Duration::ZERO));
+    let (service, holder) = world.ready("");
+    let id = started(&service, &holder, &question());
+    ended(&service, &holder, &id);
+    let page = Client::signed_in(&service, holder.key.as_str()).get(&format!("/research/{id}"));
+    assert_eq!(page.status, 200);
+    for bad in ["<script>alert", "<img src=x", "javascript:"] {
+        assert!(!page.text().contains(bad), "{bad}: {}", page.text());
+    }
+}
+
+/// Says what a scholar says, with an attack.
+fn hostile(prompt: &str) -> String {
+    let said = scholar(prompt);
+    if said.trim_start().starts_with(['{', '[']) {
+        return said;
+    }
+    format!(
+        "<script>alert(1)</script> [x](javascript:alert(1)) <img src=x onerror=alert(1)> {said}"
+    )
+}
+
+#[test]
+fn media_are_shown_and_belong_to_their_member() {
+    let upstream = Upstream::start();
+    let (service, holder) = media::service(&upstream);
+    let made = media::run(&service, &holder, &media::paint("a lighthouse")).good();
+    let id = made["artifacts"][0]["id"].as_str().unwrap();
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    assert!(client.get("/media").text().contains(&format!("src=\"/media/{id}\"")));
+    let file = client.get(&format!("/media/{id}"));
+    assert_eq!((file.status, file.header("content-type")), (200, "image/png"));
+    assert!(file.header("content-security-policy").starts_with("sandbox"));
+    let other = service.holder("eve", PRICE);
+    let mut stranger = Client::signed_in(&service, other.key.as_str());
+    assert_eq!(stranger.get(&format!("/media/{id}")).status, 404);
+    assert!(stranger.get("/media").text().contains("Nothing made yet"));
+}
+
+#[test]
+fn the_console_works_on_postgresql() {
+    let (upstream, database) = (Upstream::start(), Cluster::shared().database());
+    let service = Running::start(&in_postgres(&upstream, &database, ""));
+    let holder = service.holder("ada", 10 * PRICE);
+    service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    for path in ["/", "/usage", "/receipts", "/keys", "/media", "/research", "/sessions"] {
+        assert_eq!(client.get(path).status, 200, "{path}");
+    }
+    assert!(client.get("/receipts").text().contains("up/echo"));
+    assert_eq!(
+        client.submit("/keys/new", "/keys", &[("name", "n"), ("scope", "chat")]).status,
+        200
+    );
+    assert_eq!(client.submit("/", "/sign-out", &[]).status, 303);
+    assert_eq!(client.get("/keys").status, 303);
 }
