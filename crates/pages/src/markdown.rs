@@ -34,7 +34,7 @@ pub fn markdown(text: &str) -> Html {
 }
 
 /// The element of a block or span; empty if it has none.
-fn element(tag: &TagEnd) -> &'static str {
+fn element(tag: TagEnd) -> &'static str {
     match tag {
         TagEnd::Paragraph => "p",
         // The page itself has the first two levels.
@@ -64,7 +64,7 @@ fn start(out: &mut String, tag: &Tag<'_>) {
         )),
         Tag::Link { .. } => out.push_str("<a>"),
         tag => {
-            let element = element(&tag.to_end());
+            let element = element(tag.to_end());
             if !element.is_empty() {
                 out.push_str(&format!("<{element}>"));
             }
@@ -77,7 +77,7 @@ fn finish(out: &mut String, tag: TagEnd) {
         TagEnd::CodeBlock => out.push_str("</code></pre>"),
         TagEnd::Link => out.push_str("</a>"),
         tag => {
-            let element = element(&tag);
+            let element = element(tag);
             if !element.is_empty() {
                 out.push_str(&format!("</{element}>"));
             }

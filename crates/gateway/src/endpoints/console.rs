@@ -20,6 +20,7 @@ mod research;
 mod sessions;
 mod sign_in;
 mod token;
+mod usage;
 mod visit;
 
 use std::sync::{Arc, LazyLock};
@@ -60,6 +61,8 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/sign-out", post(sign_in::sign_out)),
         ("/sessions", get(sessions::list)),
         ("/sessions/{id}/end", post(sessions::end)),
+        ("/usage", get(usage::show)),
+        ("/usage.csv", get(usage::csv)),
         ("/receipts", get(receipts::list)),
         ("/receipts/{id}", get(receipts::show)),
         ("/keys", get(keys::list).post(keys::create)),

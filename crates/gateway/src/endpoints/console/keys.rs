@@ -6,6 +6,7 @@ use askama::Template;
 use axum::body::Body;
 use axum::response::Response;
 use gateway_store::{Actor, KeyChange, KeyRecord, LimitsChange, Scope};
+use http::header::SET_COOKIE;
 use http::{Request, StatusCode};
 use ledger::Limits;
 use pages::{Frame, Html, credits};
@@ -14,7 +15,6 @@ use super::super::path::Id;
 use super::fields::{Fields, WrongField};
 use super::key_bounds;
 use super::page::{self, PageError, Refusal, redirect, refusal};
-use super::sign_in;
 use super::visit::MemberVisit;
 use crate::clock;
 use crate::operator::{Issued, KeyOrder, Operator};
@@ -170,7 +170,7 @@ fn new_key(
     let mut frame = visit.frame("Create a key", "/keys");
     let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     if let Some(refusal) = refusal {
-        frame.notice = page::refused(refusal.message);
+        frame.notice = Some(page::refused(refusal.message));
     }
     let page = NewKeyPage {
         frame,
@@ -342,7 +342,7 @@ async fn key_page(
     let mut frame = visit.frame(&record.key.name, "/keys");
     let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     if let Some(refusal) = refusal {
-        frame.notice = page::refused(refusal.message);
+        frame.notice = Some(page::refused(refusal.message));
     }
     let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
     let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
@@ -370,14 +370,15 @@ pub(super) async fn change(
     let record = find_open(&visit, &id).await?;
     let refused = match changed(&visit, &record, &fields) {
         Err(wrong) => wrong.into(),
-        Ok(change) => match operator(&visit, &actor(&visit)).change_key(&id, change).await {
-            Err(error) => refusal(error)?,
-            Ok(_) => {
+        Ok(change) => {
+            let done = operator(&visit, &actor(&visit)).change_key(&id, change).await;
+            let Err(error) = done else {
                 // Keys of the same lineage share the limits.
                 visit.identities.forget_all();
                 return Ok(redirect(&format!("/keys/{id}?done=key-changed")));
-            }
-        },
+            };
+            refusal(error)?
+        }
     };
     key_page(&visit, record, Some(&fields), StatusCode::BAD_REQUEST, Some(refused)).await
 }
@@ -424,9 +425,8 @@ pub(super) async fn rotate(
     if visit.session.key.as_ref() == Some(&id) {
         // The session continues with the new key.
         let caller = visit.identities.signed_in(&issued.record.key.id).await?;
-        let (config, billing) = (&visit.config, &visit.billing);
-        let out = response.headers_mut();
-        sign_in::start(config, billing, &visit.info, &headers, Some(&caller), out).await?;
+        let cookie = visit.starter(&headers).start(Some(&caller)).await?;
+        response.headers_mut().append(SET_COOKIE, cookie);
         visit.store().end_session(visit.session.member, visit.session.hash).await?;
     }
     Ok(response)

@@ -11,6 +11,7 @@ mod providers;
 use axum::routing::{MethodRouter, get, post};
 
 use super::super::state::AppState;
+use super::usage;
 
 pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
     vec![
@@ -20,6 +21,8 @@ pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/operator/members/{id}/post", post(members::transfer)),
         ("/operator/members/{id}/keys", post(members::create_key)),
         ("/operator/members/{id}/keys/{key}/revoke", post(members::revoke_key)),
+        ("/operator/usage", get(usage::show_all)),
+        ("/operator/usage.csv", get(usage::csv_of_all)),
         ("/operator/ledger", get(ledger::show).post(ledger::check)),
         ("/operator/audit", get(audit::list)),
         ("/operator/providers", get(providers::list)),

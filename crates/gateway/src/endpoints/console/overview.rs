@@ -6,6 +6,7 @@ use pages::{Frame, Html, credits};
 
 use super::page::{self, PageError};
 use super::receipts::{ReceiptRow, rows};
+use super::usage;
 use super::visit::MemberVisit;
 use crate::clock;
 
@@ -41,7 +42,7 @@ pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
     let account = store.account(member).await?.ok_or_else(|| PageError::missing("member"))?;
     let lineage = store.lineage(visit.caller.key.lineage).await?;
     let lines = store.statement(member, i64::MAX, RECENT).await?;
-    let usage = account.usage.at(clock::now());
+    let periods = account.usage.at(clock::now());
     let limit = lineage.and_then(|lineage| {
         let (spent, limit) = (lineage.spent.get(), lineage.limits.spend?.get());
         let percent = if limit > 0 { i128::from(spent) * 100 / i128::from(limit) } else { 100 };
@@ -53,13 +54,13 @@ pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
         available: credits(account.available().get()),
         balance: credits(account.balance.get()),
         held: credits(account.held.get()),
-        today: credits(usage.day.charged.get()),
-        today_requests: pages::count(usage.day.requests.unsigned_abs()),
-        month: credits(usage.month.charged.get()),
-        month_requests: pages::count(usage.month.requests.unsigned_abs()),
+        today: credits(periods.day.charged.get()),
+        today_requests: pages::count(periods.day.requests.unsigned_abs()),
+        month: credits(periods.month.charged.get()),
+        month_requests: pages::count(periods.month.requests.unsigned_abs()),
         limit,
         is_empty: lines.is_empty(),
         recent: rows(lines),
-        usage: Html::default(),
+        usage: usage::recent(&visit).await?,
     })
 }

@@ -37,6 +37,7 @@ const fn item(
 /// The pages of members.
 pub(super) const MEMBER_NAV: &[NavItem] = &[
     item("", "Overview", "/", "home"),
+    item("", "Usage", "/usage", "chart"),
     item("", "Receipts", "/receipts", "receipt"),
     item("", "Keys", "/keys", "key"),
     item("Models", "Models and prices", "/models", "cube"),
@@ -51,6 +52,7 @@ pub(super) const MEMBER_NAV: &[NavItem] = &[
 pub(super) const OPERATOR_NAV: &[NavItem] = &[
     item("", "Overview", "/operator", "home"),
     item("", "Members", "/operator/members", "people"),
+    item("", "Usage", "/operator/usage", "chart"),
     item("", "Ledger", "/operator/ledger", "book"),
     item("", "Audit log", "/operator/audit", "list"),
     item("Service", "Providers", "/operator/providers", "server"),
@@ -78,8 +80,8 @@ pub(super) fn done(word: &str) -> Option<Notice> {
 }
 
 /// The notice of a form that was refused.
-pub(super) fn refused(text: impl Into<String>) -> Option<Notice> {
-    Some(Notice { kind: "bad", text: text.into() })
+pub(super) fn refused(text: impl Into<String>) -> Notice {
+    Notice { kind: "bad", text: text.into() }
 }
 
 pub(super) fn show<T: Template>(page: &T) -> Result<Response, PageError> {

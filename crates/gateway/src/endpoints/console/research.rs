@@ -88,7 +88,7 @@ async fn jobs_page(
     let mut frame = visit.frame("Research", "/research");
     let status = refusal.as_ref().map_or(200, |error| error.code().status());
     if let Some(error) = refusal {
-        frame.notice = page::refused(error.message());
+        frame.notice = Some(page::refused(error.message()));
     }
     let page = ResearchPage {
         frame,

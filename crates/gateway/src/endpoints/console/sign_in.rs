@@ -7,8 +7,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use gateway_store::NewSession;
-use http::header::{SET_COOKIE, USER_AGENT};
+use http::header::SET_COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use pages::Frame;
@@ -19,17 +18,15 @@ use super::super::{check_host, not_found};
 use super::fields::Fields;
 use super::page::{self, PageError, redirect};
 use super::token::{Cookie, Token};
-use super::visit::{self, MEMBER_SECONDS, OPERATOR_SECONDS, Visit, Visitor};
+use super::visit::{self, SessionStarter, Visit, Visitor};
 use super::{accepts_html, overview};
 use crate::billing::Billing;
 use crate::config::Config;
-use crate::identity::{Caller, Identities};
+use crate::identity::Identities;
 use crate::request_info::RequestInfo;
 
 /// How long the form may stay open, in seconds.
 const FORM_SECONDS: u64 = 3600;
-/// The most characters of a browser's name that are stored.
-const MAX_CLIENT_CHARS: usize = 200;
 
 #[derive(Template)]
 #[template(path = "console/sign_in.html")]
@@ -112,7 +109,7 @@ pub(super) async fn sign_in(
     let headers = request.headers().clone();
     let Some(token) = Token::of(&headers, &config, Cookie::SignIn) else {
         let notice = page::refused("The form was open too long, or cookies are off. Try again.");
-        return form(&config, &headers, "", StatusCode::FORBIDDEN, notice);
+        return form(&config, &headers, "", StatusCode::FORBIDDEN, Some(notice));
     };
     let fields = visit::read_form(&config, &token, request).await?;
     let key = fields.get("key");
@@ -128,45 +125,19 @@ pub(super) async fn sign_in(
                 _ => return Err(error.into()),
             };
             let notice = page::refused(text);
-            return form(&config, &headers, fields.get("next"), StatusCode::UNAUTHORIZED, notice);
+            let next = fields.get("next");
+            return form(&config, &headers, next, StatusCode::UNAUTHORIZED, Some(notice));
         }
     };
     let next = Some(fields.get("next")).filter(|next| is_local(next)).unwrap_or("/");
     let mut response = redirect(next);
-    start(&config, &billing, &info, &headers, caller.as_ref(), response.headers_mut()).await?;
-    let gone = Cookie::SignIn.set(&config, None, 0);
-    response.headers_mut().extend(gone.map(|cookie| (SET_COOKIE, cookie)));
-    Ok(response)
-}
-
-/// Starts a session with a new token: one that the browser had before is never taken over.
-pub(super) async fn start(
-    config: &Config,
-    billing: &Billing,
-    info: &RequestInfo,
-    headers: &HeaderMap,
-    caller: Option<&Caller>,
-    out: &mut HeaderMap,
-) -> Result<(), PageError> {
-    let token = Token::draw().ok_or_else(PageError::internal)?;
-    let (idle, most) = if caller.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
-    let client = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let micros = |seconds: u64| i64::try_from(seconds * 1_000_000).unwrap_or(i64::MAX);
-    let session = NewSession {
-        hash: token.hash(),
-        member: caller.map(|caller| caller.key.member),
-        key: caller.map(|caller| caller.key.id.clone()),
-        client: client.chars().take(MAX_CLIENT_CHARS).collect(),
-        address: info.peer.ip().to_string(),
-        idle_micros: micros(idle),
-        max_micros: micros(most),
-    };
-    billing.store.create_session(&session).await?;
-    let cookie = Cookie::Session.set(config, Some(&token), most);
-    if let Some(cookie) = cookie {
-        out.append(SET_COOKIE, cookie);
+    let (config, billing, info) = (&*config, &*billing, &info);
+    let starter = SessionStarter { config, billing, info, headers: &headers };
+    response.headers_mut().append(SET_COOKIE, starter.start(caller.as_ref()).await?);
+    if let Some(gone) = Cookie::SignIn.set(config, None, 0) {
+        response.headers_mut().append(SET_COOKIE, gone);
     }
-    Ok(())
+    Ok(response)
 }
 
 pub(super) async fn sign_out(visit: Visit, request: Request<Body>) -> Result<Response, PageError> {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequestParts};
-use gateway_store::{Actor, Store, WebSession};
-use http::header::{HOST, ORIGIN};
+use gateway_store::{Actor, NewSession, Store, WebSession};
+use http::header::{HOST, ORIGIN, USER_AGENT};
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode, Uri};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use pages::{Account, Frame, NavItem};
 
 use super::super::state::AppState;
@@ -27,11 +28,13 @@ use crate::request_log;
 const RENEW_MICROS: i64 = 60 * 1_000_000;
 /// The largest form.
 const MAX_FORM_BYTES: u64 = 64 * 1024;
+/// The most characters of a browser's name that are stored.
+const MAX_CLIENT_CHARS: usize = 200;
 /// The header in which scripts send the token of forms.
 const CSRF_HEADER: &str = "x-csrf-token";
 /// How long a session lasts unused, and at most, in seconds: of members and of operators.
-pub(super) const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
-pub(super) const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
+const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
+const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
 
 /// A request with a valid session.
 pub(super) struct Visit {
@@ -64,6 +67,40 @@ pub(super) struct OperatorVisit {
     pub(super) by: Actor,
 }
 
+/// Starts sessions.
+pub(super) struct SessionStarter<'a> {
+    pub(super) config: &'a Config,
+    pub(super) billing: &'a Billing,
+    pub(super) info: &'a RequestInfo,
+    pub(super) headers: &'a HeaderMap,
+}
+
+impl SessionStarter<'_> {
+    /// Starts a session with a new token, so that one that the browser had before is never taken over;
+    /// returns its cookie. Without a caller it is an operator's.
+    pub(super) async fn start(&self, caller: Option<&Caller>) -> Result<HeaderValue, PageError> {
+        let token = Token::draw().ok_or_else(PageError::internal)?;
+        let (idle, most) = if caller.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
+        let client = self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        let session = NewSession {
+            hash: token.hash(),
+            member: caller.map(|caller| caller.key.member),
+            key: caller.map(|caller| caller.key.id.clone()),
+            client: client.unwrap_or_default().chars().take(MAX_CLIENT_CHARS).collect(),
+            address: self.info.peer.ip().to_string(),
+            idle_micros: micros(idle),
+            max_micros: micros(most),
+        };
+        self.billing.store.create_session(&session).await?;
+        let cookie = Cookie::Session.set(self.config, Some(&token), most);
+        cookie.ok_or_else(PageError::internal)
+    }
+}
+
+fn micros(seconds: u64) -> i64 {
+    i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX)
+}
+
 /// The person of a request; `None` without a valid session. Foreign hosts are refused.
 pub(super) async fn find(
     parts: &mut Parts,
@@ -78,8 +115,7 @@ pub(super) async fn find(
     let Some(session) = billing.store.session(token.hash()).await? else { return Ok(None) };
     let limits = if session.member.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
     if clock::now().micros() - session.seen_at.micros() > RENEW_MICROS {
-        let idle = i64::try_from(limits.0 * 1_000_000).unwrap_or(i64::MAX);
-        billing.store.renew_session(session.hash, idle).await?;
+        billing.store.renew_session(session.hash, micros(limits.0)).await?;
     }
     let caller = match &session.key {
         None => None,
@@ -130,6 +166,12 @@ impl Visit {
         }
     }
 
+    /// What a new session of this person needs.
+    pub(super) fn starter<'a>(&'a self, headers: &'a HeaderMap) -> SessionStarter<'a> {
+        let (config, billing, info) = (&*self.config, &*self.billing, &self.info);
+        SessionStarter { config, billing, info, headers }
+    }
+
     /// The token of forms.
     pub(super) fn csrf(&self) -> String {
         self.token.csrf()
@@ -171,12 +213,12 @@ fn stale() -> PageError {
 
 /// Refuses a form of another site: the origin must be the host of the request, or the public one.
 fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), PageError> {
-    let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(&ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-    let authority = origin.as_ref().and_then(Uri::authority).map(|it| it.as_str());
+    let authority = origin.as_ref().and_then(Uri::authority).map(Authority::as_str);
     let is_own = authority.is_some()
         && (authority == text(&HOST)
-            || authority == config.public_url.authority().map(|it| it.as_str()));
+            || authority == config.public_url.authority().map(Authority::as_str));
     let fetched = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
     if is_own && fetched {
         return Ok(());

@@ -9,6 +9,7 @@ use crate::support::ADMIN_TOKEN;
 
 const MEMBER: &[&str] = &[
     "/",
+    "/usage",
     "/receipts",
     "/keys",
     "/keys/new",
@@ -24,6 +25,7 @@ const OPERATOR: &[&str] = &[
     "/operator",
     "/operator/members",
     "/operator/members/mem_1",
+    "/operator/usage",
     "/operator/ledger",
     "/operator/audit",
     "/operator/providers",

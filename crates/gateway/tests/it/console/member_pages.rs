@@ -1,10 +1,17 @@
 //! The pages of members.
 
+use std::time::Duration;
+
 use agent_test_support::browser::{ColorScheme, key};
+use agent_test_support::postgres::Cluster;
+use agent_test_support::upstream::{Responder, Step, Upstream};
 use serde_json::json;
 
 use super::{Client, browse, world};
-use crate::support::PRICE;
+use crate::fixture::{self, in_postgres};
+use crate::media;
+use crate::research_world::{World, ended, question, scholar, started};
+use crate::support::{PRICE, Running};
 
 #[test]
 fn a_key_is_created_shown_once_and_works() {
@@ -95,7 +102,7 @@ fn the_playground_streams_and_charges_like_the_api() {
     assert_eq!(service.account(holder.member).balance.get(), 997 * PRICE);
     browser.goto(&format!("{}/receipts", service.origin()));
     assert!(browser.text("table").contains("up/echo"));
-    browser.click("td a");
+    browser.click("tbody a");
     assert!(browser.text("main").contains("answered"));
     service.check_ledger();
 }
@@ -160,4 +167,130 @@ fn settings_to_paste_have_the_address_of_the_service() {
     }
     assert!(page.text().contains(&format!("{}/mcp", service.origin())));
     assert!(page.text().contains("up/drip-3-1") || page.text().contains("up/echo"));
+}
+
+#[test]
+fn usage_has_ranges_a_chart_a_table_and_csv() {
+    let (_upstream, service, holder) = world();
+    let chat =
+        |model: &str| json!({"model": model, "messages": [{"role": "user", "content": "hi"}]});
+    for model in ["up/echo", "up/echo", "up/drip-3-1"] {
+        service.post("/v1/chat/completions", holder.key.as_str(), &chat(model));
+    }
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    for by in ["model", "key", "operation", "day"] {
+        for show in ["credits", "requests", "tokens"] {
+            let page = client.get(&format!("/usage?by={by}&show={show}&days=7"));
+            assert_eq!(page.status, 200, "{by} {show}");
+            assert_eq!(page.text().matches("<g class=\"bar\">").count(), 7, "{by} {show}");
+        }
+    }
+    let page = client.get("/usage");
+    assert_eq!(page.text().matches("<g class=\"bar\">").count(), 30);
+    assert!(page.text().contains("66.6 %"), "{}", page.text());
+    assert!(client.get("/").text().contains("Credits spent by day"));
+    let csv = client.get("/usage.csv?by=model");
+    assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
+    let lines: Vec<&str> = csv.text().lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("\"up/echo\",2,") && line.ends_with(",2000")));
+    for bad in ["from=x&to=y", "from=2026-13-01&to=2026-01-01", "by=nothing&days=9999"] {
+        assert!([200, 400].contains(&client.get(&format!("/usage?{bad}")).status), "{bad}");
+    }
+    let empty = client.get("/usage?from=2020-01-01&to=2020-01-31");
+    assert!(empty.text().contains("Nothing in this range"));
+    let other = service.holder("eve", PRICE);
+    let foreign = Client::signed_in(&service, other.key.as_str()).get("/usage");
+    assert!(!foreign.text().contains("up/echo"), "members see their own alone");
+}
+
+#[test]
+fn research_is_started_followed_and_read() {
+    let world = World::new("");
+    let (service, holder) = world.ready("");
+    let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
+    browser.goto(&format!("{}/research", service.origin()));
+    browser.click("#query");
+    browser.press("Why is the sky blue?");
+    browser.eval("document.querySelector('#depth').value = 'quick'");
+    browser.click("main form button");
+    browser.eventually(
+        "the report appears without a reload",
+        "return document.querySelector('.report') !== null",
+    );
+    assert!(browser.text("#live").contains("completed"));
+    assert!(browser.text("#live").contains("https://docs.example/sky.md"));
+    assert_eq!(browser.accessibility_findings(), Vec::<String>::new());
+    browser.goto(&format!("{}/research", service.origin()));
+    assert!(browser.text("tbody").contains("Why is the sky blue?"));
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    let refused = client.submit("/research", "/research", &[("query", ""), ("depth", "quick")]);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("role=\"alert\""));
+    assert_eq!(client.get("/research/research_none").status, 404);
+}
+
+#[test]
+fn hostile_reports_and_media_run_no_scripts() {
+    let world = World::new("");
+    world.file(
+        "evil.md",
+        "# <script>alert(1)</script> sky\n\nblue sky <img src=x onerror=alert(1)>\n",
+    );
+    world.upstream.set_default(Step::Speak(Responder(hostile), Duration::ZERO));
+    let (service, holder) = world.ready("");
+    let id = started(&service, &holder, &question());
+    ended(&service, &holder, &id);
+    let page = Client::signed_in(&service, holder.key.as_str()).get(&format!("/research/{id}"));
+    assert_eq!(page.status, 200);
+    for bad in ["<script>alert", "<img src=x", "javascript:"] {
+        assert!(!page.text().contains(bad), "{bad}: {}", page.text());
+    }
+}
+
+/// Says what a scholar says, with an attack.
+fn hostile(prompt: &str) -> String {
+    let said = scholar(prompt);
+    if said.trim_start().starts_with(['{', '[']) {
+        return said;
+    }
+    format!(
+        "<script>alert(1)</script> [x](javascript:alert(1)) <img src=x onerror=alert(1)> {said}"
+    )
+}
+
+#[test]
+fn media_are_shown_and_belong_to_their_member() {
+    let upstream = Upstream::start();
+    let (service, holder) = media::service(&upstream);
+    let made = media::run(&service, &holder, &media::paint("a lighthouse")).good();
+    let id = made["artifacts"][0]["id"].as_str().unwrap();
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    assert!(client.get("/media").text().contains(&format!("src=\"/media/{id}\"")));
+    let file = client.get(&format!("/media/{id}"));
+    assert_eq!((file.status, file.header("content-type")), (200, "image/png"));
+    assert!(file.header("content-security-policy").starts_with("sandbox"));
+    let other = service.holder("eve", PRICE);
+    let mut stranger = Client::signed_in(&service, other.key.as_str());
+    assert_eq!(stranger.get(&format!("/media/{id}")).status, 404);
+    assert!(stranger.get("/media").text().contains("Nothing made yet"));
+}
+
+#[test]
+fn the_console_works_on_postgresql() {
+    let (upstream, database) = (Upstream::start(), Cluster::shared().database());
+    let service = Running::start(&in_postgres(&upstream, &database, ""));
+    let holder = service.holder("ada", 10 * PRICE);
+    service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
+    let mut client = Client::signed_in(&service, holder.key.as_str());
+    for path in ["/", "/usage", "/receipts", "/keys", "/media", "/research", "/sessions"] {
+        assert_eq!(client.get(path).status, 200, "{path}");
+    }
+    assert!(client.get("/receipts").text().contains("up/echo"));
+    assert_eq!(
+        client.submit("/keys/new", "/keys", &[("name", "n"), ("scope", "chat")]).status,
+        200
+    );
+    assert_eq!(client.submit("/", "/sign-out", &[]).status, 303);
+    assert_eq!(client.get("/keys").status, 303);
 }

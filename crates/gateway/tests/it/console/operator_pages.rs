@@ -1,6 +1,7 @@
 //! The pages of operators.
 
 use agent_test_support::browser::ColorScheme;
+use serde_json::json;
 
 use super::{Client, browse, world};
 use crate::support::{ADMIN_TOKEN, PRICE};
@@ -108,4 +109,20 @@ fn the_ledger_is_checked_and_providers_are_tested() {
     let configuration = client.get("/operator/configuration");
     assert!(configuration.text().contains("SQLite") && !configuration.text().contains(ADMIN_TOKEN));
     assert!(!configuration.text().contains(upstream.key()));
+}
+
+#[test]
+fn usage_of_all_is_shown_by_member_and_provider() {
+    let (_upstream, service, holder) = world();
+    let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
+    service.post("/v1/chat/completions", holder.key.as_str(), &chat);
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    assert!(client.get("/operator/usage").text().contains("ada (mem_1)"));
+    assert!(
+        client
+            .get("/operator/usage?by=provider")
+            .text()
+            .contains("<th scope=\"row\" class=\"break\">up</th>")
+    );
+    assert!(client.get("/operator/usage.csv?by=member").text().contains("\"ada (mem_1)\",1,"));
 }

@@ -74,6 +74,10 @@ fn text(name: &str, value: &Value) -> String {
         Value::Number(number) if name.ends_with("_micros") => {
             number.as_i64().map(pages::credits).unwrap_or_default()
         }
+        Value::Number(number) if name.ends_with("_at") => {
+            let millis = number.as_i64().unwrap_or_default();
+            pages::exact_time(millis.saturating_mul(1000))
+        }
         value => value.to_string(),
     }
 }

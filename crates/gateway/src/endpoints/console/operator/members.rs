@@ -45,7 +45,7 @@ struct MemberRow {
     created: Html,
 }
 
-fn operator<'a>(visit: &'a OperatorVisit) -> Operator<'a> {
+fn operator(visit: &OperatorVisit) -> Operator<'_> {
     Operator { store: visit.store(), by: &visit.by }
 }
 
@@ -80,9 +80,9 @@ async fn members_page(
     let query = visit.param("q");
     let mut frame = visit.frame("Members", "/operator/members");
     if let Some(refusal) = refusal {
-        frame.notice = page::refused(refusal.message);
+        frame.notice = Some(page::refused(refusal.message));
     } else if !query.is_empty() {
-        frame.notice = page::refused(format!("No member has the name or id “{query}”."));
+        frame.notice = Some(page::refused(format!("No member has the name or id “{query}”.")));
     }
     let page = MembersPage {
         frame,
@@ -192,7 +192,7 @@ async fn member_page(
     let wrong = shown.refusal.as_ref().map_or("", |refusal| refusal.field);
     let status = if shown.refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     if let Some(refusal) = shown.refusal {
-        frame.notice = page::refused(refusal.message);
+        frame.notice = Some(page::refused(refusal.message));
     }
     let page = MemberPage {
         frame,
@@ -316,7 +316,7 @@ pub(in crate::endpoints) async fn create_key(
     };
     let mut shown = Shown::default();
     match operator(&visit).create_key(visit.identities.hasher(), order).await {
-        Ok(issued) => shown.secret = issued.key.as_str().to_owned(),
+        Ok(issued) => issued.key.as_str().clone_into(&mut shown.secret),
         Err(error) => shown.refusal = Some(refusal(error)?),
     }
     member_page(&visit, &member, shown).await

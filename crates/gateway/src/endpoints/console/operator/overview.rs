@@ -37,7 +37,7 @@ pub(in crate::endpoints) async fn show(
 ) -> Result<Response, PageError> {
     let entries = visit.store().audit(i64::MAX, RECENT).await?;
     let totals = Totals::read(&service.metrics);
-    let share = if totals.requests == 0 { 0 } else { totals.errors * 1000 / totals.requests };
+    let share = (totals.errors * 1000).checked_div(totals.requests).unwrap_or(0);
     page::show(&OverviewPage {
         frame: visit.frame("Overview", "/operator"),
         requests: pages::count(totals.requests),

@@ -111,7 +111,7 @@ pub(in crate::endpoints) async fn test(
             let took = pages::duration(i64::try_from(probe.took.as_micros()).unwrap_or_default());
             let models = probe.found.map(|found| format!(" with {} models", found.len()));
             let text = format!("{id} answered in {took}{}.", models.unwrap_or_default());
-            Some(pages::Notice { kind: "good", text })
+            pages::Notice { kind: "good", text }
         }
         Ok(probe) => {
             let why = probe.message.unwrap_or_default();
@@ -119,5 +119,5 @@ pub(in crate::endpoints) async fn test(
         }
         Err(problem) => page::refused(problem.to_string()),
     };
-    providers_page(&visit, &upstreams, notice)
+    providers_page(&visit, &upstreams, Some(notice))
 }

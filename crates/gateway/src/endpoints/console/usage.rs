@@ -1,0 +1,316 @@
+//! Usage of a member, or of all: a chart by day, a table, and both as CSV.
+
+use askama::Template;
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use ledger::MemberId;
+use pages::{BarChart, Frame, Html, Series, credits};
+use time::format_description::well_known::Iso8601;
+use time::{Date, Duration};
+use wire::usage::{UsageEntry, UsageList, UsageSums};
+
+use super::page::{self, PageError, refusal};
+use super::visit::{MemberVisit, OperatorVisit, Visit};
+use crate::clock;
+use crate::usage::UsageOrder;
+
+/// Ranges to choose from, in days.
+const RANGES: [u16; 4] = [7, 30, 90, 365];
+const DEFAULT_RANGE: u16 = 30;
+/// Names with their own colour; the rest are one series.
+const MAX_SERIES: usize = 7;
+/// Lines of the table.
+const MAX_ROWS: u32 = 200;
+/// Lines of a chart or of a CSV file.
+const MAX_LINES: u32 = 9999;
+/// Bars of a chart: three years and a few days.
+const MAX_BARS: usize = 1100;
+
+const MEMBER_DIMENSIONS: &[(&str, &str)] =
+    &[("model", "Model"), ("key", "Key"), ("operation", "Operation"), ("day", "Day")];
+const OPERATOR_DIMENSIONS: &[(&str, &str)] = &[
+    ("member", "Member"),
+    ("model", "Model"),
+    ("provider", "Provider"),
+    ("operation", "Operation"),
+    ("day", "Day"),
+];
+const MEASURES: &[(&str, &str)] =
+    &[("credits", "Credits"), ("requests", "Requests"), ("tokens", "Tokens")];
+
+#[derive(Template)]
+#[template(path = "console/usage.html")]
+struct UsagePage {
+    frame: Frame,
+    /// The path of the page itself.
+    path: &'static str,
+    view: View,
+    dimensions: &'static [(&'static str, &'static str)],
+    measures: &'static [(&'static str, &'static str)],
+    ranges: [u16; 4],
+    chart: Html,
+    rows: Vec<UsageRow>,
+    /// The heading of the first column.
+    name: &'static str,
+    total: UsageRow,
+    has_more: bool,
+}
+
+/// What the address asks for.
+struct View {
+    by: &'static str,
+    show: &'static str,
+    /// 0 if the range has its own ends.
+    days: u16,
+    from: String,
+    to: String,
+}
+
+struct UsageRow {
+    name: String,
+    requests: String,
+    input: String,
+    output: String,
+    credits: String,
+    /// Of the total, in percent.
+    share: String,
+}
+
+/// Whose usage is shown.
+struct Subject {
+    path: &'static str,
+    member: Option<MemberId>,
+    dimensions: &'static [(&'static str, &'static str)],
+}
+
+impl Subject {
+    fn of_member(visit: &MemberVisit) -> Self {
+        let member = Some(visit.caller.key.member);
+        Self { path: "/usage", member, dimensions: MEMBER_DIMENSIONS }
+    }
+
+    fn of_all() -> Self {
+        Self { path: "/operator/usage", member: None, dimensions: OPERATOR_DIMENSIONS }
+    }
+
+    async fn ask(
+        &self,
+        visit: &Visit,
+        view: &View,
+        by: String,
+        limit: u32,
+    ) -> Result<UsageList, PageError> {
+        let (from, to) = (Some(view.from.clone()), Some(view.to.clone()));
+        let order = UsageOrder { member: self.member, from, to, by: Some(by), limit: Some(limit) };
+        order.answer(visit.store(), clock::now()).await.map_err(|error| match refusal(error) {
+            Ok(refused) => PageError::new(StatusCode::BAD_REQUEST, refused.message),
+            Err(error) => error,
+        })
+    }
+
+    async fn page(&self, visit: &Visit) -> Result<Response, PageError> {
+        let view = View::read(visit, self.dimensions);
+        let table = self.ask(visit, &view, view.by.to_owned(), MAX_ROWS).await?;
+        let lines = self.ask(visit, &view, by_day(view.by), MAX_LINES).await?;
+        let name = self.dimensions.iter().find(|(word, _)| *word == view.by);
+        let all = measured(view.show, &table.total);
+        let row = |entry: &UsageEntry| row(name_of(view.by, entry), &entry.sums, view.show, all);
+        page::show(&UsagePage {
+            frame: visit.frame("Usage", self.path),
+            path: self.path,
+            chart: chart(&view, &table, &lines),
+            rows: table.data.iter().map(row).collect(),
+            name: name.map_or("", |(_, name)| name),
+            total: self::row("Total".to_owned(), &table.total, view.show, all),
+            has_more: table.has_more,
+            dimensions: self.dimensions,
+            measures: MEASURES,
+            ranges: RANGES,
+            view,
+        })
+    }
+
+    async fn csv(&self, visit: &Visit) -> Result<Response, PageError> {
+        let view = View::read(visit, self.dimensions);
+        let list = self.ask(visit, &view, by_day(view.by), MAX_LINES).await?;
+        let mut text =
+            format!("day,{},requests,input_tokens,output_tokens,charged_micros\n", view.by);
+        for entry in &list.data {
+            let sums = &entry.sums;
+            text.push_str(&format!(
+                "{},{},{},{},{},{}\n",
+                entry.day.as_deref().unwrap_or_default(),
+                cell(&name_of(view.by, entry)),
+                sums.requests,
+                sums.input_tokens,
+                sums.output_tokens,
+                sums.charged_micros
+            ));
+        }
+        let mut response = Response::new(Body::from(text));
+        pages::secure(response.headers_mut());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+        let file = HeaderValue::from_static("attachment; filename=\"usage.csv\"");
+        headers.insert(CONTENT_DISPOSITION, file);
+        Ok(response)
+    }
+}
+
+pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
+    Subject::of_member(&visit).page(&visit).await
+}
+
+pub(super) async fn csv(visit: MemberVisit) -> Result<Response, PageError> {
+    Subject::of_member(&visit).csv(&visit).await
+}
+
+pub(super) async fn show_all(visit: OperatorVisit) -> Result<Response, PageError> {
+    Subject::of_all().page(&visit).await
+}
+
+pub(super) async fn csv_of_all(visit: OperatorVisit) -> Result<Response, PageError> {
+    Subject::of_all().csv(&visit).await
+}
+
+/// The spend of the last days of a member by model, for the overview.
+pub(super) async fn recent(visit: &MemberVisit) -> Result<Html, PageError> {
+    let subject = Subject::of_member(visit);
+    let view = View::of_days("model", "credits", DEFAULT_RANGE);
+    let table = subject.ask(visit, &view, view.by.to_owned(), MAX_ROWS).await?;
+    if table.total.requests == 0 {
+        return Ok(Html::default());
+    }
+    let lines = subject.ask(visit, &view, by_day(view.by), MAX_LINES).await?;
+    Ok(chart(&view, &table, &lines))
+}
+
+impl View {
+    fn of_days(by: &'static str, show: &'static str, days: u16) -> Self {
+        let today = clock::now().micros();
+        let today = time::OffsetDateTime::from_unix_timestamp(today / 1_000_000);
+        let today = today.map_or(Date::MIN, time::OffsetDateTime::date);
+        let first = today.saturating_sub(Duration::days(i64::from(days) - 1));
+        Self { by, show, days, from: text_of(first), to: text_of(today) }
+    }
+
+    fn read(visit: &Visit, dimensions: &[(&'static str, &'static str)]) -> Self {
+        let choose = |words: &[(&'static str, &'static str)], chosen: &str| {
+            let found = words.iter().find(|(word, _)| *word == chosen).or(words.first());
+            found.map_or("", |(word, _)| *word)
+        };
+        let by = choose(dimensions, visit.param("by"));
+        let show = choose(MEASURES, visit.param("show"));
+        let (from, to) = (visit.param("from"), visit.param("to"));
+        if !from.is_empty() && !to.is_empty() {
+            return Self { by, show, days: 0, from: from.to_owned(), to: to.to_owned() };
+        }
+        let days = visit.param("days").parse().ok().filter(|days| RANGES.contains(days));
+        Self::of_days(by, show, days.unwrap_or(DEFAULT_RANGE))
+    }
+
+    /// The part of the address that stays when another part changes.
+    fn range(&self) -> String {
+        match self.days {
+            0 => format!("from={}&to={}", self.from, self.to),
+            days => format!("days={days}"),
+        }
+    }
+}
+
+fn by_day(by: &str) -> String {
+    if by == "day" { by.to_owned() } else { format!("day,{by}") }
+}
+
+fn text_of(date: Date) -> String {
+    date.format(&Iso8601::DATE).unwrap_or_default()
+}
+
+fn name_of(by: &str, entry: &UsageEntry) -> String {
+    let name = match by {
+        "model" => entry.model.clone(),
+        "provider" => entry.provider.clone(),
+        "operation" => entry.operation.clone(),
+        "key" => entry.key.as_ref().map(|key| format!("{} ({})", key.name, key.id)),
+        "member" => entry.member.as_ref().map(|member| format!("{} ({})", member.name, member.id)),
+        _ => entry.day.clone(),
+    };
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "none".to_owned())
+}
+
+fn measured(show: &str, sums: &UsageSums) -> i64 {
+    match show {
+        "requests" => sums.requests,
+        "tokens" => sums.input_tokens.saturating_add(sums.output_tokens),
+        _ => sums.charged_micros,
+    }
+}
+
+fn number(number: i64) -> String {
+    pages::count(number.unsigned_abs())
+}
+
+fn row(name: String, sums: &UsageSums, show: &str, all: i64) -> UsageRow {
+    let tenths = i128::from(measured(show, sums)) * 1000 / i128::from(all.max(1));
+    UsageRow {
+        name,
+        requests: number(sums.requests),
+        input: number(sums.input_tokens),
+        output: number(sums.output_tokens),
+        credits: credits(sums.charged_micros),
+        share: format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+/// Bars by day, stacked by the names that have the most.
+fn chart(view: &View, table: &UsageList, lines: &UsageList) -> Html {
+    let (Ok(first), Ok(last)) =
+        (Date::parse(&lines.from, &Iso8601::DATE), Date::parse(&lines.to, &Iso8601::DATE))
+    else {
+        return Html::default();
+    };
+    let days = std::iter::successors(Some(first), |day| day.next_day());
+    let days: Vec<String> =
+        days.take_while(|day| *day <= last).take(MAX_BARS).map(text_of).collect();
+    let is_stacked = view.by != "day" && !lines.has_more;
+    let mut series: Vec<Series> = Vec::new();
+    if is_stacked {
+        let names = table.data.iter().take(MAX_SERIES).map(|entry| name_of(view.by, entry));
+        series.extend(names.map(|name| Series { name, values: vec![0; days.len()] }));
+    }
+    let others = Series { name: "others".to_owned(), values: vec![0; days.len()] };
+    let mut others = Some(others);
+    for entry in &lines.data {
+        let Some(day) = entry.day.as_ref().and_then(|day| days.binary_search(day).ok()) else {
+            continue;
+        };
+        let name = name_of(view.by, entry);
+        let place =
+            if is_stacked { series.iter().position(|series| series.name == name) } else { None };
+        let place = place.unwrap_or_else(|| {
+            let found = series.iter().position(|series| series.name == "others");
+            found.unwrap_or_else(|| {
+                series.extend(others.take());
+                series.len() - 1
+            })
+        });
+        let value = series.get_mut(place).and_then(|series| series.values.get_mut(day));
+        if let Some(value) = value {
+            *value = value.saturating_add(measured(view.show, &entry.sums));
+        }
+    }
+    let (title, show): (&str, fn(i64) -> String) = match view.show {
+        "requests" => ("Requests by day", number),
+        "tokens" => ("Tokens by day", number),
+        _ => ("Credits spent by day", credits),
+    };
+    BarChart { title, labels: &days, series: &series, show }.full()
+}
+
+/// A cell that no spreadsheet runs as a formula.
+fn cell(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
