@@ -1,11 +1,12 @@
 //! The web pages: sign-in, the pages of members and those of operators.
 //!
-//! **Boundary:** a handler takes a [`visit::MemberVisit`] or a [`visit::OperatorVisit`], which exist only
-//! for a valid session, and reads a form only with [`visit::Visit::submitted`], which checks its origin
+//! **Boundary:** a handler takes a [`context::MemberContext`] or a [`context::OperatorContext`], which exist only
+//! for a valid session, and reads a form only with [`context::PageContext::submitted`], which checks its origin
 //! and its token. Handlers change nothing themselves: operator actions are those of `operator`, and
 //! requests of members go to the routes of the API, which charge them.
 
 mod connect;
+mod context;
 mod fields;
 mod key_bounds;
 mod keys;
@@ -21,7 +22,6 @@ mod sessions;
 mod sign_in;
 mod token;
 mod usage;
-mod visit;
 
 use std::sync::{Arc, LazyLock};
 

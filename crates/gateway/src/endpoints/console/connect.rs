@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use pages::Frame;
 
+use super::context::MemberContext;
 use super::page::{self, PageError};
-use super::visit::MemberVisit;
 use crate::upstreams::Upstreams;
 
 #[derive(Template)]
@@ -126,11 +126,11 @@ const CLIENTS: &[Described] = &[
 ];
 
 pub(super) async fn show(
-    visit: MemberVisit,
+    context: MemberContext,
     State(upstreams): State<Arc<Upstreams>>,
 ) -> Result<Response, PageError> {
-    let base_url = visit.config.public_url.to_string().trim_end_matches('/').to_owned();
-    let model = upstreams.default_chat_model(&visit.caller, None);
+    let base_url = context.config.public_url.to_string().trim_end_matches('/').to_owned();
+    let model = upstreams.default_chat_model(&context.caller, None);
     let model = model.map_or_else(|| "PROVIDER/MODEL".to_owned(), |model| model.id.to_string());
     let fill = |text: &str| text.replace("{url}", &base_url).replace("{model}", &model);
     let clients = CLIENTS.iter().map(|(id, name, about, texts)| {
@@ -138,5 +138,5 @@ pub(super) async fn show(
         Client { id, name, about, texts }
     });
     let clients = clients.collect();
-    page::show(&ConnectPage { frame: visit.frame("Connect", "/connect"), base_url, clients })
+    page::show(&ConnectPage { frame: context.frame("Connect", "/connect"), base_url, clients })
 }

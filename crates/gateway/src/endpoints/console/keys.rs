@@ -12,10 +12,10 @@ use ledger::Limits;
 use pages::{Frame, Html, credits};
 
 use super::super::path::Id;
+use super::context::MemberContext;
 use super::fields::{Fields, WrongField};
 use super::key_bounds;
 use super::page::{self, PageError, Refusal, redirect, refusal};
-use super::visit::MemberVisit;
 use crate::clock;
 use crate::operator::{Issued, KeyOrder, Operator};
 
@@ -48,14 +48,14 @@ pub(super) struct KeyRow {
 
 /// Rows of keys, the valid ones first.
 pub(super) async fn rows(
-    visit: &super::visit::Visit,
+    context: &super::context::PageContext,
     mut keys: Vec<KeyRecord>,
 ) -> Result<Vec<KeyRow>, PageError> {
     let now = clock::now().micros();
     keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
     let mut rows = Vec::with_capacity(keys.len());
     for record in keys {
-        let lineage = visit.store().lineage(record.key.lineage).await?;
+        let lineage = context.store().lineage(record.key.lineage).await?;
         let key = &record.key;
         rows.push(KeyRow {
             state: state(&record),
@@ -65,7 +65,7 @@ pub(super) async fn rows(
             limit: record.limits.spend.map_or("no limit".to_owned(), |it| credits(it.get())),
             created: pages::moment(key.created_at.micros(), now),
             expires: key.expires_at.map(|at| pages::moment(at.micros(), now)).unwrap_or_default(),
-            is_own: visit.session.key.as_ref() == Some(&key.id),
+            is_own: context.session.key.as_ref() == Some(&key.id),
             id: key.id.clone(),
             name: key.name.clone(),
         });
@@ -93,10 +93,10 @@ fn scopes_text(scopes: &[Scope]) -> String {
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
-    let keys = visit.store().keys(visit.caller.key.member).await?;
-    let keys = rows(&visit, keys).await?;
-    page::show(&KeysPage { frame: visit.frame("Keys", "/keys"), keys })
+pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+    let keys = context.store().keys(context.caller.key.member).await?;
+    let keys = rows(&context, keys).await?;
+    page::show(&KeysPage { frame: context.frame("Keys", "/keys"), keys })
 }
 
 #[derive(Template)]
@@ -153,29 +153,29 @@ fn plain_credits(micros: i64) -> String {
     credits(micros).replace(',', "")
 }
 
-pub(super) async fn form(visit: MemberVisit) -> Result<Response, PageError> {
-    new_key(&visit, &Fields::default(), StatusCode::OK, None)
+pub(super) async fn form(context: MemberContext) -> Result<Response, PageError> {
+    new_key(&context, &Fields::default(), StatusCode::OK, None)
 }
 
 fn new_key(
-    visit: &MemberVisit,
+    context: &MemberContext,
     fields: &Fields,
     status: StatusCode,
     refusal: Option<Refusal>,
 ) -> Result<Response, PageError> {
-    let most = key_bounds::most(&visit.caller, &visit.config.limits.new_keys);
+    let most = key_bounds::most(&context.caller, &context.config.limits.new_keys);
     let is_new = refusal.is_none();
     let chosen: Vec<&str> = fields.all("scope").collect();
-    let scopes = visit.caller.key.scopes.iter().map(|scope| scope.as_str());
-    let mut frame = visit.frame("Create a key", "/keys");
+    let scopes = context.caller.key.scopes.iter().map(|scope| scope.as_str());
+    let mut frame = context.frame("Create a key", "/keys");
     let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     if let Some(refusal) = refusal {
         frame.notice = Some(page::refused(refusal.message));
     }
     let page = NewKeyPage {
         frame,
-        csrf: visit.csrf(),
-        closed: key_bounds::no_new_keys(&visit.caller).unwrap_or_default(),
+        csrf: context.csrf(),
+        closed: key_bounds::no_new_keys(&context.caller).unwrap_or_default(),
         scopes: scopes.map(|scope| (scope, is_new || chosen.contains(&scope))).collect(),
         form: KeyForm::of(fields),
         bounds: KeyForm::default().with_limits(most),
@@ -185,18 +185,19 @@ fn new_key(
 }
 
 pub(super) async fn create(
-    visit: MemberVisit,
+    context: MemberContext,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
-    if let Some(reason) = key_bounds::no_new_keys(&visit.caller) {
+    let fields = context.submitted(request).await?;
+    if let Some(reason) = key_bounds::no_new_keys(&context.caller) {
         return Err(PageError::forbidden(reason));
     }
-    let made = match order(&visit, &fields).await? {
+    let made = match order(&context, &fields).await? {
         Err(wrong) => Err(wrong.into()),
         Ok(order) => {
-            let created =
-                operator(&visit, &actor(&visit)).create_key(visit.identities.hasher(), order).await;
+            let created = operator(&context, &actor(&context))
+                .create_key(context.identities.hasher(), order)
+                .await;
             match created {
                 Ok(issued) => Ok(issued),
                 Err(error) => Err(refusal(error)?),
@@ -204,28 +205,28 @@ pub(super) async fn create(
         }
     };
     match made {
-        Ok(issued) => show_secret(&visit, &issued, "The key is created."),
-        Err(refusal) => new_key(&visit, &fields, StatusCode::BAD_REQUEST, Some(refusal)),
+        Ok(issued) => show_secret(&context, &issued, "The key is created."),
+        Err(refusal) => new_key(&context, &fields, StatusCode::BAD_REQUEST, Some(refusal)),
     }
 }
 
 /// The key that a form asks for, within the bounds.
 async fn order(
-    visit: &MemberVisit,
+    context: &MemberContext,
     fields: &Fields,
 ) -> Result<Result<KeyOrder, WrongField>, PageError> {
-    let own = &visit.caller;
-    let keys = visit.store().keys(own.key.member).await?;
+    let own = &context.caller;
+    let keys = context.store().keys(own.key.member).await?;
     if keys.iter().filter(|record| !is_over(record)).count() >= MAX_KEYS {
         let message = format!("There are {MAX_KEYS} valid keys already. Revoke one first.");
         return Ok(Err(WrongField::new("", message)));
     }
-    Ok(wanted(visit, fields))
+    Ok(wanted(context, fields))
 }
 
-fn wanted(visit: &MemberVisit, fields: &Fields) -> Result<KeyOrder, WrongField> {
-    let own = &visit.caller;
-    let most = key_bounds::most(own, &visit.config.limits.new_keys);
+fn wanted(context: &MemberContext, fields: &Fields) -> Result<KeyOrder, WrongField> {
+    let own = &context.caller;
+    let most = key_bounds::most(own, &context.config.limits.new_keys);
     let limits = key_bounds::filled(limits(fields)?, most);
     if let Some(field) = key_bounds::exceeded(limits, most, most) {
         return Err(above(field));
@@ -262,13 +263,13 @@ fn above(field: &'static str) -> WrongField {
     WrongField::new(field, "This limit is higher than your own key or the operator allows.")
 }
 
-fn actor(visit: &MemberVisit) -> Actor {
-    let name = format!("member:{}", visit.caller.key.member);
-    Actor { name, request: Some(visit.info.id.to_string()) }
+fn actor(context: &MemberContext) -> Actor {
+    let name = format!("member:{}", context.caller.key.member);
+    Actor { name, request: Some(context.info.id.to_string()) }
 }
 
-fn operator<'a>(visit: &'a MemberVisit, by: &'a Actor) -> Operator<'a> {
-    Operator { store: visit.store(), by }
+fn operator<'a>(context: &'a MemberContext, by: &'a Actor) -> Operator<'a> {
+    Operator { store: context.store(), by }
 }
 
 #[derive(Template)]
@@ -281,12 +282,12 @@ struct SecretPage {
 
 /// The only page that contains the secret of a key.
 fn show_secret(
-    visit: &MemberVisit,
+    context: &MemberContext,
     issued: &Issued,
     title: &'static str,
 ) -> Result<Response, PageError> {
     page::show(&SecretPage {
-        frame: visit.frame(title, "/keys"),
+        frame: context.frame(title, "/keys"),
         secret: issued.key.as_str().to_owned(),
         id: issued.record.key.id.clone(),
     })
@@ -308,23 +309,23 @@ struct KeyPage {
     overlaps: &'static [(u64, &'static str)],
 }
 
-pub(super) async fn show(visit: MemberVisit, Id(id): Id) -> Result<Response, PageError> {
-    let record = find(&visit, &id).await?;
-    key_page(&visit, record, None, StatusCode::OK, None).await
+pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response, PageError> {
+    let record = find(&context, &id).await?;
+    key_page(&context, record, None, StatusCode::OK, None).await
 }
 
-async fn find(visit: &MemberVisit, id: &str) -> Result<KeyRecord, PageError> {
+async fn find(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError> {
     // PostgreSQL rejects a text with a zero byte.
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let record = if is_id { visit.store().key(id).await? } else { None };
-    let record = record.filter(|record| record.key.member == visit.caller.key.member);
+    let record = if is_id { context.store().key(id).await? } else { None };
+    let record = record.filter(|record| record.key.member == context.caller.key.member);
     record.ok_or_else(|| PageError::missing("key"))
 }
 
 /// A key that the signed-in key may change.
-async fn find_open(visit: &MemberVisit, id: &str) -> Result<KeyRecord, PageError> {
-    let record = find(visit, id).await?;
-    if key_bounds::covers(&visit.caller, &record) {
+async fn find_open(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError> {
+    let record = find(context, id).await?;
+    if key_bounds::covers(&context.caller, &record) {
         return Ok(record);
     }
     Err(PageError::forbidden(
@@ -333,13 +334,13 @@ async fn find_open(visit: &MemberVisit, id: &str) -> Result<KeyRecord, PageError
 }
 
 async fn key_page(
-    visit: &MemberVisit,
+    context: &MemberContext,
     record: KeyRecord,
     fields: Option<&Fields>,
     status: StatusCode,
     refusal: Option<Refusal>,
 ) -> Result<Response, PageError> {
-    let mut frame = visit.frame(&record.key.name, "/keys");
+    let mut frame = context.frame(&record.key.name, "/keys");
     let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     if let Some(refusal) = refusal {
         frame.notice = Some(page::refused(refusal.message));
@@ -348,48 +349,48 @@ async fn key_page(
     let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
     let page = KeyPage {
         frame,
-        csrf: visit.csrf(),
+        csrf: context.csrf(),
         models: record.key.models.as_ref().map_or("all".to_owned(), |models| models.join(", ")),
         rate: number(record.limits.requests_per_minute),
         concurrency: number(record.limits.concurrency),
         form: fields.map_or_else(|| form.with_limits(record.limits), KeyForm::of),
-        is_open: !is_over(&record) && key_bounds::covers(&visit.caller, &record),
+        is_open: !is_over(&record) && key_bounds::covers(&context.caller, &record),
         wrong,
         overlaps: OVERLAPS,
-        row: rows(visit, vec![record]).await?.remove(0),
+        row: rows(context, vec![record]).await?.remove(0),
     };
     page::show_as(status, &page)
 }
 
 pub(super) async fn change(
-    visit: MemberVisit,
+    context: MemberContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
-    let record = find_open(&visit, &id).await?;
-    let refused = match changed(&visit, &record, &fields) {
+    let fields = context.submitted(request).await?;
+    let record = find_open(&context, &id).await?;
+    let refused = match changed(&context, &record, &fields) {
         Err(wrong) => wrong.into(),
         Ok(change) => {
-            let done = operator(&visit, &actor(&visit)).change_key(&id, change).await;
+            let done = operator(&context, &actor(&context)).change_key(&id, change).await;
             let Err(error) = done else {
                 // Keys of the same lineage share the limits.
-                visit.identities.forget_all();
+                context.identities.forget_all();
                 return Ok(redirect(&format!("/keys/{id}?done=key-changed")));
             };
             refusal(error)?
         }
     };
-    key_page(&visit, record, Some(&fields), StatusCode::BAD_REQUEST, Some(refused)).await
+    key_page(&context, record, Some(&fields), StatusCode::BAD_REQUEST, Some(refused)).await
 }
 
 fn changed(
-    visit: &MemberVisit,
+    context: &MemberContext,
     record: &KeyRecord,
     fields: &Fields,
 ) -> Result<KeyChange, WrongField> {
     let limits = limits(fields)?;
-    let most = key_bounds::most(&visit.caller, &visit.config.limits.new_keys);
+    let most = key_bounds::most(&context.caller, &context.config.limits.new_keys);
     if let Some(field) = key_bounds::exceeded(limits, most, record.limits) {
         return Err(above(field));
     }
@@ -401,52 +402,53 @@ fn changed(
 }
 
 pub(super) async fn rotate(
-    visit: MemberVisit,
+    context: MemberContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
     let headers = request.headers().clone();
-    let fields = visit.submitted(request).await?;
-    find_open(&visit, &id).await?;
+    let fields = context.submitted(request).await?;
+    find_open(&context, &id).await?;
     let seconds = fields.get("overlap").parse().unwrap_or_default();
-    let hasher = visit.identities.hasher();
-    let by = actor(&visit);
-    let rotated = operator(&visit, &by).rotate_key(hasher, &id, Duration::from_secs(seconds)).await;
-    visit.identities.forget(&id);
+    let hasher = context.identities.hasher();
+    let by = actor(&context);
+    let rotated =
+        operator(&context, &by).rotate_key(hasher, &id, Duration::from_secs(seconds)).await;
+    context.identities.forget(&id);
     let issued = match rotated {
         Ok(issued) => issued,
         Err(error) => {
             let refused = Some(refusal(error)?);
-            let record = find(&visit, &id).await?;
-            return key_page(&visit, record, None, StatusCode::CONFLICT, refused).await;
+            let record = find(&context, &id).await?;
+            return key_page(&context, record, None, StatusCode::CONFLICT, refused).await;
         }
     };
-    let mut response = show_secret(&visit, &issued, "The key is rotated.")?;
-    if visit.session.key.as_ref() == Some(&id) {
+    let mut response = show_secret(&context, &issued, "The key is rotated.")?;
+    if context.session.key.as_ref() == Some(&id) {
         // The session continues with the new key.
-        let caller = visit.identities.signed_in(&issued.record.key.id).await?;
-        let cookie = visit.starter(&headers).start(Some(&caller)).await?;
+        let caller = context.identities.signed_in(&issued.record.key.id).await?;
+        let cookie = context.starter(&headers).start(Some(&caller)).await?;
         response.headers_mut().append(SET_COOKIE, cookie);
-        visit.store().end_session(visit.session.member, visit.session.hash).await?;
+        context.store().end_session(context.session.member, context.session.hash).await?;
     }
     Ok(response)
 }
 
 pub(super) async fn revoke(
-    visit: MemberVisit,
+    context: MemberContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    find_open(&visit, &id).await?;
-    let revoked = operator(&visit, &actor(&visit)).revoke_key(&id).await;
-    visit.identities.forget(&id);
+    context.submitted(request).await?;
+    find_open(&context, &id).await?;
+    let revoked = operator(&context, &actor(&context)).revoke_key(&id).await;
+    context.identities.forget(&id);
     match revoked {
         Ok(_) => Ok(redirect(&format!("/keys/{id}?done=key-revoked"))),
         Err(error) => {
             let refused = Some(refusal(error)?);
-            let record = find(&visit, &id).await?;
-            key_page(&visit, record, None, StatusCode::CONFLICT, refused).await
+            let record = find(&context, &id).await?;
+            key_page(&context, record, None, StatusCode::CONFLICT, refused).await
         }
     }
 }

@@ -12,8 +12,8 @@ use pages::{Frame, Html, credits};
 
 use super::super::media;
 use super::super::path::Id;
+use super::context::MemberContext;
 use super::page::{self, PageError};
-use super::visit::MemberVisit;
 use crate::clock;
 use crate::media::Media;
 
@@ -43,10 +43,10 @@ struct Made {
     expires: Html,
 }
 
-pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
-    let before = visit.param("before").parse().ok().filter(|&before: &i64| before > 0);
+pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+    let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
     let end = Time::from_micros(before.unwrap_or(i64::MAX));
-    let runs = visit.store().media_runs(visit.caller.key.member, end, PAGE).await?;
+    let runs = context.store().media_runs(context.caller.key.member, end, PAGE).await?;
     let now = clock::now().micros();
     let is_full = runs.len() >= PAGE as usize;
     let next = runs.last().filter(|_| is_full).map_or(0, |run| run.created_at.micros());
@@ -64,7 +64,7 @@ pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
         })
     });
     page::show(&MediaPage {
-        frame: visit.frame("Media", "/media"),
+        frame: context.frame("Media", "/media"),
         made: made.collect(),
         next,
         is_first: before.is_none(),
@@ -73,13 +73,14 @@ pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
 
 /// The bytes of a file. Models made it, so it may not run scripts here.
 pub(super) async fn file(
-    visit: MemberVisit,
+    context: MemberContext,
     State(media): State<Arc<Media>>,
     Id(id): Id,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
-    let mut response = media::file(&media, visit.caller.key.member, &id, &method, &headers).await?;
+    let mut response =
+        media::file(&media, context.caller.key.member, &id, &method, &headers).await?;
     pages::secure(response.headers_mut());
     let policy = HeaderValue::from_static("sandbox; default-src 'none'; frame-ancestors 'none'");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);

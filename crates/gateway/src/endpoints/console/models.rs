@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use pages::{Frame, Html, credits};
 
+use super::context::MemberContext;
 use super::page::{self, PageError};
-use super::visit::MemberVisit;
 use crate::catalogue::Model;
 use crate::config::{Config, Operation};
 use crate::identity::may_use;
@@ -37,19 +37,19 @@ pub(super) struct ModelRow {
 }
 
 pub(super) async fn list(
-    visit: MemberVisit,
+    context: MemberContext,
     State(upstreams): State<Arc<Upstreams>>,
     State(config): State<Arc<Config>>,
 ) -> Result<Response, PageError> {
-    let query = visit.param("q").to_lowercase();
+    let query = context.param("q").to_lowercase();
     let catalogue = upstreams.catalogue.load();
-    let models = catalogue.models().filter(|model| may_use(&visit.caller, &model.id));
+    let models = catalogue.models().filter(|model| may_use(&context.caller, &model.id));
     let models = models.filter(|model| model.id.to_lowercase().contains(&query));
     page::show(&ModelsPage {
-        frame: visit.frame("Models and prices", "/models"),
+        frame: context.frame("Models and prices", "/models"),
         models: models.map(|model| row(model)).collect(),
         operations: operations(&config),
-        query: visit.param("q").to_owned(),
+        query: context.param("q").to_owned(),
     })
 }
 

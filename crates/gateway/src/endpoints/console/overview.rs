@@ -4,10 +4,10 @@ use askama::Template;
 use axum::response::Response;
 use pages::{Frame, Html, credits};
 
+use super::context::MemberContext;
 use super::page::{self, PageError};
 use super::receipts::{ReceiptRow, rows};
 use super::usage;
-use super::visit::MemberVisit;
 use crate::clock;
 
 /// Receipts on the page.
@@ -37,10 +37,10 @@ struct KeyLimit {
     percent: i64,
 }
 
-pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
-    let (store, member) = (visit.store(), visit.caller.key.member);
+pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> {
+    let (store, member) = (context.store(), context.caller.key.member);
     let account = store.account(member).await?.ok_or_else(|| PageError::missing("member"))?;
-    let lineage = store.lineage(visit.caller.key.lineage).await?;
+    let lineage = store.lineage(context.caller.key.lineage).await?;
     let lines = store.statement(member, i64::MAX, RECENT).await?;
     let periods = account.usage.at(clock::now());
     let limit = lineage.and_then(|lineage| {
@@ -50,7 +50,7 @@ pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
         Some(KeyLimit { spent: credits(spent), limit: credits(limit), percent })
     });
     page::show(&OverviewPage {
-        frame: visit.frame("Overview", "/"),
+        frame: context.frame("Overview", "/"),
         available: credits(account.available().get()),
         balance: credits(account.balance.get()),
         held: credits(account.held.get()),
@@ -61,6 +61,6 @@ pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
         limit,
         is_empty: lines.is_empty(),
         recent: rows(lines),
-        usage: usage::recent(&visit).await?,
+        usage: usage::recent(&context).await?,
     })
 }

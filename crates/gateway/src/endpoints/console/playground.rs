@@ -14,8 +14,8 @@ use wire::error::Code;
 
 use super::super::body;
 use super::super::internal_call::{InternalCalls, InternalRequest};
+use super::context::MemberContext;
 use super::page::{self, PageError};
-use super::visit::MemberVisit;
 use crate::config::{Capability, Operation};
 use crate::failure::ApiError;
 use crate::identity::may_use;
@@ -32,39 +32,41 @@ struct PlaygroundPage {
 }
 
 pub(super) async fn show(
-    visit: MemberVisit,
+    context: MemberContext,
     State(upstreams): State<Arc<Upstreams>>,
 ) -> Result<Response, PageError> {
     let catalogue = upstreams.catalogue.load();
     let models = catalogue.models().filter(|model| {
-        model.is_for(Capability::Chat) && model.is_usable() && may_use(&visit.caller, &model.id)
+        model.is_for(Capability::Chat) && model.is_usable() && may_use(&context.caller, &model.id)
     });
     let price = |price: ledger::Micros| format!("{} credits", credits(price.get()));
     let models = models.map(|it| (it.id.to_string(), price(it.prices.of(Operation::Chat))));
-    let base_url = visit.config.public_url.to_string().trim_end_matches('/').to_owned();
+    let base_url = context.config.public_url.to_string().trim_end_matches('/').to_owned();
     page::show(&PlaygroundPage {
-        frame: visit.frame("Playground", "/playground"),
-        csrf: visit.csrf(),
+        frame: context.frame("Playground", "/playground"),
+        csrf: context.csrf(),
         base_url,
         models: models.collect(),
-        chosen: visit.param("model").to_owned(),
+        chosen: context.param("model").to_owned(),
     })
 }
 
 /// Sends a chat request of the page to the API, as the member.
 pub(super) async fn chat(
-    visit: MemberVisit,
+    context: MemberContext,
     Extension(calls): Extension<Arc<InternalCalls>>,
     request: Request<Body>,
 ) -> Response {
     let (head, content) = request.into_parts();
-    if visit.check_script(&head.headers).is_err() {
+    if context.check_script(&head.headers).is_err() {
         let message = "this request was not sent by a page of this service; reload the page";
         return ApiError::new(Code::OriginRefused, message).into_response();
     }
-    let body = body::read(&visit.config.limits, &head.headers, content).await;
+    let body = body::read(&context.config.limits, &head.headers, content).await;
     let answered = match body {
-        Ok(body) => calls.send_as(&visit.info, &visit.caller, InternalRequest::Chat(body)).await,
+        Ok(body) => {
+            calls.send_as(&context.info, &context.caller, InternalRequest::Chat(body)).await
+        }
         Err(error) => Err(error),
     };
     answered.unwrap_or_else(IntoResponse::into_response)

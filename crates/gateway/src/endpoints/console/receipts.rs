@@ -7,8 +7,8 @@ use ledger::{ChargeRule, HoldId, MemberId, PostingKind, Receipt};
 use pages::{Frame, Html, credits};
 
 use super::super::path::Id;
+use super::context::MemberContext;
 use super::page::{self, PageError, redirect};
-use super::visit::MemberVisit;
 use crate::clock;
 
 const PAGE: usize = 25;
@@ -126,17 +126,17 @@ impl Search<'_> {
     }
 }
 
-pub(super) async fn list(visit: MemberVisit) -> Result<Response, PageError> {
-    let (query, kind) = (visit.param("q"), visit.param("kind"));
+pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+    let (query, kind) = (context.param("q"), context.param("kind"));
     if HoldId::parse(query).is_some() {
         return Ok(redirect(&format!("/receipts/{query}")));
     }
-    let before = visit.param("before").parse().ok().filter(|&before: &i64| before > 0);
+    let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
     let search = Search { words: query.to_lowercase(), kind };
-    let member = visit.caller.key.member;
-    let (lines, next) = search.run(visit.store(), member, before.unwrap_or(i64::MAX)).await?;
+    let member = context.caller.key.member;
+    let (lines, next) = search.run(context.store(), member, before.unwrap_or(i64::MAX)).await?;
     page::show(&ReceiptsPage {
-        frame: visit.frame("Receipts", "/receipts"),
+        frame: context.frame("Receipts", "/receipts"),
         rows: rows(lines),
         query: query.to_owned(),
         kind: kind.to_owned(),
@@ -165,15 +165,15 @@ struct ReceiptPage {
     took: String,
 }
 
-pub(super) async fn show(visit: MemberVisit, Id(id): Id) -> Result<Response, PageError> {
+pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response, PageError> {
     let found = match HoldId::parse(&id) {
-        Some(id) => visit.store().receipt(Some(visit.caller.key.member), id).await?,
+        Some(id) => context.store().receipt(Some(context.caller.key.member), id).await?,
         None => None,
     };
     let receipt = found.ok_or_else(|| {
         PageError::new(http::StatusCode::NOT_FOUND, "No request of yours with this id has ended.")
     })?;
-    page::show(&receipt_page(visit.frame("Receipt", "/receipts"), &receipt))
+    page::show(&receipt_page(context.frame("Receipt", "/receipts"), &receipt))
 }
 
 fn receipt_page(frame: Frame, receipt: &Receipt) -> ReceiptPage {

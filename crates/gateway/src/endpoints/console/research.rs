@@ -15,8 +15,8 @@ use wire::research::{JobSource, JobView};
 
 use super::super::internal_call::{InternalCalls, InternalRequest};
 use super::super::path::Id;
+use super::context::MemberContext;
 use super::page::{self, PageError, redirect};
-use super::visit::MemberVisit;
 use crate::clock;
 use crate::config::Capability;
 use crate::failure::ApiError;
@@ -48,22 +48,22 @@ struct JobRow {
 }
 
 pub(super) async fn list(
-    visit: MemberVisit,
+    context: MemberContext,
     State(research): State<Arc<Research>>,
     State(upstreams): State<Arc<Upstreams>>,
 ) -> Result<Response, PageError> {
-    jobs_page(&visit, &research, &upstreams, "", None).await
+    jobs_page(&context, &research, &upstreams, "", None).await
 }
 
 async fn jobs_page(
-    visit: &MemberVisit,
+    context: &MemberContext,
     research: &Research,
     upstreams: &Upstreams,
     query: &str,
     refusal: Option<ApiError>,
 ) -> Result<Response, PageError> {
-    let after = Some(visit.param("after")).filter(|after| !after.is_empty());
-    let (jobs, has_more) = research.list(&visit.caller, PAGE, after).await?;
+    let after = Some(context.param("after")).filter(|after| !after.is_empty());
+    let (jobs, has_more) = research.list(&context.caller, PAGE, after).await?;
     let now = clock::now().micros();
     let jobs: Vec<JobRow> = jobs
         .iter()
@@ -83,16 +83,16 @@ async fn jobs_page(
         .collect();
     let catalogue = upstreams.catalogue.load();
     let models = catalogue.models().filter(|model| {
-        model.is_for(Capability::Chat) && model.is_usable() && may_use(&visit.caller, &model.id)
+        model.is_for(Capability::Chat) && model.is_usable() && may_use(&context.caller, &model.id)
     });
-    let mut frame = visit.frame("Research", "/research");
+    let mut frame = context.frame("Research", "/research");
     let status = refusal.as_ref().map_or(200, |error| error.code().status());
     if let Some(error) = refusal {
         frame.notice = Some(page::refused(error.message()));
     }
     let page = ResearchPage {
         frame,
-        csrf: visit.csrf(),
+        csrf: context.csrf(),
         next: if has_more { jobs.last().map(|job| job.id.clone()) } else { None }
             .unwrap_or_default(),
         jobs,
@@ -113,23 +113,23 @@ fn state(status: &str) -> Html {
 }
 
 pub(super) async fn start(
-    visit: MemberVisit,
+    context: MemberContext,
     State(research): State<Arc<Research>>,
     State(upstreams): State<Arc<Upstreams>>,
     Extension(calls): Extension<Arc<InternalCalls>>,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
+    let fields = context.submitted(request).await?;
     let mut wanted = json!({"query": fields.get("query"), "depth": fields.get("depth")});
     if !fields.get("model").is_empty() {
         wanted["model"] = fields.get("model").into();
     }
     let request = InternalRequest::StartResearch(wanted.to_string().into());
-    let started = match calls.send_as(&visit.info, &visit.caller, request).await {
+    let started = match calls.send_as(&context.info, &context.caller, request).await {
         Ok(started) => started,
         Err(error) => {
             let query = fields.get("query");
-            return jobs_page(&visit, &research, &upstreams, query, Some(error)).await;
+            return jobs_page(&context, &research, &upstreams, query, Some(error)).await;
         }
     };
     let body = started.into_body().collect().await.map_err(|_| PageError::internal())?;
@@ -168,13 +168,13 @@ struct SourceRow {
 }
 
 pub(super) async fn show(
-    visit: MemberVisit,
+    context: MemberContext,
     State(research): State<Arc<Research>>,
     Id(id): Id,
 ) -> Result<Response, PageError> {
-    let found = research.find(&visit.caller, &id).await?;
+    let found = research.find(&context.caller, &id).await?;
     let (created_at, is_over) = (found.created_at.micros(), found.status.is_over());
-    let steps = visit.store().job_steps(found.id).await?;
+    let steps = context.store().job_steps(found.id).await?;
     let took = steps.iter().map(|it| it.finished_at.micros() - it.started_at.micros());
     let took: Vec<String> = took.map(pages::duration).collect();
     let job = view::job(&found, &steps);
@@ -185,8 +185,8 @@ pub(super) async fn show(
     });
     let report = job.report.as_ref().map(|report| pages::markdown(&report.markdown));
     page::show(&JobPage {
-        frame: visit.frame("Research job", "/research"),
-        csrf: visit.csrf(),
+        frame: context.frame("Research job", "/research"),
+        csrf: context.csrf(),
         state: state(&job.status),
         is_over,
         charge: job.charge_micros.map(credits).unwrap_or_default(),
@@ -213,24 +213,24 @@ fn source(source: &JobSource) -> SourceRow {
 
 /// The events of a job, of which the page only needs to know that there are some.
 pub(super) async fn events(
-    visit: MemberVisit,
+    context: MemberContext,
     Extension(calls): Extension<Arc<InternalCalls>>,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Response {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let request = InternalRequest::ResearchEvents { id, after: last.unwrap_or(0) };
-    let answered = calls.send_as(&visit.info, &visit.caller, request).await;
+    let answered = calls.send_as(&context.info, &context.caller, request).await;
     answered.unwrap_or_else(IntoResponse::into_response)
 }
 
 pub(super) async fn cancel(
-    visit: MemberVisit,
+    context: MemberContext,
     State(research): State<Arc<Research>>,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    research.cancel(&visit.caller, &id).await?;
+    context.submitted(request).await?;
+    research.cancel(&context.caller, &id).await?;
     Ok(redirect(&format!("/research/{id}?done=cancelled")))
 }

@@ -7,8 +7,8 @@ use http::Request;
 use pages::{Frame, Html};
 
 use super::super::path::Id;
+use super::context::PageContext;
 use super::page::{self, PageError, redirect};
-use super::visit::Visit;
 use crate::clock;
 use crate::identity::hex;
 
@@ -30,9 +30,9 @@ struct SessionRow {
     is_this: bool,
 }
 
-pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn list(context: PageContext) -> Result<Response, PageError> {
     let now = clock::now().micros();
-    let sessions = visit.store().sessions(visit.session.member).await?;
+    let sessions = context.store().sessions(context.session.member).await?;
     let sessions = sessions.into_iter().map(|session| SessionRow {
         id: hex(&session.hash),
         client: browser(&session.client),
@@ -40,22 +40,26 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
         address: session.address,
         created: pages::moment(session.created_at.micros(), now),
         seen: pages::moment(session.seen_at.micros(), now),
-        is_this: session.hash == visit.session.hash,
+        is_this: session.hash == context.session.hash,
     });
     let sessions = sessions.collect();
-    page::show(&SessionsPage { frame: visit.frame("Sessions", ""), csrf: visit.csrf(), sessions })
+    page::show(&SessionsPage {
+        frame: context.frame("Sessions", ""),
+        csrf: context.csrf(),
+        sessions,
+    })
 }
 
 pub(super) async fn end(
-    visit: Visit,
+    context: PageContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    let sessions = visit.store().sessions(visit.session.member).await?;
+    context.submitted(request).await?;
+    let sessions = context.store().sessions(context.session.member).await?;
     let found = sessions.iter().find(|session| hex(&session.hash) == id);
     let found = found.ok_or_else(|| PageError::missing("session"))?;
-    visit.store().end_session(visit.session.member, found.hash).await?;
+    context.store().end_session(context.session.member, found.hash).await?;
     Ok(redirect("/sessions?done=session-ended"))
 }
 

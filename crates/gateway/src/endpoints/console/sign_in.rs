@@ -15,10 +15,10 @@ use pages::Frame;
 use super::super::admin::is_same;
 use super::super::state::AppState;
 use super::super::{check_host, not_found};
+use super::context::{self, PageContext, SessionStarter, SignedIn};
 use super::fields::Fields;
 use super::page::{self, PageError, redirect};
 use super::token::{Cookie, Token};
-use super::visit::{self, SessionStarter, Visit, Visitor};
 use super::{accepts_html, overview};
 use crate::billing::Billing;
 use crate::config::Config;
@@ -63,10 +63,10 @@ async fn shown(
     config: &Config,
 ) -> Result<Response, PageError> {
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    match visit::find(parts, state).await? {
-        Some(Visitor::Operator(_)) => Ok(redirect("/operator")),
-        Some(Visitor::Member(_)) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
-        Some(Visitor::Member(visit)) => overview::show(*visit).await,
+    match context::find(parts, state).await? {
+        Some(SignedIn::Operator(_)) => Ok(redirect("/operator")),
+        Some(SignedIn::Member(_)) if is_local(query.get("next")) => Ok(redirect(query.get("next"))),
+        Some(SignedIn::Member(context)) => overview::show(*context).await,
         None if parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site") => {
             page::show(&AskAgain)
         }
@@ -111,7 +111,7 @@ pub(super) async fn sign_in(
         let notice = page::refused("The form was open too long, or cookies are off. Try again.");
         return form(&config, &headers, "", StatusCode::FORBIDDEN, Some(notice));
     };
-    let fields = visit::read_form(&config, &token, request).await?;
+    let fields = context::read_form(&config, &token, request).await?;
     let key = fields.get("key");
     let is_operator = config.admin_token.as_ref().is_some_and(|it| is_same(it.reveal(), key));
     let caller = if is_operator { None } else { Some(identities.holder(key).await) };
@@ -140,11 +140,14 @@ pub(super) async fn sign_in(
     Ok(response)
 }
 
-pub(super) async fn sign_out(visit: Visit, request: Request<Body>) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    visit.store().end_session(visit.session.member, visit.session.hash).await?;
+pub(super) async fn sign_out(
+    context: PageContext,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    context.submitted(request).await?;
+    context.store().end_session(context.session.member, context.session.hash).await?;
     let mut response = redirect("/?done=signed-out");
-    let gone = Cookie::Session.set(&visit.config, None, 0);
+    let gone = Cookie::Session.set(&context.config, None, 0);
     response.headers_mut().extend(gone.map(|cookie| (SET_COOKIE, cookie)));
     Ok(response)
 }

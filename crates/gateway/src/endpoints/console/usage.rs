@@ -11,8 +11,8 @@ use time::format_description::well_known::Iso8601;
 use time::{Date, Duration};
 use wire::usage::{UsageEntry, UsageList, UsageSums};
 
+use super::context::{MemberContext, OperatorContext, PageContext};
 use super::page::{self, PageError, refusal};
-use super::visit::{MemberVisit, OperatorVisit, Visit};
 use crate::clock;
 use crate::usage::UsageOrder;
 
@@ -86,8 +86,8 @@ struct Subject {
 }
 
 impl Subject {
-    fn of_member(visit: &MemberVisit) -> Self {
-        let member = Some(visit.caller.key.member);
+    fn of_member(context: &MemberContext) -> Self {
+        let member = Some(context.caller.key.member);
         Self { path: "/usage", member, dimensions: MEMBER_DIMENSIONS }
     }
 
@@ -97,28 +97,28 @@ impl Subject {
 
     async fn ask(
         &self,
-        visit: &Visit,
+        context: &PageContext,
         view: &View,
         by: String,
         limit: u32,
     ) -> Result<UsageList, PageError> {
         let (from, to) = (Some(view.from.clone()), Some(view.to.clone()));
         let order = UsageOrder { member: self.member, from, to, by: Some(by), limit: Some(limit) };
-        order.answer(visit.store(), clock::now()).await.map_err(|error| match refusal(error) {
+        order.answer(context.store(), clock::now()).await.map_err(|error| match refusal(error) {
             Ok(refused) => PageError::new(StatusCode::BAD_REQUEST, refused.message),
             Err(error) => error,
         })
     }
 
-    async fn page(&self, visit: &Visit) -> Result<Response, PageError> {
-        let view = View::read(visit, self.dimensions);
-        let table = self.ask(visit, &view, view.by.to_owned(), MAX_ROWS).await?;
-        let lines = self.ask(visit, &view, by_day(view.by), MAX_LINES).await?;
+    async fn page(&self, context: &PageContext) -> Result<Response, PageError> {
+        let view = View::read(context, self.dimensions);
+        let table = self.ask(context, &view, view.by.to_owned(), MAX_ROWS).await?;
+        let lines = self.ask(context, &view, by_day(view.by), MAX_LINES).await?;
         let name = self.dimensions.iter().find(|(word, _)| *word == view.by);
         let all = measured(view.show, &table.total);
         let row = |entry: &UsageEntry| row(name_of(view.by, entry), &entry.sums, view.show, all);
         page::show(&UsagePage {
-            frame: visit.frame("Usage", self.path),
+            frame: context.frame("Usage", self.path),
             path: self.path,
             chart: chart(&view, &table, &lines),
             rows: table.data.iter().map(row).collect(),
@@ -132,9 +132,9 @@ impl Subject {
         })
     }
 
-    async fn csv(&self, visit: &Visit) -> Result<Response, PageError> {
-        let view = View::read(visit, self.dimensions);
-        let list = self.ask(visit, &view, by_day(view.by), MAX_LINES).await?;
+    async fn csv(&self, context: &PageContext) -> Result<Response, PageError> {
+        let view = View::read(context, self.dimensions);
+        let list = self.ask(context, &view, by_day(view.by), MAX_LINES).await?;
         let mut text =
             format!("day,{},requests,input_tokens,output_tokens,charged_micros\n", view.by);
         for entry in &list.data {
@@ -159,31 +159,31 @@ impl Subject {
     }
 }
 
-pub(super) async fn show(visit: MemberVisit) -> Result<Response, PageError> {
-    Subject::of_member(&visit).page(&visit).await
+pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> {
+    Subject::of_member(&context).page(&context).await
 }
 
-pub(super) async fn csv(visit: MemberVisit) -> Result<Response, PageError> {
-    Subject::of_member(&visit).csv(&visit).await
+pub(super) async fn csv(context: MemberContext) -> Result<Response, PageError> {
+    Subject::of_member(&context).csv(&context).await
 }
 
-pub(super) async fn show_all(visit: OperatorVisit) -> Result<Response, PageError> {
-    Subject::of_all().page(&visit).await
+pub(super) async fn show_all(context: OperatorContext) -> Result<Response, PageError> {
+    Subject::of_all().page(&context).await
 }
 
-pub(super) async fn csv_of_all(visit: OperatorVisit) -> Result<Response, PageError> {
-    Subject::of_all().csv(&visit).await
+pub(super) async fn csv_of_all(context: OperatorContext) -> Result<Response, PageError> {
+    Subject::of_all().csv(&context).await
 }
 
 /// The spend of the last days of a member by model, for the overview.
-pub(super) async fn recent(visit: &MemberVisit) -> Result<Html, PageError> {
-    let subject = Subject::of_member(visit);
+pub(super) async fn recent(context: &MemberContext) -> Result<Html, PageError> {
+    let subject = Subject::of_member(context);
     let view = View::of_days("model", "credits", DEFAULT_RANGE);
-    let table = subject.ask(visit, &view, view.by.to_owned(), MAX_ROWS).await?;
+    let table = subject.ask(context, &view, view.by.to_owned(), MAX_ROWS).await?;
     if table.total.requests == 0 {
         return Ok(Html::default());
     }
-    let lines = subject.ask(visit, &view, by_day(view.by), MAX_LINES).await?;
+    let lines = subject.ask(context, &view, by_day(view.by), MAX_LINES).await?;
     Ok(chart(&view, &table, &lines))
 }
 
@@ -196,18 +196,18 @@ impl View {
         Self { by, show, days, from: text_of(first), to: text_of(today) }
     }
 
-    fn read(visit: &Visit, dimensions: &[(&'static str, &'static str)]) -> Self {
+    fn read(context: &PageContext, dimensions: &[(&'static str, &'static str)]) -> Self {
         let choose = |words: &[(&'static str, &'static str)], chosen: &str| {
             let found = words.iter().find(|(word, _)| *word == chosen).or(words.first());
             found.map_or("", |(word, _)| *word)
         };
-        let by = choose(dimensions, visit.param("by"));
-        let show = choose(MEASURES, visit.param("show"));
-        let (from, to) = (visit.param("from"), visit.param("to"));
+        let by = choose(dimensions, context.param("by"));
+        let show = choose(MEASURES, context.param("show"));
+        let (from, to) = (context.param("from"), context.param("to"));
         if !from.is_empty() && !to.is_empty() {
             return Self { by, show, days: 0, from: from.to_owned(), to: to.to_owned() };
         }
-        let days = visit.param("days").parse().ok().filter(|days| RANGES.contains(days));
+        let days = context.param("days").parse().ok().filter(|days| RANGES.contains(days));
         Self::of_days(by, show, days.unwrap_or(DEFAULT_RANGE))
     }
 

@@ -7,8 +7,8 @@ use pages::{Frame, Html};
 use serde_json::{Map, Value};
 
 use crate::clock;
+use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError};
-use crate::endpoints::console::visit::OperatorVisit;
 
 const PAGE: u32 = 50;
 
@@ -82,12 +82,12 @@ fn text(name: &str, value: &Value) -> String {
     }
 }
 
-pub(in crate::endpoints) async fn list(visit: OperatorVisit) -> Result<Response, PageError> {
-    let before = visit.param("before").parse().ok().filter(|&before: &i64| before > 0);
-    let entries = visit.store().audit(before.unwrap_or(i64::MAX), PAGE).await?;
+pub(in crate::endpoints) async fn list(context: OperatorContext) -> Result<Response, PageError> {
+    let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
+    let entries = context.store().audit(before.unwrap_or(i64::MAX), PAGE).await?;
     let is_full = entries.len() >= PAGE as usize;
     page::show(&AuditPage {
-        frame: visit.frame("Audit log", "/operator/audit"),
+        frame: context.frame("Audit log", "/operator/audit"),
         next: entries.last().filter(|entry| is_full && entry.id > 1).map_or(0, |entry| entry.id),
         rows: rows(&entries),
         is_first: before.is_none(),

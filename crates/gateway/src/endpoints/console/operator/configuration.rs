@@ -5,8 +5,8 @@ use axum::response::Response;
 use pages::Frame;
 
 use crate::config::{Config, Database};
+use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError};
-use crate::endpoints::console::visit::OperatorVisit;
 
 #[derive(Template)]
 #[template(path = "console/operator/configuration.html")]
@@ -17,10 +17,10 @@ struct ConfigurationPage {
     advice: Vec<&'static str>,
 }
 
-pub(in crate::endpoints) async fn show(visit: OperatorVisit) -> Result<Response, PageError> {
-    let config = &visit.config;
+pub(in crate::endpoints) async fn show(context: OperatorContext) -> Result<Response, PageError> {
+    let config = &context.config;
     page::show(&ConfigurationPage {
-        frame: visit.frame("Configuration", "/operator/configuration"),
+        frame: context.frame("Configuration", "/operator/configuration"),
         facts: facts(config),
         limits: limits(config),
         advice: advice(config),

@@ -8,8 +8,8 @@ use http::Request;
 use ledger::Micros;
 use pages::{Frame, credits};
 
+use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError};
-use crate::endpoints::console::visit::OperatorVisit;
 
 #[derive(Template)]
 #[template(path = "console/operator/ledger.html")]
@@ -31,23 +31,23 @@ struct CheckView {
     findings: Vec<(String, String, i64, i64)>,
 }
 
-pub(in crate::endpoints) async fn show(visit: OperatorVisit) -> Result<Response, PageError> {
-    ledger_page(&visit, None)
+pub(in crate::endpoints) async fn show(context: OperatorContext) -> Result<Response, PageError> {
+    ledger_page(&context, None)
 }
 
 /// Checks the whole ledger. It reads every posting, so that it runs only when it is asked for.
 pub(in crate::endpoints) async fn check(
-    visit: OperatorVisit,
+    context: OperatorContext,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    let check = visit.store().check_ledger().await?;
-    ledger_page(&visit, Some(check_view(check)))
+    context.submitted(request).await?;
+    let check = context.store().check_ledger().await?;
+    ledger_page(&context, Some(check_view(check)))
 }
 
-fn ledger_page(visit: &OperatorVisit, check: Option<CheckView>) -> Result<Response, PageError> {
-    let frame = visit.frame("Ledger", "/operator/ledger");
-    page::show(&LedgerPage { frame, csrf: visit.csrf(), check })
+fn ledger_page(context: &OperatorContext, check: Option<CheckView>) -> Result<Response, PageError> {
+    let frame = context.frame("Ledger", "/operator/ledger");
+    page::show(&LedgerPage { frame, csrf: context.csrf(), check })
 }
 
 fn check_view(check: LedgerCheck) -> CheckView {

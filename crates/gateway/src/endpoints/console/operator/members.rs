@@ -10,11 +10,11 @@ use ledger::{Account, Limits, MemberId, Micros, PostingKind, Transfer, TransferR
 use pages::{Frame, Html, credits};
 
 use crate::clock;
+use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::fields::{Fields, WrongField};
 use crate::endpoints::console::keys::{self, KeyRow};
 use crate::endpoints::console::page::{self, PageError, Refusal, redirect, refusal};
 use crate::endpoints::console::receipts::{self, ReceiptRow};
-use crate::endpoints::console::visit::OperatorVisit;
 use crate::endpoints::path::Id;
 use crate::operator::{KeyOrder, Operator};
 
@@ -45,40 +45,40 @@ struct MemberRow {
     created: Html,
 }
 
-fn operator(visit: &OperatorVisit) -> Operator<'_> {
-    Operator { store: visit.store(), by: &visit.by }
+fn operator(context: &OperatorContext) -> Operator<'_> {
+    Operator { store: context.store(), by: &context.by }
 }
 
-pub(in crate::endpoints) async fn list(visit: OperatorVisit) -> Result<Response, PageError> {
-    let query = visit.param("q");
+pub(in crate::endpoints) async fn list(context: OperatorContext) -> Result<Response, PageError> {
+    let query = context.param("q");
     if !query.is_empty() {
         let found = match MemberId::parse(query) {
-            Some(id) => visit.store().member(id).await?,
-            None => visit.store().member_by_name(query).await?,
+            Some(id) => context.store().member(id).await?,
+            None => context.store().member_by_name(query).await?,
         };
         if let Some(member) = found {
             return Ok(redirect(&format!("/operator/members/{}", member.id)));
         }
     }
-    members_page(&visit, StatusCode::OK, "", None).await
+    members_page(&context, StatusCode::OK, "", None).await
 }
 
 async fn members_page(
-    visit: &OperatorVisit,
+    context: &OperatorContext,
     status: StatusCode,
     name: &str,
     refusal: Option<Refusal>,
 ) -> Result<Response, PageError> {
-    let after = MemberId::parse(visit.param("after"));
-    let mut found = visit.store().members(after.unwrap_or(MemberId(0)), PAGE + 1).await?;
+    let after = MemberId::parse(context.param("after"));
+    let mut found = context.store().members(after.unwrap_or(MemberId(0)), PAGE + 1).await?;
     let has_more = found.len() > PAGE as usize;
     found.truncate(PAGE as usize);
     let mut members = Vec::with_capacity(found.len());
     for member in &found {
-        members.push(row(visit, member).await?);
+        members.push(row(context, member).await?);
     }
-    let query = visit.param("q");
-    let mut frame = visit.frame("Members", "/operator/members");
+    let query = context.param("q");
+    let mut frame = context.frame("Members", "/operator/members");
     if let Some(refusal) = refusal {
         frame.notice = Some(page::refused(refusal.message));
     } else if !query.is_empty() {
@@ -86,7 +86,7 @@ async fn members_page(
     }
     let page = MembersPage {
         frame,
-        csrf: visit.csrf(),
+        csrf: context.csrf(),
         next: members.last().filter(|_| has_more).map(|row| row.id.clone()).unwrap_or_default(),
         members,
         query: query.to_owned(),
@@ -96,12 +96,12 @@ async fn members_page(
     page::show_as(status, &page)
 }
 
-async fn account(visit: &OperatorVisit, member: MemberId) -> Result<Account, PageError> {
-    visit.store().account(member).await?.ok_or_else(|| PageError::missing("member"))
+async fn account(context: &OperatorContext, member: MemberId) -> Result<Account, PageError> {
+    context.store().account(member).await?.ok_or_else(|| PageError::missing("member"))
 }
 
-async fn row(visit: &OperatorVisit, member: &Member) -> Result<MemberRow, PageError> {
-    let account = account(visit, member.id).await?;
+async fn row(context: &OperatorContext, member: &Member) -> Result<MemberRow, PageError> {
+    let account = account(context, member.id).await?;
     let usage = account.usage.at(clock::now());
     Ok(MemberRow {
         id: member.id.to_string(),
@@ -119,15 +119,15 @@ fn state(member: &Member) -> Html {
 }
 
 pub(in crate::endpoints) async fn create(
-    visit: OperatorVisit,
+    context: OperatorContext,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
-    match operator(&visit).create_member(fields.get("name")).await {
+    let fields = context.submitted(request).await?;
+    match operator(&context).create_member(fields.get("name")).await {
         Ok(member) => Ok(redirect(&format!("/operator/members/{}?done=member-created", member.id))),
         Err(error) => {
             let refused = Some(refusal(error)?);
-            members_page(&visit, StatusCode::BAD_REQUEST, fields.get("name"), refused).await
+            members_page(&context, StatusCode::BAD_REQUEST, fields.get("name"), refused).await
         }
     }
 }
@@ -160,11 +160,11 @@ struct TransferForm {
 }
 
 pub(in crate::endpoints) async fn show(
-    visit: OperatorVisit,
+    context: OperatorContext,
     Id(id): Id,
 ) -> Result<Response, PageError> {
-    let member = find(&visit, &id).await?;
-    member_page(&visit, &member, Shown::default()).await
+    let member = find(&context, &id).await?;
+    member_page(&context, &member, Shown::default()).await
 }
 
 /// What the page of a member shows besides the member.
@@ -175,20 +175,20 @@ struct Shown {
     secret: String,
 }
 
-async fn find(visit: &OperatorVisit, id: &str) -> Result<Member, PageError> {
+async fn find(context: &OperatorContext, id: &str) -> Result<Member, PageError> {
     let missing = || PageError::missing("member");
     let id = MemberId::parse(id).ok_or_else(missing)?;
-    visit.store().member(id).await?.ok_or_else(missing)
+    context.store().member(id).await?.ok_or_else(missing)
 }
 
 async fn member_page(
-    visit: &OperatorVisit,
+    context: &OperatorContext,
     member: &Member,
     shown: Shown,
 ) -> Result<Response, PageError> {
-    let keys = visit.store().keys(member.id).await?;
-    let lines = visit.store().statement(member.id, i64::MAX, RECENT).await?;
-    let mut frame = visit.frame(&member.name, "/operator/members");
+    let keys = context.store().keys(member.id).await?;
+    let lines = context.store().statement(member.id, i64::MAX, RECENT).await?;
+    let mut frame = context.frame(&member.name, "/operator/members");
     let wrong = shown.refusal.as_ref().map_or("", |refusal| refusal.field);
     let status = if shown.refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     if let Some(refusal) = shown.refusal {
@@ -196,11 +196,11 @@ async fn member_page(
     }
     let page = MemberPage {
         frame,
-        csrf: visit.csrf(),
-        available: credits(account(visit, member.id).await?.available().get()),
-        row: row(visit, member).await?,
+        csrf: context.csrf(),
+        available: credits(account(context, member.id).await?.available().get()),
+        row: row(context, member).await?,
         is_blocked: member.blocked,
-        keys: keys::rows(visit, keys).await?,
+        keys: keys::rows(context, keys).await?,
         statement: receipts::rows(lines),
         form: shown.form,
         secret: shown.secret,
@@ -211,36 +211,36 @@ async fn member_page(
 
 /// Renames, blocks or unblocks a member.
 pub(in crate::endpoints) async fn change(
-    visit: OperatorVisit,
+    context: OperatorContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
-    let member = find(&visit, &id).await?;
+    let fields = context.submitted(request).await?;
+    let member = find(&context, &id).await?;
     let change = match fields.get("action") {
         "block" => MemberChange::Block,
         "unblock" => MemberChange::Unblock,
         _ => MemberChange::Rename(fields.get("name").to_owned()),
     };
-    let changed = operator(&visit).change_member(member.id, &change).await;
-    visit.identities.forget_all();
+    let changed = operator(&context).change_member(member.id, &change).await;
+    context.identities.forget_all();
     match changed {
         Ok(_) => Ok(redirect(&format!("/operator/members/{id}?done=member-changed"))),
         Err(error) => {
             let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&visit, &member, shown).await
+            member_page(&context, &member, shown).await
         }
     }
 }
 
 /// Moves money: the first form is shown again with the balance before and after, the second posts.
 pub(in crate::endpoints) async fn transfer(
-    visit: OperatorVisit,
+    context: OperatorContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
-    let member = find(&visit, &id).await?;
+    let fields = context.submitted(request).await?;
+    let member = find(&context, &id).await?;
     let mut form = TransferForm {
         amount: fields.get("amount").to_owned(),
         reason: fields.get("reason").to_owned(),
@@ -251,16 +251,16 @@ pub(in crate::endpoints) async fn transfer(
         Ok(transfer) => transfer,
         Err(wrong) => {
             let shown = Shown { form, refusal: Some(wrong.into()), ..Shown::default() };
-            return member_page(&visit, &member, shown).await;
+            return member_page(&context, &member, shown).await;
         }
     };
     if fields.get("confirmed") != "yes" {
-        let balance = account(&visit, member.id).await?.balance;
+        let balance = account(&context, member.id).await?.balance;
         form.after = credits(balance.get().saturating_add(transfer.amount.get()));
         form.is_checked = true;
-        return member_page(&visit, &member, Shown { form, ..Shown::default() }).await;
+        return member_page(&context, &member, Shown { form, ..Shown::default() }).await;
     }
-    match operator(&visit).transfer(transfer).await {
+    match operator(&context).transfer(transfer).await {
         Ok(TransferResult::Posted(_)) => {
             Ok(redirect(&format!("/operator/members/{id}?done=posted")))
         }
@@ -269,7 +269,7 @@ pub(in crate::endpoints) async fn transfer(
         }
         Err(error) => {
             let shown = Shown { form, refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&visit, &member, shown).await
+            member_page(&context, &member, shown).await
         }
     }
 }
@@ -295,13 +295,13 @@ fn wanted(member: &Member, fields: &Fields) -> Result<Transfer, WrongField> {
 
 /// Creates a key of all scopes with the limits of the configuration.
 pub(in crate::endpoints) async fn create_key(
-    visit: OperatorVisit,
+    context: OperatorContext,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    let fields = visit.submitted(request).await?;
-    let member = find(&visit, &id).await?;
-    let defaults = visit.config.limits.new_keys;
+    let fields = context.submitted(request).await?;
+    let member = find(&context, &id).await?;
+    let defaults = context.config.limits.new_keys;
     let order = KeyOrder {
         member: member.id,
         name: fields.get("name").to_owned(),
@@ -315,32 +315,32 @@ pub(in crate::endpoints) async fn create_key(
         },
     };
     let mut shown = Shown::default();
-    match operator(&visit).create_key(visit.identities.hasher(), order).await {
+    match operator(&context).create_key(context.identities.hasher(), order).await {
         Ok(issued) => issued.key.as_str().clone_into(&mut shown.secret),
         Err(error) => shown.refusal = Some(refusal(error)?),
     }
-    member_page(&visit, &member, shown).await
+    member_page(&context, &member, shown).await
 }
 
 pub(in crate::endpoints) async fn revoke_key(
-    visit: OperatorVisit,
+    context: OperatorContext,
     Path((id, key)): Path<(String, String)>,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    let member = find(&visit, &id).await?;
-    let keys = visit.store().keys(member.id).await?;
+    context.submitted(request).await?;
+    let member = find(&context, &id).await?;
+    let keys = context.store().keys(member.id).await?;
     if !keys.iter().any(|record| record.key.id == key) {
         return Err(PageError::missing("key"));
     }
-    match operator(&visit).revoke_key(&key).await {
+    match operator(&context).revoke_key(&key).await {
         Ok(_) => {
-            visit.identities.forget(&key);
+            context.identities.forget(&key);
             Ok(redirect(&format!("/operator/members/{id}?done=key-revoked")))
         }
         Err(error) => {
             let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&visit, &member, shown).await
+            member_page(&context, &member, shown).await
         }
     }
 }

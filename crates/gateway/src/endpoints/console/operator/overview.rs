@@ -9,8 +9,8 @@ use pages::{Frame, credits};
 
 use super::audit::{AuditRow, rows};
 use super::providers::{ProviderRow, all};
+use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError};
-use crate::endpoints::console::visit::OperatorVisit;
 use crate::metrics::Metrics;
 use crate::service::Service;
 
@@ -32,14 +32,14 @@ struct OverviewPage {
 }
 
 pub(in crate::endpoints) async fn show(
-    visit: OperatorVisit,
+    context: OperatorContext,
     State(service): State<Arc<Service>>,
 ) -> Result<Response, PageError> {
-    let entries = visit.store().audit(i64::MAX, RECENT).await?;
+    let entries = context.store().audit(i64::MAX, RECENT).await?;
     let totals = Totals::read(&service.metrics);
     let share = (totals.errors * 1000).checked_div(totals.requests).unwrap_or(0);
     page::show(&OverviewPage {
-        frame: visit.frame("Overview", "/operator"),
+        frame: context.frame("Overview", "/operator"),
         requests: pages::count(totals.requests),
         running: service.metrics.running.get().saturating_sub(1).max(0).to_string(),
         errors: pages::count(totals.errors),

@@ -10,8 +10,8 @@ use http::Request;
 use pages::{Frame, Html};
 
 use crate::catalogue::Catalogue;
+use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError};
-use crate::endpoints::console::visit::OperatorVisit;
 use crate::endpoints::path::Id;
 use crate::probe;
 use crate::provider::{Local, Provider};
@@ -81,31 +81,31 @@ fn row(provider: &Provider, catalogue: &Catalogue) -> ProviderRow {
 }
 
 pub(in crate::endpoints) async fn list(
-    visit: OperatorVisit,
+    context: OperatorContext,
     State(upstreams): State<Arc<Upstreams>>,
 ) -> Result<Response, PageError> {
-    providers_page(&visit, &upstreams, None)
+    providers_page(&context, &upstreams, None)
 }
 
 fn providers_page(
-    visit: &OperatorVisit,
+    context: &OperatorContext,
     upstreams: &Upstreams,
     notice: Option<pages::Notice>,
 ) -> Result<Response, PageError> {
-    let mut frame = visit.frame("Providers", "/operator/providers");
+    let mut frame = context.frame("Providers", "/operator/providers");
     frame.notice = notice.or(frame.notice);
-    page::show(&ProvidersPage { frame, csrf: visit.csrf(), providers: all(upstreams) })
+    page::show(&ProvidersPage { frame, csrf: context.csrf(), providers: all(upstreams) })
 }
 
 /// Asks a provider for its models.
 pub(in crate::endpoints) async fn test(
-    visit: OperatorVisit,
+    context: OperatorContext,
     State(upstreams): State<Arc<Upstreams>>,
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
-    visit.submitted(request).await?;
-    let provider = visit.config.provider(&id).ok_or_else(|| PageError::missing("provider"))?;
+    context.submitted(request).await?;
+    let provider = context.config.provider(&id).ok_or_else(|| PageError::missing("provider"))?;
     let notice = match probe::models(provider).await {
         Ok(probe) if (200..300).contains(&probe.status) => {
             let took = pages::duration(i64::try_from(probe.took.as_micros()).unwrap_or_default());
@@ -119,5 +119,5 @@ pub(in crate::endpoints) async fn test(
         }
         Err(problem) => page::refused(problem.to_string()),
     };
-    providers_page(&visit, &upstreams, Some(notice))
+    providers_page(&context, &upstreams, Some(notice))
 }

@@ -37,7 +37,7 @@ const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
 const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
 
 /// A request with a valid session.
-pub(super) struct Visit {
+pub(super) struct PageContext {
     pub(super) config: Arc<Config>,
     pub(super) billing: Arc<Billing>,
     pub(super) identities: Arc<Identities>,
@@ -49,20 +49,20 @@ pub(super) struct Visit {
 }
 
 /// The person of a session.
-pub(super) enum Visitor {
-    Member(Box<MemberVisit>),
-    Operator(Box<OperatorVisit>),
+pub(super) enum SignedIn {
+    Member(Box<MemberContext>),
+    Operator(Box<OperatorContext>),
 }
 
 /// A request of a member.
-pub(super) struct MemberVisit {
-    visit: Visit,
+pub(super) struct MemberContext {
+    context: PageContext,
     pub(super) caller: Caller,
 }
 
 /// A request of an operator.
-pub(super) struct OperatorVisit {
-    visit: Visit,
+pub(super) struct OperatorContext {
+    context: PageContext,
     /// The actor in the audit log.
     pub(super) by: Actor,
 }
@@ -105,7 +105,7 @@ fn micros(seconds: u64) -> i64 {
 pub(super) async fn find(
     parts: &mut Parts,
     state: &AppState,
-) -> Result<Option<Visitor>, PageError> {
+) -> Result<Option<SignedIn>, PageError> {
     let config = Arc::<Config>::from_ref(state);
     let billing = Arc::<Billing>::from_ref(state);
     let identities = Arc::<Identities>::from_ref(state);
@@ -127,20 +127,20 @@ pub(super) async fn find(
     };
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let name = caller.as_ref().map_or("Operator".to_owned(), |it| it.member_name.clone());
-    let visit = Visit { config, billing, identities, info, session, query, token, name };
+    let context = PageContext { config, billing, identities, info, session, query, token, name };
     Ok(match caller {
-        Some(caller) => Some(Visitor::Member(Box::new(MemberVisit { visit, caller }))),
-        None if visit.session.member.is_none() && visit.config.admin_token.is_some() => {
+        Some(caller) => Some(SignedIn::Member(Box::new(MemberContext { context, caller }))),
+        None if context.session.member.is_none() && context.config.admin_token.is_some() => {
             request_log::note_operator();
             let name = format!("console:{}", info.peer.ip());
             let by = Actor { name, request: Some(info.id.to_string()) };
-            Some(Visitor::Operator(Box::new(OperatorVisit { visit, by })))
+            Some(SignedIn::Operator(Box::new(OperatorContext { context, by })))
         }
         None => None,
     })
 }
 
-impl Visit {
+impl PageContext {
     pub(super) fn store(&self) -> &Store {
         &self.billing.store
     }
@@ -226,13 +226,13 @@ fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), PageError> {
     Err(PageError::forbidden("This form was not sent by a page of this service."))
 }
 
-impl FromRequestParts<AppState> for MemberVisit {
+impl FromRequestParts<AppState> for MemberContext {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
         match find(parts, state).await? {
-            Some(Visitor::Member(visit)) => Ok(*visit),
-            Some(Visitor::Operator(_)) => Err(PageError::new(
+            Some(SignedIn::Member(context)) => Ok(*context),
+            Some(SignedIn::Operator(_)) => Err(PageError::new(
                 StatusCode::FORBIDDEN,
                 "This page belongs to members. You are signed in as the operator.",
             )),
@@ -241,13 +241,13 @@ impl FromRequestParts<AppState> for MemberVisit {
     }
 }
 
-impl FromRequestParts<AppState> for OperatorVisit {
+impl FromRequestParts<AppState> for OperatorContext {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
         match find(parts, state).await? {
-            Some(Visitor::Operator(visit)) => Ok(*visit),
-            Some(Visitor::Member(_)) => {
+            Some(SignedIn::Operator(context)) => Ok(*context),
+            Some(SignedIn::Member(_)) => {
                 Err(PageError::forbidden("This page is for operators of the service."))
             }
             None => Err(sign_in_first(parts)),
@@ -260,30 +260,30 @@ fn sign_in_first(parts: &Parts) -> PageError {
     PageError::SignIn(if parts.method == http::Method::GET { address } else { "/" }.to_owned())
 }
 
-impl FromRequestParts<AppState> for Visit {
+impl FromRequestParts<AppState> for PageContext {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
         match find(parts, state).await? {
-            Some(Visitor::Member(visit)) => Ok(visit.visit),
-            Some(Visitor::Operator(visit)) => Ok(visit.visit),
+            Some(SignedIn::Member(context)) => Ok(context.context),
+            Some(SignedIn::Operator(context)) => Ok(context.context),
             None => Err(sign_in_first(parts)),
         }
     }
 }
 
-impl Deref for MemberVisit {
-    type Target = Visit;
+impl Deref for MemberContext {
+    type Target = PageContext;
 
-    fn deref(&self) -> &Visit {
-        &self.visit
+    fn deref(&self) -> &PageContext {
+        &self.context
     }
 }
 
-impl Deref for OperatorVisit {
-    type Target = Visit;
+impl Deref for OperatorContext {
+    type Target = PageContext;
 
-    fn deref(&self) -> &Visit {
-        &self.visit
+    fn deref(&self) -> &PageContext {
+        &self.context
     }
 }
