@@ -182,7 +182,7 @@ fn status_tells_of_a_damaged_a_full_and_a_read_only_store() {
     fs::write(bench.home().join("metrics/metrics.sqlite3"), "no database").unwrap();
     let run = bench.run(["metrics", "status"]);
     assert_eq!(run.code, 0);
-    assert!(run.stdout.contains("/metrics: the store is damaged"), "{}", run.stdout);
+    assert!(run.stdout.contains("/metrics: the store is corrupt"), "{}", run.stdout);
     assert_eq!(status(&bench)["trouble"]["kind"], "damaged");
     // Turning it on again starts anew and says what became of the old one.
     assert_eq!(bench.run(["metrics", "on"]).code, 0);

@@ -80,8 +80,13 @@ fn run(name: &str, page: &str) -> usize {
     if !script.is_empty() {
         let home = tempfile::tempdir().unwrap();
         let address = port::free().to_string();
-        // The service that the script starts ends with it.
-        let script = format!("trap 'kill $!' EXIT\n{script}")
+        let begin = match (script.contains("gateway init"), script.contains("gateway serve &")) {
+            (false, _) => "agent gateway init --member alice --credit 10\n",
+            // The service that the script starts ends with it.
+            (true, true) => "trap 'kill $!' EXIT\n",
+            (true, false) => "",
+        };
+        let script = format!("{begin}{script}")
             .replace("gateway init", &format!("gateway init --listen {address}"));
         let output = shell(&script, home.path(), home.path()).output().unwrap();
         check(name, &script, &output);

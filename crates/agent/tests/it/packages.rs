@@ -117,7 +117,7 @@ fn merge_adds_up_files_folders_and_standard_input() {
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("error: cannot use bad.json (line 1)"), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("`agent metrics validate bad.json` tells"),
+        refused.stderr.contains("see the errors with `agent metrics validate bad.json`"),
         "{}",
         refused.stderr
     );

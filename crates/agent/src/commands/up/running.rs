@@ -152,5 +152,7 @@ fn runs_already(path: &Path) -> Diagnostic {
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Diagnostic {
-    Diagnostic::failed(format!("cannot use {}", path.display())).because(error)
+    Diagnostic::failed(format!("cannot write {}", path.display()))
+        .because(error)
+        .hint("choose a folder you can write to with AGENT_HOME")
 }

@@ -119,7 +119,7 @@ fn the_terminal_shows_how_far_it_is() {
     let mut command = agent(&bench, &server.url(), &["media", "download", RUN]);
     let run = terminal::run(command.env("TERM", "xterm"), "");
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("200000/400000 bytes"), "{run:?}");
+    assert!(run.stderr.contains("200.00 kB/400.00 kB"), "{run:?}");
     let piped =
         ProgramOutput::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");
     assert_eq!((piped.code, piped.stderr.as_str()), (0, ""), "{piped:?}");

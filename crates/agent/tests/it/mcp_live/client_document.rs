@@ -221,7 +221,7 @@ fn only_documents_that_would_be_used_are_fetched() {
         &config.replace(&format!("ssl_verify: {}/ca.pem", web.folder.display()), "x: 1"),
     );
     let run = bench.run(["mcp", "doctor", "a"]);
-    assert!(run.stdout.contains("good.json: TLS with"), "{run:?}");
+    assert!(run.stdout.contains("good.json: TLS connection to"), "{run:?}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_missing_program_says_where_it_was_looked_for() {
     let bench = configured("mcp_servers:\n  notes:\n    command: no-such-program\n");
     let run = bench.run(["mcp", "test", "notes"]);
     assert_eq!(run.code, 3);
-    assert!(run.stderr.contains("`no-such-program` was not found; looked in PATH"), "{run:?}");
+    assert!(run.stderr.contains("`no-such-program` not found; searched PATH"), "{run:?}");
     assert!(
         run.stderr.contains("hint: if it is installed, set `command` to the full path"),
         "{run:?}"
@@ -113,7 +113,7 @@ fn a_remote_server_is_reached_name_by_name_and_port_by_port() {
     let bench = configured(&format!("mcp_servers:\n  web:\n    url: http://{address}/mcp\n"));
     let run = bench.run(["mcp", "test", "web"]);
     assert_eq!(run.code, 5);
-    assert!(run.stdout.contains("ok      DNS             127.0.0.1 is 127.0.0.1"), "{run:?}");
+    assert!(run.stdout.contains("ok      DNS             127.0.0.1 resolves to 127.0.0.1"), "{run:?}");
     assert!(run.stdout.contains("failed  TCP "), "{run:?}");
     assert!(run.stderr.contains("Connection refused"), "{run:?}");
 }

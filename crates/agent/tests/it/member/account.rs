@@ -35,7 +35,7 @@ fn every_command_has_a_help_page_with_examples() {
 fn usage_is_shown_with_its_total() {
     let club = Club::new();
     let served = club.serve();
-    for word in ["one", "two"] {
+    for word in ["sky", "blue"] {
         club.run(&served, &["search", word]);
     }
     let runs = [
