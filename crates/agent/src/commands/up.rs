@@ -34,7 +34,7 @@ use crate::signals::Signals;
 The first start creates gateway/gateway.yaml in the profile's home, a database, a member `local` \
 with credit, and a key in the profile's .env. Each start looks for model servers on this machine \
 (Ollama, llama.cpp, vLLM, LM Studio). If there is none, the service runs a small model itself, \
-downloaded once (93 MB).
+downloaded once (92 MB).
 
 Stop it with Ctrl-C or `agent down`: running requests finish first; repeat to stop immediately.
 

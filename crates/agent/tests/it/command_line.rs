@@ -33,7 +33,10 @@ fn help_fits_narrow_terminals() {
             let help = ProgramOutput::of(program.env("COLUMNS", columns.to_string()), b"");
             assert_eq!(help.code, 0, "{command:?}");
             let text = help.stdout.split("Examples:").next().unwrap();
-            for line in text.lines().filter(|line| !line.starts_with("Usage:") && !line.contains("agent mcp add")) {
+            for line in text
+                .lines()
+                .filter(|line| !line.starts_with("Usage:") && !line.contains("agent mcp add"))
+            {
                 // A long word or option name has a line to itself.
                 let longest = line.split_whitespace().map(str::len).max().unwrap_or(0);
                 let most = columns.max(longest + indent + 8);

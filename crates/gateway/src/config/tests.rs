@@ -417,11 +417,9 @@ fn logs_and_traces_are_read() {
     refused(
         "log: {format: xml, level: loud, requests: maybe}\ntrace: {sample: 2}",
         &[
-            "error 1:15: log.format: found `xml`, allowed are `json`, `text`",
-            "error 1:27: log.level: found `loud`, allowed are `error`, `warn`, `info`, `debug`, \
-             `trace`",
-            "error 1:43: log.requests: found `maybe`, allowed are true, 1, yes, on and false, 0, \
-             no, off",
+            "error 1:15: log.format: must be one of `json`, `text`, found `xml`",
+            "error 1:27: log.level: must be one of `error`, `warn`, `info`, `debug`, `trace`, found `loud`",
+            "error 1:43: log.requests: must be true, 1, yes, on, false, 0, no or off, found `maybe`",
             "error 2:8: trace: has no `otlp_endpoint` (set the URL of a collector, such as \
              `http://127.0.0.1:4318`)",
             "error 2:17: trace.sample: must be a number from 0 to 1 (0.1 traces one request in \

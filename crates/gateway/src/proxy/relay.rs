@@ -303,7 +303,9 @@ impl Inner {
             Waited::Came(Err(_)) => (cut, Fault::Malformed("the connection was closed")),
             Waited::KeepaliveDue => return Some(comment()),
             Waited::UpstreamSilent => (failed, Fault::Malformed("the stream stalled")),
-            Waited::TooLong => (EndReason::StreamLimit, Fault::Malformed("the stream is too long")),
+            Waited::TooLong => {
+                (EndReason::StreamLimit, Fault::Malformed("it exceeded the time limit"))
+            }
         };
         Box::pin(self.broken(ending, fault)).await
     }

@@ -121,7 +121,7 @@ fn answer_that_reaches_the_stream_limit_is_charged_if_it_had_content() {
     };
     let (found, text) = ask("drip-1000-20");
     assert_eq!(found, ("stream_limit".to_owned(), PRICE));
-    assert!(text.contains("longer than allowed; the request is charged"), "{text}");
+    assert!(text.contains("it exceeded the time limit; the request is charged"), "{text}");
     // An upstream that stalls has failed.
     let (found, text) = ask("hang-mid");
     assert_eq!(found, ("upstream_failed".to_owned(), 0), "{text}");

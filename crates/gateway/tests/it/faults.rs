@@ -252,7 +252,7 @@ fn stream_ends_at_its_time_limit() {
     let world = World { upstream, service, ada, path: CHAT };
     for step in ["endless", "drip-1000-5"] {
         let came = world.ask(step, true);
-        let told = "the stream is too long; the request is charged";
+        let told = "it exceeded the time limit; the request is charged";
         assert!(came.body.contains(told), "{step}");
         world.check_receipt(step, &came, ("stream_limit", PRICE));
     }

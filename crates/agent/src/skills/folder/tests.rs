@@ -31,7 +31,7 @@ fn no_path_leads_out_of_the_folder() {
     for bad in bad {
         assert!(folder.text(bad).unwrap_err().what.contains("not a path inside"), "{bad}");
     }
-    assert!(folder.text("more").unwrap_err().what.contains("no file"));
+    assert!(folder.text("more").unwrap_err().what.contains("not a file"));
     assert!(folder.text("none").unwrap_err().what.contains("file not found"));
 }
 
@@ -50,7 +50,7 @@ fn links_may_not_lead_out_and_pipes_are_not_opened() {
     assert_eq!(folder.files(), ["more/table.txt"], "links are not listed");
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
     assert!(made.unwrap().success());
-    assert!(folder.text("pipe").unwrap_err().what.contains("no file"));
+    assert!(folder.text("pipe").unwrap_err().what.contains("not a file"));
     folder.digests();
     fs::remove_file(folder.path().join(SKILL_FILE)).unwrap();
     symlink(home.path().join("secret"), folder.path().join(SKILL_FILE)).unwrap();

@@ -162,7 +162,10 @@ fn a_server_that_came_later_is_used_without_writing_the_file() {
     let served = machine.start();
     assert_eq!(served.chat(&machine.key(), "ollama/echo").0, 200);
     let said = machine.said(served);
-    assert!(said.contains("ollama is not in the configuration; it is used until the service stops."), "{said}");
+    assert!(
+        said.contains("ollama is not in the configuration; it is used until the service stops."),
+        "{said}"
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
 }
 

@@ -113,7 +113,10 @@ fn a_remote_server_is_reached_name_by_name_and_port_by_port() {
     let bench = configured(&format!("mcp_servers:\n  web:\n    url: http://{address}/mcp\n"));
     let run = bench.run(["mcp", "test", "web"]);
     assert_eq!(run.code, 5);
-    assert!(run.stdout.contains("ok      DNS             127.0.0.1 resolves to 127.0.0.1"), "{run:?}");
+    assert!(
+        run.stdout.contains("ok      DNS             127.0.0.1 resolves to 127.0.0.1"),
+        "{run:?}"
+    );
     assert!(run.stdout.contains("failed  TCP "), "{run:?}");
     assert!(run.stderr.contains("Connection refused"), "{run:?}");
 }

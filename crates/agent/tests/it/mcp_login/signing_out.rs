@@ -66,7 +66,7 @@ fn all_sign_ins_are_forgotten_only_after_a_yes() {
     assert!(alone.stderr.contains("--yes"), "{}", alone.stderr);
     let all = ["mcp", "logout", "--all"];
     let mut person = Person::start(&mut scene.bench.command(all));
-    person.sees("Forget 2 sign-ins", 1).sees("[y/N] ", 1);
+    person.sees("Remove 2 sign-ins", 1).sees("[y/N] ", 1);
     person.types("n\n");
     assert!(person.finish().stderr.contains("No sign-ins were removed"));
     assert!(scene.tokens().is_some());

@@ -25,7 +25,9 @@ fn every_refusal_says_what_to_do() {
     let limited = club.run_with(&served, &slow, &["me"]);
     assert_eq!((limited.code, &*limited.stdout), (5, ""));
     assert!(
-        limited.stderr.starts_with("error: this key is limited to 1 requests per minute; retry in ")
+        limited
+            .stderr
+            .starts_with("error: this key is limited to 1 requests per minute; retry in ")
     );
     assert!(limited.stderr.contains("hint: `--wait=SECONDS` waits"), "{limited:?}");
     assert_eq!(club.ground.run(["member", "block", "alice"]).code, 0);

@@ -23,8 +23,7 @@ fn a_busy_service_is_waited_for_as_long_as_it_says() {
     let run = club.run_with(&served, &key, &["me", "--wait"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
-        run.stderr
-            .contains("warning: this key is limited to 60 requests per minute; retrying in")
+        run.stderr.contains("warning: this key is limited to 60 requests per minute; retrying in")
     );
     assert!(run.stdout.contains("alice") && begun.elapsed().as_secs() < 60);
 }

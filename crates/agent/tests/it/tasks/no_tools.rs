@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{World, events, notes};
 
 const SMALL: &str = "here/smol";
-const NOTE: &str = "here/smol does not support tools; it runs without them";
+const NOTE: &str = "here/smol cannot use tools: no server is started";
 
 /// A service that has this model beside the scripted one, and a server with tools.
 fn world() -> World {

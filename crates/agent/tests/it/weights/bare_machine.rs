@@ -136,7 +136,7 @@ fn a_cut_file_is_no_model_and_is_fetched_again() {
     fs::write(models(&bench).join("smollm2-135m.gguf"), &whole[..whole.len() / 2]).unwrap();
     let served = Served::start(&mut up(&bench, &peers(), &[]));
     let lines = said(&served);
-    assert!(lines[1].contains("is damaged or another file; it is fetched again"), "{lines:?}");
+    assert!(lines[1].contains("is damaged or a different file; downloading it again"), "{lines:?}");
     assert!(lines.contains(&"  Models     1 from local".to_owned()), "{lines:?}");
     is_whole(&bench);
 }

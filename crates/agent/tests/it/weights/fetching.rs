@@ -63,8 +63,8 @@ fn at_a_terminal_it_shows_how_far_it_is() {
     command.env("TERM", "xterm");
     let shown = terminal::run(&mut command, "");
     assert_eq!(shown.code, 0, "{shown:?}");
-    assert!(shown.stderr.contains("/92871040 bytes"), "{shown:?}");
-    assert!(shown.stderr.contains("/98362432 bytes unpacked"), "{shown:?}");
+    assert!(shown.stderr.contains("/92.87 MB"), "{shown:?}");
+    assert!(shown.stderr.contains("/98.36 MB"), "{shown:?}");
     is_whole(&bench);
 }
 

@@ -92,10 +92,8 @@ api_key: [a]",
              found `-3`",
             "error 7:22: providers.p.max_concurrency: must be a whole number from 1 to 1000000",
             "error 8:13: providers.p.weight: must be a whole number from 1 to 1000000",
-            "error 9:16: providers.p.responses: found `both`, allowed are `auto`, `native`, \
-             `bridged`",
-            "error 10:19: providers.p.stream_usage: found `perhaps`, allowed are true, 1, yes, on \
-             and false, 0, no, off",
+            "error 9:16: providers.p.responses: must be one of `auto`, `native`, `bridged`, found `both`",
+            "error 10:19: providers.p.stream_usage: must be true, 1, yes, on, false, 0, no or off, found `perhaps`",
             "error 11:20: providers.p.health.path: must be a path that starts with `/`, such as \
              `/models`",
             "error 11:38: providers.p.health.interval: must be more than 0 seconds",
@@ -144,8 +142,9 @@ fn a_kind_is_needed_and_must_be_known() {
     };
     refused(
         &with("opnai"),
-        &["error 2:13: providers.p.kind: found `opnai`, allowed are `openai`, `anthropic`, \
-             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index` (did you mean `openai`?)"],
+        &[
+            "error 2:13: providers.p.kind: must be one of `openai`, `anthropic`, `espeak`, `local`, `searxng`, `brave`, `tavily`, `index`, found `opnai` (did you mean `openai`?)",
+        ],
     );
     refused(
         &with("vllm"),
@@ -307,7 +306,7 @@ fn models_that_cannot_be_are_refused() {
             "error 5:17: providers.p.models[1]: must be a model id, found a mapping",
             "error 5:21: providers.p.models[2]: a model id must be 1 to 256 printable ASCII \
              characters without spaces, quotes, `*` and `?`",
-            "error 5:28: providers.p.models[3]: `a` is named twice (remove one of them)",
+            "error 5:28: providers.p.models[3]: `a` is listed twice (remove one of them)",
             "error 5:31: providers.p.models[4]: a model id must be 1 to 256 printable ASCII \
              characters without spaces, quotes, `*` and `?`",
         ],
@@ -393,9 +392,9 @@ fn providers_are_a_mapping_of_mappings_with_good_names() {
 fn a_provider_of_a_wrong_kind_is_not_missed_as_well() {
     refused(
         "providers:\n  p: {kind: grpc, models: [m], api_key: \"${KEY}\"}\nmodels: {a: p/m}",
-        &["error 2:13: providers.p.kind: found `grpc`, allowed are `openai`, `anthropic`, \
-             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index` (use `openai` for any server \
-             with an OpenAI-compatible API)"],
+        &[
+            "error 2:13: providers.p.kind: must be one of `openai`, `anthropic`, `espeak`, `local`, `searxng`, `brave`, `tavily`, `index`, found `grpc` (use `openai` for any server with an OpenAI-compatible API)",
+        ],
     );
 }
 

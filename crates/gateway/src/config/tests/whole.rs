@@ -36,8 +36,7 @@ log: {levl: info}
              `models`, `prices`, `limits`, `remote_images`, `on_client_gone`, `idempotency_hours`, \
              `responses_days`, `hold_lease_seconds`, `log`, `trace`, `research`, `fetch`, \
              `downloads`, `media`, `search`, `mcp`)",
-            "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's \
-             `.env` or in the environment)",
+            "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's `.env` file or in the environment)",
             "error 11:15: providers.p.base_url: must be a URL that starts with `http://` or \
              `https://` (write `https://` and a host)",
             "error 12:14: providers.p.api_key: the variable `A` is not set (set it in the \
@@ -47,11 +46,7 @@ log: {levl: info}
             "error 14:5: providers.p.time_out: is not a known key (did you mean `timeout`?)",
             "error 16:9: models.fast: `p/n` names a model that its provider does not list (its \
              models are `m`)",
-            "error 17:9: limits: must be a mapping, found a number (its keys are \
-             `max_body_bytes`, `parsing_bytes`, `max_header_bytes`, `max_connections`, \
-             `max_connections_per_address`, `exempt_addresses`, `header_timeout`, `idle_timeout`, \
-             `body_timeout`, `write_timeout`, `keepalive_comment`, `max_stream_seconds`, \
-             `max_answer_bytes`, `parser_workers`, `drain_seconds`, `new_keys`)",
+            "error 17:9: limits: must be a mapping, found a number (allowed keys: `max_body_bytes`, `parsing_bytes`, `max_header_bytes`, `max_connections`, `max_connections_per_address`, `exempt_addresses`, `header_timeout`, `idle_timeout`, `body_timeout`, `write_timeout`, `keepalive_comment`, `max_stream_seconds`, `max_answer_bytes`, `parser_workers`, `drain_seconds`, `new_keys`)",
             "error 18:7: log.levl: is not a known key (did you mean `level`?)",
         ],
     );
