@@ -53,10 +53,10 @@ fn nothing_is_on_disk_before_a_person_turns_it_on() {
         bench.run(command);
     }
     assert!(!bench.home().exists());
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @r"
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @"
     exit code: 0
     ----- stdout -----
-    Recording is off: nobody turned it on.
+    Recording is off: this is the default.
     Nothing leaves this machine: metrics are never uploaded.
     Nothing is stored in [home]/metrics.
     ----- stderr -----
@@ -78,10 +78,10 @@ fn on_status_off_and_purge_do_what_they_say() {
         "metrics:\n  mode: local\n"
     );
     fill(&bench);
-    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @r"
+    insta::assert_snapshot!(redacted(&bench, &bench.run(["metrics", "status"])), @"
     exit code: 0
     ----- stdout -----
-    Recording is on: the configuration says so.
+    Recording is on: set in the configuration.
     Nothing leaves this machine: metrics are never uploaded.
       folder        [home]/metrics
       install id    [id] (local only)

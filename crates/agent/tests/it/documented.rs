@@ -23,7 +23,7 @@ fn blocks(page: &str) -> Vec<(String, String)> {
     let parts = page.split("\n```").skip(1).step_by(2);
     let blocks = parts.filter_map(|part| {
         let (info, text) = part.split_once('\n')?;
-        Some((info.strip_prefix("sh")?.trim().to_owned(), text.to_owned()))
+        Some((info.strip_prefix("sh")?.trim().to_owned(), format!("{text}\n")))
     });
     blocks.collect()
 }
@@ -80,14 +80,15 @@ fn run(name: &str, page: &str) -> usize {
     if !script.is_empty() {
         let home = tempfile::tempdir().unwrap();
         let address = port::free().to_string();
-        let begin = match (script.contains("gateway init"), script.contains("gateway serve &")) {
+        let has = |command: &str| script.lines().any(|line| line.starts_with(command));
+        let begin = match (has("agent gateway init"), has("agent gateway serve &")) {
             (false, _) => "agent gateway init --member alice --credit 10\n",
             // The service that the script starts ends with it.
             (true, true) => "trap 'kill $!' EXIT\n",
             (true, false) => "",
         };
-        let script = format!("{begin}{script}")
-            .replace("gateway init", &format!("gateway init --listen {address}"));
+        let script = format!("\n{begin}{script}")
+            .replace("\nagent gateway init", &format!("\nagent gateway init --listen {address}"));
         let output = shell(&script, home.path(), home.path()).output().unwrap();
         check(name, &script, &output);
     }

@@ -477,14 +477,14 @@ async fn a_wrong_file_is_named_before_anything_is_connected() {
     let folder = Text::literal(files.0.path().display().to_string());
     let cases = [
         (bundle(&files.named("none.pem")), "none.pem", "cannot be read"),
-        (bundle(&empty), "empty.pem", "no certificate"),
-        (bundle(&words), "words.txt", "no certificate"),
+        (bundle(&empty), "empty.pem", "no PEM certificate"),
+        (bundle(&words), "words.txt", "no PEM certificate"),
         (bundle(&torn), "torn.pem", "not valid PEM"),
-        (bundle(&key), "me.key", "no certificate"),
+        (bundle(&key), "me.key", "no PEM certificate"),
         (bundle(&folder), "", "is not a file"),
         (of(&files.named("none.pem"), None, None), "none.pem", "cannot be read"),
         (of(&cert, None, None), "me.pem", "no usable private key"),
-        (of(&words, Some(&key), None), "words.txt", "no certificate"),
+        (of(&words, Some(&key), None), "words.txt", "no PEM certificate"),
         (of(&cert, Some(&files.named("none.key")), None), "none.key", "cannot be read"),
         (of(&cert, Some(&words), None), "words.txt", "no usable private key"),
         (of(&cert, Some(&strange), None), "other.key", "is not usable with the certificate"),

@@ -74,7 +74,7 @@ fn a_broken_file_is_not_edited() {
         told.push_str(&plain(&bench, &run.stderr));
         assert_eq!(configuration(&bench), text);
     }
-    insta::assert_snapshot!(told, @r"
+    insta::assert_snapshot!(told, @"
     error: invalid configuration at [home]/config.yaml:2:12
       cause: illegal placement of ':' indicator
       hint: fix it first; nothing was changed
@@ -87,7 +87,7 @@ fn a_broken_file_is_not_edited() {
       cause: the file must be a mapping, found a list
       hint: fix it first; nothing was changed
     error: invalid configuration at [home]/config.yaml:3:1
-      cause: more than one YAML document
+      cause: the file contains more than one document
       hint: fix it first; nothing was changed
     ");
 }

@@ -56,7 +56,7 @@ fn import(bench: &TestHome, arguments: &[&str]) -> ProgramOutput {
 fn everything_found_is_listed_and_nothing_is_imported_without_a_yes() {
     let bench = machine();
     let run = import(&bench, &[]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    insta::assert_snapshot!(transcript(&bench, &run), @"
     exit code: 0
     ----- stdout -----
     Nothing was imported. Use `--yes` to import the listed servers without asking.
@@ -67,7 +67,7 @@ fn everything_found_is_listed_and_nothing_is_imported_without_a_yes() {
     of project: https://x/?token=[hidden]
       [work]/user/.claude.json (/p)
       note: `of project` is renamed to `of-project`
-    bad: not imported: invalid configuration of server `bad`: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
+    bad: not imported: invalid configuration of server `bad`: bad: missing `url` or `command` (add `url` for a remote server or `command` for a local one)
       [work]/user/.cursor/mcp.json
     files: other
       another server has this name
@@ -162,7 +162,7 @@ fn a_second_import_finds_everything_here_already() {
           "action": "refused",
           "file": "[work]/user/.cursor/mcp.json",
           "name": "bad",
-          "reason": "invalid configuration of server `bad`: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)",
+          "reason": "invalid configuration of server `bad`: bad: missing `url` or `command` (add `url` for a remote server or `command` for a local one)",
           "scope": null
         },
         {
@@ -209,7 +209,7 @@ fn a_person_is_asked_about_each() {
     // files: yes; of-project: no; files of Cursor: taken, then a name that is, then a free one;
     // time: left out, twice.
     let run = terminal::run(&mut command, "y\n\ntime\nfiles2\n\n\n");
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    insta::assert_snapshot!(transcript(&bench, &run), @"
     exit code: 0
     ----- stdout -----
     Imported files.
@@ -221,7 +221,7 @@ fn a_person_is_asked_about_each() {
       Import it? [y/N] of project: https://x/?token=[hidden]
       [work]/user/.claude.json (/p)
       note: `of project` is renamed to `of-project`
-      Import it? [y/N] bad: not imported: invalid configuration of server `bad`: bad: there is neither a `url` nor a `command` (give it `url` for a remote server or `command` for a local one)
+      Import it? [y/N] bad: not imported: invalid configuration of server `bad`: bad: missing `url` or `command` (add `url` for a remote server or `command` for a local one)
       [work]/user/.cursor/mcp.json
     files: other
       another server has this name

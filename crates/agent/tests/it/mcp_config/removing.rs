@@ -72,11 +72,11 @@ fn a_server_is_switched_and_everything_else_stays() {
     let bench = bench();
     configure(&bench, SERVERS);
     let run = bench.run(["mcp", "disable", "files", "time"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    insta::assert_snapshot!(transcript(&bench, &run), @"
     exit code: 0
     ----- stdout -----
-    time is disabled already.
-    files is disabled now.
+    time is already disabled.
+    files is now disabled.
     ----- stderr -----
     ");
     let off = SERVERS.replace("  files:\n", "  files:\n    enabled: false\n");

@@ -74,7 +74,7 @@ fn a_remote_server_is_shown_with_its_host() {
         }
 
     The arguments of its tools are sent to example.com:8443.
-    Install it? [y/N] The secret of docs (url) is stored as MCP_DOCS_USER_OF_THE_ADDRESS in [home]/.env.
+    Install it? [y/N] The secret of docs (url) is stored as MCP_DOCS_URL_USER in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test docs`.
     "#);
 }
@@ -157,7 +157,7 @@ fn a_yes_on_the_command_line_is_a_yes() {
         }
 
     The arguments of its tools are sent to example.com:8443.
-    The secret of docs (url) is stored as MCP_DOCS_USER_OF_THE_ADDRESS in [home]/.env.
+    The secret of docs (url) is stored as MCP_DOCS_URL_USER in [home]/.env.
     Saved to [home]/config.yaml. Test it with `agent mcp test docs`.
     "#);
     let run = bench.run(["mcp", "install", "--yes", "--json", "--name", "other", "--", &files()]);
@@ -216,7 +216,7 @@ fn secrets_go_to_the_env_file() {
           "url": "https://example.com/mcp?api_key=s3cret-in-the-address"
         }
 
-    note: docs: headers.X-Mine: the variable `MINE` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    note: docs: headers.X-Mine: the variable `MINE` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
     The arguments of its tools are sent to example.com.
     The secret of docs (headers.Authorization) is stored as MCP_DOCS_AUTHORIZATION in [home]/.env.
     The secret of docs (url) is stored as MCP_DOCS_API_KEY in [home]/.env.
@@ -287,12 +287,12 @@ fn a_name_that_is_taken_is_never_overwritten() {
 fn a_link_that_is_wrong_is_refused_with_its_code() {
     let bench = bench();
     let run = bench.run(["mcp", "install", "--yes", "agent://mcp/install?name=a%20b"]);
-    insta::assert_snapshot!(transcript(&bench, &run), @r"
+    insta::assert_snapshot!(transcript(&bench, &run), @"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: the install link was rejected: invalid_name
-      cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
+      cause: `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
       hint: ask the source of the link for a new one
     ");
     let run = bench.run(["mcp", "install", "--yes", "https://example.com", "--json"]);

@@ -117,12 +117,12 @@ fn what_is_made_here_installs_elsewhere() {
 fn what_no_link_can_hold_is_told() {
     let bench = bench();
     configure(&bench, SERVERS);
-    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "moved"])), @r"
+    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "moved"])), @"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: invalid configuration of server `moved`
-      cause: moved: url: must be an http or https address with a host: it does not begin with `http://` or `https://`
+      cause: moved: url: must be an http or https URL with a host: it does not start with `http://` or `https://`
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "odd name"])), @r"
     exit code: 3

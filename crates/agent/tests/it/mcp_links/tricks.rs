@@ -140,7 +140,7 @@ fn a_link_that_reaches_for_variables_says_which() {
           "url": "https://example.com/${ env:STOLEN }?${userHome}"
         }
 
-    note: x: headers.X-A: the variable `UNSET` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    note: x: headers.X-A: the variable `UNSET` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
     Caution: it receives the values of your variables: MINE, STOLEN
     The arguments of its tools are sent to example.com.
     Saved to [home]/config.yaml. Test it with `agent mcp test x`.
@@ -232,7 +232,7 @@ fn what_is_dangerous_and_letters_that_look_like_others_are_shown() {
         }
 
     note: x: it signs in automatically
-    note: x: oauth.assertion: the variable `ID` is not set; its placeholder is kept (set it in the profile's `.env` or in the environment)
+    note: x: oauth.assertion: the variable `ID` is not set; its placeholder is kept (set it in the profile's `.env` file or in the environment)
     Caution: `ssl_verify: false`: anyone on the network path can read and change the traffic
     Caution: its connection is not encrypted (http)
     Caution: your credentials are sent to evil.example

@@ -29,7 +29,10 @@ fn every_refusal_says_what_to_do() {
             .stderr
             .starts_with("error: this key is limited to 1 requests per minute; retry in ")
     );
-    assert!(limited.stderr.contains("hint: `--wait=SECONDS` waits"), "{limited:?}");
+    assert!(
+        limited.stderr.contains("hint: retry automatically with `--wait=SECONDS`"),
+        "{limited:?}"
+    );
     assert_eq!(club.ground.run(["member", "block", "alice"]).code, 0);
     // A running service notices within two seconds.
     eventually("the member is blocked", || club.run(&served, &["me"]).code != 0);

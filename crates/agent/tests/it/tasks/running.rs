@@ -152,7 +152,7 @@ fn calls_run_side_by_side_only_where_the_server_allows_it() {
     world.script(vec![two(), say("Done.")]);
     let (run, events) = world.events(&["Go"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert_eq!(times(&events), "tool_call tool_result tool_call tool_result");
+    assert_eq!(times(&events), "tool_call tool_call tool_result tool_result");
     world.configure(&entry(""));
     world.script(vec![two(), say("Done.")]);
     let (run, events) = world.events(&["Go"]);

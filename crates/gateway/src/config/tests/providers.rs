@@ -148,8 +148,8 @@ fn a_kind_is_needed_and_must_be_known() {
     );
     refused(
         &with("vllm"),
-        &["error 2:13: providers.p.kind: found `vllm`, allowed are `openai`, `anthropic`, \
-             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index` (use `openai` for any server \
+        &["error 2:13: providers.p.kind: must be one of `openai`, `anthropic`, \
+             `espeak`, `local`, `searxng`, `brave`, `tavily`, `index`, found `vllm` (use `openai` for any server \
              with an OpenAI-compatible API)"],
     );
 }
@@ -327,9 +327,7 @@ fn models_that_cannot_be_are_refused() {
             "error 5:89: providers.p.models.a.price_micros: must be a whole number of \
              micro-credits, at least 0, found `1.5` (1 credit is 1000000 micro-credits)",
             "error 5:107: providers.p.models.a.description: must be a string, found a list",
-            "error 5:111: providers.p.models.a.size: is not a known key (known here are `name`, \
-             `path`, `context_length`, \
-             `max_n`, `max_tokens`, `max_message_bytes`, `max_images`, `capabilities`, `price_micros`, `description`)",
+            "error 5:111: providers.p.models.a.size: is not a known key (known keys: `name`, `path`, `context_length`, `max_n`, `max_tokens`, `max_message_bytes`, `max_images`, `capabilities`, `price_micros`, `description`)",
         ],
     );
     refused(
