@@ -180,7 +180,7 @@ fn a_yes_on_the_command_line_is_a_yes() {
     insta::assert_snapshot!(configuration(&bench), @r#"
     mcp_servers:
       docs:
-        url: https://${MCP_DOCS_USER_OF_THE_ADDRESS}@example.com:8443/mcp
+        url: https://${MCP_DOCS_URL_USER}@example.com:8443/mcp
       other:
         command: npx
         args:
@@ -300,7 +300,7 @@ fn a_link_that_is_wrong_is_refused_with_its_code() {
     exit code: 3
     ----- stdout -----
     ----- stderr -----
-    {"error":{"causes":["this is no install link; one reads `agent://mcp/install?name=NAME&config=CONFIG`"],"hints":["quote the whole link"],"kind":"configuration","message":"the install link was rejected: not_a_link"}}
+    {"error":{"causes":["not an install link; expected `agent://mcp/install?name=NAME&config=CONFIG`"],"hints":["quote the whole link"],"kind":"configuration","message":"the install link was rejected: not_a_link"}}
     "#);
     // A shell that was not given quotes cuts the link at the ampersand.
     let cut = "agent://mcp/install?name=files";

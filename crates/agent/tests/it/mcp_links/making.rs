@@ -124,12 +124,12 @@ fn what_no_link_can_hold_is_told() {
     error: invalid configuration of server `moved`
       cause: moved: url: must be an http or https URL with a host: it does not start with `http://` or `https://`
     ");
-    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "odd name"])), @r"
+    insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "odd name"])), @"
     exit code: 3
     ----- stdout -----
     ----- stderr -----
     error: cannot create an install link for `odd name`
-      cause: `name` must be given once: 1 to 64 letters, digits, dots, underscores and hyphens
+      cause: `name` must be set exactly once, to 1 to 64 letters, digits, dots, underscores and hyphens
     ");
     insta::assert_snapshot!(transcript(&bench, &bench.run(["mcp", "link", "fils"])), @r"
     exit code: 3
