@@ -57,12 +57,12 @@ fn table(usage: &UsageList) -> String {
     for entry in &usage.data {
         let words = usage.by.iter().map(|by| match dimension(entry, by) {
             (id, Some(name)) => format!("{name} ({id})"),
-            (id, None) if id.is_empty() => "-".to_owned(),
+            ("", None) => "-".to_owned(),
             (id, None) => id.to_owned(),
         });
         table.row(words.chain(numbers(&entry.sums)));
     }
-    // The total stands below the lines, unless there is only one.
+    // The total is below the lines, unless there is only one.
     if usage.data.len() > 1 && !usage.by.is_empty() {
         let words = usage.by.iter().enumerate();
         let words = words.map(|(index, _)| if index == 0 { "total" } else { "" }.to_owned());

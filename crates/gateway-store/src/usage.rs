@@ -198,29 +198,26 @@ impl UsageQuery {
     /// known words, and needs no parameters.
     pub(crate) fn sql(&self, dialect: Dialect) -> String {
         let (from, to) = (self.from_day, self.to_day);
-        let (days, table) = match self.member {
+        let (days, table) = if let Some(MemberId(member)) = self.member {
             // One look-up for each day on which anything was used, however many members there are.
-            Some(MemberId(member)) => (
-                format!(
-                    "WITH RECURSIVE days(day) AS (SELECT min(day) FROM usage WHERE day >= {from} \
-                     UNION ALL SELECT (SELECT min(day) FROM usage WHERE day > days.day) FROM days \
-                     WHERE day < {to}) "
-                ),
-                format!(
-                    "days CROSS JOIN usage u \
-                     WHERE days.day <= {to} AND u.day = days.day AND u.member = {member}"
-                ),
-            ),
-            None => {
-                let is_of_member = |by: &UsageDimension| {
-                    matches!(by, UsageDimension::Member | UsageDimension::Key)
-                };
-                let table = if self.by.iter().any(is_of_member) { "usage" } else { "usage_totals" };
-                (String::new(), format!("{table} u WHERE u.day BETWEEN {from} AND {to}"))
-            }
+            let days = format!(
+                "WITH RECURSIVE days(day) AS (SELECT min(day) FROM usage WHERE day >= {from} \
+                 UNION ALL SELECT (SELECT min(day) FROM usage WHERE day > days.day) FROM days \
+                 WHERE day < {to}) "
+            );
+            let table = format!(
+                "days CROSS JOIN usage u \
+                 WHERE days.day <= {to} AND u.day = days.day AND u.member = {member}"
+            );
+            (days, table)
+        } else {
+            let is_of_member =
+                |by: &UsageDimension| matches!(by, UsageDimension::Member | UsageDimension::Key);
+            let table = if self.by.iter().any(is_of_member) { "usage" } else { "usage_totals" };
+            (String::new(), format!("{table} u WHERE u.day BETWEEN {from} AND {to}"))
         };
-        let dimensions: String =
-            self.by.iter().map(|by| format!("{}, ", by.expression(dialect))).collect();
+        let dimensions = self.by.iter().flat_map(|by| [by.expression(dialect), ", ".to_owned()]);
+        let dimensions: String = dimensions.collect();
         let numbers: Vec<String> = (1..=self.by.len()).map(|number| number.to_string()).collect();
         let group = match numbers.as_slice() {
             [] => String::new(),

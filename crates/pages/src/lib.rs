@@ -1,7 +1,7 @@
 //! Parts of the web pages: layout, stylesheet, components, icons, charts and response headers.
 //!
-//! Pages are rendered on the server. A page is an askama template of its own crate that extends
-//! `layout.html` (navigation and account) or `bare.html` (one column) of this crate, and has a field
+//! Pages are rendered on the server. A page is an askama template in the crate that serves it. It extends
+//! `layout.html` (navigation and account) or `bare.html` (one column) of this crate and has a field
 //! `frame` of the type [`Frame`]. Everything that a browser loads is an [`Asset`] of the program.
 
 mod asset;

@@ -38,10 +38,8 @@ pub(super) fn page(output: impl Fn(&[&str]) -> Result<String, Failure>) -> Resul
 /// has no heading: its commands follow the usage.
 fn subcommands(help: &str) -> Vec<String> {
     let has_heading = help.lines().any(|line| line == "Commands:");
-    let is_before = |line: &&str| match has_heading {
-        true => *line != "Commands:",
-        false => !line.starts_with("Usage:"),
-    };
+    let heading = if has_heading { "Commands:" } else { "Usage:" };
+    let is_before = |line: &&str| !line.starts_with(heading);
     help.lines()
         .skip_while(is_before)
         .skip(1)

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::failure::Failure;
@@ -18,7 +18,8 @@ const SHOWN_ADDRESS: &str = "127.0.0.1:8930";
 const COMMANDS: &[&[&str]] = &[&["run", "Say hello"], &["me"]];
 
 const LINE_HEIGHT: usize = 20;
-const CHARACTER_WIDTH: f64 = 8.4;
+/// Tenths of a pixel.
+const CHARACTER_WIDTH: usize = 84;
 const MARGIN: usize = 24;
 /// Seconds until the next line appears.
 const PAUSE: f64 = 0.15;
@@ -94,7 +95,7 @@ struct Service {
 }
 
 impl Service {
-    fn start(program: &Path, home: &PathBuf) -> Result<Self, Failure> {
+    fn start(program: &Path, home: &Path) -> Result<Self, Failure> {
         let mut command = agent(program, home);
         command.args(["up", "--no-discover", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
         let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
@@ -131,7 +132,7 @@ impl Drop for Service {
 /// The lines as a picture in which they appear one after the other.
 fn svg(lines: &[Line]) -> String {
     let columns = lines.iter().map(|line| line.text.chars().count() + 2).max().unwrap_or(80);
-    let width = (columns as f64 * CHARACTER_WIDTH) as usize + 2 * MARGIN;
+    let width = columns * CHARACTER_WIDTH / 10 + 2 * MARGIN;
     let height = lines.len() * LINE_HEIGHT + 2 * MARGIN;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \

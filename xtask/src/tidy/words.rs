@@ -6,8 +6,7 @@ use super::tree::{Tree, has_extension};
 /// Phrases, and what to write instead.
 const PHRASES: &[(&str, &str)] = &[
     ("whoever", "name the actor"),
-    (" of its own ", "separate"),
-    (" of its own.", "separate"),
+    (" of its own", "separate"),
     (" stands ", "is, exists"),
     ("goes on", "continues"),
     ("go on with", "resume"),

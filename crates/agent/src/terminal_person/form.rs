@@ -97,7 +97,7 @@ fn question(name: &str, schema: &Value, is_required: bool, shown: &Sanitizer) ->
     }
     match schema.get("default") {
         Some(default) => {
-            text.push_str(&format!(" (default: {})", shown.line(&default.to_string())))
+            text.push_str(&format!(" (default: {})", shown.line(&default.to_string())));
         }
         None if !is_required => text.push_str(" (optional)"),
         None => {}

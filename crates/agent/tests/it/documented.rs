@@ -106,7 +106,7 @@ fn documentation_blocks_work() {
     for entry in fs::read_dir(root().join("docs")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if name.ends_with(".md") && name != COMPARED {
+        if path.extension().is_some_and(|it| it == "md") && name != COMPARED {
             let page = fs::read_to_string(&path).unwrap();
             if !blocks(&page).is_empty() {
                 count += run(&name, &page);

@@ -1,4 +1,4 @@
-//! Compares the service with LiteLLM, Portkey and nginx: the same chats and streams through each, in
+//! Compares the service with `LiteLLM`, Portkey and nginx: the same chats and streams through each, in
 //! one run, and writes the table of the README.
 //!
 //! Each runs as one process, as its documentation starts it. The contenders take turns, round by

@@ -324,7 +324,7 @@ impl Drop for PendingJob<'_> {
                 match billing.store.end_job(cancelled(id, member, ending)).await {
                     Ok(_) => return,
                     Err(error) => {
-                        tracing::warn!(error = %chain(&error), "job not cancelled, retrying")
+                        tracing::warn!(error = %chain(&error), "job not cancelled, retrying");
                     }
                 }
                 tokio::time::sleep(CANCEL_PAUSE).await;

@@ -1,5 +1,5 @@
-//! Clients in other languages: small programs of ours on the official libraries, which call as often
-//! as they are told and say how long each call took.
+//! Clients in other languages: small programs of ours on the official libraries, which make a given
+//! number of calls and print how long each took.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -84,7 +84,7 @@ pub enum RuleViolation {
     NotJson,
     #[error("its `redirect_uris` are missing {}", missing.join(", "))]
     MissingRedirects { missing: Vec<String> },
-    #[error("its `client_id` is {} instead of its own URL", quoted(found.as_deref()))]
+    #[error("its `client_id` is {} instead of the document URL", quoted(found.as_deref()))]
     ClientId { found: Option<String> },
 }
 

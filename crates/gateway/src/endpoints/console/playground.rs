@@ -57,12 +57,12 @@ pub(super) async fn chat(
     Extension(calls): Extension<Arc<InternalCalls>>,
     request: Request<Body>,
 ) -> Response {
-    let (head, content) = request.into_parts();
+    let (head, sent) = request.into_parts();
     if context.check_script(&head.headers).is_err() {
         let message = "this request was not sent by a page of this service; reload the page";
         return ApiError::new(Code::OriginRefused, message).into_response();
     }
-    let body = body::read(&context.config.limits, &head.headers, content).await;
+    let body = body::read(&context.config.limits, &head.headers, sent).await;
     let answered = match body {
         Ok(body) => {
             calls.send_as(&context.info, &context.caller, InternalRequest::Chat(body)).await

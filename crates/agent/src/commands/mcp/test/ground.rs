@@ -32,7 +32,7 @@ pub(crate) fn named_files(endpoint: &HttpEndpoint) -> Vec<(&'static str, &Text)>
     files
 }
 
-/// Looks whether the files can be read. What is in them is judged by the handshake.
+/// Checks whether the files can be read. The handshake validates their content.
 pub(super) fn files(endpoint: &HttpEndpoint, steps: &Steps) -> Result<(), Error> {
     for (what, text) in named_files(endpoint) {
         let path = PathBuf::from(text.value());
