@@ -74,8 +74,11 @@ fn session(workspace: &Workspace, program: &Path) -> Result<Vec<Line>, Failure> 
         }
     }
     let shown_home = home.display().to_string();
+    // The commands to try name the address only because it is not the default one.
+    let address_variable = format!("AGENT_BASE_URL=http://{address}/v1 ");
     for line in &mut lines {
-        line.text = line.text.replace(&shown_home, SHOWN_HOME).replace(&address, SHOWN_ADDRESS);
+        line.text = line.text.replace(&shown_home, SHOWN_HOME).replace(&address_variable, "");
+        line.text = line.text.replace(&address, SHOWN_ADDRESS);
     }
     Ok(lines)
 }

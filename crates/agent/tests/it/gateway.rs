@@ -127,6 +127,7 @@ pub(crate) fn settings() -> insta::Settings {
     settings.add_filter(r"req_[0-9a-f]{32}", "[request]");
     settings.add_filter(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?", "[time]");
     settings.add_filter(r"127\.0\.0\.1:\d+", "127.0.0.1:[port]");
+    settings.add_filter(r"port \d+ is in use", "port [port] is in use");
     settings.add_filter(r"\b\d+ ms\b", "[n] ms");
     settings.add_filter(r"(only partly )?confined: .*", "[confinement]");
     settings.add_filter(r"\b\d+ bytes\b", "[n] bytes");

@@ -63,7 +63,7 @@ fn main() {
     let text = std::fs::read_to_string(&path).expect("the README");
     let (before, rest) = text.split_once(BEGIN).expect("the beginning of the section");
     let (_, after) = rest.split_once(END).expect("the end of the section");
-    std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).expect("the README");
+    std::fs::write(&path, format!("{before}{BEGIN}{table}\n{END}{after}")).expect("the README");
 }
 
 async fn compare() -> String {
@@ -74,7 +74,7 @@ async fn compare() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let today = time::OffsetDateTime::now_utc().date();
     let mut table = format!(
-        "One process each, {CONNECTIONS} connections, the same scripted upstream, {cores} cores, \
+        "## Compared\n\nOne process each, {CONNECTIONS} connections, the same scripted upstream, {cores} cores, \
          {today} (`cargo xtask bench peers`). The p99 is\nmeasured at {PER_SECOND} chats per second, \
          a stream has {CHUNKS} events.\n\n\
          | | CPU per chat | chats/s | p99 | CPU per stream | streams/s | memory | authenticates | charges | durable |\n\

@@ -162,8 +162,8 @@ fn doctor_names_the_rule_that_a_document_breaks() {
         ),
         (
             "/copied.json",
-            "rule 4: its `client_id` is `https://me.example.com/oauth/agent.json` instead of its \
-             own URL",
+            "rule 4: its `client_id` is `https://me.example.com/oauth/agent.json` instead of the \
+             document URL",
             print,
         ),
     ] {
