@@ -33,6 +33,9 @@ pub(super) struct CommandError {
     message: String,
 }
 
+/// How often a driver is started until one listens.
+const MAX_STARTS: u32 = 5;
+
 impl CommandError {
     /// Whether the same command may succeed in a moment.
     pub(super) fn may_pass(&self) -> bool {
@@ -49,6 +52,23 @@ impl CommandError {
 impl Driver {
     #[expect(clippy::expect_used, clippy::panic, reason = "a test without a browser cannot go on")]
     pub(super) fn start(home: &Path, arguments: &[String]) -> Driver {
+        let mut starts = (0..MAX_STARTS).map(|_| Self::listening(home));
+        let mut driver = starts.find_map(|started| started).expect("chromedriver listens");
+        let options = json!({ "binary": browser_program(), "args": arguments });
+        let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
+        let body = json!({ "capabilities": { "alwaysMatch": wanted } });
+        let begun = driver
+            .send("POST", "/session", &body)
+            .unwrap_or_else(|refusal| panic!("the browser does not start: {refusal:?}"));
+        let session = begun["sessionId"].as_str().expect("a session has an id");
+        session.clone_into(&mut driver.session);
+        driver
+    }
+
+    /// A driver without a session. It ends at once if another process takes the port that it chose for
+    /// IPv4 before it listens there with IPv6 as well.
+    #[expect(clippy::expect_used, reason = "a test without a browser cannot go on")]
+    fn listening(home: &Path) -> Option<Driver> {
         let process = Command::new("chromedriver")
             .arg("--port=0")
             .env("HOME", home)
@@ -63,16 +83,8 @@ impl Driver {
         // From here on, dropping ends the driver.
         let mut driver = Driver { process, port: 0, session: String::new() };
         let output = driver.process.stdout.take().expect("its output is piped");
-        driver.port = announced_port(output).expect("chromedriver says where it listens");
-        let options = json!({ "binary": browser_program(), "args": arguments });
-        let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
-        let body = json!({ "capabilities": { "alwaysMatch": wanted } });
-        let begun = driver
-            .send("POST", "/session", &body)
-            .unwrap_or_else(|refusal| panic!("the browser does not start: {refusal:?}"));
-        let session = begun["sessionId"].as_str().expect("a session has an id");
-        session.clone_into(&mut driver.session);
-        driver
+        driver.port = announced_port(output)?;
+        Some(driver)
     }
 
     pub(super) fn get(&self, path: &str) -> Result<Value, CommandError> {
