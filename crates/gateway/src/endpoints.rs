@@ -29,6 +29,7 @@ mod research;
 mod responses;
 mod search;
 mod state;
+mod upload;
 mod web;
 mod web_search;
 

@@ -201,6 +201,15 @@ impl ApiError {
     }
 }
 
+/// Bodies that arrive piece by piece fail with it.
+impl std::error::Error for ApiError {}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.message())
+    }
+}
+
 /// Marks a response as an error whose request id is not filled in yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed(pub(crate) ApiError);

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -153,7 +152,7 @@ impl Exporter {
     }
 
     async fn send(&self, spans: &[Span]) {
-        let mut request = Request::new(Full::new(Bytes::from(document(spans).to_string())));
+        let mut request = Request::new(document(spans).to_string().into());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.address.clone();
         let json = HeaderValue::from_static("application/json");

@@ -6,6 +6,7 @@
 
 mod base_url;
 mod connector;
+mod request_body;
 
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
@@ -17,7 +18,6 @@ use std::time::{Duration, Instant};
 use axum::BoxError;
 use bytes::Bytes;
 use http::{Request, Response, Uri};
-use http_body_util::Full;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::rt::{Read, Write};
@@ -27,6 +27,7 @@ use rustls::pki_types::CertificateDer;
 use tower_service::Service as _;
 
 pub(crate) use base_url::BaseUrl;
+pub(crate) use request_body::{RequestBody, StreamBody};
 
 use self::connector::connector;
 use crate::worker_thread;
@@ -70,10 +71,10 @@ trait Duplex: Read + Write + Send + Sync + Unpin {}
 
 impl<T: Read + Write + Send + Sync + Unpin> Duplex for T {}
 
-type HttpConnection = Connection<Stream, Full<Bytes>>;
+type HttpConnection = Connection<Stream, RequestBody>;
 
 struct PooledConnection {
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<RequestBody>,
     /// `None` once it has ended: a request that was not sent is returned when it is dropped.
     connection: Option<Pin<Box<HttpConnection>>>,
 }
@@ -82,7 +83,7 @@ struct PooledConnection {
 struct SendError {
     error: hyper::Error,
     /// The request, if no byte of it was sent.
-    unsent: Option<Box<Request<Full<Bytes>>>>,
+    unsent: Option<Box<Request<RequestBody>>>,
 }
 
 /// Idle connections of one worker thread.
@@ -114,13 +115,15 @@ impl UpstreamPool {
     /// Sends a request, which must have a `Host` header, and waits for the head of the response.
     pub(crate) async fn request(
         &self,
-        mut request: Request<Full<Bytes>>,
+        mut request: Request<RequestBody>,
     ) -> Result<Response<PooledBody>, RequestError> {
         let address = std::mem::take(request.uri_mut());
         if let Some(path) = address.path_and_query() {
             *request.uri_mut() = Uri::from(path.clone());
         }
-        while let Some((connection, idle)) = self.take() {
+        // An idle connection may break, and a stream cannot be sent again.
+        let may_reuse = request.body().is_whole();
+        while may_reuse && let Some((connection, idle)) = self.take() {
             match connection.send(request, idle).await {
                 Err(SendError { unsent: Some(unsent), .. }) => request = *unsent,
                 response => return response.map_err(|failed| RequestError::Broken(failed.error)),
@@ -200,7 +203,7 @@ impl PooledConnection {
 
     async fn send(
         mut self,
-        request: Request<Full<Bytes>>,
+        request: Request<RequestBody>,
         idle: &Arc<IdleConnections>,
     ) -> Result<Response<PooledBody>, SendError> {
         let mut sent = pin!(self.sender.try_send_request(request));

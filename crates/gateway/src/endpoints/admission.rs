@@ -17,7 +17,7 @@ use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::config::{Capability, Config, Operation};
 use crate::failure::ApiError;
 use crate::identity::{Caller, Identities};
-use crate::parsing::{Parsing, SMALL_BYTES};
+use crate::parsing::Parsing;
 use crate::request_info::RequestInfo;
 use crate::research;
 use crate::upstreams::Upstreams;
@@ -56,9 +56,8 @@ impl RequestAdmission {
         Self { config, identities, billing, upstreams, parsing }
     }
 
-    /// Identifies the caller, then reads the body. A large body is read only if the member can pay
-    /// for the cheapest request of the scope, and waits until there is room to parse it. `purpose`
-    /// separates the uses of one idempotency key.
+    /// Identifies the caller, then reads the body, which waits until there is room to parse it.
+    /// `purpose` separates the uses of one idempotency key.
     pub(super) async fn receive(
         &self,
         request: Request<Body>,
@@ -66,31 +65,38 @@ impl RequestAdmission {
         purpose: &str,
     ) -> Result<Received, ApiError> {
         let (head, body) = request.into_parts();
-        let caller = match self.identities.caller_for(&head.headers, scope).await {
-            Ok(caller) => caller,
-            Err(error) => {
-                body::discard(&head.headers, body);
-                return Err(error);
-            }
-        };
-        let announced = body::announced_length(&head.headers);
-        let is_announced = announced.is_some_and(|length| length > SMALL_BYTES);
-        // A repeated request may be answered without money; the hold decides.
-        let may_repeat = head.headers.contains_key(&body::IDEMPOTENCY_KEY);
-        if is_announced
-            && !may_repeat
-            && let Err(error) = self.check_balance(&caller, scope).await
-        {
-            body::discard(&head.headers, body);
-            return Err(error);
-        }
+        let (caller, body) = self.identify(&head.headers, body, scope).await?;
         let bytes = self.read_body(&head.headers, body).await?;
-        if bytes.len() > SMALL_BYTES && !is_announced && !may_repeat {
-            self.check_balance(&caller, scope).await?;
-        }
         let bytes = self.admit_parsing(bytes).await?;
         let idempotency = body::idempotency(&head.headers, purpose, &bytes)?;
         Ok(Received { caller, bytes, idempotency })
+    }
+
+    /// Identifies the caller of a request. The member of a body that may be large must be able to
+    /// pay for the cheapest request of the scope.
+    pub(super) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        scope: Scope,
+    ) -> Result<(Caller, Body), ApiError> {
+        let is_small = body::is_small(&body);
+        let identified = async {
+            let caller = self.identities.caller_for(headers, scope).await?;
+            // A repeated request may be answered without money; the hold decides.
+            let may_repeat = headers.contains_key(&body::IDEMPOTENCY_KEY);
+            if !may_repeat && !is_small {
+                self.check_balance(&caller, scope).await?;
+            }
+            Ok(caller)
+        };
+        match identified.await {
+            Ok(caller) => Ok((caller, body)),
+            Err(error) => {
+                body::discard(headers, body);
+                Err(error)
+            }
+        }
     }
 
     pub(super) async fn read_body(

@@ -1,10 +1,12 @@
 //! Bodies of requests: limits of size and time, and parsing.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use http::{HeaderMap, HeaderName};
 use http_body_util::{BodyExt, Limited};
@@ -18,6 +20,7 @@ use ledger::IdempotencyKey;
 
 use crate::config::Limits;
 use crate::failure::ApiError;
+use crate::parsing::SMALL_BYTES;
 use crate::raw_object::check_values;
 
 /// Limits on reading the body of a rejected request.
@@ -32,43 +35,106 @@ const MAX_IDEMPOTENCY_KEY: usize = 255;
 pub(super) async fn read(
     limits: &Limits,
     headers: &HeaderMap,
-    mut body: Body,
+    body: Body,
 ) -> Result<Bytes, ApiError> {
-    let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
-    let encoding = headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
-    if encoding.is_some_and(|encoding| encoding != b"identity") {
-        let message = "compressed bodies are not supported; send the body without Content-Encoding";
-        return Err(ApiError::new(Code::InvalidRequest, message));
-    }
-    if announced_length(headers).is_some_and(|length| length > max) {
-        discard(headers, body);
-        return Err(too_large(max));
-    }
+    let (mut body, max) = admitted(limits, headers, body)?;
     let result = timeout(limits.body_timeout, collect(&mut body, max)).await;
     if matches!(&result, Ok(Err(error)) if error.code() == Code::BodyTooLarge) {
         discard(headers, body);
     }
-    result.map_err(|_| {
-        let message = "timeout while reading the request body";
-        ApiError::new(Code::BodyTimeout, message)
-    })?
+    result.map_err(|_| timed_out())?
 }
 
-/// The `Content-Length`.
-pub(super) fn announced_length(headers: &HeaderMap) -> Option<usize> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+pub(super) fn timed_out() -> ApiError {
+    ApiError::new(Code::BodyTimeout, "timeout while reading the request body")
+}
+
+/// A body that its headers do not exclude, and its largest size.
+fn admitted(limits: &Limits, headers: &HeaderMap, body: Body) -> Result<(Body, usize), ApiError> {
+    let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
+    let encoding = headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let error = if encoding.is_some_and(|encoding| encoding != b"identity") {
+        let message = "compressed bodies are not supported; send the body without Content-Encoding";
+        ApiError::new(Code::InvalidRequest, message)
+    } else if length.is_some_and(|length: usize| length > max) {
+        too_large(max)
+    } else {
+        return Ok((body, max));
+    };
+    discard(headers, body);
+    Err(error)
+}
+
+/// Whether a body is known to take little memory.
+pub(super) fn is_small(body: &Body) -> bool {
+    body.size_hint().upper().is_some_and(|bytes| bytes <= SMALL_BYTES as u64)
+}
+
+/// A body as it arrives, within the limit of its size. On drop, the rest is discarded.
+pub(super) struct ArrivingBody {
+    body: Body,
+    left: usize,
+    max: usize,
+    has_yielded: bool,
+}
+
+impl ArrivingBody {
+    pub(super) fn new(limits: &Limits, headers: &HeaderMap, body: Body) -> Result<Self, ApiError> {
+        let (body, max) = admitted(limits, headers, body)?;
+        Ok(Self { body, left: max, max, has_yielded: false })
+    }
+}
+
+impl Stream for ArrivingBody {
+    type Item = Result<Bytes, ApiError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        // The parser of forms buffers everything that is ready: it gets one piece at a time.
+        if std::mem::take(&mut this.has_yielded) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut this.body).poll_frame(context)) else {
+                return Poll::Ready(None);
+            };
+            let frame = frame.map_err(|_| closed())?;
+            let Ok(data) = frame.into_data() else { continue };
+            let Some(left) = this.left.checked_sub(data.len()) else {
+                return Poll::Ready(Some(Err(too_large(this.max))));
+            };
+            (this.left, this.has_yielded) = (left, true);
+            return Poll::Ready(Some(Ok(data)));
+        }
+    }
+}
+
+impl Drop for ArrivingBody {
+    fn drop(&mut self) {
+        discard_rest(std::mem::take(&mut self.body));
+    }
 }
 
 /// Reads and discards the rest of a rejected body, within limits: most clients read no response
 /// before they have sent everything.
 pub(super) fn discard(headers: &HeaderMap, body: Body) {
     // The client waits for our response before it sends the body.
-    if headers.contains_key(EXPECT) || body.is_end_stream() {
+    if !headers.contains_key(EXPECT) {
+        discard_rest(body);
+    }
+}
+
+fn discard_rest(body: Body) {
+    if body.is_end_stream() {
         return;
     }
+    // Without a runtime the service is stopping.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     let rest = Limited::new(body, MAX_DISCARDED);
     // Not tracked: neither the response nor the drain waits for it.
-    tokio::spawn(timeout(DISCARD_TIME, async move {
+    runtime.spawn(timeout(DISCARD_TIME, async move {
         let mut rest = pin!(rest);
         while let Some(Ok(_)) = rest.frame().await {}
     }));
@@ -78,9 +144,7 @@ async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| {
-            ApiError::new(Code::InvalidRequest, "the connection was closed while the body was sent")
-        })?;
+        let frame = frame.map_err(|_| closed())?;
         let Ok(data) = frame.into_data() else { continue };
         let so_far = whole.len() + first.as_ref().map_or(0, Bytes::len);
         if so_far + data.len() > max {
@@ -96,6 +160,10 @@ async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
         }
     }
     Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+fn closed() -> ApiError {
+    ApiError::new(Code::InvalidRequest, "the connection was closed while the body was sent")
 }
 
 fn too_large(max: usize) -> ApiError {
@@ -149,6 +217,19 @@ pub(super) fn idempotency(
     purpose: &str,
     body: &[u8],
 ) -> Result<Option<IdempotencyKey>, ApiError> {
+    let word = idempotency_word(headers)?;
+    let key = |word: &str| {
+        let mut digest = Sha256::new();
+        digest.update(purpose.as_bytes());
+        digest.update([0]);
+        digest.update(body);
+        IdempotencyKey { key: word.to_owned(), body_sha256: digest.finalize().into() }
+    };
+    Ok(word.map(key))
+}
+
+/// The `Idempotency-Key` of a request.
+pub(super) fn idempotency_word(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(value) = headers.get(&IDEMPOTENCY_KEY) else { return Ok(None) };
     let word = value
         .to_str()
@@ -160,9 +241,5 @@ pub(super) fn idempotency(
             format!("`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY} visible characters");
         return Err(ApiError::of_param(Code::InvalidRequest, "Idempotency-Key", message));
     };
-    let mut digest = Sha256::new();
-    digest.update(purpose.as_bytes());
-    digest.update([0]);
-    digest.update(body);
-    Ok(Some(IdempotencyKey { key: word.to_owned(), body_sha256: digest.finalize().into() }))
+    Ok(Some(word))
 }

@@ -123,7 +123,7 @@ pub(super) async fn count_upstream(
 ) -> Result<u64, ApiError> {
     let provider = &target.provider;
     let count = async {
-        let mut upstream = provider.send(path, body, header, sender).await?;
+        let mut upstream = provider.send(path, body.into(), header, sender).await?;
         let body = upstream.read(MAX_COUNT_BYTES).await?;
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         let tokens = answer.get("input_tokens").and_then(Value::as_u64);

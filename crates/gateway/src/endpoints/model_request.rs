@@ -101,14 +101,22 @@ impl ModelRequest {
                 AnswerForm::Bytes => api.policy.without_comments(),
                 AnswerForm::Whole | AnswerForm::Events => api.policy,
             };
-            let mut relay = Relay::waiting(policy, charge, beginning, self.dialect);
-            relay = relay.recorded_by(recorder);
-            relay.begin().await?;
-            return Ok(stream(relay, self.price));
+            let relay = Relay::waiting(policy, charge, beginning, self.dialect);
+            return stream(relay.recorded_by(recorder), self.price).await;
         }
         let must_finish = charge.is_kept() || api.policy.finishes();
         let progress = charge.progress();
-        let work = whole(charge, recorder, beginning);
+        let (policy, dialect, price) = (api.policy.without_comments(), self.dialect, self.price);
+        let work = async move {
+            match beginning.await {
+                // Not JSON, which the request did not tell.
+                Ok(begun @ Begun { answer: BegunAnswer::Stream(_), .. }) => {
+                    let begun = Box::pin(std::future::ready(Ok(begun)));
+                    stream(Relay::waiting(policy, charge, begun, dialect), price).await
+                }
+                begun => whole(charge, recorder, begun).await,
+            }
+        };
         if !must_finish {
             return work.await;
         }
@@ -155,7 +163,8 @@ impl ModelRequest {
     }
 }
 
-fn stream(relay: Relay, price: Micros) -> Response {
+async fn stream(mut relay: Relay, price: Micros) -> Result<Response, ApiError> {
+    relay.begin().await?;
     let (id, rate_limit) = (relay.id(), relay.rate_limit());
     let media_type = relay.media_type();
     let pieces = futures_util::stream::unfold(Some(relay), |relay| async move {
@@ -180,16 +189,16 @@ fn stream(relay: Relay, price: Micros) -> Response {
         response_headers::write_price(headers, id, price);
     }
     response_headers::write_rate(rate_limit, headers);
-    response
+    Ok(response)
 }
 
-/// Waits for the whole answer, charges it, and only then returns it.
+/// Charges a whole answer, and only then returns it.
 async fn whole(
     mut charge: Charge,
     recorder: Option<Arc<dyn ResponseRecorder>>,
-    beginning: Beginning,
+    begun: Result<Begun, ApiError>,
 ) -> Result<Response, ApiError> {
-    let (model, answer) = match beginning.await {
+    let (model, answer) = match begun {
         Ok(Begun { model, answer: BegunAnswer::Whole(answer) }) => (model, answer),
         Ok(_) => return Err(ApiError::internal()),
         Err(error) => {

@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use gateway_store::Scope;
 use http::Request;
 use http::header::CONTENT_TYPE;
@@ -15,9 +15,10 @@ use serde_json::{Map, Value, json};
 use wire::error::Code;
 
 use super::admission::Received;
-use super::form::Form;
+use super::form::{Boundary, Form};
 use super::media;
 use super::model_request::{AnswerForm, ModelApi, ModelRequest};
+use super::upload::Upload;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
 use crate::config::{Capability, Kind, Operation};
@@ -34,6 +35,7 @@ use crate::proxy::chat_request::{AnswerReader, UpstreamRequest, unsupported};
 use crate::proxy::whole::WholeReader;
 use crate::raw_object::{RawObject, Rest};
 use crate::request_info::RequestInfo;
+use crate::upstream_pool::RequestBody;
 
 /// An operation that is passed on.
 struct PassThrough {
@@ -103,12 +105,14 @@ static OPERATIONS: [PassThrough; 7] = [
 enum Content<'a> {
     Json(RawObject<'a>),
     Form(Form),
+    Upload(Upload),
 }
 
 /// A body without its model.
 enum Outgoing {
     Json(Rest),
     Form(Form),
+    Upload(Upload),
 }
 
 pub(super) async fn create(
@@ -123,13 +127,27 @@ pub(super) async fn create(
     let media_type = request.headers().get(CONTENT_TYPE).cloned();
     let is_media = MEDIA_CAPABILITIES.contains(&passed.capability);
     let scope = if is_media { Scope::Media } else { Scope::Chat };
-    let received = api.admission.receive(request, scope, passed.described.id).await?;
-    let Received { caller, bytes, idempotency } = received;
-
+    let purpose = passed.described.id;
+    let is_upload = passed.capability == Capability::Transcription
+        && Upload::is_for(request.headers(), request.body());
+    let (caller, bytes, idempotency, upload);
+    if is_upload {
+        let (head, body) = request.into_parts();
+        let (identified, body) = api.admission.identify(&head.headers, body, scope).await?;
+        let form = Upload::receive(&api.config.limits, &head.headers, body, purpose).await?;
+        (caller, bytes, upload, idempotency) = (identified, Bytes::new(), Some(form.0), form.1);
+    } else {
+        let received = api.admission.receive(request, scope, purpose).await?;
+        upload = None;
+        Received { caller, bytes, idempotency } = received;
+    }
     let media_type = media_type.as_ref().and_then(|value| value.to_str().ok());
-    let content = match Form::parse(media_type, &bytes).await? {
-        Some(form) => Content::Form(form),
-        None => Content::Json(RawObject::parse(&bytes)?),
+    let content = match upload {
+        Some(upload) => Content::Upload(upload),
+        None => match Form::parse(media_type, &bytes).await? {
+            Some(form) => Content::Form(form),
+            None => Content::Json(RawObject::parse(&bytes)?),
+        },
     };
     let model = passed.model(&api, &media, &caller, &content)?;
     passed.check(&model, &media, &content)?;
@@ -145,10 +163,10 @@ pub(super) async fn create(
         let run = RunContext { id, caller, idempotency, span };
         return media::answer_with_file(&media, run, &request).await;
     }
-    let form = passed.form(&content)?;
     let outgoing = match content {
         Content::Json(object) => Outgoing::Json(object.without(&["model"])),
         Content::Form(form) => Outgoing::Form(form),
+        Content::Upload(upload) => Outgoing::Upload(upload),
     };
     let operation = passed.capability.operation().unwrap_or(Operation::Media);
     let (price, dialect) = (model.prices.of(operation), Dialect::OpenAi);
@@ -159,16 +177,20 @@ pub(super) async fn create(
             if target.provider.kind != Kind::OpenAi {
                 return Err(unsupported(target, "another model"));
             }
-            let (body, media_type) = outgoing.with_model(target);
+            let (body, media_type) = outgoing.with_model(target)?;
             let whole = WholeReader::Plain { model: name.clone(), content: passed.content };
-            let reader = match form {
-                AnswerForm::Bytes => AnswerReader::Bytes,
-                AnswerForm::Whole | AnswerForm::Events => AnswerReader::Whole(whole),
+            let reader = match passed.capability {
+                Capability::Speech => AnswerReader::Bytes,
+                // Events if the request asks for them, and texts of several formats.
+                Capability::Image | Capability::Transcription => AnswerReader::ByType(whole, None),
+                _ => AnswerReader::Whole(whole),
             };
             let header = media_type.map(|media_type| (CONTENT_TYPE, media_type));
             Ok(UpstreamRequest { path: passed.path, body, reader, header })
         })
     };
+    let is_speech = passed.capability == Capability::Speech;
+    let form = if is_speech { AnswerForm::Bytes } else { AnswerForm::Whole };
     request.answer(&api, form, None, prepare).await
 }
 
@@ -225,21 +247,6 @@ impl PassThrough {
             _ => Ok(()),
         }
     }
-
-    /// How the answer is delivered.
-    fn form(&self, content: &Content<'_>) -> Result<AnswerForm, ApiError> {
-        let is_streamed = match self.capability {
-            Capability::Speech => true,
-            Capability::Image => content.text("stream")?.as_deref() == Some("true"),
-            Capability::Transcription => {
-                let format = content.text("response_format")?;
-                let is_json = matches!(format.as_deref(), None | Some("json" | "verbose_json"));
-                content.text("stream")?.as_deref() == Some("true") || !is_json
-            }
-            _ => false,
-        };
-        Ok(if is_streamed { AnswerForm::Bytes } else { AnswerForm::Whole })
-    }
 }
 
 impl Content<'_> {
@@ -247,6 +254,7 @@ impl Content<'_> {
     fn text(&self, name: &'static str) -> Result<Option<String>, ApiError> {
         match self {
             Self::Form(form) => Ok(form.text(name)),
+            Self::Upload(upload) => Ok(upload.fields.text(name)),
             Self::Json(object) => match object.raw(name) {
                 Some(value) if value.starts_with('"') => object.read(name, "a string"),
                 Some(value) if value.starts_with(['{', '[']) => {
@@ -261,6 +269,7 @@ impl Content<'_> {
     fn has(&self, name: &str) -> bool {
         match self {
             Self::Form(form) => form.has(name),
+            Self::Upload(upload) => name == "file" || upload.fields.has(name),
             Self::Json(object) => {
                 object.raw(name).is_some_and(|value| !matches!(value, "null" | "\"\"" | "[]"))
             }
@@ -270,14 +279,24 @@ impl Content<'_> {
 
 impl Outgoing {
     /// The body for a target, and its type if it is not JSON.
-    fn with_model(&self, target: &Target) -> (Bytes, Option<http::HeaderValue>) {
-        match self {
+    fn with_model(
+        &self,
+        target: &Target,
+    ) -> Result<(RequestBody, Option<http::HeaderValue>), ApiError> {
+        Ok(match self {
             Self::Json(rest) => (rest.with(&[("model", Some(&target.quoted_name))]).into(), None),
             Self::Form(form) => {
-                let (body, media_type) = form.with("model", &target.name);
+                let (boundary, mut body) = (Boundary::new(), BytesMut::new());
+                form.write_without("model", &boundary, &mut body);
+                boundary.write_field("model", &target.name, &mut body);
+                boundary.write_end(&mut body);
+                (body.freeze().into(), Some(boundary.media_type()))
+            }
+            Self::Upload(upload) => {
+                let (body, media_type) = upload.with_model(&target.name)?;
                 (body, Some(media_type))
             }
-        }
+        })
     }
 }
 

@@ -68,7 +68,7 @@ impl Maker<'_> {
     }
 
     async fn answer(&self, path: &str, body: Bytes, max: usize) -> Result<Bytes, Failure> {
-        let sent = self.target.provider.send(path, body, None, self.sender).await;
+        let sent = self.target.provider.send(path, body.into(), None, self.sender).await;
         let mut upstream = sent.map_err(|failure| match failure {
             // The member decides how long it takes.
             Failure::Late => Failure::Gone("the response timed out"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -35,7 +35,7 @@ impl Provider {
         limit: Duration,
     ) -> Result<(StatusCode, Bytes), String> {
         let method = if body.is_some() { Method::POST } else { Method::GET };
-        let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
+        let mut request = Request::new(body.unwrap_or_default().into());
         *request.method_mut() = method;
         *request.uri_mut() = self.base.join(path).ok_or("invalid URL")?;
         *request.headers_mut() = self.headers();

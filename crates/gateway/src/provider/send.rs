@@ -1,6 +1,7 @@
 //! One request to one upstream.
 
 use std::borrow::Cow;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -19,9 +20,9 @@ use super::health::AskedBy;
 use super::local::{Local, LocalAnswer};
 use super::sender::{Owner, Sender};
 use super::{CHAT_PATH, Provider, Slot};
-use crate::failure::chain;
+use crate::failure::{ApiError, chain};
 use crate::trace::SpanContext;
-use crate::upstream_pool::PooledBody;
+use crate::upstream_pool::{PooledBody, RequestBody, RequestError};
 
 /// The most of an error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -53,18 +54,19 @@ impl Provider {
     pub(crate) async fn send(
         &self,
         path: &str,
-        body: Bytes,
+        body: RequestBody,
         header: Option<(HeaderName, HeaderValue)>,
         sender: Sender,
     ) -> Result<Upstream, Failure> {
         let slot = self.slot()?;
         if let Some(local) = &self.local {
-            if path != CHAT_PATH {
+            let (CHAT_PATH, RequestBody::Whole(body)) = (path, body) else {
                 return Err(Failure::NotThere);
-            }
+            };
             return self.answer_locally(local, &body, sender.owner, slot).await;
         }
-        let mut request = Request::new(Full::new(body));
+        let max_time = self.timeouts.first_byte + body.max_time();
+        let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self
             .address(path)
@@ -76,16 +78,10 @@ impl Provider {
         if let Some(header) = sender.span.and_then(SpanContext::header) {
             request.headers_mut().insert("traceparent", header);
         }
-        let answer = timeout(self.timeouts.first_byte, self.pool.request(request))
+        let answer = timeout(max_time, self.pool.request(request))
             .await
             .map_err(|_| Failure::Late)?
-            .map_err(|error| {
-                if error.is_connect() {
-                    Failure::Unreachable { cause: chain(&error) }
-                } else {
-                    Failure::Gone("the connection was closed before the response")
-                }
-            })?;
+            .map_err(|error| not_sent(&error))?;
         let (head, body) = answer.into_parts();
         let upstream = Upstream {
             headers: head.headers,
@@ -128,7 +124,7 @@ impl Provider {
     /// Downloads a file of the upstream, with our key.
     pub(crate) async fn fetch(&self, uri: Uri, max_bytes: usize) -> Result<Bytes, Failure> {
         let slot = self.slot()?;
-        let mut request = Request::new(Full::default());
+        let mut request = Request::new(Bytes::new().into());
         *request.uri_mut() = uri;
         *request.headers_mut() = self.headers();
         let answer = timeout(self.timeouts.first_byte, self.pool.request(request))
@@ -167,6 +163,12 @@ impl Provider {
 }
 
 impl Upstream {
+    /// Whether its answer has this media type.
+    pub(crate) fn has_type(&self, media_type: &str) -> bool {
+        let found = self.headers.get(CONTENT_TYPE);
+        found.is_some_and(|value| value.as_bytes().starts_with(media_type.as_bytes()))
+    }
+
     /// The longest silence within its answer.
     pub(crate) fn idle(&self) -> Duration {
         self.idle
@@ -223,6 +225,17 @@ impl Upstream {
         }
         Ok(whole.freeze())
     }
+}
+
+/// Why a request got no response.
+fn not_sent(error: &RequestError) -> Failure {
+    let RequestError::Broken(broken) = error else {
+        return Failure::Unreachable { cause: chain(error) };
+    };
+    // The client did not send the whole body, which is no failure of the upstream.
+    let of_client = broken.source().and_then(|cause| cause.downcast_ref::<ApiError>());
+    let gone = Failure::Gone("the connection was closed before the response");
+    of_client.map_or(gone, |error| Failure::Unfit(error.clone()))
 }
 
 async fn next_data(body: &mut PooledBody) -> Result<Option<Bytes>, Failure> {

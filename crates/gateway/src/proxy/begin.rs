@@ -78,7 +78,7 @@ pub(crate) async fn begin(
             Ok(request) => request,
             Err(error) => {
                 // Another upstream may support what this one lacks.
-                unfit = Some(error);
+                unfit.get_or_insert(error);
                 continue;
             }
         };
@@ -108,7 +108,7 @@ pub(crate) async fn begin(
             Ok(answer) => return Ok(Begun { model: target.id.clone(), answer }),
             Err(Failure::Unfit(error)) => {
                 progress.set(false);
-                unfit = Some(error);
+                unfit.get_or_insert(error);
             }
             Err(failure) => {
                 progress.set(false);
@@ -182,9 +182,13 @@ impl Call<'_> {
         self.progress.set(true);
         match request.reader {
             AnswerReader::Whole(reader) => {
-                let body = timeout(self.max_time, upstream.read(provider.max_answer_bytes))
-                    .await
-                    .map_err(|_| Failure::Gone("the response took too long"))??;
+                reader.read(self.whole_body(upstream).await?).map(BegunAnswer::Whole)
+            }
+            AnswerReader::ByType(reader, check) if upstream.has_type("application/json") => {
+                let body = self.whole_body(upstream).await?;
+                if let Some(check) = check {
+                    check(body.clone()).await?;
+                }
                 reader.read(body).map(BegunAnswer::Whole)
             }
             AnswerReader::Searching(mut reader) => {
@@ -194,7 +198,7 @@ impl Call<'_> {
                 let late = Failure::Gone("the response took too long");
                 answer.map_err(|_| late)?.map(BegunAnswer::Whole)
             }
-            AnswerReader::Bytes => {
+            AnswerReader::Bytes | AnswerReader::ByType(..) => {
                 let headers = std::mem::take(&mut upstream.headers);
                 let media_type = headers.get(CONTENT_TYPE).cloned();
                 let stage = Stage::Bytes { media_type, has_content: false };
@@ -204,11 +208,7 @@ impl Call<'_> {
             }
             AnswerReader::Stream(mut stage) => {
                 stage.set_upstream(provider, self.sender);
-                let is_stream = upstream
-                    .headers
-                    .get(CONTENT_TYPE)
-                    .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-                if !is_stream {
+                if !upstream.has_type("text/event-stream") {
                     return Err(Failure::Malformed("the response is not an event stream"));
                 }
                 // Not needed any more, and a stream may last long.
@@ -217,6 +217,11 @@ impl Call<'_> {
                 first_event(upstream, stage, left).await.map(BegunAnswer::Stream)
             }
         }
+    }
+
+    async fn whole_body(&self, mut upstream: Upstream) -> Result<Bytes, Failure> {
+        let body = timeout(self.max_time, upstream.read(self.provider.max_answer_bytes)).await;
+        body.map_err(|_| Failure::Gone("the response took too long"))?
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api_dialects::{Untranslatable, anthropic};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use ledger::HoldId;
 use serde_json::{Map, Value};
@@ -17,8 +18,9 @@ use crate::catalogue::Target;
 use crate::clock;
 use crate::config;
 use crate::failure::ApiError;
-use crate::provider::{CHAT_PATH, MESSAGES_PATH};
+use crate::provider::{CHAT_PATH, Failure, MESSAGES_PATH};
 use crate::raw_object::{self, RawObject, Rest};
+use crate::upstream_pool::RequestBody;
 
 /// The limit for upstreams that require one, if the member set none.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -45,17 +47,22 @@ pub(crate) struct ChatRequest {
 /// A request in the form of an upstream, and the reader of its answer.
 pub(crate) struct UpstreamRequest {
     pub(crate) path: &'static str,
-    pub(crate) body: Bytes,
+    pub(crate) body: RequestBody,
     pub(crate) reader: AnswerReader,
     /// A header of this request alone.
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
 }
+
+/// Checks the body of an answer before it is charged.
+pub(crate) type AnswerCheck = Box<dyn Fn(Bytes) -> BoxFuture<'static, Result<(), Failure>> + Send>;
 
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
     /// A whole answer of several rounds.
     Searching(Box<SearchingReader>),
+    /// A whole answer if it is JSON, which may be checked; otherwise bytes.
+    ByType(WholeReader, Option<AnswerCheck>),
     /// Bytes of any kind, passed on as they arrive.
     Bytes,
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use api_dialects::{Search, SearchError, SearchOutcome, Translated, WebSearchTool, anthropic};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use futures_util::future::{BoxFuture, join_all};
 use ledger::TokenCounts;
 use serde_json::{Map, Value};
@@ -13,6 +13,7 @@ use super::bridge::Bridge;
 use super::whole::{WholeAnswer, WholeReader};
 use crate::failure::ApiError;
 use crate::provider::{Failure, Provider, Sender, Upstream};
+use crate::upstream_pool::RequestBody;
 
 /// The most rounds of one answer; in the last one the model must answer.
 const MAX_ROUNDS: usize = 8;
@@ -38,7 +39,7 @@ pub(crate) fn searcher_for(
 /// The request of a round in the form of its upstream.
 pub(crate) struct RoundRequest {
     pub(crate) path: &'static str,
-    pub(crate) body: Bytes,
+    pub(crate) body: RequestBody,
     /// The translation of the answer to chat chunks.
     pub(crate) anthropic: Option<anthropic::Stream>,
 }

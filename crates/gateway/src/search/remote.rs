@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Limited};
 use tokio::time::timeout;
 
 use super::provider_protocol as protocol;
@@ -37,14 +37,14 @@ impl Remote {
         let provider = &self.provider;
         let question = protocol::question(self.kind, wanted);
         let address = provider.base.join(&question.path);
-        let mut request = Request::new(Full::new(Bytes::new()));
+        let mut request = Request::new(Bytes::new().into());
         *request.uri_mut() = address.ok_or(Failure::Gone("invalid URL"))?;
         *request.headers_mut() = provider.headers();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         match question.body {
             Some(body) => {
                 *request.method_mut() = Method::POST;
-                *request.body_mut() = Full::new(Bytes::from(body));
+                *request.body_mut() = body.into();
             }
             None => {
                 request.headers_mut().remove(CONTENT_TYPE);

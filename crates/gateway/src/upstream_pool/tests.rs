@@ -58,8 +58,8 @@ fn pool() -> UpstreamPool {
     UpstreamPool::open(&[], Duration::from_secs(5)).unwrap()
 }
 
-fn request(peer: &Peer) -> Request<Full<Bytes>> {
-    Request::get(&peer.address).header("host", "peer").body(Full::default()).unwrap()
+fn request(peer: &Peer) -> Request<RequestBody> {
+    Request::get(&peer.address).header("host", "peer").body(Bytes::new().into()).unwrap()
 }
 
 async fn body(pool: &UpstreamPool, peer: &Peer) -> Bytes {
@@ -93,7 +93,7 @@ async fn a_worker_borrows_connections_until_it_has_its_own() {
     let send = || {
         let (pool, address) = (pool.clone(), address.clone());
         async move {
-            let request = Request::get(address).header("host", "peer").body(Full::default());
+            let request = Request::get(address).header("host", "peer").body(Bytes::new().into());
             pool.request(request.unwrap()).await.unwrap().into_body()
         }
     };
@@ -169,7 +169,7 @@ async fn an_idle_connection_expires() {
 async fn a_refused_connection_differs_from_a_broken_one() {
     let (pool, listener) = (pool(), TcpListener::bind("127.0.0.1:0").await.unwrap());
     let address = format!("http://{}/", listener.local_addr().unwrap());
-    let ask = || pool.request(Request::get(&address).body(Full::default()).unwrap());
+    let ask = || pool.request(Request::get(&address).body(Bytes::new().into()).unwrap());
     let (broken, accepted) = tokio::join!(ask(), async { drop(listener.accept().await.unwrap()) });
     let () = accepted;
     assert!(!broken.err().unwrap().is_connect());

@@ -169,7 +169,7 @@ fn images_that_lead_elsewhere_are_fetched_through_the_guard_and_sent_inline() {
 }
 
 /// The most memory that this process has ever had, in bytes.
-fn peak_bytes() -> usize {
+pub(crate) fn peak_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024

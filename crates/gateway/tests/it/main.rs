@@ -54,6 +54,7 @@ mod statuses;
 mod support;
 mod tls;
 mod traces;
+mod uploads;
 mod usage;
 mod web_fetch;
 mod web_fetch_guard;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Request;
 use http::header::HOST;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
@@ -44,7 +44,7 @@ impl BucketClient {
         {
             head.headers.insert(HOST, host);
         }
-        let response = self.0.request(Request::from_parts(head, Full::new(body))).await;
+        let response = self.0.request(Request::from_parts(head, body.into())).await;
         let response = response.map_err(|error| {
             let is_connect = error.is_connect();
             let kind = if is_connect { HttpErrorKind::Connect } else { HttpErrorKind::Request };
