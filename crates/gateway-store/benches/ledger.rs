@@ -136,7 +136,11 @@ async fn pair(store: &Store, key: &Key, id: HoldId) {
         lease_micros: 60_000_000,
         idempotency: None,
     };
-    store.hold(NewHold { request, response: None }).await.expect("a store").expect("a hold");
+    store
+        .hold(NewHold { request, response: None, parent: None })
+        .await
+        .expect("a store")
+        .expect("a hold");
     let tokens = TokenCounts { input: Some(100), output: Some(200) };
     let (member, rule) = (key.member, ChargeRule::Answered);
     let end = HoldEnd { id, member, rule, model: None, tokens, answered: false };

@@ -41,7 +41,7 @@ async fn main() {
                     lease_micros: 60_000_000,
                     idempotency: None,
                 };
-                let held = store.hold(NewHold { request, response: None }).await;
+                let held = store.hold(NewHold { request, response: None, parent: None }).await;
                 if held.is_ok_and(|held| held.is_ok()) {
                     println!("held {id}");
                 } else {

@@ -18,6 +18,8 @@ pub struct NewHold {
     pub request: HoldRequest,
     /// A background response, queued in the same transaction.
     pub response: Option<StoredResponse>,
+    /// The request that this one belongs to.
+    pub parent: Option<HoldId>,
 }
 
 /// The end of a hold, with results to store.
@@ -141,6 +143,14 @@ impl AppliedBatch {
         self.decided.iter().filter_map(|decided| match decided {
             DecidedOperation::Open(hold, _, Ok(_)) => hold.response.as_ref(),
             DecidedOperation::Close(closing, _, EndResult::Ended(_)) => closing.response.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// Holds that were opened for another request, each with that request.
+    pub(crate) fn sub_requests(&self) -> impl Iterator<Item = (HoldId, HoldId)> {
+        self.decided.iter().filter_map(|decided| match decided {
+            DecidedOperation::Open(new, _, Ok(hold)) => Some((hold.id, new.parent?)),
             _ => None,
         })
     }

@@ -42,6 +42,6 @@ pub use research::{
 pub use response::{ResponseEvent, StoredResponse};
 pub use saved_answer::SavedAnswer;
 pub use session::{MAX_SESSIONS, NewSession, WebSession};
-pub use statement::StatementLine;
+pub use statement::{RelatedReceipts, StatementLine};
 pub use store::Store;
 pub use usage::{MAX_USAGE_LINES, UsageCounts, UsageDimension, UsageLine, UsageQuery};

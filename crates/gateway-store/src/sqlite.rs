@@ -38,7 +38,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::LedgerOperation;
 use crate::error::Result;
-use crate::{Error, LedgerCheck, SchemaState, StatementLine, StoreOptions};
+use crate::{Error, LedgerCheck, RelatedReceipts, SchemaState, StatementLine, StoreOptions};
 
 use connection::{ConnectionExt, ConnectionMode};
 use readers::ReaderPool;
@@ -184,6 +184,10 @@ impl Sqlite {
         id: HoldId,
     ) -> Result<Option<Receipt>> {
         self.read(move |db, _| rows::receipt(db, member, id)).await
+    }
+
+    pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
+        self.read(move |db, _| rows::related(db, id)).await
     }
 
     pub(crate) async fn statement(

@@ -1,6 +1,15 @@
-//! Account statements of members.
+//! Account statements of members, and the relations of receipts.
 
-use ledger::Posting;
+use ledger::{HoldId, Posting, Receipt};
+
+/// The relations of a receipt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RelatedReceipts {
+    /// The request that this one belongs to.
+    pub parent: Option<HoldId>,
+    /// Receipts of the requests that belong to this one, in order.
+    pub children: Vec<Receipt>,
+}
 
 /// One line of a member's statement.
 #[derive(Debug, Clone, PartialEq, Eq)]

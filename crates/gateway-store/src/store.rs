@@ -16,8 +16,8 @@ use crate::sqlite::Sqlite;
 use crate::{
     Actor, Artifact, AuditEntry, DatabaseLocation, Error, HoldClosing, Key, KeyChange, KeyRecord,
     KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, NewSession,
-    ResponseEvent, SavedAnswer, SchemaState, StatementLine, StoreOptions, StoredResponse,
-    UsageLine, UsageQuery, WebSession,
+    RelatedReceipts, ResponseEvent, SavedAnswer, SchemaState, StatementLine, StoreOptions,
+    StoredResponse, UsageLine, UsageQuery, WebSession,
 };
 
 /// The state of the service.
@@ -199,6 +199,11 @@ impl Store {
     /// Returns the receipt of a hold, of one member or of any.
     pub async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
         dispatch!(self, receipt(member, id))
+    }
+
+    /// Returns the request that another one belongs to, and the receipts of those that belong to it.
+    pub async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
+        dispatch!(self, related_receipts(id))
     }
 
     /// Returns the answer that is saved for an idempotency key.

@@ -13,6 +13,8 @@ pub(crate) struct RequestInfo {
     /// The span of the request, if it is traced.
     pub(crate) span: Option<SpanContext>,
     pub(crate) peer: SocketAddr,
+    /// The request that sends this one.
+    pub(crate) parent: Option<HoldId>,
 }
 
 /// The route that a path matches.

@@ -169,7 +169,8 @@ async fn answer(
         let error = ApiError::new(Code::Draining, "the service is shutting down");
         axum::response::IntoResponse::into_response(error)
     } else {
-        log.scope(endpoints.call(request, RequestInfo { id, span, peer: *peer })).await
+        log.scope(endpoints.call(request, RequestInfo { id, span, peer: *peer, parent: None }))
+            .await
     };
     drop(running);
     if log.is_authenticated() {

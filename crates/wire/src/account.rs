@@ -90,4 +90,21 @@ pub struct ReceiptView {
     pub input_tokens: Option<i64>,
     /// As the upstream counted, where it told.
     pub output_tokens: Option<i64>,
+    /// The request whose answer searched the web with this one.
+    pub parent: Option<String>,
+    /// The web searches of this request and the pages that they read, each charged separately.
+    pub children: Vec<ChildReceipt>,
+}
+
+/// A request that belongs to another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChildReceipt {
+    /// The id of the request.
+    pub id: String,
+    /// What it was: `search`, `fetch`.
+    pub operation: String,
+    /// Why it was charged or not.
+    pub rule: String,
+    /// What was charged.
+    pub charge_micros: i64,
 }

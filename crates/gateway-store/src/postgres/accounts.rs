@@ -7,7 +7,7 @@ use super::Postgres;
 use super::rows::{self, HoldUuid, RowReader, page};
 use super::statements::now;
 use crate::error::Result;
-use crate::{SavedAnswer, StatementLine};
+use crate::{RelatedReceipts, SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
     month_requests, month_charged FROM members WHERE id = $1";
@@ -17,6 +17,12 @@ const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, conc
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
     output_tokens, since, at FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
+
+const PARENT: &str = "SELECT parent FROM sub_requests WHERE id = $1";
+
+const CHILDREN: &str = "SELECT r.id, member, lineage, charged, rule, operation, model, \
+    input_tokens, output_tokens, since, at FROM sub_requests s JOIN receipts r ON r.id = s.id \
+    WHERE s.parent = $1 ORDER BY since, r.id LIMIT $2";
 
 const ANSWER: &str = concat!(
     "SELECT status, content_type, body FROM answers WHERE hold = $1 AND expires_at > ",
@@ -44,6 +50,14 @@ impl Postgres {
     ) -> Result<Option<Receipt>> {
         let member = member.map(|member| member.0);
         self.row(RECEIPT, &[&HoldUuid(id), &member], rows::receipt).await
+    }
+
+    pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
+        let parent = |row: &Row| RowReader::new(row).hold_id();
+        Ok(RelatedReceipts {
+            parent: self.row(PARENT, &[&HoldUuid(id)], parent).await?,
+            children: self.rows(CHILDREN, &[&HoldUuid(id), &page(u32::MAX)], rows::receipt).await?,
+        })
     }
 
     pub(crate) async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {

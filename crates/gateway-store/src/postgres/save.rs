@@ -13,6 +13,8 @@ use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 #[derive(Debug, Default)]
 pub(super) struct BatchWrites<'a> {
     pub(super) changes: Changes,
+    /// Requests that belong to another one, each with that one.
+    pub(super) sub_requests: Vec<(HoldId, HoldId)>,
     pub(super) answers: Vec<(HoldId, &'a SavedAnswer)>,
     pub(super) responses: Vec<&'a StoredResponse>,
     pub(super) media: Vec<&'a MediaRun>,
@@ -42,13 +44,14 @@ pub(super) async fn save(
 ) -> Result<(), DriverError> {
     let expires_at = writes.expires_at.micros();
     let batch = BatchWriter { client, statements, expires_at };
-    let BatchWrites { changes, answers, mut responses, media, audit, .. } = writes;
+    let BatchWrites { changes, sub_requests, answers, mut responses, media, audit, .. } = writes;
     keep_newest(&mut responses);
     tokio::try_join!(
         biased;
         batch.ledger(&changes),
         batch.delete_idempotency(&changes.deleted_idempotency),
         batch.idempotency(&changes.idempotency),
+        batch.sub_requests(&sub_requests),
         batch.answers(&answers),
         batch.responses(&responses),
         batch.runs(&media),
@@ -159,6 +162,14 @@ impl BatchWriter<'_> {
         );
         let all = [members, lineages, ended, begun, receipts, postings, usage].concat();
         self.write(&self.statements.write_ledger, &all).await
+    }
+
+    async fn sub_requests(&self, rows: &[(HoldId, HoldId)]) -> Result<u64, DriverError> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let columns: &[Value<'_>] = columns!(rows, row => HoldUuid(row.0), HoldUuid(row.1));
+        self.write(&self.statements.insert_sub_requests, columns).await
     }
 
     async fn idempotency(&self, rows: &[IdempotencyRecord]) -> Result<u64, DriverError> {

@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Each migration brings the schema from the version of its index to the next. Migrations are added,
 /// never changed.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -16,10 +16,11 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("schema/005.sql"),
     include_str!("schema/006.sql"),
     include_str!("schema/007.sql"),
+    include_str!("schema/008.sql"),
 ];
 
 /// All tables. If one exists without `schema_version`, the schema belongs to another program.
-const TABLES: [&str; 23] = [
+const TABLES: [&str; 24] = [
     "schema_version",
     "members",
     "lineages",
@@ -43,6 +44,7 @@ const TABLES: [&str; 23] = [
     "usage",
     "usage_totals",
     "sessions",
+    "sub_requests",
 ];
 
 const EXISTING_TABLES: &str = "SELECT relname::text FROM pg_class \

@@ -114,6 +114,9 @@ const DELETE_IDEMPOTENCY: &str = "DELETE FROM repeats r \
     USING unnest($1::bigint[], $2::text[]) AS n (lineage, word) \
     WHERE r.lineage = n.lineage AND r.word = n.word";
 
+const INSERT_SUB_REQUESTS: &str =
+    "INSERT INTO sub_requests (id, parent) SELECT * FROM unnest($1::uuid[], $2::uuid[])";
+
 const INSERT_ANSWERS: &str = "INSERT INTO answers (hold, status, content_type, body, expires_at) \
     SELECT *, $5::bigint FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::bytea[])";
 
@@ -183,6 +186,7 @@ statements! {
     write_ledger: WRITE_LEDGER,
     upsert_idempotency: UPSERT_IDEMPOTENCY,
     delete_idempotency: DELETE_IDEMPOTENCY,
+    insert_sub_requests: INSERT_SUB_REQUESTS,
     insert_answers: INSERT_ANSWERS,
     upsert_responses: UPSERT_RESPONSES,
     insert_runs: INSERT_RUNS,

@@ -227,6 +227,7 @@ async fn attempt(
     let audit = audit_entries(&mut applied, &mut loaded);
     let writes = BatchWrites {
         changes: std::mem::take(&mut applied.changes),
+        sub_requests: applied.sub_requests().collect(),
         answers: applied.answers().collect(),
         responses: applied.responses().collect(),
         media: applied.media().collect(),

@@ -8,9 +8,9 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
 
 use super::connection::ConnectionExt;
-use crate::StatementLine;
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
+use crate::{RelatedReceipts, StatementLine};
 
 pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
     let sql = "SELECT balance, (SELECT coalesce(sum(amount), 0) FROM holds WHERE member = ?1), \
@@ -81,6 +81,17 @@ pub(super) fn receipt(
                output_tokens, since, at FROM receipts WHERE id = ?1";
     let receipt = db.row(sql, [id.to_bytes()], |row| read_receipt(row, 0))?;
     Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
+}
+
+pub(super) fn related(db: &Connection, id: HoldId) -> Result<RelatedReceipts> {
+    let sql = "SELECT parent FROM sub_requests WHERE id = ?1";
+    let parent = db.row(sql, [id.to_bytes()], |row| hold_id(row, 0))?;
+    let sql = "SELECT receipts.id, member, lineage, charged, rule, operation, model, \
+               input_tokens, output_tokens, since, at \
+               FROM sub_requests JOIN receipts ON receipts.id = sub_requests.id \
+               WHERE parent = ?1 ORDER BY since, receipts.id LIMIT ?2";
+    let children = db.rows(sql, params![id.to_bytes(), MAX_PAGE], |row| read_receipt(row, 0))?;
+    Ok(RelatedReceipts { parent, children })
 }
 
 /// Reads the columns of a receipt, from this one on.

@@ -34,6 +34,10 @@ pub(super) fn write_batch(
     write_entries(db, &applied.changes, expires_at, last)?;
     let free = applied.changes.receipts.iter().filter(|receipt| receipt.charged == Micros::ZERO);
     usage::add(db, &UsageRollup::of(free))?;
+    for (id, parent) in applied.sub_requests() {
+        let sql = "INSERT INTO sub_requests VALUES (?1, ?2)";
+        db.run(sql, [id.to_bytes(), parent.to_bytes()])?;
+    }
     for (hold, answer) in applied.answers() {
         write_answer(db, hold, answer, expires_at)?;
     }

@@ -51,7 +51,8 @@ suite! {
         renewed_leases_expire_later,
         a_clock_set_back_does_not_prolong_leases,
         at_most_a_thousand_leases_expire_at_once,
-        two_handles_see_each_others_changes;
+        two_handles_see_each_others_changes,
+        sub_requests_and_their_parent_find_each_other;
     references:
         transfers_with_the_same_reference_are_posted_once,
         a_refused_transfer_does_not_use_its_reference,

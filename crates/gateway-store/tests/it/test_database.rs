@@ -252,7 +252,7 @@ pub(crate) fn new_hold(key: &Key, amount: i64) -> NewHold {
         lease_micros: LEASE,
         idempotency: None,
     };
-    NewHold { request, response: None }
+    NewHold { request, response: None, parent: None }
 }
 
 /// A [`new_hold`] with an idempotency key.

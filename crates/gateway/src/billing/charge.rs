@@ -38,6 +38,8 @@ pub(crate) struct Order<'a> {
     pub(crate) idempotency: Option<IdempotencyKey>,
     /// A background response that is stored with the hold.
     pub(crate) background: Option<StoredResponse>,
+    /// The request that this one belongs to.
+    pub(crate) parent: Option<HoldId>,
 }
 
 /// An open hold.
@@ -117,7 +119,7 @@ impl Charge {
         let member = request.member;
         let failed = order.background.as_ref().map(StoredResponse::failed);
         let mut pending = PendingHold::new(billing, &request, failed.clone());
-        let opening = NewHold { request, response: order.background };
+        let opening = NewHold { request, response: order.background, parent: order.parent };
         let begun = Instant::now();
         let result = billing.store.hold(opening).await?;
         pending.resolve();

@@ -75,6 +75,7 @@ impl<'a> FixedPrice<'a> {
             price,
             idempotency: self.idempotency,
             background: None,
+            parent: self.info.parent,
         };
         let mut charge = match Charge::open(self.billing, order).await? {
             Opened::Charge(charge) => charge,

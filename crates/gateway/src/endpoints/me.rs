@@ -6,10 +6,10 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use gateway_store::KeyRecord;
+use gateway_store::{KeyRecord, RelatedReceipts};
 use http::HeaderMap;
 use ledger::{Account, HoldId, Lineage, Micros, Receipt, UsagePeriod};
-use wire::account::{KeyView, Me, PeriodView, ReceiptView, UsageView};
+use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, UsageView};
 use wire::error::Code;
 
 use super::fixed_price::FixedPrice;
@@ -87,7 +87,8 @@ pub(super) async fn receipt(
         let missing = || ApiError::new(Code::NotFound, "no completed request with this id");
         let id = HoldId::parse(&id).ok_or_else(missing)?;
         let found = billing.store.receipt(Some(caller.key.member), id).await?;
-        Ok(json(&receipt_view(&found.ok_or_else(missing)?)))
+        let receipt = found.ok_or_else(missing)?;
+        Ok(json(&receipt_view(&receipt, billing.store.related_receipts(id).await?)))
     };
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
@@ -120,7 +121,13 @@ fn period(period: &UsagePeriod) -> PeriodView {
     PeriodView { requests: period.requests, charged_micros: period.charged.get() }
 }
 
-pub(super) fn receipt_view(receipt: &Receipt) -> ReceiptView {
+pub(super) fn receipt_view(receipt: &Receipt, related: RelatedReceipts) -> ReceiptView {
+    let child = |receipt: Receipt| ChildReceipt {
+        id: receipt.id.to_string(),
+        operation: receipt.operation.into_owned(),
+        rule: receipt.rule.as_str().to_owned(),
+        charge_micros: receipt.charged.get(),
+    };
     ReceiptView {
         object: "receipt".to_owned(),
         id: receipt.id.to_string(),
@@ -133,5 +140,7 @@ pub(super) fn receipt_view(receipt: &Receipt) -> ReceiptView {
         ended_at: clock::rfc3339(receipt.at),
         input_tokens: receipt.tokens.input,
         output_tokens: receipt.tokens.output,
+        parent: related.parent.map(|id| id.to_string()),
+        children: related.children.into_iter().map(child).collect(),
     }
 }

@@ -158,6 +158,7 @@ impl ModelRequest {
             price: self.price,
             idempotency: self.idempotency.clone(),
             background,
+            parent: None,
         };
         Charge::open(billing, order).await
     }

@@ -57,7 +57,8 @@ impl MemberSearcher {
     }
 
     async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> Result<T, ApiError> {
-        let info = RequestInfo { id: clock::new_hold_id(), ..self.info };
+        let info =
+            RequestInfo { id: clock::new_hold_id(), parent: Some(self.info.id), ..self.info };
         tracing::info!(request = %info.id, parent = %self.info.id, "model searches the web");
         let response = self.calls.send(&info, &self.headers, request).await?;
         let body = to_bytes(response.into_body(), MAX_ANSWER_BYTES).await;

@@ -83,6 +83,7 @@ impl Media {
             price,
             idempotency,
             background: None,
+            parent: None,
         };
         let charge = match Charge::open(&self.billing, order).await? {
             Opened::Charge(charge) => charge,

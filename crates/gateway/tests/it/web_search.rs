@@ -6,6 +6,7 @@ use agent_test_support::upstream::{ResponsesApi, Step, Upstream};
 use gateway_store::Scope;
 use serde_json::{Value, json};
 
+use crate::console::Client;
 use crate::fixture::provider;
 use crate::raw::events;
 use crate::search::searxng;
@@ -101,6 +102,36 @@ fn a_response_searches_reads_and_cites() {
     let last = rounds.last().unwrap().json();
     let said = last["messages"].as_array().unwrap();
     assert_eq!(said[said.len() - 1]["role"], "tool", "{last}");
+}
+
+#[test]
+fn receipts_of_searches_and_pages_name_their_request() {
+    let world = world();
+    let id = world.respond("open/echo", &json!({})).header("x-receipt-id").to_owned();
+    let (service, key) = (&world.running.service, world.running.ada.key.as_str());
+    let receipt = |id: &str| service.get(&format!("/v1/requests/{id}"), key).good();
+    let parent = receipt(&id);
+    let children = parent["children"].as_array().unwrap();
+    let charges: Vec<_> =
+        children.iter().map(|child| (&child["operation"], &child["charge_micros"])).collect();
+    let [search, page] = [json!("search"), json!("fetch")];
+    // One of the two pages cannot be read.
+    let expected = [(&search, &json!(100)), (&page, &json!(10)), (&page, &json!(0))];
+    assert_eq!((charges.len(), charges[0]), (3, expected[0]), "{parent}");
+    assert!(expected.iter().all(|charge| charges.contains(charge)), "{parent}");
+    assert_eq!(parent["parent"], Value::Null);
+    let mut console = Client::signed_in(service, key);
+    let shown = console.get(&format!("/receipts/{id}"));
+    for child in children {
+        let child = child["id"].as_str().unwrap();
+        assert_eq!(
+            (&receipt(child)["parent"], &receipt(child)["children"]),
+            (&json!(id), &json!([]))
+        );
+        assert!(shown.text().contains(child), "{}", shown.text());
+        let link = format!("href=\"/receipts/{id}\"");
+        assert!(console.get(&format!("/receipts/{child}")).text().contains(&link));
+    }
 }
 
 #[test]

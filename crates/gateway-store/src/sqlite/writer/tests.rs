@@ -90,7 +90,7 @@ fn large(number: u128, bytes: usize) -> LedgerOperation {
         idempotency: None,
     };
     LedgerOperation::Open(
-        Box::new(NewHold { request, response: Some(response) }),
+        Box::new(NewHold { request, response: Some(response), parent: None }),
         oneshot::channel().0,
     )
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway_store::{Actor, StatementLine};
+use gateway_store::{Actor, NewHold, StatementLine};
 use ledger::{
     ChargeRule, EndResult, HoldOutcome, HouseAccount, Limits, Micros, PostingKind, Refusal, Time,
     TokenCounts, Transfer,
@@ -330,5 +330,31 @@ pub(crate) async fn two_handles_see_each_others_changes(db: TestDatabase) {
     }
     assert_eq!(racers.join_all().await.into_iter().sum::<i64>(), 50);
     assert_eq!(db.money(member).await, (0, 0));
+    db.check().await;
+}
+
+pub(crate) async fn sub_requests_and_their_parent_find_each_other(db: TestDatabase) {
+    let (_, key) = db.member("ann", 1000, Limits::default()).await;
+    let parent = db.hold(&key, 300).await.unwrap();
+    let of_parent = |amount| {
+        let parent = Some(parent.id);
+        db.store.hold(NewHold { parent, ..new_hold(&key, amount) })
+    };
+    let first = of_parent(20).await.unwrap().unwrap();
+    let second = of_parent(30).await.unwrap().unwrap();
+    of_parent(5000).await.unwrap().unwrap_err();
+    db.end(&first, ChargeRule::Answered).await;
+    let related = db.store.related_receipts(parent.id).await.unwrap();
+    assert_eq!(related.children.len(), 1, "a live hold has no receipt");
+    db.end(&second, ChargeRule::UpstreamFailed).await;
+    db.end(&parent, ChargeRule::Answered).await;
+    let related = db.store.related_receipts(parent.id).await.unwrap();
+    let children: Vec<_> =
+        related.children.iter().map(|child| (child.id, child.charged.get())).collect();
+    assert_eq!((related.parent, children), (None, vec![(first.id, 20), (second.id, 0)]));
+    for child in [first.id, second.id] {
+        let related = db.store.related_receipts(child).await.unwrap();
+        assert_eq!((related.parent, related.children), (Some(parent.id), Vec::new()));
+    }
     db.check().await;
 }

@@ -19,7 +19,8 @@ pub(in crate::endpoints) async fn receipt(admin: Admin, Id(id): Id) -> Result<Re
     let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
     let found = admin.store().receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
     let member = found.member.to_string();
-    Ok(json(&MemberReceipt { receipt: receipt_view(&found), member }))
+    let related = admin.store().related_receipts(id).await?;
+    Ok(json(&MemberReceipt { receipt: receipt_view(&found, related), member }))
 }
 
 pub(in crate::endpoints) async fn audit(

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use gateway_store::{StatementLine, Store};
+use gateway_store::{RelatedReceipts, StatementLine, Store};
 use ledger::{ChargeRule, HoldId, MemberId, PostingKind, Receipt};
 use pages::{Frame, Html, credits};
 
@@ -163,6 +163,17 @@ struct ReceiptPage {
     started: String,
     ended: String,
     took: String,
+    /// The request that this one belongs to; empty if there is none.
+    parent: String,
+    children: Vec<ChildRow>,
+}
+
+/// A request that belongs to this one.
+struct ChildRow {
+    id: String,
+    operation: String,
+    charged: String,
+    meaning: &'static str,
 }
 
 pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response, PageError> {
@@ -173,10 +184,17 @@ pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response,
     let receipt = found.ok_or_else(|| {
         PageError::new(http::StatusCode::NOT_FOUND, "No request of yours with this id has ended.")
     })?;
-    page::show(&receipt_page(context.frame("Receipt", "/receipts"), &receipt))
+    let related = context.store().related_receipts(receipt.id).await?;
+    page::show(&receipt_page(context.frame("Receipt", "/receipts"), &receipt, related))
 }
 
-fn receipt_page(frame: Frame, receipt: &Receipt) -> ReceiptPage {
+fn receipt_page(frame: Frame, receipt: &Receipt, related: RelatedReceipts) -> ReceiptPage {
+    let child = |receipt: Receipt| ChildRow {
+        id: receipt.id.to_string(),
+        operation: receipt.operation.replace('_', " "),
+        charged: credits(receipt.charged.get()),
+        meaning: meaning(receipt.rule),
+    };
     let tokens = |count: Option<i64>| {
         count.map_or("unknown".to_owned(), |count| pages::count(count.unsigned_abs()))
     };
@@ -199,6 +217,8 @@ fn receipt_page(frame: Frame, receipt: &Receipt) -> ReceiptPage {
         started: pages::exact_time(receipt.since.micros()),
         ended: pages::exact_time(receipt.at.micros()),
         took: pages::duration(receipt.at.micros() - receipt.since.micros()),
+        parent: related.parent.map(|id| id.to_string()).unwrap_or_default(),
+        children: related.children.into_iter().map(child).collect(),
     }
 }
 

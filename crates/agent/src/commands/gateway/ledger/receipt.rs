@@ -31,8 +31,10 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
              `x-request-id`",
         )
     })?;
-    let found = OperatorStore::with(location, session, async |books| {
-        books.store.receipt(None, id).await.map_err(|error| trouble(&error))
+    let (found, related) = OperatorStore::with(location, session, async |books| {
+        let found = books.store.receipt(None, id).await.map_err(|error| trouble(&error))?;
+        let related = books.store.related_receipts(id).await;
+        Ok((found, related.map_err(|error| trouble(&error))?))
     })?;
     let receipt = found.ok_or_else(|| {
         Diagnostic::failed(format!("no receipt for {id}"))
@@ -51,11 +53,18 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             "ended_at": rfc3339(receipt.at),
             "input_tokens": receipt.tokens.input,
             "output_tokens": receipt.tokens.output,
+            "parent": related.parent.map(|id| id.to_string()),
+            "children": related.children.iter().map(|child| json!({
+                "id": child.id.to_string(),
+                "operation": child.operation,
+                "rule": child.rule.as_str(),
+                "charge_micros": child.charged.get(),
+            })).collect::<Vec<_>>(),
         }));
     }
     let count =
         |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |count| count.to_string());
-    let lines = [
+    let mut lines = vec![
         ("member", receipt.member.to_string()),
         ("for", receipt.operation.to_string()),
         ("model", receipt.model.as_deref().unwrap_or("-").to_owned()),
@@ -68,6 +77,11 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             format!("{} in, {} out", count(receipt.tokens.input), count(receipt.tokens.output)),
         ),
     ];
+    lines.extend(related.parent.map(|parent| ("parent", parent.to_string())));
+    lines.extend(related.children.iter().map(|child| {
+        let (id, operation, charged) = (child.id, &child.operation, in_credits(child.charged));
+        ("child", format!("{id} {operation} {charged} ({})", child.rule.as_str()))
+    }));
     let mut text = format!("{id}\n");
     for (label, value) in lines {
         text.push_str(&format!("  {label:<7}  {}\n", printable(&value)));
