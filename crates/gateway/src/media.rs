@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use document_parser::Pool;
 use gateway_store::{Artifact, KeyRecord, MediaRun};
-use ledger::HoldId;
+use ledger::{HoldId, MemberId};
 use wire::error::Code;
 use wire::media as view;
 
@@ -19,6 +19,7 @@ use crate::clock;
 use crate::config::{Capability, Config};
 use crate::failure::{ApiError, chain};
 use crate::identity::{Caller, hex, may_use};
+use crate::provider::Failure;
 use crate::upstreams::Upstreams;
 
 pub(crate) use artifact_store::{ArtifactStore, FilePart};
@@ -79,6 +80,15 @@ impl Media {
         }
         let message = format!("`n` must be from 1 to {max}");
         Err(ApiError::of_param(Code::InvalidRequest, "n", message))
+    }
+
+    /// Checks the images in an answer of OpenAI's interface: one that cannot be decoded is not paid.
+    pub(crate) async fn check_images(
+        &self,
+        member: MemberId,
+        answer: &[u8],
+    ) -> Result<(), Failure> {
+        make::check_images(&self.parser, member, self.config.media.max_bytes, answer).await
     }
 
     /// Checks the text of a request for speech.

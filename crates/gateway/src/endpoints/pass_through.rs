@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use gateway_store::Scope;
 use http::Request;
 use http::header::CONTENT_TYPE;
@@ -170,7 +171,7 @@ pub(super) async fn create(
     };
     let operation = passed.capability.operation().unwrap_or(Operation::Media);
     let (price, dialect) = (model.prices.of(operation), Dialect::OpenAi);
-    let name = model.quoted_id.clone();
+    let (name, member) = (model.quoted_id.clone(), caller.key.member);
     let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
     let prepare = async move {
         Ok(move |target: &Target| {
@@ -181,8 +182,17 @@ pub(super) async fn create(
             let whole = WholeReader::Plain { model: name.clone(), content: passed.content };
             let reader = match passed.capability {
                 Capability::Speech => AnswerReader::Bytes,
-                // Events if the request asks for them, and texts of several formats.
-                Capability::Image | Capability::Transcription => AnswerReader::ByType(whole, None),
+                // Events if the request asks for them.
+                Capability::Image => {
+                    let media = media.clone();
+                    let check = move |answer: Bytes| {
+                        let media = media.clone();
+                        async move { media.check_images(member, &answer).await }.boxed()
+                    };
+                    AnswerReader::ByType(whole, Some(Box::new(check)))
+                }
+                // Events, and texts of several formats.
+                Capability::Transcription => AnswerReader::ByType(whole, None),
                 _ => AnswerReader::Whole(whole),
             };
             let header = media_type.map(|media_type| (CONTENT_TYPE, media_type));

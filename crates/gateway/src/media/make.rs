@@ -147,14 +147,33 @@ async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes
     provider.fetch(uri, max_bytes).await
 }
 
+/// Checks the images that an answer contains.
+pub(super) async fn check_images(
+    parser: &Pool,
+    member: MemberId,
+    max_bytes: u64,
+    answer: &[u8],
+) -> Result<(), Failure> {
+    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let list: Images =
+        serde_json::from_slice(answer).map_err(|_| Failure::Malformed("invalid response"))?;
+    for text in list.data.into_iter().filter_map(|found| found.b64_json) {
+        let bytes = decoded(&text, max_bytes)?;
+        parser.image(Some(member.0), &bytes).await.map_err(invalid)?;
+    }
+    Ok(())
+}
+
+fn invalid(error: Error) -> Failure {
+    Failure::Malformed(match error {
+        Error::Rejected(Rejection::Media(why)) => why.as_str(),
+        _ => "the response could not be checked",
+    })
+}
+
 /// A checked file, or why it is invalid.
 fn made(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Failure> {
-    let media_type = checked.map_err(|error| {
-        Failure::Malformed(match error {
-            Error::Rejected(Rejection::Media(why)) => why.as_str(),
-            _ => "the response could not be checked",
-        })
-    })?;
+    let media_type = checked.map_err(invalid)?;
     let sha256 = Sha256::digest(&bytes).into();
     Ok(Made { media_type, bytes, sha256 })
 }

@@ -4,6 +4,8 @@
 use agent_test_support::sdk;
 use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use gateway_store::Scope;
 use serde_json::{Value, json};
 
@@ -172,6 +174,28 @@ fn failures_and_empty_answers_are_free() {
         assert_eq!(world.post("/v1/embeddings", &body).status, status, "{step:?}");
     }
     assert_eq!(paid(&world.service, &world.ada), 0);
+}
+
+#[test]
+fn an_image_that_cannot_be_decoded_is_refused_and_free() {
+    let world = world();
+    let answer = |bytes: &[u8]| {
+        let data = json!([{"b64_json": STANDARD.encode(bytes)}]);
+        let (media_type, body) = ("application/json".into(), json!({"data": data}).to_string());
+        vec![Step::Raw { status: 200, media_type, body: body.into() }]
+    };
+    let body = json!({"model": "up/paint", "prompt": "a lighthouse"});
+    let good = world.post("/v1/images/generations", &body).good();
+    let png = STANDARD.decode(good["data"][0]["b64_json"].as_str().unwrap()).unwrap();
+    assert_eq!(paid(&world.service, &world.ada), 7000);
+    for broken in [&b"<p>no image</p>"[..], &png[..png.len() / 2], b""] {
+        world.upstream.script("paint", answer(broken));
+        let refused = world.post("/v1/images/generations", &body);
+        assert_eq!(refused.failure(), (503, "upstream_unavailable".to_owned()));
+    }
+    world.upstream.script("paint", answer(&png));
+    world.post("/v1/images/generations", &body).good();
+    assert_eq!(paid(&world.service, &world.ada), 14000);
 }
 
 #[test]
