@@ -183,8 +183,7 @@ impl Servers {
 
 /// A problem of a file, on one line that editors can jump to.
 pub(crate) fn problem_line(path: &std::path::Path, problem: &Problem) -> String {
-    let gap = if problem.line > 0 { ":" } else { ": " };
-    escaped(&format!("{}{gap}{problem}", path.display()))
+    escaped(&problem.in_file(path))
 }
 
 /// `stdio`, `http` or `sse`.

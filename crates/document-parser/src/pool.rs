@@ -96,6 +96,11 @@ impl Pool {
         }))
     }
 
+    /// Whether it has these limits and this size.
+    pub fn has(&self, limits: Limits, size: usize) -> bool {
+        (self.0.limits, self.0.size) == (limits, size.max(2))
+    }
+
     /// Parses a page for an owner; `None` is the service.
     pub async fn page(
         &self,

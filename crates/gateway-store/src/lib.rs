@@ -17,6 +17,7 @@ mod location;
 mod media;
 mod member;
 mod postgres;
+mod process;
 mod research;
 mod response;
 mod saved_answer;
@@ -35,6 +36,7 @@ pub use key::{Key, KeyChange, KeyRecord, KeyRotation, LimitsChange, NewKey, Scop
 pub use location::{DatabaseLocation, SchemaState, StoreOptions};
 pub use media::{Artifact, MediaRun};
 pub use member::{Member, MemberChange};
+pub use process::{DrainedProvider, ProcessReport, ProviderAction, SharedState};
 pub use research::{
     FinishedStep, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus,
     JobStep, MAX_PAUSE_MICROS, NewJob, NewJobEvent, Progress, ResearchJob, Webhook, WebhookOutcome,

@@ -16,6 +16,7 @@ mod load;
 mod media;
 mod members;
 mod pool;
+mod processes;
 mod research;
 mod responses;
 mod rows;

@@ -15,6 +15,7 @@ mod files;
 mod keys;
 mod media;
 mod members;
+mod processes;
 mod readers;
 mod research;
 mod responses;

@@ -14,10 +14,11 @@ use crate::error::Result;
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
-    Actor, Artifact, AuditEntry, DatabaseLocation, Error, HoldClosing, Key, KeyChange, KeyRecord,
-    KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold, NewKey, NewSession,
-    RelatedReceipts, ResponseEvent, SavedAnswer, SchemaState, StatementLine, StoreOptions,
-    StoredResponse, UsageLine, UsageQuery, WebSession,
+    Actor, Artifact, AuditEntry, DatabaseLocation, DrainedProvider, Error, HoldClosing, Key,
+    KeyChange, KeyRecord, KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold,
+    NewKey, NewSession, ProcessReport, ProviderAction, RelatedReceipts, ResponseEvent, SavedAnswer,
+    SchemaState, SharedState, StatementLine, StoreOptions, StoredResponse, UsageLine, UsageQuery,
+    WebSession,
 };
 
 /// The state of the service.
@@ -402,6 +403,46 @@ impl Store {
     /// Ends a session of a member or of an operator; returns whether it existed.
     pub async fn end_session(&self, member: Option<MemberId>, hash: [u8; 32]) -> Result<bool> {
         dispatch!(self, end_session(member, hash))
+    }
+
+    /// Asks all processes to read their configuration again; returns the number of the reload.
+    pub async fn request_reload(&self, by: &Actor) -> Result<i64> {
+        dispatch!(self, request_reload(by))
+    }
+
+    /// Returns the state that all processes follow.
+    pub async fn shared_state(&self) -> Result<SharedState> {
+        dispatch!(self, shared_state())
+    }
+
+    /// Reports the state of a process, and forgets processes that are gone.
+    pub async fn report_process(&self, report: &ProcessReport) -> Result<()> {
+        dispatch!(self, report_process(report))
+    }
+
+    /// Forgets a process that stops.
+    pub async fn forget_process(&self, owner: i64) -> Result<()> {
+        dispatch!(self, forget_process(owner))
+    }
+
+    /// Lists the processes that serve.
+    pub async fn processes(&self) -> Result<Vec<ProcessReport>> {
+        dispatch!(self, processes())
+    }
+
+    /// Drains or enables a provider on all processes; returns whether this changed it.
+    pub async fn change_provider(
+        &self,
+        name: &str,
+        action: ProviderAction,
+        by: &Actor,
+    ) -> Result<bool> {
+        dispatch!(self, change_provider(name, action, by))
+    }
+
+    /// Lists the providers that get no new requests.
+    pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
+        dispatch!(self, drained_providers())
     }
 
     /// Lists audit entries with an id below `before`, newest first.

@@ -34,6 +34,12 @@ impl Billing {
         Self { config, store, metrics, lifecycle, owner: fastrand::i64(1..) }
     }
 
+    /// The same books, with another configuration.
+    pub(crate) fn reconfigured(&self, config: Arc<Config>, lifecycle: Lifecycle) -> Self {
+        let (store, metrics, owner) = (self.store.clone(), self.metrics.clone(), self.owner);
+        Self { config, store, metrics, lifecycle, owner }
+    }
+
     /// The lifetime of a hold that is not renewed.
     pub(crate) fn lease_micros(&self) -> i64 {
         i64::try_from(self.config.hold_lease.as_micros()).unwrap_or(i64::MAX)

@@ -5,6 +5,7 @@
 //! to models that exist. Nothing is opened or connected here.
 
 mod address;
+mod changes;
 mod fetch;
 mod format;
 mod limit;

@@ -303,6 +303,13 @@ impl Metrics {
         self.key_refused.get_or_create(&labels).set(i64::from(state.is_key_refused));
     }
 
+    /// Removes the gauges of a provider that is not configured any more.
+    pub(crate) fn forget_provider(&self, name: &str) {
+        let labels = ProviderLabels { provider: name.to_owned() };
+        self.usable.remove(&labels);
+        self.key_refused.remove(&labels);
+    }
+
     /// All metrics as text, with the number of spans that the tracer dropped.
     pub(crate) fn text(&self, spans_dropped: u64) -> String {
         self.spans_dropped.set(i64::try_from(spans_dropped).unwrap_or(i64::MAX));

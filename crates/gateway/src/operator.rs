@@ -1,4 +1,4 @@
-//! Operations on members, keys and money, for both the admin API and the commands.
+//! Operations on members, keys, money and the service, for the admin API, the console and the commands.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -17,6 +17,7 @@ use wire::key::ApiKey;
 use crate::clock;
 use crate::identity::KeyHasher;
 use crate::key_secret;
+use crate::reload::{ReloadError, Reloaded, Reloads};
 
 /// A name must not look like an id.
 const MEMBER_PREFIX: &str = "mem_";
@@ -88,6 +89,12 @@ pub enum Error {
     /// The ledger refuses it.
     #[error("{0}; nothing was changed")]
     Refused(Refusal),
+    /// The configuration file cannot replace the running configuration.
+    #[error("the configuration was not reloaded, nothing was changed: {}", .0.join("; "))]
+    Configuration(Vec<String>),
+    /// The service stops.
+    #[error("the service is shutting down")]
+    Stopping,
     /// The machine returns no random bytes.
     #[error("the system returned no random bytes")]
     NoRandom,
@@ -197,6 +204,16 @@ impl Operator<'_> {
         Ok(self.store.revoke_key(id, self.by).await?)
     }
 
+    /// Reloads the configuration of the running service, and asks other processes to follow.
+    pub async fn reload(self, reloads: &Reloads) -> Result<Reloaded> {
+        Ok(reloads.reload(self.by).await?)
+    }
+
+    /// Asks all processes to reload their configuration; returns the number of the reload.
+    pub async fn request_reload(self) -> Result<i64> {
+        Ok(self.store.request_reload(self.by).await?)
+    }
+
     async fn issued(self, key: ApiKey) -> Result<Issued> {
         let record = self.store.key(key.public_id()).await?.ok_or(Error::Missing("key"))?;
         Ok(Issued { key, record })
@@ -209,6 +226,16 @@ impl From<gateway_store::Error> for Error {
             gateway_store::Error::Missing(what) => Self::Missing(what),
             gateway_store::Error::Exists(what) => Self::Exists(what),
             error => Self::Store(error),
+        }
+    }
+}
+
+impl From<ReloadError> for Error {
+    fn from(error: ReloadError) -> Self {
+        match error {
+            ReloadError::Invalid(problems) => Self::Configuration(problems),
+            ReloadError::Store(error) => error.into(),
+            ReloadError::Stopping => Self::Stopping,
         }
     }
 }

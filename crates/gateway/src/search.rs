@@ -12,11 +12,11 @@ mod remote;
 mod wanted;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use document_parser::Pool;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use wire::error::Code;
 
@@ -41,6 +41,8 @@ pub struct Search {
     engines: Vec<Engine>,
     cache: Cache,
     metrics: Arc<Metrics>,
+    /// Ends the background work of indexes when the last user of this value is gone.
+    started: OnceLock<DropGuard>,
 }
 
 /// A search provider.
@@ -132,16 +134,25 @@ pub(crate) struct Engines(Vec<Engine>);
 
 impl Search {
     pub(crate) fn new(config: &config::Search, engines: Engines, metrics: Arc<Metrics>) -> Self {
-        Self { engines: engines.0, cache: Cache::new(config.cache), metrics }
+        Self {
+            engines: engines.0,
+            cache: Cache::new(config.cache),
+            metrics,
+            started: OnceLock::new(),
+        }
     }
 
-    /// Starts the background work of indexes.
+    /// Starts the background work of indexes, once.
     pub(crate) fn start(&self, tasks: &TaskTracker, stopping: &CancellationToken) {
-        for engine in &self.engines {
-            if let Engine::Index(index) = engine {
-                tasks.spawn(index.keep(stopping.clone()));
+        self.started.get_or_init(|| {
+            let over = stopping.child_token();
+            for engine in &self.engines {
+                if let Engine::Index(index) = engine {
+                    tasks.spawn(index.keep(over.clone()));
+                }
             }
-        }
+            over.drop_guard()
+        });
     }
 
     /// A document of an index by its address.

@@ -13,6 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::response::Response;
 use http::header::{ALLOW, CONTENT_RANGE};
 use http::{HeaderMap, Request};
@@ -27,7 +28,10 @@ use self::connections::{Admission, ConnectionPermit, Connections};
 use crate::clock;
 use crate::endpoints::{ANTHROPIC_VERSION, Endpoints, mcp, serve_metrics};
 use crate::failure::{ApiError, Dialect, Failed};
-use crate::metrics::GaugeGuard;
+use crate::lifecycle::Lifecycle;
+use crate::metrics::{GaugeGuard, Metrics};
+use crate::problem::Problem;
+use crate::reloader::Reloader;
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::RequestLog;
 use crate::response_headers;
@@ -42,8 +46,23 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What every connection needs.
 struct Edge {
+    /// What new requests use; a reload replaces it.
+    current: ArcSwap<Current>,
+    lifecycle: Lifecycle,
+    metrics: Arc<Metrics>,
+}
+
+/// The service with one configuration, and its routes.
+struct Current {
     service: Arc<Service>,
     endpoints: Endpoints,
+}
+
+impl Current {
+    fn new(service: &Arc<Service>) -> Result<Arc<Self>, matchit::InsertError> {
+        let endpoints = Endpoints::new(service)?;
+        Ok(Arc::new(Self { service: service.clone(), endpoints }))
+    }
 }
 
 /// Serves until `shutdown` completes, then drains.
@@ -53,14 +72,32 @@ struct Edge {
 /// # Errors
 /// If the worker threads cannot be started.
 pub async fn serve(ready: Ready, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-    let Ready { service, listener, metrics } = ready;
+    let Ready { service, listener, metrics, reloading } = ready;
     let workers = Workers::start()?;
-    let endpoints = Endpoints::new(&service).map_err(io::Error::other)?;
+    let current = Current::new(&service).map_err(io::Error::other)?;
     upkeep::start(&service);
+    let lifecycle = service.lifecycle.clone();
+    let edge = Arc::new(Edge {
+        current: ArcSwap::new(current),
+        lifecycle: lifecycle.clone(),
+        metrics: service.metrics.clone(),
+    });
     if let Some(listener) = metrics {
-        service.lifecycle.tasks.spawn(serve_metrics(service.clone(), listener));
+        let edge = edge.clone();
+        let current = move || edge.current.load().service.clone();
+        lifecycle.tasks.spawn(serve_metrics(current, lifecycle.stopping.clone(), listener));
     }
-    let edge = Arc::new(Edge { service: service.clone(), endpoints });
+    let install = {
+        let edge = edge.clone();
+        move |service: &Arc<Service>| {
+            let current = Current::new(service).map_err(|error| Problem::new(error.to_string()))?;
+            edge.current.store(current);
+            Ok(())
+        }
+    };
+    let store = service.billing.store.clone();
+    let reloader = Reloader::new(service, &reloading, install);
+    lifecycle.tasks.spawn(reloader.run(reloading.requests));
     let connections = TaskTracker::new();
     let mut accepting = pin!(accept(&edge, &listener, &workers, &connections));
     tokio::select! {
@@ -69,10 +106,10 @@ pub async fn serve(ready: Ready, shutdown: impl Future<Output = ()>) -> io::Resu
     }
     // Clients that connect during the drain get 503.
     tokio::select! {
-        () = drain(&service, &connections) => {}
+        () = drain(&edge, &connections) => {}
         () = accepting => {}
     }
-    service.billing.store.close().await;
+    store.close().await;
     Ok(())
 }
 
@@ -82,7 +119,7 @@ async fn accept(
     workers: &Workers,
     tracker: &TaskTracker,
 ) {
-    let connections = Connections::new(&edge.service.config.limits);
+    let connections = Connections::new(&edge.current.load().service.config.limits);
     loop {
         let accepted = listener.accept().await.and_then(|(stream, peer)| {
             // Another runtime drives it.
@@ -100,7 +137,7 @@ async fn accept(
         let Some((worker, count)) = workers.least_loaded() else { return };
         let (edge, connections) = (edge.clone(), connections.clone());
         // The drain does not wait for connections that were opened during it.
-        let is_stopping = edge.service.lifecycle.is_stopping();
+        let is_stopping = edge.lifecycle.is_stopping();
         let drain_token = (!is_stopping).then(|| tracker.token());
         // The worker allocates the memory of the connection.
         worker.handle.spawn(async move {
@@ -131,9 +168,9 @@ async fn admit(connections: &Arc<Connections>, peer: SocketAddr) -> Option<Conne
     }
 }
 
-async fn drain(service: &Service, connections: &TaskTracker) {
+async fn drain(edge: &Edge, connections: &TaskTracker) {
     tracing::info!(connections = connections.len(), "draining");
-    let lifecycle = &service.lifecycle;
+    let lifecycle = &edge.lifecycle;
     lifecycle.stop();
     connections.close();
     lifecycle.tasks.close();
@@ -141,7 +178,8 @@ async fn drain(service: &Service, connections: &TaskTracker) {
         connections.wait().await;
         lifecycle.tasks.wait().await;
     };
-    if tokio::time::timeout(service.config.limits.drain, all).await.is_err() {
+    let limit = edge.current.load().service.config.limits.drain;
+    if tokio::time::timeout(limit, all).await.is_err() {
         tracing::warn!("drain timed out");
     }
     lifecycle.finished.cancel();
@@ -153,7 +191,8 @@ async fn answer(
     request: Request<Incoming>,
 ) -> (Response, Arc<RequestLog>) {
     let Connection { edge, peer, phase, .. } = connection;
-    let Edge { service, endpoints } = &**edge;
+    let current = edge.current.load_full();
+    let Current { service, endpoints } = &*current;
     let id = clock::new_hold_id();
     let path = request.uri().path();
     let route = endpoints.route(path);

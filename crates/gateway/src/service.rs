@@ -9,7 +9,7 @@ use web_reader::{Reader, Resolve};
 
 use crate::background::BackgroundTasks;
 use crate::billing::Billing;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::identity::{Identities, KeyHasher};
 use crate::lifecycle::Lifecycle;
 use crate::media::{ArtifactStore, Media};
@@ -17,13 +17,14 @@ use crate::metrics::Metrics;
 use crate::openapi::operator;
 use crate::problem::Problem;
 use crate::provider::Provider;
+use crate::reload::Reloads;
 use crate::research::Research;
 use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
 use crate::upstreams::Upstreams;
 use crate::web_services::{WebServices, open_reader};
 
-/// The running service. Handlers and modules take the parts that they need.
+/// The running service with one configuration. Handlers and modules take the parts that they need.
 pub struct Service {
     pub(crate) config: Arc<Config>,
     pub(crate) lifecycle: Lifecycle,
@@ -35,68 +36,156 @@ pub struct Service {
     pub(crate) background: Arc<BackgroundTasks>,
     pub(crate) media: Arc<Media>,
     pub(crate) research: Arc<Research>,
+    pub(crate) reloads: Reloads,
+    pub(crate) parser: Pool,
     /// Identifies the MCP client to authorization servers.
-    client_document: OnceLock<Bytes>,
+    client_document: Arc<OnceLock<Bytes>>,
 }
 
 /// The parts that need only the configuration.
 pub(crate) struct Parts {
+    metrics: Arc<Metrics>,
     providers: Vec<Arc<Provider>>,
     artifacts: ArtifactStore,
-    reader: Reader,
+    reader: Arc<Reader>,
     parser: Pool,
-    search: search::Engines,
-    tracing: Option<(Arc<Tracer>, Exporter)>,
+    search: Arc<Search>,
+    tracer: Option<Arc<Tracer>>,
+    /// Not started yet; `None` if there is no tracer or it runs already.
+    exporter: Option<Exporter>,
+}
+
+/// The parts that outlive a configuration.
+struct LastingParts {
+    identities: Arc<Identities>,
+    background: Arc<BackgroundTasks>,
+    reloads: Reloads,
+    client_document: Arc<OnceLock<Bytes>>,
 }
 
 impl Parts {
-    /// Opens all of them, or returns all problems.
-    pub(crate) fn open(config: &Config, parser: Pool) -> Result<Self, Vec<Problem>> {
-        let max_answer = usize::try_from(config.limits.max_answer_bytes).unwrap_or(usize::MAX);
+    /// Opens all of them, or returns all problems. Parts of a running service that the configuration
+    /// does not change are kept, with their connections, caches and state.
+    pub(crate) fn open(
+        config: &Config,
+        parser: Pool,
+        running: Option<&Service>,
+    ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let mut providers = Vec::new();
-        for provider in &config.providers {
-            match Provider::open(provider, max_answer) {
-                Ok(provider) => providers.push(Arc::new(provider)),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        let search = search::open(config, &parser).map_err(|found| problems.extend(found));
-        let search = search.unwrap_or_default();
-        let tracing = config.trace.as_ref().map(Tracer::new).transpose();
-        let tracing = tracing.map_err(|problem| problems.push(problem)).ok().flatten();
-        let reader = open_reader(&config.fetch, parser.clone());
-        let reader = reader.map_err(|problem| problems.push(problem)).ok();
+        let metrics = running.map_or_else(|| Arc::new(Metrics::new()), |it| it.metrics.clone());
+        let providers = open_providers(config, running, &mut problems);
+        let kept = running.filter(|old| {
+            old.config.search == config.search && old.config.public_url == config.public_url
+        });
+        let search = kept.map(|old| old.web.search.clone()).or_else(|| {
+            let engines = search::open(config, &parser).map_err(|found| problems.extend(found));
+            Some(Arc::new(Search::new(&config.search, engines.ok()?, metrics.clone())))
+        });
+        let kept = running.filter(|old| old.config.trace == config.trace);
+        let (tracer, exporter) = if let Some(old) = kept {
+            (old.upstreams.tracer.clone(), None)
+        } else {
+            let tracing = config.trace.as_ref().map(Tracer::new).transpose();
+            tracing.map_err(|problem| problems.push(problem)).ok().flatten().unzip()
+        };
+        let kept = running.filter(|old| old.config.fetch == config.fetch);
+        let reader = kept.map(|old| old.web.reader.clone()).or_else(|| {
+            let reader = open_reader(&config.fetch, parser.clone());
+            reader.map(Arc::new).map_err(|problem| problems.push(problem)).ok()
+        });
         let artifacts = ArtifactStore::open(&config.media);
         let artifacts = artifacts.map_err(|problem| problems.push(problem)).ok();
-        match (reader, artifacts) {
-            (Some(reader), Some(artifacts)) if problems.is_empty() => {
-                Ok(Self { providers, artifacts, reader, parser, search, tracing })
+        match (reader, artifacts, search) {
+            (Some(reader), Some(artifacts), Some(search)) if problems.is_empty() => {
+                Ok(Self { metrics, providers, artifacts, reader, parser, search, tracer, exporter })
             }
             _ => Err(problems),
         }
     }
 }
 
+fn open_providers(
+    config: &Config,
+    running: Option<&Service>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Arc<Provider>> {
+    let max_answer = usize::try_from(config.limits.max_answer_bytes).unwrap_or(usize::MAX);
+    let kept = |new: &config::Provider| {
+        let old = running?;
+        let configured = old.config.provider(&new.name)?;
+        let mut open = old.upstreams.providers.iter();
+        let open = open.find(|open| *open.name == *new.name)?;
+        let is_same = configured.connects_like(new) && open.max_answer_bytes == max_answer;
+        is_same.then(|| open.clone())
+    };
+    let mut providers = Vec::new();
+    for provider in &config.providers {
+        match kept(provider).map_or_else(|| Provider::open(provider, max_answer).map(Arc::new), Ok)
+        {
+            Ok(provider) => providers.push(provider),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    providers
+}
+
 impl Service {
-    pub(crate) fn new(config: Config, store: Store, hasher: KeyHasher, parts: Parts) -> Arc<Self> {
-        let Parts { providers, artifacts, reader, parser, search, tracing } = parts;
+    pub(crate) fn new(
+        config: Config,
+        (store, hasher): (Store, KeyHasher),
+        parts: Parts,
+        reloads: Reloads,
+    ) -> Arc<Self> {
         let (config, store) = (Arc::new(config), Arc::new(store));
-        let (lifecycle, metrics) = (Lifecycle::default(), Arc::new(Metrics::new()));
-        let background = Arc::<BackgroundTasks>::default();
-        let (tracer, exporter) = tracing.unzip();
+        let metrics = parts.metrics.clone();
+        let billing = Billing::new(config.clone(), store.clone(), metrics, Lifecycle::default());
+        let lasting = LastingParts {
+            identities: Arc::new(Identities::new(store, hasher)),
+            background: Arc::default(),
+            reloads,
+            client_document: Arc::default(),
+        };
+        Self::assemble(config, billing, lasting, parts)
+    }
+
+    /// The same service with another configuration.
+    pub(crate) fn reconfigured(&self, config: Config, parts: Parts) -> Arc<Self> {
+        let config = Arc::new(config);
+        let lifecycle = self.lifecycle.of_replacement();
+        let billing = self.billing.reconfigured(config.clone(), lifecycle);
+        let lasting = LastingParts {
+            identities: self.identities.clone(),
+            background: self.background.clone(),
+            reloads: self.reloads.clone(),
+            client_document: self.client_document.clone(),
+        };
+        Self::assemble(config, billing, lasting, parts)
+    }
+
+    fn assemble(
+        config: Arc<Config>,
+        billing: Billing,
+        lasting: LastingParts,
+        parts: Parts,
+    ) -> Arc<Self> {
+        let Parts { metrics, providers, artifacts, reader, parser, search, tracer, exporter } =
+            parts;
+        let LastingParts { identities, background, reloads, client_document } = lasting;
+        let lifecycle = billing.lifecycle.clone();
+        let billing = Arc::new(billing);
         if let Some(exporter) = exporter {
             lifecycle.tasks.spawn(exporter.run(lifecycle.stopping.clone()));
         }
-        let billing =
-            Billing::new(config.clone(), store.clone(), metrics.clone(), lifecycle.clone());
-        let billing = Arc::new(billing);
         let upstreams = Upstreams::new(config.clone(), providers, metrics.clone(), tracer);
         let upstreams = Arc::new(upstreams);
-        let search = Search::new(&config.search, search, metrics.clone());
         let web = Arc::new(WebServices::new(config.clone(), search, reader));
-        let media =
-            Media::new(config.clone(), billing.clone(), upstreams.clone(), parser, artifacts);
+        let media = Media::new(
+            config.clone(),
+            billing.clone(),
+            upstreams.clone(),
+            parser.clone(),
+            artifacts,
+        );
         let research = Research::new(
             config.clone(),
             billing.clone(),
@@ -108,15 +197,22 @@ impl Service {
             config,
             lifecycle,
             metrics,
-            identities: Arc::new(Identities::new(store, hasher)),
+            identities,
             billing,
             upstreams,
             web,
             background,
             media: Arc::new(media),
             research: Arc::new(research),
-            client_document: OnceLock::new(),
+            reloads,
+            parser,
+            client_document,
         })
+    }
+
+    /// Asks this service to reload its configuration.
+    pub fn reloads(&self) -> &Reloads {
+        &self.reloads
     }
 
     /// All providers on the network: those of models and those of search results.

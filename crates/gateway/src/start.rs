@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use document_parser::{Limits, Pool, WorkerProgram};
-use gateway_store::{DatabaseLocation, Error, Store, StoreOptions};
+use gateway_store::{DatabaseLocation, Error, ProcessReport, Store, StoreOptions};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use crate::config::{Config, Database, Durability, SearchProvider};
 use crate::failure::chain;
 use crate::key_secret;
 use crate::problem::Problem;
+use crate::reload::{ReloadRequest, Reloads, note_port};
 use crate::service::{Parts, Service};
 
 /// The most parsers by default: each may use hundreds of megabytes.
@@ -26,6 +28,16 @@ pub struct Ready {
     pub listener: TcpListener,
     /// The socket of `/metrics`, if it is separate.
     pub metrics: Option<TcpListener>,
+    /// What reloads need.
+    pub(crate) reloading: Reloading,
+}
+
+/// What reloads need.
+#[derive(Debug)]
+pub(crate) struct Reloading {
+    pub(crate) requests: mpsc::Receiver<ReloadRequest>,
+    pub(crate) parser: WorkerProgram,
+    pub(crate) report: ProcessReport,
 }
 
 /// Opens everything the service needs, or returns all problems. `parser` is the program that parses
@@ -42,8 +54,8 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     };
     let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
     let store = keep(&mut problems, open_store(&config).await);
-    let parser = Pool::new(parser, parser_limits(&config), parser_workers(&config));
-    let parts = Parts::open(&config, parser).map_err(|found| problems.extend(found)).ok();
+    let pool = parser_pool(&config, &parser, None);
+    let parts = Parts::open(&config, pool, None).map_err(|found| problems.extend(found)).ok();
     if let Some(store) = &store {
         if let Some(hasher) = &hasher {
             keep(&mut problems, key_secret::check(hasher, store).await);
@@ -55,7 +67,12 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     else {
         return Err(problems);
     };
-    let service = Service::new(config, store, hasher, parts);
+    let address = match listener.local_addr() {
+        Ok(address) => address,
+        Err(error) => return Err(vec![Problem::new(format!("cannot listen: {error}"))]),
+    };
+    let (reloads, requests) = Reloads::new(address);
+    let service = Service::new(config, (store, hasher), parts, reloads);
     service.upstreams.probe_local().await;
     let billing = &service.billing;
     match billing.store.end_holds_except(billing.owner).await {
@@ -63,7 +80,23 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
         Ok(holds) => tracing::warn!(holds, "released holds of a terminated process"),
         Err(error) => return Err(vec![Problem::new(chain(&error))]),
     }
-    Ok(Ready { service, listener, metrics })
+    let report = report(&service).await.map_err(|error| vec![Problem::new(chain(&error))])?;
+    let reloading = Reloading { requests, parser, report };
+    Ok(Ready { service, listener, metrics, reloading })
+}
+
+/// Reports this process to operators, before it serves.
+async fn report(service: &Service) -> Result<ProcessReport, Error> {
+    let billing = &service.billing;
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let report = ProcessReport {
+        owner: billing.owner,
+        name: format!("{}:{}", host.trim(), std::process::id()),
+        generation: billing.store.shared_state().await?.generation,
+        problems: String::new(),
+    };
+    billing.store.report_process(&report).await?;
+    Ok(report)
 }
 
 /// The limits of a parser, which grow with the largest document.
@@ -78,6 +111,13 @@ pub fn parser_limits(config: &Config) -> Limits {
     Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }
 }
 
+/// The pool of parsers; an open one that fits is kept.
+pub(crate) fn parser_pool(config: &Config, program: &WorkerProgram, open: Option<&Pool>) -> Pool {
+    let (limits, workers) = (parser_limits(config), parser_workers(config));
+    let kept = open.filter(|open| open.has(limits, workers));
+    kept.cloned().unwrap_or_else(|| Pool::new(program.clone(), limits, workers))
+}
+
 fn parser_workers(config: &Config) -> usize {
     let configured = config.limits.parser_workers.and_then(|count| usize::try_from(count).ok());
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -86,15 +126,6 @@ fn parser_workers(config: &Config) -> usize {
 
 fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
     result.map_err(|problem| problems.push(problem)).ok()
-}
-
-/// Puts a port that the machine chose into the public address.
-fn note_port(config: &mut Config, address: SocketAddr) {
-    if config.public_url.port_u16() == Some(0)
-        && let Ok(url) = format!("http://{address}").parse()
-    {
-        config.public_url = url;
-    }
 }
 
 async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> {

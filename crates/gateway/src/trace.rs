@@ -125,11 +125,11 @@ impl Tracer {
 }
 
 impl Exporter {
-    /// Sends spans until the service stops, then the rest.
+    /// Sends spans until the service stops or no tracer is left, then the rest.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let mut spans = Vec::new();
         loop {
-            let is_over = stopping.is_cancelled();
+            let is_over = stopping.is_cancelled() || self.queue.is_closed();
             while let Ok(span) = self.queue.try_recv() {
                 spans.push(span);
                 if spans.len() >= MAX_BATCH {

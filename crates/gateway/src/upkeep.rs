@@ -15,10 +15,15 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Starts all of it; it ends when the service stops.
 pub(crate) fn start(service: &Arc<Service>) {
-    let lifecycle = &service.lifecycle;
     let lease = service.config.hold_lease;
     // Not tracked: leases are renewed until the drain has ended.
     tokio::spawn(keep_leases(service.billing.clone(), REAP_INTERVAL.min(lease / 3)));
+    start_periodic(service);
+}
+
+/// Starts the work that depends on the configuration; it ends when the service stops or is reloaded.
+pub(crate) fn start_periodic(service: &Arc<Service>) {
+    let lifecycle = &service.lifecycle;
     every(service, SWEEP_INTERVAL, |service| async move {
         if let Err(error) = service.billing.store.delete_expired().await {
             tracing::warn!(error = %chain(&error), "expired rows not removed");
@@ -68,7 +73,7 @@ async fn keep_leases(billing: Arc<Billing>, period: Duration) {
     }
 }
 
-/// Repeats work until the service stops.
+/// Repeats work until the service stops or is reloaded.
 fn every<F, W>(service: &Arc<Service>, period: Duration, work: W)
 where
     W: Fn(Arc<Service>) -> F + Send + 'static,
@@ -81,7 +86,7 @@ where
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = service.lifecycle.stopping.cancelled() => return,
+                () = service.lifecycle.replaced.cancelled() => return,
                 _ = ticks.tick() => work(service.clone()).await,
             }
         }

@@ -18,14 +18,14 @@ use crate::search::Search;
 #[derive(Debug)]
 pub(crate) struct WebServices {
     config: Arc<Config>,
-    pub(crate) search: Search,
-    pub(crate) reader: Reader,
+    pub(crate) search: Arc<Search>,
+    pub(crate) reader: Arc<Reader>,
     /// The timeouts of fetches by key.
     pub(crate) timeouts: Timeouts,
 }
 
 impl WebServices {
-    pub(crate) fn new(config: Arc<Config>, search: Search, reader: Reader) -> Self {
+    pub(crate) fn new(config: Arc<Config>, search: Arc<Search>, reader: Arc<Reader>) -> Self {
         let timeouts = Timeouts::new(config.fetch.timeouts_per_minute);
         Self { config, search, reader, timeouts }
     }

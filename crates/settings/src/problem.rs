@@ -1,6 +1,7 @@
 //! What is wrong with a configuration: where, what was found, what is allowed.
 
 use std::fmt;
+use std::path::Path;
 
 /// The most problems of one file that are kept; the rest is only counted.
 pub const MAX_PROBLEMS: usize = 500;
@@ -78,6 +79,12 @@ impl Problem {
     #[must_use]
     pub fn of(self, section: &str, key: &str) -> Self {
         Self { section: Some(section.to_owned()), ..self.at(key) }
+    }
+
+    /// The problem on a line that editors can jump to.
+    pub fn in_file(&self, path: &Path) -> String {
+        let gap = if self.line > 0 { ":" } else { ": " };
+        format!("{}{gap}{self}", path.display())
     }
 
     /// Whether what it is about, or the file, cannot be used.

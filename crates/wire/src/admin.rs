@@ -480,6 +480,19 @@ pub struct ProviderView {
     pub models: Vec<String>,
 }
 
+/// A reload of the configuration that was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadView {
+    /// `reload`.
+    pub object: String,
+    /// The number of the reload. Other processes follow it within seconds.
+    pub generation: i64,
+    /// The top-level keys of the file that changed.
+    pub changed: Vec<String>,
+    /// Doubtful values of the file, each with its line and column.
+    pub warnings: Vec<String>,
+}
+
 /// A model, and who answers for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedModel {

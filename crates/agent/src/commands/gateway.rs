@@ -18,6 +18,7 @@ mod moment;
 mod operator_store;
 mod provider;
 mod reference;
+mod reload;
 mod restore;
 mod schema;
 mod serve;
@@ -36,7 +37,7 @@ pub(super) use self::local_servers::{DetectedServer, Server, candidates, look, m
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
 pub(super) use self::operator_store::{actor, trouble};
-pub(super) use self::serve::{address, ready, runtime, unless_stopped, until_stopped};
+pub(super) use self::serve::{Hangup, address, ready, runtime, unless_stopped, until_stopped};
 
 /// Run the member service and manage members, keys and credit
 #[derive(Debug, clap::Args)]
@@ -65,6 +66,7 @@ enum Gateway {
     Init(init::Args),
     Serve(serve::Args),
     Check(check::Args),
+    Reload(reload::Args),
     Migrate(migrate::Args),
     Member(member::Args),
     Key(key::Args),
@@ -92,6 +94,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Init(args) => init::run(&args, &location, session),
         Gateway::Serve(args) => serve::run(&args, &location, session),
         Gateway::Check(args) => check::run(&args, &location, session),
+        Gateway::Reload(args) => reload::run(&args, &location, session),
         Gateway::Migrate(args) => migrate::run(&args, &location, session),
         Gateway::Member(args) => member::run(args, &location, session),
         Gateway::Key(args) => key::run(args, &location, session),

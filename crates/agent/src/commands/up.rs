@@ -12,16 +12,16 @@ mod try_lines;
 
 use std::net::SocketAddr;
 
-use gateway::config::Config;
-use gateway::{Ready, probe};
+use gateway::config::{Config, Provider};
+use gateway::{ConfigFile, Problem, Ready, probe};
 use http::Uri;
 
 use self::embedded::Download;
 use self::running::ServiceLock;
 use self::summary::{AvailableModels, StartSummary, documents};
 use super::gateway::{
-    FirstConfig, Location, Server, address, bring_up_to_date, candidates, look, merge, named,
-    ready, runtime, unless_stopped, until_stopped, write_if_missing,
+    FirstConfig, Hangup, Location, Server, address, bring_up_to_date, candidates, look, merge,
+    named, ready, runtime, unless_stopped, until_stopped, write_if_missing,
 };
 use crate::diagnostic::Diagnostic;
 use crate::log;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let (ready, start) = unless_stopped(&mut signals, Box::pin(prepare(args, session))).await?;
         claim.tell(Some(start.address))?;
         start.tell(session)?;
-        until_stopped(ready, signals, session).await
+        until_stopped(ready, signals, Hangup::Stop, session).await
     });
     // Nothing is waited for any more.
     runtime.shutdown_background();
@@ -80,6 +80,7 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)
     let can_speak = !path.exists() && probe::can_speak().await;
     let is_new = write_if_missing(&path, &FirstConfig::local(&found, can_speak))?;
     let mut config = Location::default().load(session)?;
+    let written: Vec<String> = config.providers.iter().map(|it| it.name.clone()).collect();
     let mut added = merge(&mut config, &found);
     let download = if args.no_download { Download::Refused } else { Download::Allowed };
     added.extend(embedded::provide(&mut config, &found, download, session).await?);
@@ -95,10 +96,31 @@ async fn prepare(args: &Args, session: &Session) -> Result<(Ready, StartSummary)
     let models = AvailableModels::of(&config, &found, added).await;
     let documents = documents(&config);
     let wanted = config.listen;
+    let source = source(&config, &written, args.listen, session);
     let ready = ready(config).await?;
+    ready.service.reloads().read_with(source);
     let address = address(&ready)?;
     let base = first_member::remember_address(address, wanted, session)?;
     Ok((ready, StartSummary { address, path, is_new, local, models, base, documents }))
+}
+
+/// Reads the file again for a reload, with the address and the providers that it does not name.
+fn source(
+    config: &Config,
+    written: &[String],
+    listen: Option<SocketAddr>,
+    session: &Session,
+) -> impl Fn() -> Result<ConfigFile, Problem> + Send + Sync + use<> {
+    let is_added = |provider: &&Provider| !written.contains(&provider.name);
+    let added: Vec<Provider> = config.providers.iter().filter(is_added).cloned().collect();
+    Location::default().source(session, move |config| {
+        let missing = added.iter().filter(|it| config.provider(&it.name).is_none());
+        let missing: Vec<Provider> = missing.cloned().collect();
+        config.providers.extend(missing);
+        if let Some(listen) = listen {
+            move_to(config, listen);
+        }
+    })
 }
 
 /// Listens elsewhere; the address for clients follows unless it is set separately.

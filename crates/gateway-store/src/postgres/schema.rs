@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Each migration brings the schema from the version of its index to the next. Migrations are added,
 /// never changed.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -17,10 +17,11 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("schema/006.sql"),
     include_str!("schema/007.sql"),
     include_str!("schema/008.sql"),
+    include_str!("schema/009.sql"),
 ];
 
 /// All tables. If one exists without `schema_version`, the schema belongs to another program.
-const TABLES: [&str; 24] = [
+const TABLES: [&str; 28] = [
     "schema_version",
     "members",
     "lineages",
@@ -45,6 +46,10 @@ const TABLES: [&str; 24] = [
     "usage_totals",
     "sessions",
     "sub_requests",
+    "processes",
+    "drained_providers",
+    "alerts",
+    "alert_deliveries",
 ];
 
 const EXISTING_TABLES: &str = "SELECT relname::text FROM pg_class \

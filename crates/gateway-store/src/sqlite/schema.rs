@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::{Error, SchemaState, StoreOptions};
 
 /// Each migration brings the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("schema/010.sql"),
     include_str!("schema/011.sql"),
     include_str!("schema/012.sql"),
+    include_str!("schema/013.sql"),
 ];
 
 /// Marks files of this program: "agtw".

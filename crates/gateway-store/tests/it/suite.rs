@@ -6,6 +6,7 @@ mod idempotency;
 mod ledger_check;
 mod limits;
 mod media;
+mod processes;
 mod references;
 pub(crate) mod research;
 pub(crate) mod responses;
@@ -36,6 +37,9 @@ macro_rules! suite {
 }
 
 suite! {
+    processes:
+        reloads_are_counted_and_followed,
+        drained_providers_are_shared;
     holds:
         settled_holds_are_charged_and_released_ones_are_not,
         concurrent_ends_of_a_hold_charge_once,

@@ -16,7 +16,7 @@ use super::store::{Artifacts, Database};
 const MIB: u64 = 1024 * 1024;
 
 /// What holds for media.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
     /// Where files that were made are kept.
     pub artifacts: Artifacts,
@@ -33,7 +33,7 @@ pub struct Media {
 }
 
 /// How to reach a bucket.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
     /// Its region.
     pub region: String,

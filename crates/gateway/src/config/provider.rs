@@ -26,7 +26,7 @@ pub(super) const MAX_WEIGHT: u32 = 1_000_000;
 pub(super) type Credentials = (Option<Secret>, Vec<(HeaderName, HeaderValue)>);
 
 /// One upstream.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// Its name: what the full ids of its models begin with.
     pub name: String,
@@ -74,6 +74,19 @@ pub enum Kind {
     Espeak,
     /// Files of models, which this process answers with itself.
     Local,
+}
+
+impl Provider {
+    /// Whether an open connection to this provider serves another configuration of it as well: they
+    /// differ at most in models that are not files. The content of a certificate file may change.
+    pub(crate) fn connects_like(&self, other: &Self) -> bool {
+        let connection =
+            |it: &Self| Self { models: Vec::new(), discover: false, weight: 0, ..it.clone() };
+        let has_files = self.kind == Kind::Local;
+        connection(self) == connection(other)
+            && (!has_files || self.models == other.models)
+            && self.tls_ca_file.is_none()
+    }
 }
 
 impl Kind {

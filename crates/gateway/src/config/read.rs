@@ -9,11 +9,12 @@ use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use settings::{
-    Days, Field, Hours, KnownSecret, Named, Node, Problem, Reader, Schema, Scope, Strictness,
-    Value, WholeSeconds, in_order, section,
+    Days, Field, Hours, KnownSecret, Named, Node, Position, Problem, Reader, Schema, Scope,
+    Strictness, Value, WholeSeconds, in_order, section,
 };
 
 use super::address::Address;
+use super::changes::fixed_keys;
 use super::fetch::Fetch;
 use super::format::FORMATS;
 use super::limit::Limits;
@@ -39,6 +40,8 @@ pub struct Reading {
     pub problems: Vec<Problem>,
     /// Values that must never be shown, the longest first.
     pub secrets: Vec<KnownSecret>,
+    /// Where the file sets keys that a running service cannot change.
+    pub(super) fixed: Vec<(&'static str, Position)>,
 }
 
 /// Top-level keys.
@@ -152,7 +155,8 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
     let root = match Node::from_yaml(text) {
         Ok(root) => root,
         Err(problem) => {
-            return Reading { config: None, problems: vec![problem], secrets: Vec::new() };
+            let problems = vec![problem];
+            return Reading { config: None, problems, secrets: Vec::new(), fixed: Vec::new() };
         }
     };
     let mut reader = Reader::new(scope, None, Strictness::Strict);
@@ -169,7 +173,8 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
     let config = file.flatten().map(|file| file.into_config(&mut reader, folder));
     let (problems, secrets) = reader.finish();
     let is_usable = !problems.iter().any(Problem::is_error);
-    Reading { config: config.filter(|_| is_usable), problems: in_order(problems), secrets }
+    let (config, problems) = (config.filter(|_| is_usable), in_order(problems));
+    Reading { config, problems, secrets, fixed: fixed_keys(&root) }
 }
 
 impl File {

@@ -11,7 +11,7 @@ use super::secret::{MIN_SECRET_CHARS, Secret};
 
 /// Research jobs. A job searches, reads pages and writes a report. Every step is stored, so any
 /// process on the same database can continue a job.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Research {

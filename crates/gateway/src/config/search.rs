@@ -25,7 +25,7 @@ const BRAVE_TOKEN: &str = "x-subscription-token";
 /// Web search. Search providers are listed under `providers` with the kinds `searxng`, `brave`,
 /// `tavily` and `index`. They are tried in the order of the file; if one fails or finds nothing,
 /// the next one is tried.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Search {
@@ -67,7 +67,7 @@ impl Search {
 }
 
 /// One provider of results.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum SearchProvider {
     /// A service on the network.
     Remote {
@@ -92,7 +92,7 @@ pub enum SearchKind {
 }
 
 /// An index of files.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
     /// Its name.
     pub name: String,

@@ -11,7 +11,7 @@ pub const MIN_SECRET_CHARS: usize = 32;
 
 /// A key, token or password. It has no `Display`, cannot be compared by accident, and its `Debug`
 /// says nothing of it.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(extend("format" = "secret"))]
 pub struct Secret(Box<str>);
 

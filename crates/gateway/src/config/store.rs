@@ -18,7 +18,7 @@ const DEFAULT_POOL_SIZE: u32 = 8;
 const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
 
 /// Where members, keys and money are kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Database {
     /// A file beside the configuration, or anywhere else.
     Sqlite {
@@ -81,7 +81,7 @@ pub enum Artifacts {
 }
 
 /// What the secrets of keys are hashed with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySecret {
     /// It was configured.
     Given(Secret),

@@ -6,6 +6,7 @@
 mod books;
 mod keys;
 mod members;
+mod service;
 mod upstreams;
 
 use std::ops::RangeInclusive;
@@ -63,6 +64,7 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::REBUILD_USAGE, books::rebuild_usage)
         .on(&table::LIST_PROVIDERS, upstreams::providers)
         .on(&table::LIST_OFFERED, upstreams::models)
+        .on(&table::RELOAD, service::reload)
 }
 
 /// An authenticated operator, with the parts that its handlers need.
@@ -227,9 +229,12 @@ impl From<Error> for ApiError {
         match error {
             Error::Invalid { field, .. } => Self::of_param(Code::InvalidRequest, field, message),
             Error::Missing(_) => Self::new(Code::NotFound, message),
-            Error::Exists(_) | Error::Past | Error::KeyOver | Error::Short { .. } => {
-                Self::new(Code::Conflict, message)
-            }
+            Error::Exists(_)
+            | Error::Past
+            | Error::KeyOver
+            | Error::Short { .. }
+            | Error::Configuration(_) => Self::new(Code::Conflict, message),
+            Error::Stopping => Self::new(Code::Draining, message),
             Error::Refused(Refusal::AmountOutOfRange) => {
                 let message = "the balance would exceed the maximum; nothing was changed";
                 Self::new(Code::Conflict, message)

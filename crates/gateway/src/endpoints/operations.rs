@@ -10,6 +10,7 @@ use axum::routing::get;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use wire::error::Code;
 
 use super::check_host;
@@ -46,13 +47,16 @@ pub(super) async fn metrics(
 }
 
 /// Serves the metrics on a separate listener until the service stops.
-pub(crate) async fn serve_metrics(service: Arc<Service>, listener: TcpListener) -> io::Result<()> {
-    let stopping = service.lifecycle.stopping.clone();
-    let answer = |State(service): State<Arc<Service>>, headers: HeaderMap| async move {
-        let answer = metrics(State(service), headers).await;
+pub(crate) async fn serve_metrics(
+    current: impl Fn() -> Arc<Service> + Clone + Send + Sync + 'static,
+    stopping: CancellationToken,
+    listener: TcpListener,
+) -> io::Result<()> {
+    let answer = async move |headers: HeaderMap| {
+        let answer = metrics(State(current()), headers).await;
         answer.map_err(|error| error.answer(Dialect::OpenAi, &clock::new_hold_id().to_string()))
     };
-    let router = Router::new().route("/metrics", get(answer)).with_state(service);
+    let router = Router::new().route("/metrics", get(answer));
     axum::serve(listener, router)
         .with_graceful_shutdown(async move { stopping.cancelled().await })
         .await

@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::admin::{
     Adjustment, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView, MemberPatch,
     MemberReceipt, MemberView, NewKeyBody, NewMember, OfferedModel, Page, PostingView,
-    ProviderView, Rotation, StatementView, TopUp,
+    ProviderView, ReloadView, Rotation, StatementView, TopUp,
 };
 use wire::error::Code;
 use wire::usage::UsageList;
@@ -396,5 +396,21 @@ pub(crate) static LIST_OFFERED: Operation = Operation {
     summary: "List all models",
     description: "Lists models with their prices and providers.",
     answers: answers!(200, "The models.", Page<OfferedModel>),
+    ..PLAIN
+};
+
+/// `POST /admin/v1/reload`.
+pub(crate) static RELOAD: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/reload",
+    id: "reloadConfiguration",
+    summary: "Reload the configuration",
+    description: "Reads the configuration file again, checks it whole, and uses it for new \
+                  requests; running requests finish with the old configuration. Other processes on \
+                  the same database follow within seconds, each with its own file. A file with an \
+                  error, or with a changed key that needs a restart, is a conflict that lists all \
+                  problems with line and column; nothing is changed.",
+    answers: answers!(200, "The reload.", ReloadView),
+    failures: &[Code::Conflict],
     ..PLAIN
 };

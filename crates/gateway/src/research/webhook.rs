@@ -29,11 +29,11 @@ const MAX_WAIT: Duration = Duration::from_hours(6);
 /// The prefix of a secret in the form of the standard.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// Delivers webhooks until the service stops.
+/// Delivers webhooks until the service stops or is reloaded.
 pub(super) async fn run(research: Arc<Research>) {
     let billing = &research.billing;
     let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
-    loop {
+    while !billing.lifecycle.replaced.is_cancelled() {
         let claimed = billing.store.claim_webhook(lease).await;
         match claimed {
             Ok(Some((hook, job))) => {
@@ -46,7 +46,7 @@ pub(super) async fn run(research: Arc<Research>) {
             Err(error) => tracing::warn!(error = %chain(&error), "webhook not claimed"),
         }
         tokio::select! {
-            () = billing.lifecycle.stopping.cancelled() => return,
+            () = billing.lifecycle.replaced.cancelled() => return,
             () = research.ended.notified() => {}
             () = sleep(POLL_INTERVAL) => {}
         }

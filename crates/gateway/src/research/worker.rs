@@ -30,10 +30,11 @@ const MAX_RETRY: Duration = Duration::from_micros(gateway_store::MAX_PAUSE_MICRO
 /// The first wait for an unavailable store.
 const STORE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Claims jobs until the service stops.
+/// Claims jobs until the service stops or is reloaded. A job that runs during a reload ends with the
+/// configuration that it began with.
 pub(super) async fn run(research: Arc<Research>) {
     let (billing, lease) = (&research.billing, micros(research.config.research.lease));
-    while !billing.lifecycle.stopping.is_cancelled() {
+    while !billing.lifecycle.replaced.is_cancelled() {
         if !research.web.search.is_usable() {
             // Claiming a job here would use up its tries; a process that can search takes it.
             wait(&research).await;
@@ -52,7 +53,7 @@ pub(super) async fn run(research: Arc<Research>) {
 
 async fn wait(research: &Research) {
     tokio::select! {
-        () = research.billing.lifecycle.stopping.cancelled() => {}
+        () = research.billing.lifecycle.replaced.cancelled() => {}
         () = research.queued.notified() => {}
         () = sleep(POLL_INTERVAL) => {}
     }

@@ -47,9 +47,8 @@ impl Connection {
         guards: impl Send + 'static,
     ) -> impl Future<Output = ()> + Send {
         async move {
-            let service = &self.edge.service;
-            let open = GaugeGuard::new(&service.metrics.connections);
-            let lifecycle = &service.lifecycle;
+            let open = GaugeGuard::new(&self.edge.metrics.connections);
+            let lifecycle = &self.edge.lifecycle;
             let is_late = lifecycle.is_stopping();
             let mut connection = pin!(self.http(stream, is_late));
             let mut stopping = pin!(lifecycle.stopping.cancelled());
@@ -83,7 +82,8 @@ impl Connection {
     }
 
     fn idle_timer(&self) -> IdleTimer {
-        let limits = &self.edge.service.config.limits;
+        let current = self.edge.current.load();
+        let limits = &current.service.config.limits;
         IdleTimer::new(PhaseTimeouts { head: limits.header_timeout, idle: limits.idle_timeout })
     }
 
@@ -94,7 +94,8 @@ impl Connection {
     ) -> http1::Connection<TokioIo<WriteTimeoutStream>, Handler> {
         // Small pieces of a stream must not wait for each other.
         let _ = stream.set_nodelay(true);
-        let limits = &self.edge.service.config.limits;
+        let current = self.edge.current.load();
+        let limits = &current.service.config.limits;
         let io = WriteTimeoutStream::new(
             stream,
             limits.write_timeout,

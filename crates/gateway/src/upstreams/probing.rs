@@ -33,7 +33,7 @@ impl Upstreams {
         }
     }
 
-    /// Probes a provider until the service stops. One without a path to probe and without discovery
+    /// Probes a provider until the service stops or is reloaded. One without a path to probe and without discovery
     /// is judged by requests alone.
     pub(crate) fn start_probing(self: &Arc<Self>, provider: &Arc<Provider>, lifecycle: &Lifecycle) {
         let discovers = self.discovers(provider);
@@ -42,14 +42,14 @@ impl Upstreams {
             return;
         }
         let (upstreams, provider) = (self.clone(), provider.clone());
-        let stopping = lifecycle.stopping.clone();
+        let replaced = lifecycle.replaced.clone();
         lifecycle.tasks.spawn(async move {
             loop {
                 let is_good = upstreams.probe(&provider, discovers).await;
                 let usual = policy.as_ref().map_or(DISCOVERY_INTERVAL, |policy| policy.interval);
                 let pause = if is_good { usual } else { usual.min(DOWN_INTERVAL) };
                 tokio::select! {
-                    () = stopping.cancelled() => return,
+                    () = replaced.cancelled() => return,
                     () = tokio::time::sleep(pause) => {}
                 }
             }

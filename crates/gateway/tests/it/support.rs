@@ -321,12 +321,17 @@ static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
 /// The configuration of a text, which the published schema accepts too.
 #[track_caller]
 pub(crate) fn read(text: &str, folder: &Path) -> Config {
-    let token = ("ADMIN_TOKEN".to_owned(), ADMIN_TOKEN.to_owned());
-    let scope = Scope { secrets: [token].into(), ..Scope::default() };
-    let reading = config::read(text, &scope, folder);
+    let reading = reading(text, folder);
     let file = settings::Node::from_yaml(text).unwrap().to_json();
     VALIDATOR.validate(&file).unwrap_or_else(|error| panic!("{error}\n{text}"));
     reading.config.unwrap_or_else(|| panic!("{:?}\n{text}", reading.problems))
+}
+
+/// What a text says, right or wrong.
+pub(crate) fn reading(text: &str, folder: &Path) -> config::Reading {
+    let token = ("ADMIN_TOKEN".to_owned(), ADMIN_TOKEN.to_owned());
+    let scope = Scope { secrets: [token].into(), ..Scope::default() };
+    config::read(text, &scope, folder)
 }
 
 /// The database of a configuration, made if need be.

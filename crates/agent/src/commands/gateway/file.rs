@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gateway::ConfigFile;
 use gateway::config::{Config, Reading, read};
 use settings::{Problem, Scope};
 
@@ -60,6 +61,21 @@ impl Location {
         };
         let reading = read(&text, &scope, folder);
         Ok(File { path, reading })
+    }
+
+    /// Reads the file again for a reload. `adjust` changes what the command line changed.
+    pub(crate) fn source<A: Fn(&mut Config) + Send + Sync + 'static>(
+        &self,
+        session: &Session,
+        adjust: A,
+    ) -> impl Fn() -> Result<ConfigFile, gateway::Problem> + Send + Sync + use<A> {
+        let (location, session) = (self.clone(), session.clone());
+        move || {
+            let unreadable = |diagnostic: Diagnostic| gateway::Problem::new(diagnostic.line());
+            let File { path, mut reading } = location.read(&session).map_err(unreadable)?;
+            reading.config.as_mut().map(&adjust);
+            Ok(ConfigFile { path, reading })
+        }
     }
 
     /// Reads the file and prints its warnings.

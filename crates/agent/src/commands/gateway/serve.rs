@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gateway::config::Config;
 use gateway::{Ready, prepare};
+use gateway_store::Actor;
 use mcp_client::oauth::client_document;
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -15,7 +16,7 @@ use tokio::time::timeout;
 use super::file::{Location, problems};
 use super::migrate;
 use crate::commands::parse_worker;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
 use crate::log;
 use crate::session::Session;
 use crate::signals::Signals;
@@ -30,7 +31,8 @@ const CLIENT_NAME: &str = "agent";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 SIGTERM or Ctrl-C stops the service: running requests have `limits.drain_seconds` to finish; a \
-second signal stops it immediately. The address is printed to stderr when the service is ready, \
+second signal stops it immediately. SIGHUP reloads the configuration, as `agent gateway reload` \
+does. The address is printed to stderr when the service is ready, \
 or as an object to stdout with --json.
 
 Exit codes: 0 stopped, 3 the configuration is invalid (all problems are listed).
@@ -58,8 +60,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             ready(config).await
         };
         let ready = unless_stopped(&mut signals, Box::pin(preparing)).await?;
+        ready.service.reloads().read_with(location.source(session, |_| ()));
         tell(address(&ready)?, session)?;
-        until_stopped(ready, signals, session).await
+        until_stopped(ready, signals, Hangup::Reload, session).await
     });
     // Nothing is waited for any more.
     runtime.shutdown_background();
@@ -122,19 +125,33 @@ fn tell(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// What SIGHUP asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hangup {
+    Reload,
+    /// The terminal was closed.
+    Stop,
+}
+
 /// Serves until a signal comes, then drains; a second signal does not wait for that.
 pub(crate) async fn until_stopped(
     ready: Ready,
     mut signals: Signals,
+    hangup: Hangup,
     session: &Session,
 ) -> Result<(), Diagnostic> {
+    let reloads = ready.service.reloads().clone();
+    let by = Actor { name: "signal:SIGHUP".to_owned(), request: None };
     let (stop, stopped) = oneshot::channel::<()>();
     // On the threads of the runtime, not on the one that waits here.
     let serving = tokio::spawn(gateway::serve(ready, async {
         let _ = stopped.await;
     }));
     let twice = async {
-        signals.next().await;
+        while signals.next().await == Exit::HungUp && hangup == Hangup::Reload {
+            // The service logs the result.
+            let _ = reloads.reload(&by).await;
+        }
         session.output.note(
             "Stopping: running requests finish first. Press Ctrl-C again to stop immediately.",
         );

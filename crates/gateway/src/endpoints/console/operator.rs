@@ -28,6 +28,6 @@ pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/operator/providers", get(providers::list)),
         ("/operator/providers/{id}/test", post(providers::test)),
         ("/operator/prices", get(prices::list)),
-        ("/operator/configuration", get(configuration::show)),
+        ("/operator/configuration", get(configuration::show).post(configuration::reload)),
     ]
 }

@@ -22,6 +22,7 @@ const DONE: &[(&str, &str)] = &[
     ("member-created", "The member is created. Give them a key and a first top-up."),
     ("member-changed", "The member is changed."),
     ("posted", "The amount is posted."),
+    ("reloaded", "The configuration is reloaded. Running requests finish with the old one."),
     ("already-posted", "This reference was posted before with the same amount; nothing moved now."),
 ];
 

@@ -1,10 +1,15 @@
 //! The pages of operators.
 
+use std::fs;
+use std::sync::Arc;
+
 use agent_test_support::browser::ColorScheme;
+use agent_test_support::upstream::Upstream;
+use gateway::ConfigFile;
 use serde_json::json;
 
 use super::{Client, browse, world};
-use crate::support::{ADMIN_TOKEN, PRICE};
+use crate::support::{ADMIN_TOKEN, PRICE, Running, plain, reading};
 
 #[test]
 fn a_top_up_shows_before_and_after_and_the_member_sees_it() {
@@ -109,6 +114,41 @@ fn the_ledger_is_checked_and_providers_are_tested() {
     let configuration = client.get("/operator/configuration");
     assert!(configuration.text().contains("SQLite") && !configuration.text().contains(ADMIN_TOKEN));
     assert!(!configuration.text().contains(upstream.key()));
+}
+
+#[test]
+fn the_configuration_is_compared_with_the_file_and_reloaded() {
+    let upstream = Upstream::start();
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let path = folder.path().join("gateway.yaml");
+    let text = plain(&upstream, &["echo"], "");
+    fs::write(&path, &text).unwrap();
+    let service = {
+        let path = path.clone();
+        Running::start_after(folder, &text, move |service| {
+            service.reloads().read_with(move || {
+                let text = fs::read_to_string(&path).unwrap();
+                let reading = reading(&text, path.parent().unwrap());
+                Ok(ConfigFile { path: path.clone(), reading })
+            });
+        })
+    };
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    let page = "/operator/configuration";
+    assert!(client.get(page).text().contains("The service uses this file as it is."));
+    fs::write(&path, format!("{text}pricse: 1\nhold_lease_seconds: 1\n")).unwrap();
+    let shown = client.get(page);
+    assert!(shown.text().contains("gateway.yaml:11:1: pricse"), "{}", shown.text());
+    let refused = client.submit(page, page, &[]);
+    assert_eq!(refused.status, 409);
+    assert!(refused.text().contains("nothing was changed"), "{}", refused.text());
+    fs::write(&path, format!("{text}models: {{smart: [up/echo]}}\n")).unwrap();
+    assert!(client.get(page).text().contains("Changed since the last reload: <code>models</code>"));
+    assert_eq!(client.submit(page, page, &[]).status, 303);
+    let shown = client.get(&format!("{page}?done=reloaded"));
+    assert!(shown.text().contains("The configuration is reloaded."), "{}", shown.text());
+    assert!(shown.text().contains("The service uses this file as it is."));
+    assert!(client.get("/operator/prices").text().contains("smart"));
 }
 
 #[test]

@@ -1,12 +1,22 @@
-//! The configuration of the running service, without secrets.
+//! The configuration of the running service without secrets, the file on disk, and its reload.
+
+use std::sync::Arc;
 
 use askama::Template;
+use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
+use gateway_store::ProcessReport;
+use http::{Request, StatusCode};
 use pages::Frame;
 
 use crate::config::{Config, Database};
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::page::{self, PageError, redirect};
+use crate::failure::ApiError;
+use crate::operator::{Error, Operator};
+use crate::reload::FileCheck;
+use crate::service::Service;
 
 #[derive(Template)]
 #[template(path = "console/operator/configuration.html")]
@@ -15,16 +25,62 @@ struct ConfigurationPage {
     facts: Vec<(&'static str, String)>,
     limits: Vec<(&'static str, String)>,
     advice: Vec<&'static str>,
+    csrf: String,
+    file: FileCheck,
+    processes: Vec<ProcessReport>,
+    /// Problems of a reload that are not problems of the file alone.
+    refused: Vec<String>,
 }
 
-pub(in crate::endpoints) async fn show(context: OperatorContext) -> Result<Response, PageError> {
+pub(in crate::endpoints) async fn show(
+    context: OperatorContext,
+    State(service): State<Arc<Service>>,
+) -> Result<Response, PageError> {
+    configuration_page(&context, &service, Vec::new()).await
+}
+
+/// Reloads the configuration of all processes.
+pub(in crate::endpoints) async fn reload(
+    context: OperatorContext,
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    context.submitted(request).await?;
+    let operator = Operator { store: context.store(), by: &context.by };
+    match operator.reload(&service.reloads).await {
+        Ok(_) => Ok(redirect("/operator/configuration?done=reloaded")),
+        Err(Error::Configuration(problems)) => {
+            configuration_page(&context, &service, problems).await
+        }
+        Err(error) => Err(PageError::from(ApiError::from(error))),
+    }
+}
+
+async fn configuration_page(
+    context: &OperatorContext,
+    service: &Service,
+    refused: Vec<String>,
+) -> Result<Response, PageError> {
     let config = &context.config;
-    page::show(&ConfigurationPage {
-        frame: context.frame("Configuration", "/operator/configuration"),
+    let file = service.reloads.check(config).await;
+    let mut frame = context.frame("Configuration", "/operator/configuration");
+    let status = if refused.is_empty() { StatusCode::OK } else { StatusCode::CONFLICT };
+    if !refused.is_empty() {
+        let text = "The configuration was not reloaded; nothing was changed.";
+        frame.notice = Some(page::refused(text));
+    }
+    let refused = refused.into_iter().filter(|problem| !file.errors.contains(problem)).collect();
+    let page = ConfigurationPage {
+        frame,
         facts: facts(config),
         limits: limits(config),
         advice: advice(config),
-    })
+        csrf: context.csrf(),
+        file,
+        processes: context.store().processes().await?,
+        refused,
+    };
+    page::show_as(status, &page)
 }
 
 fn facts(config: &Config) -> Vec<(&'static str, String)> {
