@@ -1,12 +1,13 @@
 //! `cargo xtask ci`: runs all checks and prints the time of each step.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::setup::{self, Task};
+use crate::setup::Installation;
 use crate::test::Profile;
 use crate::workspace::Workspace;
-use crate::{chaos, docs, fuzz, process, test, tidy};
+use crate::{chaos, dist, docs, fuzz, process, test, tidy};
 
 const FUZZ_SECONDS: u32 = 5;
 
@@ -16,7 +17,14 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
         [flag] if flag == "--keep-going" => OnFailure::KeepGoing,
         _ => return Err(Failure::usage("`ci` takes only `--keep-going`")),
     };
-    let rows = execute(Step::ALL, policy, |step| step.run(workspace));
+    let rows = thread::scope(|scope| {
+        let mut installation = None;
+        execute(Step::ALL, policy, |step| match step {
+            Step::Setup => Installation::start(scope, workspace).map(|it| installation = Some(it)),
+            Step::Peers => installation.take().map_or(Ok(()), Installation::wait),
+            _ => step.run(workspace),
+        })
+    });
     print!("\n{}", table(&rows));
     let failed: Vec<&str> = rows
         .iter()
@@ -32,25 +40,30 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
+    /// Installs what the build needs, and starts to install the peers of the tests.
     Setup,
     Fmt,
     Tidy,
     Clippy,
     Docs,
+    /// Waits until the peers are installed.
+    Peers,
     Test,
+    Packages,
     Fuzz,
     Chaos,
 }
 
 impl Step {
-    /// Setup is first, because clippy already needs a C++ compiler.
     const ALL: &[Self] = &[
         Self::Setup,
         Self::Fmt,
         Self::Tidy,
         Self::Clippy,
         Self::Docs,
+        Self::Peers,
         Self::Test,
+        Self::Packages,
         Self::Fuzz,
         Self::Chaos,
     ];
@@ -62,7 +75,9 @@ impl Step {
             Self::Tidy => "tidy",
             Self::Clippy => "clippy",
             Self::Docs => "docs",
+            Self::Peers => "peers",
             Self::Test => "test",
+            Self::Packages => "packages",
             Self::Fuzz => "fuzz",
             Self::Chaos => "chaos",
         }
@@ -70,7 +85,8 @@ impl Step {
 
     fn run(self, workspace: &Workspace) -> Result<(), Failure> {
         match self {
-            Self::Setup => setup::run(workspace, Task::Test),
+            // `run` above.
+            Self::Setup | Self::Peers => Ok(()),
             Self::Fmt => process::run(workspace.cargo().args(["fmt", "--all", "--check"])),
             Self::Tidy => tidy::run(workspace, &[]),
             Self::Clippy => process::run(workspace.cargo().args([
@@ -91,6 +107,7 @@ impl Step {
                 )
             }
             Self::Test => test::run_suites(workspace, Profile::Ci, &[]),
+            Self::Packages => dist::run_short(workspace),
             Self::Fuzz => fuzz::run_short(workspace, FUZZ_SECONDS),
             Self::Chaos => chaos::run_short(workspace),
         }

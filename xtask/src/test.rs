@@ -1,14 +1,21 @@
-//! `cargo xtask test`: installs requirements and runs all tests, with the official MCP suite unless
-//! tests are selected.
+//! `cargo xtask test`: installs requirements while it builds, and runs all tests, with the official
+//! MCP suite unless tests are selected.
+
+use std::thread;
 
 use crate::conformance;
 use crate::failure::Failure;
 use crate::process;
-use crate::setup::{self, Task};
+use crate::setup::Installation;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    setup::run(workspace, Task::Test)?;
+    thread::scope(|scope| {
+        let installation = Installation::start(scope, workspace)?;
+        let build = nextest_arguments(Profile::Default, arguments);
+        process::run(workspace.cargo().args(build).arg("--no-run"))?;
+        installation.wait()
+    })?;
     run_suites(workspace, Profile::Default, arguments)
 }
 

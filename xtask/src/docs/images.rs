@@ -40,6 +40,11 @@ pub(super) fn write(workspace: &Workspace, program: &Path) -> Result<(), Failure
     let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, svg(&lines)));
     written.map_err(|error| Failure::work(format!("cannot write {}: {error}", path.display())))?;
     println!("docs: wrote docs/images/terminal.svg");
+    // A test draws the pages, because it has the browser, the clock and the upstream for them.
+    let mut test = workspace.cargo();
+    test.args(["nextest", "run", "--package", "agent", "-E", "test(/^gateway::pictures::/)"]);
+    process::run(test.env("AGENT_DOCS_IMAGES", &folder))?;
+    println!("docs: wrote docs/images/console*.png");
     Ok(())
 }
 

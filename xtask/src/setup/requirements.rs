@@ -21,6 +21,8 @@ pub(super) struct Requirement {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
+    /// Compiling the workspace.
+    Build,
     Test,
     Fuzz,
     Bench,
@@ -84,7 +86,7 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         manager: Manager::Apt(Probe::Programs(&["g++"])),
         packages: &["g++"],
         reason: "the bundled SQLite and libFuzzer are compiled",
-        tasks: &[Task::Test, Task::Fuzz, Task::Bench],
+        tasks: &[Task::Build, Task::Test, Task::Fuzz, Task::Bench],
         ..DEFAULT
     },
     Requirement {

@@ -9,6 +9,7 @@ mod keys;
 mod members;
 mod money;
 mod parsing;
+mod pictures;
 mod reloading;
 mod serving;
 mod tools;

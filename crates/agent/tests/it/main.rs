@@ -27,6 +27,8 @@ mod mcp_live;
 mod mcp_login;
 // What a member does with the service.
 mod member;
+// Whole outputs of the commands.
+mod outputs;
 // Packages made, shown, merged and exported.
 mod packages;
 // Skills kept, installed, put away, loaded by models and counted.

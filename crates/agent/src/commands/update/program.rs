@@ -49,7 +49,12 @@ impl Program {
         let declared = declared.filter(|method| !method.is_empty());
         let facts = InstallFacts { declared, executable: Some(&self.path), in_container: false };
         let found = detect_install_method(&facts).text();
-        let method = if found == "unknown" { declared.unwrap_or(found) } else { found };
+        let is_of_npm = self.path.components().any(|part| part.as_os_str() == "node_modules");
+        let method = match found {
+            "unknown" if is_of_npm => "npm",
+            "unknown" => declared.unwrap_or(found),
+            found => found,
+        };
         let hint = match method {
             "unknown" => None,
             "git" => Some("pull the sources and build it again"),
@@ -57,6 +62,7 @@ impl Program {
             "nixos" | "home-manager" => Some("update the inputs of your configuration"),
             "apt" => Some("update it with `apt upgrade`"),
             "homebrew" => Some("update it with `brew upgrade`"),
+            "npm" => Some("update it with `npm install --global`"),
             "pip" => Some("update it with `pip install --upgrade`"),
             _ => Some("update it the way it was installed"),
         };

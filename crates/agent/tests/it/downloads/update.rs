@@ -1,7 +1,7 @@
 //! `agent update` against `agent up`, with programs that were published by `agent gateway`.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::command_line::bench;
@@ -70,8 +70,11 @@ impl Machine {
 
 /// Puts a copy of the program where it can replace itself.
 pub(super) fn install(bench: &TestHome) {
-    let folder = bench.work().join("bin");
-    fs::create_dir_all(&folder).unwrap();
+    install_into(&bench.work().join("bin"));
+}
+
+fn install_into(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
     let (from, to) = (env!("CARGO_BIN_EXE_agent"), folder.join("agent"));
     fs::hard_link(from, &to).or_else(|_| fs::copy(from, &to).map(drop)).unwrap();
 }
@@ -243,6 +246,11 @@ fn who_was_installed_otherwise_is_told_so() {
         let run = ProgramOutput::of(command.env("AGENT_INSTALL_METHOD", method), b"");
         text += &transcript(&bench, &run);
     }
+    let package = bench.work().join("lib/node_modules/agent");
+    install_into(&package);
+    let mut command = Command::new(package.join("agent"));
+    command.arg("update").env_clear().env("AGENT_HOME", bench.home());
+    text += &transcript(&bench, &ProgramOutput::of(&mut command, b""));
     insta::assert_snapshot!(text);
 }
 
