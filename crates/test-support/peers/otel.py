@@ -23,3 +23,4 @@ with open(os.environ["OTEL_LOG"], "wb") as log:
 print(json.dumps({"otlp": "http://" + os.environ["OTEL_HTTP"]}), flush=True)
 sys.stdin.read()
 collector.kill()
+collector.wait()

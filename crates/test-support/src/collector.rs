@@ -79,3 +79,6 @@ fn parse(text: &str) -> CollectedSpan {
     }
     span
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,9 @@ use crate::wait::DEADLINE;
 
 const CONTROL_WAIT: Duration = Duration::from_secs(10);
 
+/// How long a process may take to exit.
+const EXIT_WAIT: Duration = Duration::from_secs(30);
+
 /// Largest response of the control port: all requests of a long test.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -21,7 +24,9 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) struct Process {
     child: Child,
     /// The process exits when this pipe closes, however the test ends.
-    _input: Option<ChildStdin>,
+    input: Option<ChildStdin>,
+    /// Closed when the output is, which is at the end of the process.
+    output: mpsc::Receiver<String>,
     addresses: Value,
 }
 
@@ -44,7 +49,6 @@ impl Process {
             .expect("the server is installed: run `cargo xtask test` once");
         let input = child.stdin.take();
         let output = child.stdout.take().expect("its output is piped");
-        let mut process = Process { child, _input: input, addresses: Value::Null };
         let (said, first_line) = mpsc::channel();
         thread::spawn(move || {
             let mut line = String::new();
@@ -56,6 +60,7 @@ impl Process {
             let _ = std::io::copy(&mut output, &mut std::io::sink());
         });
         let line = first_line.recv_timeout(DEADLINE).unwrap_or_default();
+        let mut process = Process { child, input, output: first_line, addresses: Value::Null };
         process.addresses = serde_json::from_str(&line).ok()?;
         Some(process)
     }
@@ -92,7 +97,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have exited already.
+        // First in its own way, so that it can end its own processes.
+        drop(self.input.take());
+        let _ = self.output.recv_timeout(EXIT_WAIT);
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
