@@ -21,7 +21,8 @@ const MAX_LINKS: usize = 500;
 const MAX_LINK_TEXT: usize = 200;
 /// The longest title or byline, in characters.
 const MAX_LINE: usize = 500;
-/// After this time no further page of a PDF is read; the text so far is the result.
+/// After this time no further page of a PDF is read; the text so far is the result. The first page
+/// with text is always read: other limits end a document that takes too long.
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 
 /// A page to parse.

@@ -27,7 +27,7 @@ pub(crate) struct Pdf {
     pub(crate) is_truncated: bool,
 }
 
-/// Reads a PDF until the deadline.
+/// Reads a PDF: its first page, and others until the deadline.
 pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
     let (document, mut budget) = budget::load(bytes)?;
     if document.is_encrypted() {
@@ -42,7 +42,8 @@ pub(crate) fn text(bytes: &[u8], deadline: Instant) -> Result<Pdf, Rejection> {
         ..Pdf::default()
     };
     for page in pages.values().take(MAX_PAGES) {
-        if Instant::now() >= deadline || read.text.len() >= MAX_TEXT_BYTES {
+        let is_late = !read.text.is_empty() && Instant::now() >= deadline;
+        if is_late || read.text.len() >= MAX_TEXT_BYTES {
             read.is_truncated = true;
             break;
         }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use agent_test_support::pdf::{with_line, with_zeros};
 use document_parser::{Error, Limits, PageJob, Pool, WorkerProgram};
@@ -105,7 +106,9 @@ async fn the_memory_limit_holds_with_the_allocator_of_the_program() {
     // Half a million objects: within the budget of a PDF, and more than the smaller limit.
     let large = with_zeros("Many zeros", 1, 1 << 20);
     for (memory_bytes, expected) in [(48 * MIB, None), (512 * MIB, Some("Many zeros"))] {
-        let pool = Pool::new(program.clone(), Limits { memory_bytes, ..Limits::default() }, 2);
+        // Only the memory is to run out, however slow the machine is.
+        let (cpu, wall) = (Duration::from_mins(10), Duration::from_mins(10));
+        let pool = Pool::new(program.clone(), Limits { memory_bytes, cpu, wall }, 2);
         assert!(pool.confinement().await.unwrap().resource_limits);
         let small = pool.page(None, pdf.clone(), &with_line("A good line")).await.unwrap();
         assert_eq!(small.content, "A good line");
