@@ -30,7 +30,7 @@ pub(crate) use self::interrupts::{Interrupts, StopSignal};
 use crate::approval_file::ApprovalFile;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, Servers};
+use crate::mcp::{McpServers, Servers, patience};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
@@ -45,7 +45,8 @@ use crate::terminal_person::TerminalPerson;
 
 /// The name of the member service among the servers.
 const OWN_SERVER: &str = "member";
-/// How long a task waits for servers that have not answered yet. Tools of late ones join.
+/// How long a task waits for servers that have not answered yet. Tools of late ones join, but a
+/// required one has the time that its entry allows.
 const SERVERS_WAIT: Duration = Duration::from_secs(10);
 /// The window of a model that does not say, for the share that tools may take of it.
 const UNKNOWN_WINDOW: u64 = 32 * 1024;
@@ -241,11 +242,22 @@ impl TaskSetup {
         if model.takes_tools {
             client.reload(self.entries());
             client.wait_until_settled(SERVERS_WAIT).await;
+            self.wait_for_required(client).await?;
             return self.missing(client);
         }
         if !self.wanted.no_tools && self.fleet.servers.enabled().next().is_some() {
             let id = printable(&model.id);
             self.fleet.reporter.say(format!("{id} cannot use tools: no server is started"));
+        }
+        Ok(())
+    }
+
+    /// Waits longer for servers without which the task cannot begin.
+    async fn wait_for_required(&self, client: &Client) -> Result<(), Diagnostic> {
+        for status in client.missing_required() {
+            let entry = &self.fleet.servers.find(&status.server)?.entry;
+            // A server that is gone by then is reported as missing.
+            let _ = client.wait_until_server_settled(&entry.name, patience([entry])).await;
         }
         Ok(())
     }

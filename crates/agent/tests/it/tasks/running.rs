@@ -134,7 +134,8 @@ fn calls_run_side_by_side_only_where_the_server_allows_it() {
     let launch = agent_test_support::mcp::python_stdio();
     let entry = |more: &str| {
         format!(
-            "mcp_servers:\n  py:\n    command: {}\n    args: {}\n{more}",
+            "mcp_servers:\n  py:\n    command: {}\n    args: {}\n    required: true\n    \
+             connect_timeout: 600\n{more}",
             launch.command.display(),
             json!(launch.args)
         )
