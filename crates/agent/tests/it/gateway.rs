@@ -15,6 +15,7 @@ mod serving;
 mod tools;
 pub(crate) mod up;
 mod usage;
+mod web_search;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
