@@ -11,10 +11,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Value as Json;
-use settings::{Field, Format, Node, Problem, Reader, Value, section};
+use settings::{Node, section};
 use task_loop::untrusted::printable;
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
@@ -29,30 +27,24 @@ const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 /// The root key of the counters.
 const METRICS: &str = "metrics";
 
-/// Usage counters. They stay on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(crate) struct MetricsConfig {
-    /// Recording: `off` or `local`. `agent metrics on` and `agent metrics off` set it.
-    #[schemars(extend("format" = "metrics-mode"))]
-    mode: Option<String>,
-    /// Number of days to keep packages.
-    #[schemars(range(min = *RETENTION_DAYS.start(), max = *RETENTION_DAYS.end()))]
-    #[schemars(extend("format" = "retention-days", "x-unit" = 86400))]
-    pub(crate) retention_days: u32,
-}
-
-impl Default for MetricsConfig {
-    fn default() -> Self {
-        Self { mode: None, retention_days: DEFAULT_RETENTION_DAYS }
+section! {
+    /// Usage counters. They stay on this machine.
+    #[derive(PartialEq, Eq)]
+    pub(crate) struct MetricsConfig {
+        /// Recording: `off` or `local`. `agent metrics on` and `agent metrics off` set it.
+        #[schemars(extend("enum" = ["off", "local"]))]
+        mode: Option<String>,
+        /// Number of days to keep packages.
+        #[schemars(range(min = *RETENTION_DAYS.start(), max = *RETENTION_DAYS.end()))]
+        #[schemars(extend("x-unit" = 86400))]
+        pub(crate) retention_days: u32 = DEFAULT_RETENTION_DAYS,
     }
 }
 
 impl MetricsConfig {
     /// Reads the section of a document.
     pub(crate) fn read(document: &Document) -> Result<Self, Diagnostic> {
-        document.section(METRICS, FORMATS)
+        document.section(METRICS)
     }
 
     /// Whether to record, if the file says so.
@@ -61,64 +53,18 @@ impl MetricsConfig {
     }
 }
 
-const FORMATS: &[Format] = &[("metrics-mode", metrics_mode), ("retention-days", retention_days)];
-
-fn metrics_mode(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = reader.string_like(field)?;
-    if Mode::parse(text.value()).is_none() {
-        no_value(reader, field, text.value(), "use `off` or `local`");
-    }
-    Some(text.value().to_owned().into())
+/// Sets `metrics.mode` and keeps everything else as it is.
+pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
+    let _lock = lock::take(path)?;
+    write(path, &edited_metrics_mode(path, mode)?)
 }
 
-fn retention_days(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = reader.string_like(field)?;
-    let number = text.value().strip_suffix('d').unwrap_or(text.value());
-    let days = number.parse().ok().filter(|days| RETENTION_DAYS.contains(days));
-    if days.is_none() {
-        let (least, most) = (RETENTION_DAYS.start(), RETENTION_DAYS.end());
-        let hint = format!("use a number of days from {least} to {most}");
-        no_value(reader, field, text.value(), &hint);
-    }
-    days.map(|days| Value::Number(days.into(), days.to_string()).into())
-}
-
-fn no_value(reader: &mut Reader<'_>, field: &Field<'_>, found: &str, hint: &str) {
-    let message = format!("`{found}` is not a valid value for `{}`", field.key);
-    reader.report(&field.key, Problem::error(field.position, message).hint(hint));
-}
-
-/// A change of the configuration that can be made.
-#[derive(Debug)]
-pub(crate) struct Edit {
-    path: PathBuf,
-    mode: Mode,
-}
-
-impl Edit {
-    /// Makes the change, on what the file says by now.
-    pub(crate) fn write(&self) -> Result<(), Diagnostic> {
-        let _lock = lock::take(&self.path)?;
-        write(&self.path, &edited_metrics_mode(&self.path, self.mode)?)
-    }
-}
-
-/// The change that sets `metrics.mode` and keeps everything else as it is.
-pub(crate) fn edit_metrics_mode(path: &Path, mode: Mode) -> Result<Edit, Diagnostic> {
-    edited_metrics_mode(path, mode)?;
-    Ok(Edit { path: path.to_owned(), mode })
-}
-
-fn edited_metrics_mode(path: &Path, mode: Mode) -> Result<String, Diagnostic> {
+/// The text of the file with `metrics.mode` set.
+pub(crate) fn edited_metrics_mode(path: &Path, mode: Mode) -> Result<String, Diagnostic> {
     with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
             .hint(format!("set `mode: {}` under `metrics:` yourself", mode.text()))
     })
-}
-
-/// Sets `metrics.mode` and keeps everything else as it is.
-pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
-    edit_metrics_mode(path, mode)?.write()
 }
 
 /// Sets `metrics.mode` in a text; nothing where that cannot be done safely.
@@ -216,7 +162,6 @@ pub(crate) fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder)?;
     Ok(folder)

@@ -12,12 +12,13 @@ mod oauth;
 mod page;
 mod read;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::{Named, Seconds, SecondsOrZero, section};
+use settings::{Seconds, SecondsOrZero, section};
 
 pub(crate) use address::fault_of_address;
 pub use address::fault_of_client_document;
@@ -50,60 +51,60 @@ pub const MAX_FILTERS: usize = 4096;
 
 const MANY_NAMES: &str = "must have at most 4096 names";
 
-/// One server of `mcp_servers`.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the configuration")]
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct ServerEntry {
-    /// The key of its entry.
-    #[serde(skip)]
-    pub name: String,
-    /// How it is reached.
-    #[serde(skip)]
-    pub endpoint: Endpoint,
-    /// `false` skips the server: no connection, no discovery, no tools.
-    pub enabled: bool,
-    /// `true` makes startup fail if this server fails to connect.
-    pub required: bool,
-    /// `true` registers the tools of the last connection and connects on the first call.
-    pub lazy: bool,
-    /// Tool call timeout in seconds, restarted by every progress notification.
-    #[serde(with = "Seconds")]
-    pub timeout: Duration,
-    /// Timeout of the first connection in seconds.
-    #[serde(with = "Seconds")]
-    pub connect_timeout: Duration,
-    /// `auto`: try the `initialize` handshake, then `server/discover` if the server supports only
-    /// the stateless revision 2026-07-28. `stateless`: try `server/discover`, then one handshake.
-    /// `legacy`: handshake only. `modern` and `2026-07-28` are aliases of `stateless`, `handshake`
-    /// of `legacy`.
-    pub protocol: Protocol,
-    /// Whether tools of this server may run concurrently.
-    #[serde(rename = "supports_parallel_tool_calls")]
-    pub parallel_calls: bool,
-    /// Seconds between liveness pings of an idle server. Values below 5 are raised to 5.
-    #[serde(rename = "keepalive_interval", with = "SecondsOrZero")]
-    pub keepalive: Duration,
-    /// Which tools to register.
-    #[schemars(extend("format" = "tools", "x-type" = "mapping, string or list"))]
-    #[schemars(extend("x-accepts" = {"type": ["string", "array"]}))]
-    pub tools: ToolPolicy,
-    /// Policy for LLM requests from the server.
-    #[schemars(extend("format" = "switchable", "x-type" = "mapping or bool"))]
-    #[schemars(extend("x-accepts" = {"type": ["boolean", "string", "integer"]}))]
-    pub sampling: SamplingPolicy,
-    /// Policy for user input requests from the server.
-    #[schemars(extend("format" = "switchable", "x-type" = "mapping or bool"))]
-    #[schemars(extend("x-accepts" = {"type": ["boolean", "string", "integer"]}))]
-    pub elicitation: ElicitationPolicy,
-    /// `untrusted` requires user approval for every call of a tool that does not claim to be
-    /// read-only. Any value other than exactly `full` means `untrusted`.
-    #[schemars(extend(
-        "x-exact" = true,
-        "x-otherwise" = ["untrusted", "the server is treated as untrusted"],
-    ))]
-    pub trust: Trust,
+section! {
+    /// One server of `mcp_servers`.
+    #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the configuration")]
+    #[derive(PartialEq)]
+    pub struct ServerEntry {
+        /// The key of its entry.
+        #[serde(skip)]
+        pub name: String,
+        /// How it is reached.
+        #[serde(skip)]
+        pub endpoint: Endpoint = Endpoint::Stdio(StdioEndpoint::default()),
+        /// `false` skips the server: no connection, no discovery, no tools.
+        pub enabled: bool = true,
+        /// `true` makes startup fail if this server fails to connect.
+        pub required: bool,
+        /// `true` registers the tools of the last connection and connects on the first call.
+        pub lazy: bool,
+        /// Tool call timeout in seconds, restarted by every progress notification.
+        #[serde(with = "Seconds")]
+        pub timeout: Duration = DEFAULT_TIMEOUT,
+        /// Timeout of the first connection in seconds.
+        #[serde(with = "Seconds")]
+        pub connect_timeout: Duration = DEFAULT_CONNECT_TIMEOUT,
+        /// `auto`: try the `initialize` handshake, then `server/discover` if the server supports
+        /// only the stateless revision 2026-07-28. `stateless`: try `server/discover`, then one
+        /// handshake. `legacy`: handshake only. `modern` and `2026-07-28` are aliases of
+        /// `stateless`, `handshake` of `legacy`.
+        pub protocol: Protocol = Protocol::Auto,
+        /// Whether tools of this server may run concurrently.
+        #[serde(rename = "supports_parallel_tool_calls")]
+        pub parallel_calls: bool,
+        /// Seconds between liveness pings of an idle server. Values below 5 are raised to 5.
+        #[serde(rename = "keepalive_interval", with = "SecondsOrZero")]
+        pub keepalive: Duration = DEFAULT_KEEPALIVE,
+        /// Which tools to register.
+        #[schemars(extend("format" = "tools", "x-type" = "mapping, string or list"))]
+        #[schemars(extend("x-accepts" = {"type": ["string", "array"]}))]
+        pub tools: ToolPolicy,
+        /// Policy for LLM requests from the server.
+        #[schemars(extend("format" = "switchable", "x-type" = "mapping or bool"))]
+        #[schemars(extend("x-accepts" = {"type": ["boolean", "string", "integer"]}))]
+        pub sampling: SamplingPolicy,
+        /// Policy for user input requests from the server.
+        #[schemars(extend("format" = "switchable", "x-type" = "mapping or bool"))]
+        #[schemars(extend("x-accepts" = {"type": ["boolean", "string", "integer"]}))]
+        pub elicitation: ElicitationPolicy,
+        /// `untrusted` requires user approval for every call of a tool that does not claim to be
+        /// read-only. Any value other than exactly `full` means `untrusted`.
+        #[schemars(extend(
+            "x-exact" = true,
+            "x-otherwise" = ["untrusted", "the server is treated as untrusted"],
+        ))]
+        pub trust: Trust = Trust::Full,
+    }
 }
 
 /// How a server is reached.
@@ -115,82 +116,82 @@ pub enum Endpoint {
     Http(Box<HttpEndpoint>),
 }
 
-/// A local process that speaks over its standard streams.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[schemars(transform = section::<Self>)]
-pub struct StdioEndpoint {
-    /// Executable to launch: a name looked up in `PATH`, or a path.
-    #[schemars(extend("format" = "path", "x-wanted" = "the name or path of an executable"))]
-    pub command: Text,
-    /// Arguments of the process. A string is split into words like in a shell, but no shell is run;
-    /// a string that starts with `[` must be a JSON list.
-    #[serde(default)]
-    #[schemars(extend("format" = "args", "x-type" = "list or string", "default" = []))]
-    #[schemars(extend("items" = {"type": "string", "x-scalar": true}))]
-    pub args: Vec<Text>,
-    /// Environment variables of the process, in addition to the safe ones that it inherits.
-    #[serde(default, with = "Named::<Text>")]
-    #[schemars(extend(
-        "propertyNames" = {"type": "string", "format": "variable-name"},
-        "additionalProperties" = {"type": "string", "format": "variable", "x-optional": true},
-        "maxProperties" = MAX_LAUNCH_ITEMS,
-        "x-items" = "variables",
-        "default" = {},
-    ))]
-    pub env: Vec<(String, Text)>,
-    /// Working directory of the process.
-    #[schemars(extend("format" = "path", "x-wanted" = "the path of a directory"))]
-    pub cwd: Option<Text>,
-    /// Stop the process after this many idle seconds; the next call restarts it. 0 disables this.
-    #[serde(default, rename = "idle_timeout_seconds", with = "SecondsOrZero")]
-    pub idle_timeout: Option<Duration>,
-    /// Stop the process at this age in seconds; the next call restarts it. 0 disables this.
-    #[serde(default, rename = "max_lifetime_seconds", with = "SecondsOrZero")]
-    pub max_lifetime: Option<Duration>,
+section! {
+    /// A local process that speaks over its standard streams.
+    #[derive(PartialEq)]
+    pub struct StdioEndpoint {
+        /// Executable to launch: a name looked up in `PATH`, or a path.
+        #[schemars(extend("format" = "path", "x-wanted" = "the name or path of an executable"))]
+        pub command: Text,
+        /// Arguments of the process. A string is split into words like in a shell, but no shell is
+        /// run; a string that starts with `[` must be a JSON list.
+        #[schemars(extend("format" = "args", "x-type" = "list or string", "default" = []))]
+        #[schemars(extend("items" = {"type": "string", "x-scalar": true}))]
+        pub args: Vec<Text>,
+        /// Environment variables of the process, in addition to the safe ones that it inherits.
+        #[schemars(with = "BTreeMap<String, String>")]
+        #[schemars(extend(
+            "propertyNames" = {"type": "string", "format": "variable-name"},
+            "additionalProperties" = {"type": "string", "format": "variable", "x-optional": true},
+            "maxProperties" = MAX_LAUNCH_ITEMS,
+            "x-items" = "variables",
+            "default" = {},
+        ))]
+        pub env: Vec<(String, Text)>,
+        /// Working directory of the process.
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a directory"))]
+        pub cwd: Option<Text>,
+        /// Stop the process after this many idle seconds; the next call restarts it. 0 disables
+        /// this.
+        #[serde(rename = "idle_timeout_seconds", with = "SecondsOrZero")]
+        pub idle_timeout: Option<Duration>,
+        /// Stop the process at this age in seconds; the next call restarts it. 0 disables this.
+        #[serde(rename = "max_lifetime_seconds", with = "SecondsOrZero")]
+        pub max_lifetime: Option<Duration>,
+    }
 }
 
-/// A remote server.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[schemars(transform = section::<Self>)]
-pub struct HttpEndpoint {
-    /// URL of the server: http or https, with a host.
-    #[schemars(extend("format" = "url"))]
-    pub url: Text,
-    /// Headers to send with every request to the server.
-    #[serde(default, with = "Named::<Text>")]
-    #[schemars(extend(
-        "propertyNames" = {"type": "string", "format": "header-name"},
-        "additionalProperties" = {"type": "string", "format": "header", "x-optional": true},
-        "maxProperties" = MAX_HEADERS,
-        "x-items" = "headers",
-        "default" = {},
-    ))]
-    pub headers: Vec<(String, Text)>,
-    /// `true` trusts the system's certificate authorities; a path trusts those in a PEM file.
-    /// `false` accepts any certificate, which is insecure.
-    #[serde(default, rename = "ssl_verify")]
-    #[schemars(with = "Option<String>")]
-    #[schemars(extend("format" = "verify", "x-type" = "bool or string", "default" = true))]
-    #[schemars(extend("x-accepts" = {"type": ["boolean", "integer"]}))]
-    pub verify: Verify,
-    /// Client certificate (mTLS): path of a PEM file with certificate and key, or `[cert, key]`, or
-    /// `[cert, key, password]`.
-    #[schemars(with = "Option<Vec<String>>")]
-    #[schemars(extend("format" = "client-cert", "x-type" = "string or list"))]
-    pub client_cert: Option<ClientCert>,
-    /// Skip the probe before the first connection. The probe sends HEAD, or GET as a fallback, and
-    /// fails on a 2xx response whose content type is neither `application/json` nor
-    /// `text/event-stream`, even if POST would work. Other statuses and responses without a content
-    /// type pass.
-    #[serde(default)]
-    pub skip_preflight: bool,
-    /// `sse` selects the SSE transport of revision 2024-11-05 instead of Streamable HTTP.
-    #[serde(default)]
-    #[schemars(extend("default" = null, "x-accepts" = {"const": "stdio"}))]
-    pub transport: HttpTransport,
-    /// Whether to sign in, and how.
-    #[serde(skip)]
-    pub auth: Auth,
+section! {
+    /// A remote server.
+    #[derive(PartialEq)]
+    pub struct HttpEndpoint {
+        /// URL of the server: http or https, with a host.
+        #[schemars(extend("format" = "url"))]
+        pub url: Text,
+        /// Headers to send with every request to the server.
+        #[schemars(with = "BTreeMap<String, String>")]
+        #[schemars(extend(
+            "propertyNames" = {"type": "string", "format": "header-name"},
+            "additionalProperties" = {"type": "string", "format": "header", "x-optional": true},
+            "maxProperties" = MAX_HEADERS,
+            "x-items" = "headers",
+            "default" = {},
+        ))]
+        pub headers: Vec<(String, Text)>,
+        /// `true` trusts the system's certificate authorities; a path trusts those in a PEM file.
+        /// `false` accepts any certificate, which is insecure.
+        #[serde(rename = "ssl_verify")]
+        #[schemars(with = "Option<String>")]
+        #[schemars(extend("format" = "verify", "x-type" = "bool or string", "default" = true))]
+        #[schemars(extend("x-accepts" = {"type": ["boolean", "integer"]}))]
+        pub verify: Verify,
+        /// Client certificate (mTLS): path of a PEM file with certificate and key, or `[cert,
+        /// key]`, or `[cert, key, password]`.
+        #[schemars(with = "Option<Vec<String>>")]
+        #[schemars(extend("format" = "client-cert", "x-type" = "string or list"))]
+        pub client_cert: Option<ClientCert>,
+        /// Skip the probe before the first connection. The probe sends HEAD, or GET as a fallback,
+        /// and fails on a 2xx response whose content type is neither `application/json` nor
+        /// `text/event-stream`, even if POST would work. Other statuses and responses without a
+        /// content type pass.
+        pub skip_preflight: bool,
+        /// `sse` selects the SSE transport of revision 2024-11-05 instead of Streamable HTTP.
+        #[schemars(extend("default" = null, "x-accepts" = {"const": "stdio"}))]
+        pub transport: HttpTransport,
+        /// Whether to sign in, and how.
+        #[serde(skip)]
+        pub auth: Auth,
+    }
 }
 
 /// The two transports over HTTP.
@@ -364,50 +365,23 @@ impl Default for SamplingPolicy {
     }
 }
 
-/// Policy for user input requests from the server. Forms are shown like approvals; requests to open
-/// a URL are declined. `elicitation: false` is short for `enabled: false`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct ElicitationPolicy {
-    /// Whether the server may send these requests.
-    pub enabled: bool,
-    /// Seconds to wait for the user's response.
-    #[serde(with = "Seconds")]
-    pub timeout: Duration,
-}
-
-impl Default for ElicitationPolicy {
-    fn default() -> Self {
-        Self { enabled: true, timeout: Duration::from_mins(5) }
-    }
-}
-
-impl Default for ServerEntry {
-    fn default() -> Self {
-        Self::new("", Endpoint::Stdio(StdioEndpoint::new("")))
+section! {
+    /// Policy for user input requests from the server. Forms are shown like approvals; requests to
+    /// open a URL are declined. `elicitation: false` is short for `enabled: false`.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct ElicitationPolicy {
+        /// Whether the server may send these requests.
+        pub enabled: bool = true,
+        /// Seconds to wait for the user's response.
+        #[serde(with = "Seconds")]
+        pub timeout: Duration = Duration::from_mins(5),
     }
 }
 
 impl ServerEntry {
     /// An entry with every default, reached by `endpoint`.
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
-        Self {
-            name: name.into(),
-            enabled: true,
-            required: false,
-            lazy: false,
-            endpoint,
-            timeout: DEFAULT_TIMEOUT,
-            connect_timeout: DEFAULT_CONNECT_TIMEOUT,
-            protocol: Protocol::Auto,
-            parallel_calls: false,
-            keepalive: DEFAULT_KEEPALIVE,
-            tools: ToolPolicy::default(),
-            trust: Trust::Full,
-            sampling: SamplingPolicy::default(),
-            elicitation: ElicitationPolicy::default(),
-        }
+        Self { name: name.into(), endpoint, ..Self::default() }
     }
 }
 
@@ -446,28 +420,13 @@ impl Endpoint {
 impl StdioEndpoint {
     /// A process without arguments and variables.
     pub fn new(command: impl Into<String>) -> Self {
-        Self {
-            command: Text::literal(command),
-            args: Vec::new(),
-            env: Vec::new(),
-            cwd: None,
-            idle_timeout: None,
-            max_lifetime: None,
-        }
+        Self { command: Text::literal(command), ..Self::default() }
     }
 }
 
 impl HttpEndpoint {
     /// An address with every default.
     pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: Text::literal(url),
-            headers: Vec::new(),
-            transport: HttpTransport::Streamable,
-            skip_preflight: false,
-            verify: Verify::System,
-            client_cert: None,
-            auth: Auth::Static,
-        }
+        Self { url: Text::literal(url), ..Self::default() }
     }
 }

@@ -11,12 +11,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 
 use crate::field::{Field, dotted};
 use crate::likeness::nearest;
 use crate::node::{Key, Node, Value};
-use crate::problem::{Position, Problem};
+use crate::problem::Problem;
 use crate::reader::{Reader, Strictness, quoted};
 use crate::schema::{Schema, listed, names};
 use crate::text::Text;
@@ -27,13 +27,13 @@ pub const MAX_SECONDS: f64 = 31_536_000.0;
 impl Reader<'_> {
     /// Reads a value into a struct of its schema; nothing if a part that is needed is missing.
     pub fn read<T: DeserializeOwned>(&mut self, schema: &Schema, field: &Field<'_>) -> Option<T> {
-        let node = self.value(&schema.0, field)?;
-        self.take(&node, field)
+        let value = self.value(&schema.0, field)?;
+        self.take(&value, field)
     }
 
     /// Reads a struct from a value that was checked.
-    pub fn take<T: DeserializeOwned>(&mut self, node: &Node, field: &Field<'_>) -> Option<T> {
-        let read = T::deserialize(node);
+    pub fn take<T: DeserializeOwned>(&mut self, value: &Json, field: &Field<'_>) -> Option<T> {
+        let read = T::deserialize(value);
         if let Err(error) = &read {
             self.refuse(field, format!("cannot be read: {error}"));
         }
@@ -41,26 +41,23 @@ impl Reader<'_> {
     }
 
     /// Checks a value. Returns it in the form that `serde` reads, or nothing if it cannot be used.
-    pub fn value(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    pub fn value(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let format = schema["format"].as_str();
         let mut formats = self.formats.iter().copied().flatten();
         let format = format.and_then(|name| formats.find(|(known, _)| *known == name));
-        let node = match format {
+        let value = match format {
             Some((_, read)) => read(self, schema, field)?,
             None => self.by_type(schema, field)?,
         };
         if schema["x-located"] != true {
-            return Some(node);
+            return Some(value);
         }
-        let Position { line, column } = field.position;
-        let number = |n: usize| Node::from(Value::Number(0.0, n.to_string()));
-        let key = Node::from(field.key.clone());
-        let parts = [("key", key), ("line", number(line)), ("column", number(column))];
-        Some(parts.into_iter().chain([("value", node)]).collect())
+        let (key, position) = (&field.key, field.position);
+        Some(json!({"key": key, "line": position.line, "column": position.column, "value": value}))
     }
 
     /// Checks a value by the type that its schema has.
-    pub fn by_type(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    pub fn by_type(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         if let Some(alternatives) = schema["anyOf"].as_array() {
             return self.alternative(schema, alternatives, field);
         }
@@ -72,12 +69,12 @@ impl Reader<'_> {
             "boolean" => self.switch(schema, field),
             "integer" => self.integer(schema, field),
             "number" => self.decimal(schema, field),
-            _ => Some(field.node.clone()),
+            _ => Some(field.node.to_json()),
         }
     }
 
     /// The alternative that has the shape of the value.
-    fn alternative(&mut self, schema: &Json, all: &[Json], field: &Field<'_>) -> Option<Node> {
+    fn alternative(&mut self, schema: &Json, all: &[Json], field: &Field<'_>) -> Option<Json> {
         let has_shape = |one: &&Json| match (&field.node.value, one["type"].as_str()) {
             (Value::Map(_), kind) => kind == Some("object"),
             (Value::List(_), kind) => kind == Some("array"),
@@ -104,7 +101,7 @@ impl Reader<'_> {
     }
 
     /// A mapping of known keys, or from names to values.
-    pub fn mapping(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    pub fn mapping(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let has_keys = schema.get("properties").is_some();
         if let Value::Map(entries) = &field.node.value {
             self.report_duplicates(&field.key, entries);
@@ -116,7 +113,7 @@ impl Reader<'_> {
         }
         if let Some(short) = schema["x-short"].as_str() {
             let value = self.value(&schema["properties"][short], field)?;
-            return Some([(short, value)].into_iter().collect());
+            return Some(json!({ short: value }));
         }
         let kind = field.node.kind();
         if !has_keys {
@@ -133,7 +130,7 @@ impl Reader<'_> {
     }
 
     /// The known keys of a mapping of a schema.
-    pub fn known_keys(&mut self, schema: &Schema, field: &Field<'_>) -> Option<Node> {
+    pub fn known_keys(&mut self, schema: &Schema, field: &Field<'_>) -> Option<Json> {
         self.section(&schema.0, field, field.node.entries())
     }
 
@@ -143,8 +140,8 @@ impl Reader<'_> {
         schema: &Json,
         field: &Field<'_>,
         entries: &[(Key, Node)],
-    ) -> Option<Node> {
-        let mut read: Vec<(Key, Node)> = Vec::with_capacity(entries.len());
+    ) -> Option<Json> {
+        let mut read = Map::new();
         let tag = schema["x-tag"].as_str();
         let mut kind: Option<String> = None;
         let mut unknown = Vec::new();
@@ -171,12 +168,10 @@ impl Reader<'_> {
             }
             let adapted = kind.as_deref().and_then(|kind| with_maximum(property, kind));
             if let Some(value) = self.value(adapted.as_ref().unwrap_or(property), &item) {
-                if tag == Some(key.text.as_str())
-                    && let Value::String(word) = &value.value
-                {
-                    kind = Some(word.clone());
+                if tag == Some(key.text.as_str()) {
+                    kind = value.as_str().map(str::to_owned);
                 }
-                read.push((key.clone(), value));
+                read.insert(key.text.clone(), value);
             }
         }
         for key in unknown {
@@ -185,9 +180,10 @@ impl Reader<'_> {
         }
         self.report_missing(schema, field);
         self.add_defaults(schema, &mut read);
-        let has = |name: &Json| read.iter().any(|(key, _)| *name == key.text.as_str());
-        let is_whole = schema["required"].as_array().is_none_or(|names| names.iter().all(has));
-        is_whole.then(|| Value::Map(read).into())
+        let mut required = schema["required"].as_array().into_iter().flatten();
+        required
+            .all(|name| name.as_str().is_some_and(|name| read.contains_key(name)))
+            .then(|| read.into())
     }
 
     fn report_missing(&mut self, schema: &Json, field: &Field<'_>) {
@@ -203,26 +199,20 @@ impl Reader<'_> {
 
     /// Defaults that are paths start from the folder of the file, as those that are written do. A
     /// mapping whose own default has values takes those that are not given from there.
-    fn add_defaults(&self, schema: &Json, read: &mut Vec<(Key, Node)>) {
+    fn add_defaults(&self, schema: &Json, read: &mut Map<String, Json>) {
         for name in names(schema) {
             let property = &schema["properties"][name];
             let inherited = schema["default"].get(name).filter(|value| !value.is_null());
             let path = property["default"].as_str().filter(|_| property["format"] == "path");
-            let value = match (inherited, path) {
-                (Some(value), _) => Node::from_json(value),
-                (None, Some(path)) => Some(self.in_folder(path).into()),
-                (None, None) => None,
-            };
-            if let Some(value) = value
-                && !read.iter().any(|(key, _)| key.text == name)
-            {
-                read.push((Key::from(name), value));
+            let path = path.map(|path| self.in_folder(path).into());
+            if let Some(value) = inherited.cloned().or(path) {
+                read.entry(name).or_insert(value);
             }
         }
     }
 
-    /// A mapping from names to values.
-    fn named(&mut self, schema: &Json, field: &Field<'_>, entries: &[(Key, Node)]) -> Option<Node> {
+    /// A mapping from names to values, as a list of pairs in the order of the file.
+    fn named(&mut self, schema: &Json, field: &Field<'_>, entries: &[(Key, Node)]) -> Option<Json> {
         let most = schema["maxProperties"].as_u64().map_or(usize::MAX, to_usize);
         let least = schema["minProperties"].as_u64().map_or(0, to_usize);
         if entries.len() < least {
@@ -240,22 +230,23 @@ impl Reader<'_> {
             let item = Field { owner: key.position, ..Field::within(&field.key, key, node) };
             self.note_position(&item, key.position);
             if let Some(names) = schema.get("propertyNames") {
-                let name = Node { position: key.position, ..Node::from(key.text.clone()) };
+                let name = Value::String(key.text.clone());
+                let name = Node { position: key.position, ..name.into() };
                 let name = Field { key: item.key.clone(), ..Field::of(&name) };
                 self.value(names, &name);
             }
             let value = if node.is_null() && values["x-nullable"] == true {
-                Some(node.clone())
+                Some(Json::Null)
             } else {
                 self.value(values, &item)
             };
-            read.extend(value.map(|value| (key.clone(), value)));
+            read.extend(value.map(|value| json!([key.text, value])));
         }
-        Some(Value::Map(read).into())
+        Some(read.into())
     }
 
     /// A list, or one item without brackets.
-    fn list(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    fn list(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let items = match &field.node.value {
             Value::List(items) => items.as_slice(),
             Value::Map(_) | Value::Null => {
@@ -265,7 +256,7 @@ impl Reader<'_> {
             }
             _ => {
                 let item = self.value(&schema["items"], field)?;
-                return Some(Value::List(vec![item]).into());
+                return Some(json!([item]));
             }
         };
         let most = schema["maxItems"].as_u64().map_or(usize::MAX, to_usize);
@@ -279,7 +270,7 @@ impl Reader<'_> {
             self.refuse(field, message.unwrap_or_else(|| format!("has more than {most} entries")));
             return None;
         }
-        let mut read: Vec<Node> = Vec::with_capacity(items.len());
+        let mut read: Vec<Json> = Vec::with_capacity(items.len());
         let mut seen = BTreeSet::new();
         for (index, node) in items.iter().enumerate() {
             let item = match schema["x-whole"].as_bool() {
@@ -288,7 +279,7 @@ impl Reader<'_> {
             };
             self.note_position(&item, item.position);
             let Some(value) = self.value(&schema["items"], &item) else { continue };
-            if schema["uniqueItems"] == true && !seen.insert(value.to_json().to_string()) {
+            if schema["uniqueItems"] == true && !seen.insert(value.to_string()) {
                 let message = format!("{} is listed twice", quoted(written(node)));
                 let problem = Problem::error(item.position, message);
                 self.report(&item.key, problem.hint("remove one of them"));
@@ -296,11 +287,11 @@ impl Reader<'_> {
             }
             read.push(value);
         }
-        Some(Value::List(read).into())
+        Some(read.into())
     }
 
     /// One of a few words.
-    fn one_of(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    fn one_of(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let text = self.scalar(&field.key, field.position, field.node);
         let word = text.as_ref().map(|text| match schema["x-exact"].as_bool() {
             Some(true) => text.value().to_owned(),
@@ -311,7 +302,7 @@ impl Reader<'_> {
         let aliases = aliases.filter_map(|pair| Some((pair[0].as_str()?, pair[1].as_str()?)));
         let all: Vec<(&str, &str)> = words.map(|word| (word, word)).chain(aliases).collect();
         if let Some((_, meaning)) = all.iter().find(|(known, _)| word.as_deref() == Some(known)) {
-            return Some((*meaning).to_owned().into());
+            return Some((*meaning).into());
         }
         let found = text.map_or_else(|| field.node.kind().to_owned(), |text| quoted(text.shown()));
         let listed: Vec<_> = all.iter().map(|(word, _)| format!("`{word}`")).collect();
@@ -322,14 +313,14 @@ impl Reader<'_> {
         let otherwise = &schema["x-otherwise"];
         let instead = otherwise[1].as_str().map_or_else(|| instead(schema), str::to_owned);
         self.replace(field, &message, &instead, hint);
-        otherwise[0].as_str().map(|word| word.to_owned().into())
+        otherwise.get(0).cloned()
     }
 
     /// A string. Its `format` may be `path`.
-    fn text(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    fn text(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let wanted = schema["x-wanted"].as_str().unwrap_or("a string");
         let text = if schema["x-optional"] == true {
-            self.optional(Some(field.clone()))?
+            self.optional(field)?
         } else if schema["x-scalar"] == true {
             self.string_like(field)?
         } else {
@@ -349,9 +340,9 @@ impl Reader<'_> {
             text
         };
         if schema["x-text"] != true && schema["x-verbatim"] != true && schema["x-scalar"] != true {
-            return Some(text.value().trim().to_owned().into());
+            return Some(text.value().trim().into());
         }
-        Some(text_node(schema, text))
+        Some(text_value(schema, text))
     }
 
     /// A path; relative ones start from the folder of the file.
@@ -362,9 +353,9 @@ impl Reader<'_> {
         }
     }
 
-    fn switch(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    fn switch(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         if let Some(value) = self.bool_like(field) {
-            return Some(Value::Bool(value, String::new()).into());
+            return Some(value.into());
         }
         let found = match &field.node.value {
             Value::String(written) | Value::Number(_, written) => quoted(written),
@@ -377,7 +368,7 @@ impl Reader<'_> {
 
     /// A whole number between two bounds, both at most 2^53. A duration with a unit is whole if its
     /// seconds are.
-    pub fn integer(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    pub fn integer(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let unit = schema["x-unit"].as_f64();
         let (value, has_unit) = self.number(field, unit, &instead(schema))?;
         let least = schema["minimum"].as_u64().unwrap_or(0);
@@ -388,12 +379,12 @@ impl Reader<'_> {
         #[expect(clippy::cast_precision_loss, reason = "what is lost makes them differ")]
         let is_whole = (whole as f64).total_cmp(&value).is_eq();
         if is_whole && (least..=most).contains(&whole) {
-            return Some(Value::Number(value, whole.to_string()).into());
+            return Some(whole.into());
         }
         let seconds = value * unit.unwrap_or_default();
         let is_exact = has_unit && (seconds - seconds.round()).abs() < 1e-6;
         if is_exact && (least..most).contains(&whole) {
-            return Some(Value::Number(value, value.to_string()).into());
+            return Some(value.into());
         }
         let message = format!("must be a whole number from {least} to {most}");
         self.replace(field, &message, &instead(schema), None);
@@ -401,9 +392,10 @@ impl Reader<'_> {
     }
 
     /// A number of at least 0; a time in seconds if its `format` is `seconds`.
-    fn decimal(&mut self, schema: &Json, field: &Field<'_>) -> Option<Node> {
+    fn decimal(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let (value, _) = self.number(field, schema["x-unit"].as_f64(), &instead(schema))?;
-        let number = |value: f64| Some(Value::Number(value, value.to_string()).into());
+        // As it is written: without a fraction where there is none.
+        let number = |value: f64| serde_json::from_str(&value.to_string()).ok();
         if schema["format"] == "seconds" {
             if value == 0.0 && schema.get("exclusiveMinimum").is_some() {
                 let message = "must be more than 0 seconds";
@@ -431,8 +423,8 @@ impl Reader<'_> {
 }
 
 /// A text as the structs read it: its value alone, or a [`Text`].
-pub fn text_node(schema: &Json, text: Text) -> Node {
-    if schema["x-text"] == true { text.into() } else { text.value().to_owned().into() }
+pub fn text_value(schema: &Json, text: Text) -> Json {
+    if schema["x-text"] == true { text.into() } else { text.value().into() }
 }
 
 fn words(schema: &Json, keyword: &str) -> String {

@@ -3,8 +3,6 @@
 //! Scalars keep their spelling, so that `1.10` stays `1.10` where a string is wanted. The tree may
 //! hold secrets: its `Debug` shows only the kind of a value.
 
-mod de;
-
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -98,22 +96,9 @@ impl Value {
     }
 }
 
-impl From<String> for Node {
-    fn from(text: String) -> Self {
-        Value::String(text).into()
-    }
-}
-
 impl From<Value> for Node {
     fn from(value: Value) -> Self {
         Self { position: Position::default(), span: Span::default(), value }
-    }
-}
-
-impl<'n> FromIterator<(&'n str, Node)> for Node {
-    fn from_iter<I: IntoIterator<Item = (&'n str, Node)>>(entries: I) -> Self {
-        let entries = entries.into_iter().map(|(name, node)| (Key::from(name), node));
-        Value::Map(entries.collect()).into()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::text::Text;
 const MAX_QUOTED: usize = 40;
 
 /// Reads the values of a schema with this `format` instead of the rules for its type.
-pub type Format = (&'static str, fn(&mut Reader<'_>, &Json, &Field<'_>) -> Option<Node>);
+pub type Format = (&'static str, fn(&mut Reader<'_>, &Json, &Field<'_>) -> Option<Json>);
 
 /// Reads a file, or an entry of it, and collects everything that is wrong with it.
 pub struct Reader<'a> {
@@ -144,14 +144,24 @@ impl<'a> Reader<'a> {
         self.report(&field.key, Problem::error(field.position, message));
     }
 
+    /// Refuses a value and says what to do about it.
+    pub fn refuse_hinted(
+        &mut self,
+        field: &Field<'_>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.report(&field.key, Problem::error(field.position, message).hint(hint));
+    }
+
     /// A value that passed its check, or an error with this message.
     pub fn accept(
         &mut self,
         field: &Field<'_>,
-        value: impl Into<Node>,
+        value: impl Into<Json>,
         is_good: bool,
         message: impl Into<String>,
-    ) -> Option<Node> {
+    ) -> Option<Json> {
         if is_good {
             return Some(value.into());
         }
@@ -329,17 +339,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A string that may be left empty, which means that it is not set.
-    pub fn optional(&mut self, field: Option<Field<'_>>) -> Option<Text> {
-        let field = field?;
+    pub fn optional(&mut self, field: &Field<'_>) -> Option<Text> {
         if matches!(&field.node.value, Value::String(text) if text.trim().is_empty()) {
             return None;
         }
-        if let Some(text) = self.scalar(&field.key, field.position, field.node) {
-            Some(text).filter(|text| !text.value().trim().is_empty())
-        } else {
-            self.refuse(&field, format!("must be a string, found {}", field.node.kind()));
-            None
-        }
+        self.string_like(field).filter(|text| !text.value().trim().is_empty())
     }
 
     /// What a boolean or a word for one means; nothing for anything else, without a warning

@@ -1,7 +1,7 @@
 //! The schema of a configuration file, derived from the structs that it is read into.
 //!
-//! A key is declared once, as a field: its type, its default (`Default` and `#[serde(default)]`),
-//! its bounds (`#[schemars(range(..))]`, `length`) and its documentation (the comment above it).
+//! A key is declared once, as a field of a [`crate::section!`]: its type, its default, its bounds
+//! (`#[schemars(range(..))]`, `length`) and its documentation (the comment above it).
 //! `schemars` makes a JSON Schema of that; [`crate::Reader`] checks files against it, [`DocumentedSection`]
 //! lists it for the reference page, and [`Schema::published`] is what editors use.
 //!
@@ -148,6 +148,31 @@ pub fn section<'de, T: Deserialize<'de>>(schema: &mut Generated) {
         schema.insert("x-order".to_owned(), order.into());
     }
     schema.insert("x-about".to_owned(), about);
+}
+
+/// Declares a section of a file: a struct whose fields are its keys, each with its documentation,
+/// bounds, type and default (`= VALUE`; without it, the default of the type).
+#[macro_export]
+macro_rules! section {
+    (@default) => { Default::default() };
+    (@default $default:expr) => { $default };
+    ($(#[$about:meta])* $visible:vis struct $name:ident {
+        $($(#[$key:meta])* $shown:vis $field:ident: $type:ty $(= $default:expr)?,)+
+    }) => {
+        #[derive(Debug, Clone, PartialEq, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[serde(default)]
+        #[schemars(transform = $crate::section::<Self>)]
+        $(#[$about])*
+        $visible struct $name {
+            $($(#[$key])* $shown $field: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $crate::section!(@default $($default)?),)+ }
+            }
+        }
+    };
 }
 
 /// A source without values that learns the names of the fields of a struct.

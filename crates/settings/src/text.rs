@@ -5,13 +5,13 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::{Value as Json, json};
 
-use crate::node::Node;
 use crate::problem::Position;
 
 /// A string of an entry. It shows its spelling, placeholders and all, with literal secrets left
 /// out; only [`Text::value`] returns the resolved value, which may hold secrets.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Text {
     written: String,
     resolved: Option<Box<str>>,
@@ -56,16 +56,9 @@ impl JsonSchema for Located {
     }
 }
 
-impl From<Text> for Node {
-    fn from(text: Text) -> Self {
-        let Text { written, resolved, masked } = text;
-        let parts = [("resolved", resolved), ("masked", masked)];
-        let parts = parts.into_iter().filter_map(|(name, part)| Some((name, part?.into_string())));
-        [("written", written)]
-            .into_iter()
-            .chain(parts)
-            .map(|(name, text)| (name, text.into()))
-            .collect()
+impl From<Text> for Json {
+    fn from(Text { written, resolved, masked }: Text) -> Self {
+        json!({"written": written, "resolved": resolved, "masked": masked})
     }
 }
 

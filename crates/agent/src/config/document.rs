@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use settings::{
-    Field, Format, Key, Node, Position, Problem, Reader, Schema, Scope, Strictness, Value,
-    in_order, not_yaml,
+    Field, Key, Node, Position, Problem, Reader, Schema, Scope, Strictness, Value, in_order,
+    not_yaml,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -46,12 +46,12 @@ impl Document {
 
     /// Reads the value of a root key; the default if there is none. References to variables are
     /// kept as they are written.
-    pub(crate) fn section<T>(&self, name: &str, formats: &[Format]) -> Result<T, Diagnostic>
+    pub(crate) fn section<T>(&self, name: &str) -> Result<T, Diagnostic>
     where
         T: DeserializeOwned + JsonSchema + Default,
     {
         match self.root()?.get(name).filter(|node| !node.is_null()) {
-            Some(node) => self.read(name, node, formats),
+            Some(node) => self.read(name, node),
             None => Ok(T::default()),
         }
     }
@@ -63,17 +63,16 @@ impl Document {
     {
         let schema = Schema::of::<T>();
         let known = self.root()?.entries().iter().filter(|(key, _)| schema.has_key("", &key.text));
-        self.read("", &Value::Map(known.cloned().collect()).into(), &[])
+        self.read("", &Value::Map(known.cloned().collect()).into())
     }
 
-    fn read<T>(&self, name: &str, node: &Node, formats: &[Format]) -> Result<T, Diagnostic>
+    fn read<T>(&self, name: &str, node: &Node) -> Result<T, Diagnostic>
     where
         T: DeserializeOwned + JsonSchema + Default,
     {
         let (schema, scope) = (Schema::of::<T>(), Scope::default());
-        let formats = [formats];
         let mut reader = Reader::new(&scope, None, Strictness::Strict);
-        (reader.enabled, reader.formats, reader.schema) = (false, &formats, Some(&schema));
+        (reader.enabled, reader.schema) = (false, Some(&schema));
         let value = reader.read(&schema, &Field { key: name.to_owned(), ..Field::of(node) });
         let mut errors = in_order(reader.finish().0).into_iter().filter(Problem::is_error);
         let Some(first) = errors.next() else { return Ok(value.unwrap_or_default()) };

@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 
 use gateway::config::DEFAULT_LISTEN;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use settings::{KnownSecret, Located, Scope, section};
 
 use crate::config::document::Document;
@@ -50,31 +48,29 @@ pub(crate) struct Settings {
     missing_key: String,
 }
 
-/// Top-level keys.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(crate) struct RootFile {
-    /// Default model.
-    #[schemars(extend("x-optional" = true))]
-    model: Option<Located>,
+section! {
+    /// Top-level keys.
+    pub(crate) struct RootFile {
+        /// Default model.
+        #[schemars(extend("x-optional" = true))]
+        model: Option<Located>,
+    }
 }
 
-/// The member service that commands use.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(crate) struct MemberFile {
-    /// URL of the service. `AGENT_BASE_URL` in `.env` or in the environment overrides it.
-    #[schemars(extend("x-optional" = true))]
-    base_url: Option<Located>,
-    /// URL of the tools of the service; by default `base_url` with `/mcp` instead of `/v1`.
-    /// `AGENT_MCP_URL` overrides it.
-    #[schemars(extend("x-optional" = true))]
-    mcp_url: Option<Located>,
-    /// API key, preferably as `${NAME}`. `AGENT_API_KEY` overrides it.
-    #[schemars(extend("x-optional" = true))]
-    api_key: Option<Located>,
+section! {
+    /// The member service that commands use.
+    pub(crate) struct MemberFile {
+        /// URL of the service. `AGENT_BASE_URL` in `.env` or in the environment overrides it.
+        #[schemars(extend("x-optional" = true))]
+        base_url: Option<Located>,
+        /// URL of the tools of the service; by default `base_url` with `/mcp` instead of `/v1`.
+        /// `AGENT_MCP_URL` overrides it.
+        #[schemars(extend("x-optional" = true))]
+        mcp_url: Option<Located>,
+        /// API key, preferably as `${NAME}`. `AGENT_API_KEY` overrides it.
+        #[schemars(extend("x-optional" = true))]
+        api_key: Option<Located>,
+    }
 }
 
 impl Settings {
@@ -83,7 +79,7 @@ impl Settings {
         let home = session.home()?;
         let scope = scope(session, &home)?;
         let document = session.config()?;
-        let member: MemberFile = document.section("member", &[])?;
+        let member: MemberFile = document.section("member")?;
         let RootFile { model } = document.root_keys()?;
         let looker = SettingLookup { home: &home, scope: &scope, document: &document };
         let base_url = looker.find(BASE_URL, member.base_url.as_ref(), "member.base_url");

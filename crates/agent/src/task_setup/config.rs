@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use settings::section;
 use task_loop::limits::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
@@ -16,55 +14,40 @@ const MAX_INSTRUCTIONS: usize = 64 * 1024;
 const MICROS_OF_A_CREDIT: f64 = 1_000_000.0;
 const MAX_MINUTES: u64 = MAX_TIME.as_secs() / 60;
 
-/// Defaults for tasks; command-line options override them.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(crate) struct TaskConfig {
-    /// Maximum number of model calls per task; see `--max-rounds`.
-    #[schemars(range(min = 1, max = MAX_ROUNDS))]
-    max_rounds: u32,
-    /// Maximum duration of a task in minutes; see `--max-time`, which takes seconds.
-    #[schemars(range(min = 0.001, max = MAX_MINUTES))]
-    #[schemars(extend("x-unit" = 60))]
-    #[schemars(extend("x-wanted" = format!("more than 0 and at most {MAX_MINUTES}")))]
-    max_minutes: f64,
-    /// Maximum cost of a task in credits; no limit by default. See `--max-credits`.
-    #[schemars(range(min = 0, max = 9_000_000_000_u64))]
-    #[schemars(extend("x-wanted" = "an amount of credits"))]
-    max_credits: Option<f64>,
-    /// API for model calls: `chat` or `responses`.
-    #[serde(rename = "api")]
-    pub(crate) form: ApiKind,
-    /// Share of the context window for tool definitions, in percent. If they need more, the model
-    /// searches for tools instead.
-    #[schemars(range(min = 0, max = 100))]
-    pub(crate) tools_share: u8,
-    /// Offer the tools of the member service to the model.
-    #[serde(rename = "member_tools")]
-    pub(crate) own_tools: bool,
-    /// Additional instructions for every model.
-    #[schemars(length(max = MAX_INSTRUCTIONS), extend("x-verbatim" = true))]
-    pub(crate) instructions: Option<String>,
-}
-
-impl Default for TaskConfig {
-    fn default() -> Self {
-        Self {
-            max_rounds: DEFAULT_ROUNDS,
-            max_minutes: 60.0,
-            max_credits: None,
-            form: ApiKind::default(),
-            tools_share: 25,
-            own_tools: true,
-            instructions: None,
-        }
+section! {
+    /// Defaults for tasks; command-line options override them.
+    pub(crate) struct TaskConfig {
+        /// Maximum number of model calls per task; see `--max-rounds`.
+        #[schemars(range(min = 1, max = MAX_ROUNDS))]
+        max_rounds: u32 = DEFAULT_ROUNDS,
+        /// Maximum duration of a task in minutes; see `--max-time`, which takes seconds.
+        #[schemars(range(min = 0.001, max = MAX_MINUTES))]
+        #[schemars(extend("x-unit" = 60))]
+        #[schemars(extend("x-wanted" = format!("more than 0 and at most {MAX_MINUTES}")))]
+        max_minutes: f64 = 60.0,
+        /// Maximum cost of a task in credits; no limit by default. See `--max-credits`.
+        #[schemars(range(min = 0, max = 9_000_000_000_u64))]
+        #[schemars(extend("x-wanted" = "an amount of credits"))]
+        max_credits: Option<f64>,
+        /// API for model calls: `chat` or `responses`.
+        #[serde(rename = "api")]
+        pub(crate) form: ApiKind = ApiKind::default(),
+        /// Share of the context window for tool definitions, in percent. If they need more, the
+        /// model searches for tools instead.
+        #[schemars(range(min = 0, max = 100))]
+        pub(crate) tools_share: u8 = 25,
+        /// Offer the tools of the member service to the model.
+        #[serde(rename = "member_tools")]
+        pub(crate) own_tools: bool = true,
+        /// Additional instructions for every model.
+        #[schemars(length(max = MAX_INSTRUCTIONS), extend("x-verbatim" = true))]
+        pub(crate) instructions: Option<String>,
     }
 }
 
 impl TaskConfig {
     pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
-        session.config()?.section("task", &[])
+        session.config()?.section("task")
     }
 
     /// The bounds of a task.

@@ -146,11 +146,11 @@ fn the_configuration_keeps_its_comments_and_its_mistakes_are_told_with_their_lin
     for (text, transcript) in [
         (
             "metrics:\n  mode: loud\n",
-            "[home]/config.yaml:2: `loud` is not a valid value for `metrics.mode`\n  hint: use `off` or `local`",
+            "[home]/config.yaml:2: `metrics.mode` must be one of `off`, `local`, found `loud`",
         ),
         (
             "\nmetrics:\n  retention_days: 0\n",
-            "[home]/config.yaml:3: `0` is not a valid value for `metrics.retention_days`\n  hint: use a number of days from 1 to 365",
+            "[home]/config.yaml:3: `metrics.retention_days` must be a whole number from 1 to 365",
         ),
         ("metrics:\n  mood: off\n", "invalid configuration at [home]/config.yaml:2:3"),
         ("metrics: [\n", "invalid configuration at [home]/config.yaml:"),

@@ -138,7 +138,7 @@ fn a_configuration_that_is_broken_is_a_problem_and_the_rest_is_looked_at() {
         ("member: [\n", "config", "invalid configuration at"),
         ("member: {base: x}\n", "service", "unknown key"),
         ("member: {base_url: 'ftp://x'}\n", "service", "invalid service address"),
-        ("metrics: {mode: maybe}\n", "metrics", "is not a valid value for `metrics.mode`"),
+        ("metrics: {mode: maybe}\n", "metrics", "`metrics.mode` must be one of `off`, `local`"),
         ("update: {public_key: abc}\n", "updates", "invalid public key"),
         ("update: {key: abc}\n", "updates", "unknown key"),
         ("mcp_servers: {x: {command: /no/such/program}}\n", "servers", "/no/such/program"),

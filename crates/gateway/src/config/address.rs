@@ -21,60 +21,46 @@ pub(super) fn uri<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// Why an address cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
-    #[error("must be a URL that starts with `http://` or `https://`")]
-    Scheme,
-    #[error("is not a valid URL")]
-    Form,
-    #[error("the URL has no host")]
-    Host,
-    #[error("the URL contains a user or password")]
-    Credentials,
-    #[error("the URL must not have a query (`?`) or a fragment (`#`)")]
-    Query,
-}
+/// Why an address cannot be used, and what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fault(pub(super) &'static str, pub(super) &'static str);
 
-impl Fault {
-    /// What to do about it.
-    pub(super) fn hint(self) -> &'static str {
-        match self {
-            Self::Scheme => "write `https://` and a host",
-            Self::Form => "check the host and the port",
-            Self::Host => "add a host after `://`",
-            Self::Credentials => "remove them; use `api_key` or `headers` of the provider instead",
-            Self::Query => "remove it",
-        }
-    }
-}
+const SCHEME: Fault =
+    Fault("must be a URL that starts with `http://` or `https://`", "write `https://` and a host");
+const FORM: Fault = Fault("is not a valid URL", "check the host and the port");
+const HOST: Fault = Fault("the URL has no host", "add a host after `://`");
+const CREDENTIALS: Fault = Fault(
+    "the URL contains a user or password",
+    "remove them; use `api_key` or `headers` of the provider instead",
+);
+const QUERY: Fault = Fault("the URL must not have a query (`?`) or a fragment (`#`)", "remove it");
 
 /// An address without a `/` at the end of its path. What was written is never part of the fault,
 /// since it may hold a secret.
 pub(super) fn parse(written: &str) -> Result<Uri, Fault> {
     let lower = written.to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
-        return Err(Fault::Scheme);
+        return Err(SCHEME);
     }
     let rest = &written[written.find("://").map_or(0, |at| at + 3)..];
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() {
-        return Err(Fault::Host);
+        return Err(HOST);
     }
     if authority.contains('@') {
-        return Err(Fault::Credentials);
+        return Err(CREDENTIALS);
     }
     if rest.contains(['?', '#']) {
-        return Err(Fault::Query);
+        return Err(QUERY);
     }
-    let uri: Uri = written.trim_end_matches('/').parse().map_err(|_| Fault::Form)?;
+    let uri: Uri = written.trim_end_matches('/').parse().map_err(|_| FORM)?;
     if uri.host().is_none_or(str::is_empty) {
-        return Err(Fault::Host);
+        return Err(HOST);
     }
     // A port that is no number is left in the authority.
     let after_host = authority.rsplit(']').next().unwrap_or_default();
     if after_host.contains(':') && uri.port_u16().is_none() {
-        return Err(Fault::Form);
+        return Err(FORM);
     }
     Ok(uri)
 }

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use settings::{Seconds, WholeSeconds, section};
@@ -14,84 +13,63 @@ const MIB: u64 = 1024 * 1024;
 /// The most entries of lists of hosts, networks and ports.
 pub const MAX_ALLOWED: usize = 256;
 
-/// How `/v1/web/fetch` reads pages. Only public internet addresses are allowed; list exceptions in
-/// `allow_private`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Fetch {
-    /// Maximum size of a page after decompression, up to 256 MiB.
-    #[schemars(range(min = 1024, max = 256 * MIB))]
-    pub max_bytes: u64,
-    /// Timeout for reading a page, including redirects.
-    #[serde(with = "Seconds")]
-    pub timeout: Duration,
-    /// Maximum number of redirects to follow, up to 20.
-    #[schemars(range(min = 0, max = 20))]
-    pub max_redirects: u32,
-    /// Follow redirects from https to http.
-    pub allow_downgrade: bool,
-    /// Obey the robots.txt of each site.
-    pub robots: bool,
-    /// The `User-Agent` header. The part before the first `/` is the name that robots.txt rules
-    /// match.
-    #[schemars(extend("format" = "user-agent"))]
-    pub user_agent: String,
-    /// Ports that pages may be read from.
-    #[schemars(length(max = MAX_ALLOWED))]
-    #[schemars(extend("items" = {"type": "integer", "format": "port"}, "x-whole" = true))]
-    pub ports: Vec<u16>,
-    /// Private hosts and networks that may be read: `wiki.internal`, `10.1.2.0/24`, `[fd00::1]`,
-    /// each optionally with a port, as in `wiki.internal:8080`.
-    #[serde(deserialize_with = "deserialize_private")]
-    #[schemars(with = "Vec<String>", length(max = MAX_ALLOWED))]
-    #[schemars(extend("items" = {"type": "string", "format": "private"}, "x-whole" = true))]
-    #[schemars(extend("default" = []))]
-    pub allow_private: Vec<AllowedPrivate>,
-    /// PEM file with additional CA certificates to trust besides the system's.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
-    pub tls_ca_file: Option<PathBuf>,
-    /// Maximum number of pages read at the same time.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub concurrency: u32,
-    /// Maximum number of pages read from one host at the same time.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub concurrency_per_host: u32,
-    /// How many fetches per key and minute may time out or exceed the limits of the parser. Running
-    /// fetches count too. Above this limit the service returns 429.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub timeouts_per_minute: u32,
-    /// Size of the page cache in memory; 0 disables it.
-    #[schemars(range(min = 0, max = 64 * 1024 * MIB))]
-    pub cache_bytes: u64,
-    /// How long pages stay in the cache; at most a day.
-    #[serde(rename = "cache_seconds", with = "WholeSeconds")]
-    #[schemars(range(min = 1, max = 86400))]
-    pub cache_age: Duration,
-    /// Share cached pages between members. This saves requests, but `from_cache` reveals that
-    /// another member has read the page.
-    pub share_cache: bool,
-}
-
-impl Default for Fetch {
-    fn default() -> Self {
-        Self {
-            max_bytes: 10 * MIB,
-            timeout: Duration::from_secs(20),
-            max_redirects: 5,
-            allow_downgrade: false,
-            robots: true,
-            user_agent: "agent-gateway/0.1 (reads single pages for a person)".to_owned(),
-            ports: vec![80, 443],
-            allow_private: Vec::new(),
-            tls_ca_file: None,
-            concurrency: 64,
-            concurrency_per_host: 4,
-            timeouts_per_minute: 20,
-            cache_bytes: 64 * MIB,
-            cache_age: Duration::from_mins(5),
-            share_cache: false,
-        }
+section! {
+    /// How `/v1/web/fetch` reads pages. Only public internet addresses are allowed; list exceptions
+    /// in `allow_private`.
+    #[derive(PartialEq, Eq)]
+    pub struct Fetch {
+        /// Maximum size of a page after decompression, up to 256 MiB.
+        #[schemars(range(min = 1024, max = 256 * MIB))]
+        pub max_bytes: u64 = 10 * MIB,
+        /// Timeout for reading a page, including redirects.
+        #[serde(with = "Seconds")]
+        pub timeout: Duration = Duration::from_secs(20),
+        /// Maximum number of redirects to follow, up to 20.
+        #[schemars(range(min = 0, max = 20))]
+        pub max_redirects: u32 = 5,
+        /// Follow redirects from https to http.
+        pub allow_downgrade: bool,
+        /// Obey the robots.txt of each site.
+        pub robots: bool = true,
+        /// The `User-Agent` header. The part before the first `/` is the name that robots.txt rules
+        /// match.
+        #[schemars(extend("format" = "user-agent"))]
+        pub user_agent: String = "agent-gateway/0.1 (reads single pages for a person)".to_owned(),
+        /// Ports that pages may be read from.
+        #[schemars(length(max = MAX_ALLOWED))]
+        #[schemars(extend("items" = {"type": "integer", "format": "port"}, "x-whole" = true))]
+        pub ports: Vec<u16> = vec![80, 443],
+        /// Private hosts and networks that may be read: `wiki.internal`, `10.1.2.0/24`,
+        /// `[fd00::1]`, each optionally with a port, as in `wiki.internal:8080`.
+        #[serde(deserialize_with = "deserialize_private")]
+        #[schemars(with = "Vec<String>", length(max = MAX_ALLOWED))]
+        #[schemars(extend("items" = {"type": "string", "format": "private"}, "x-whole" = true))]
+        #[schemars(extend("default" = []))]
+        pub allow_private: Vec<AllowedPrivate>,
+        /// PEM file with additional CA certificates to trust besides the system's.
+        #[schemars(extend("format" = "path", "x-type" = "path"))]
+        #[schemars(extend("x-wanted" = "the path of a PEM file"))]
+        pub tls_ca_file: Option<PathBuf>,
+        /// Maximum number of pages read at the same time.
+        #[schemars(range(min = 1, max = 100_000))]
+        pub concurrency: u32 = 64,
+        /// Maximum number of pages read from one host at the same time.
+        #[schemars(range(min = 1, max = 100_000))]
+        pub concurrency_per_host: u32 = 4,
+        /// How many fetches per key and minute may time out or exceed the limits of the parser.
+        /// Running fetches count too. Above this limit the service returns 429.
+        #[schemars(range(min = 1, max = 100_000))]
+        pub timeouts_per_minute: u32 = 20,
+        /// Size of the page cache in memory; 0 disables it.
+        #[schemars(range(min = 0, max = 64 * 1024 * MIB))]
+        pub cache_bytes: u64 = 64 * MIB,
+        /// How long pages stay in the cache; at most a day.
+        #[serde(rename = "cache_seconds", with = "WholeSeconds")]
+        #[schemars(range(min = 1, max = 86400))]
+        pub cache_age: Duration = Duration::from_mins(5),
+        /// Share cached pages between members. This saves requests, but `from_cache` reveals that
+        /// another member has read the page.
+        pub share_cache: bool,
     }
 }
 

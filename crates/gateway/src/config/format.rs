@@ -6,9 +6,9 @@ use http::Uri;
 use http::uri::Authority;
 use ipnet::IpNet;
 use serde_json::Value as Json;
-use settings::{Field, Format, Node, Problem, Reader, Value, text_node};
+use settings::{Field, Format, Reader, Value, text_value};
 
-use super::address;
+use super::address::{self, Fault};
 use super::fetch::parse_private;
 use super::secret::warn_of_plain_text;
 use super::{DEFAULT_LISTEN, store};
@@ -19,7 +19,7 @@ const MAX_AGENT: usize = 256;
 const MAX_ID: usize = 256;
 
 pub(super) const FORMATS: &[Format] = &[
-    ("address", |reader, _, field| address(reader, field).map(|uri| node(&uri))),
+    ("address", |reader, _, field| address(reader, field).map(|uri| uri.to_string().into())),
     ("alias-name", alias_name),
     ("artifacts", store::artifacts_format),
     ("database", store::database_format),
@@ -42,43 +42,30 @@ pub(super) const FORMATS: &[Format] = &[
     ("user-agent", user_agent),
 ];
 
-fn node(uri: &Uri) -> Node {
-    uri.to_string().into()
-}
-
 /// An http or https address, without a `/` at its end.
 fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
     let text = reader.string(field, "an http or https URL")?;
     let uri = address::parse(text.value().trim());
-    uri.map_err(|fault| refuse(reader, field, fault.to_string(), fault.hint())).ok()
+    uri.map_err(|Fault(message, hint)| reader.refuse_hinted(field, message, hint)).ok()
 }
 
-fn refuse(
-    reader: &mut Reader<'_>,
-    field: &Field<'_>,
-    message: impl Into<String>,
-    hint: impl Into<String>,
-) {
-    reader.report(&field.key, Problem::error(field.position, message).hint(hint));
-}
-
-fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let uri = address(reader, field)?;
     if uri.path() != "/" {
         let hint = "remove the path; clients append `/v1` and `/mcp`";
-        refuse(reader, field, "must not have a path", hint);
+        reader.refuse_hinted(field, "must not have a path", hint);
         return None;
     }
     if address::is_open(&uri) {
         let message =
             "must be an https URL unless the host is this machine: keys would be sent unencrypted";
-        refuse(reader, field, message, "put a TLS reverse proxy in front of the service");
+        reader.refuse_hinted(field, message, "put a TLS reverse proxy in front of the service");
         return None;
     }
-    Some(node(&uri))
+    Some(uri.to_string().into())
 }
 
-fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let wanted = format!("an IP address and a port, such as `{DEFAULT_LISTEN}`");
     let text = reader.string(field, &wanted)?;
     if let Ok(address) = text.value().trim().parse::<SocketAddr>() {
@@ -89,19 +76,19 @@ fn listen(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
         Some(("localhost", port)) => format!("write `127.0.0.1:{port}`"),
         _ => "host names are not resolved here; for IPv6, write `[::1]:8930`".to_owned(),
     };
-    refuse(reader, field, format!("must be {wanted}"), hint);
+    reader.refuse_hinted(field, format!("must be {wanted}"), hint);
     None
 }
 
 /// A secret; one that is written in the file itself is warned of.
-fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string(field, "a string, preferably a reference such as `${NAME}`")?;
     let value = text.value().trim().to_owned();
     if let Some(least) = schema["minLength"].as_u64()
         && (value.chars().count() as u64) < least
     {
         let message = format!("must be at least {least} characters long");
-        refuse(reader, field, message, "create one with `openssl rand -hex 32`");
+        reader.refuse_hinted(field, message, "create one with `openssl rand -hex 32`");
         return None;
     }
     if !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
@@ -114,25 +101,22 @@ fn secret(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<N
 }
 
 /// The value of a header; its name decides whether it is a secret.
-fn header(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
-    let Some(text) = reader.scalar(&field.key, field.position, field.node) else {
-        reader.refuse(field, format!("must be a string, found {}", field.node.kind()));
-        return None;
-    };
+fn header(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.string_like(field)?;
     let name = field.key.rsplit_once(".headers.").map_or(field.key.as_str(), |(_, name)| name);
     let text = reader.secrets.named(name, text);
-    Some(text_node(schema, text))
+    Some(text_value(schema, text))
 }
 
 /// A price in whole micro-credits.
-fn micros(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+fn micros(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     // The spelling decides, so that a fraction or a sign is reported as such.
     if let Value::Number(value, written) = &field.node.value
         && (*value < 0.0 || value.fract() != 0.0)
     {
         let message =
             format!("must be a whole number of micro-credits, at least 0, found `{written}`");
-        refuse(reader, field, message, "1 credit is 1000000 micro-credits");
+        reader.refuse_hinted(field, message, "1 credit is 1000000 micro-credits");
         return None;
     }
     reader.by_type(schema, field)
@@ -145,14 +129,14 @@ fn entry(
     field: &Field<'_>,
     wanted: &str,
     read: impl Fn(&str) -> Option<String>,
-) -> Option<Node> {
+) -> Option<Json> {
     let text = reader.string_like(field)?;
     let value = read(text.value().trim());
     if value.is_none() {
         let number = field.entry.max(1);
         reader.refuse(field, format!("entry {number} is not {wanted}"));
     }
-    value.map(Node::from)
+    value.map(Json::from)
 }
 
 /// One address, or all that begin with the same bits.
@@ -161,14 +145,14 @@ pub(super) fn network(text: &str) -> Option<IpNet> {
     address.or_else(|| text.parse().ok())
 }
 
-fn host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     entry(reader, field, "a host name such as `ai.example.com`", |text| {
         let authority: Authority = text.parse().ok()?;
         (authority.host() == text && !text.is_empty()).then(|| text.to_ascii_lowercase())
     })
 }
 
-fn origin(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn origin(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let wanted = "an origin such as `https://app.example.com`, without a path";
     entry(reader, field, wanted, |text| {
         let uri: Uri = text.parse().ok()?;
@@ -177,28 +161,28 @@ fn origin(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
     })
 }
 
-fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn port(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string_like(field)?;
     let port = text.value().trim().parse::<u16>().ok().filter(|port| *port > 0);
     if port.is_none() {
         reader.refuse(field, "must be a list of ports, each from 1 to 65535");
     }
-    port.map(|port| Value::Number(port.into(), port.to_string()).into())
+    port.map(Json::from)
 }
 
-fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn private(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string_like(field)?;
     let value = text.value().trim();
     if parse_private(value).is_some() {
-        return Some(value.to_owned().into());
+        return Some(value.into());
     }
     let shown: String = text.shown().chars().take(100).collect();
     let hint = "write `wiki.internal`, `wiki.internal:8080`, `10.1.2.0/24` or `[fd00::1]`";
-    refuse(reader, field, format!("`{shown}` is not a host or a network"), hint);
+    reader.refuse_hinted(field, format!("`{shown}` is not a host or a network"), hint);
     None
 }
 
-fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string(field, "a `User-Agent` value")?;
     let value = text.value().trim();
     let token = value.split(['/', ' ']).next().unwrap_or_default();
@@ -207,30 +191,30 @@ fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<No
     let is_line = value.len() <= MAX_AGENT
         && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
     if is_token && is_line {
-        return Some(value.to_owned().into());
+        return Some(value.into());
     }
     let message = format!(
         "must be at most {MAX_AGENT} printable ASCII characters and start with a name of letters, \
          `-` and `_` that robots.txt rules can match"
     );
-    refuse(reader, field, message, "for example `example-reader/1.0`");
+    reader.refuse_hinted(field, message, "for example `example-reader/1.0`");
     None
 }
 
-fn health_path(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn health_path(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string(field, "a path such as `/models`")?;
     let path = text.value().trim();
     let is_path = path.starts_with('/') && path.parse::<Uri>().is_ok();
     let message = "must be a path that starts with `/`, such as `/models`";
-    reader.accept(field, path.to_owned(), is_path, message)
+    reader.accept(field, path, is_path, message)
 }
 
 /// A name: what comes before the first `/` of an id.
-fn provider_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn provider_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     name(reader, field, "a provider", (64, "._-", ", dots, underscores and hyphens"))
 }
 
-fn alias_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn alias_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     name(reader, field, "an alias", (128, "._-/:*?", " and the characters `._-/:*?`"))
 }
 
@@ -239,16 +223,16 @@ fn name(
     field: &Field<'_>,
     what: &str,
     (most, punctuation, words): (usize, &str, &str),
-) -> Option<Node> {
+) -> Option<Json> {
     let Value::String(name) = &field.node.value else { return None };
     let is_name = (1..=most).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || punctuation.contains(c));
     let message = format!("the name of {what} must be 1 to {most} letters, digits{words}");
-    reader.accept(field, field.node.clone(), is_name, message)
+    reader.accept(field, name.as_str(), is_name, message)
 }
 
 /// The id of a model is part of addresses, price lists and logs.
-fn model_id(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn model_id(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let Some(text) = reader.scalar(&field.key, field.position, field.node) else {
         let kind = field.node.kind();
         reader.refuse(field, format!("must be a model id, found {kind}"));
@@ -261,5 +245,5 @@ fn model_id(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node
         "a model id must be 1 to {MAX_ID} printable ASCII characters without spaces, quotes, `*` \
          and `?`"
     );
-    reader.accept(field, id.to_owned(), is_id, message)
+    reader.accept(field, id, is_id, message)
 }

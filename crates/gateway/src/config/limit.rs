@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use ipnet::IpNet;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use settings::{Seconds, SecondsOrZero, section};
 
@@ -14,109 +13,91 @@ use super::price::Micros;
 const MIB: u64 = 1024 * 1024;
 const GIB: u64 = 1024 * MIB;
 
-/// A reverse proxy on this machine has the connections of all clients.
-const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
-
-/// Limits of the service.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Limits {
-    /// Maximum size of a request body, up to 1 GiB.
-    #[schemars(range(min = 1024, max = GIB))]
-    pub max_body_bytes: u64,
-    /// Total size of large bodies (over 64 KiB) that are parsed at the same time. Further requests
-    /// wait and get 503 after `body_timeout`. Values below `max_body_bytes` are raised to it.
-    #[schemars(range(min = 1024, max = 16 * GIB))]
-    pub parsing_bytes: u64,
-    /// Maximum size of a request head, from 8192 bytes to 1 MiB.
-    #[schemars(range(min = 8192, max = 1_048_576))]
-    pub max_header_bytes: u32,
-    /// Maximum number of client connections. At the limit, a new connection replaces the oldest
-    /// idle one that never sent a valid key.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_connections: u32,
-    /// Maximum number of connections from one client address (IPv6: from one /64 network). Further
-    /// connections are closed. 0 disables the limit.
-    #[serde(deserialize_with = "none_if_zero")]
-    #[schemars(with = "u32", range(min = 0, max = 1_000_000))]
-    pub max_connections_per_address: Option<u32>,
-    /// Addresses and networks exempt from `max_connections_per_address`; by default `127.0.0.0/8`
-    /// and `::1`. List your reverse proxies here: all clients behind a proxy share its address.
-    #[schemars(with = "Vec<String>", length(max = MAX_ALLOWED))]
-    #[schemars(extend("items" = {"type": "string", "format": "network"}, "x-whole" = true))]
-    #[schemars(extend("default" = null))]
-    pub exempt_addresses: Vec<IpNet>,
-    /// Timeout for receiving a request head.
-    #[serde(with = "Seconds")]
-    pub header_timeout: Duration,
-    /// Close a connection that stays idle for this long.
-    #[serde(with = "Seconds")]
-    pub idle_timeout: Duration,
-    /// Timeout for receiving a request body.
-    #[serde(with = "Seconds")]
-    pub body_timeout: Duration,
-    /// Write timeout: close the connection if the client stops reading for this long.
-    #[serde(with = "Seconds")]
-    pub write_timeout: Duration,
-    /// Interval of keep-alive comments on an idle stream; 0 disables them.
-    #[serde(with = "SecondsOrZero")]
-    pub keepalive_comment: Option<Duration>,
-    /// Maximum duration of a stream.
-    #[serde(rename = "max_stream_seconds", with = "Seconds")]
-    pub max_stream: Duration,
-    /// Maximum size of a provider's response, up to 1 GiB.
-    #[schemars(range(min = 1024, max = GIB))]
-    pub max_answer_bytes: u64,
-    /// Number of processes that parse pages, PDF files, images and audio, from 2 to 1024. Default:
-    /// one per core, from 2 to 16. Each may use 512 MiB plus four times the size of the largest
-    /// document.
-    #[schemars(range(min = 2, max = 1024))]
-    pub parser_workers: Option<u32>,
-    /// Grace period for running requests after the service receives a stop signal; 0 stops at once.
-    #[serde(rename = "drain_seconds", with = "SecondsOrZero")]
-    pub drain: Duration,
-    /// Default limits of new keys.
-    pub new_keys: NewKeys,
-}
-
-/// Limits of keys that are created without their own. A missing value means no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct NewKeys {
-    /// Requests per minute.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub requests_per_minute: Option<u32>,
-    /// Concurrent requests.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub concurrency: Option<u32>,
-    /// Total spend in micro-credits.
-    #[schemars(with = "Option<Micros>")]
-    pub spend_micros: Option<i64>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_body_bytes: 32 * MIB,
-            parsing_bytes: 256 * MIB,
-            max_header_bytes: 64 * 1024,
-            max_connections: 10_000,
-            max_connections_per_address: Some(1000),
-            exempt_addresses: LOOPBACK.iter().filter_map(|text| format::network(text)).collect(),
-            header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(75),
-            body_timeout: Duration::from_mins(1),
-            write_timeout: Duration::from_mins(1),
-            keepalive_comment: Some(Duration::from_secs(15)),
-            max_stream: Duration::from_hours(1),
-            max_answer_bytes: 64 * MIB,
-            parser_workers: None,
-            drain: Duration::from_secs(30),
-            new_keys: NewKeys::default(),
-        }
+section! {
+    /// Limits of the service.
+    #[derive(PartialEq, Eq)]
+    pub struct Limits {
+        /// Maximum size of a request body, up to 1 GiB.
+        #[schemars(range(min = 1024, max = GIB))]
+        pub max_body_bytes: u64 = 32 * MIB,
+        /// Total size of large bodies (over 64 KiB) that are parsed at the same time. Further
+        /// requests wait and get 503 after `body_timeout`. Values below `max_body_bytes` are raised
+        /// to it.
+        #[schemars(range(min = 1024, max = 16 * GIB))]
+        pub parsing_bytes: u64 = 256 * MIB,
+        /// Maximum size of a request head, from 8192 bytes to 1 MiB.
+        #[schemars(range(min = 8192, max = 1_048_576))]
+        pub max_header_bytes: u32 = 64 * 1024,
+        /// Maximum number of client connections. At the limit, a new connection replaces the oldest
+        /// idle one that never sent a valid key.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub max_connections: u32 = 10_000,
+        /// Maximum number of connections from one client address (IPv6: from one /64 network).
+        /// Further connections are closed. 0 disables the limit.
+        #[serde(deserialize_with = "none_if_zero")]
+        #[schemars(with = "u32", range(min = 0, max = 1_000_000))]
+        pub max_connections_per_address: Option<u32> = Some(1000),
+        /// Addresses and networks exempt from `max_connections_per_address`; by default
+        /// `127.0.0.0/8` and `::1`. List your reverse proxies here: all clients behind a proxy
+        /// share its address.
+        #[schemars(with = "Vec<String>", length(max = MAX_ALLOWED))]
+        #[schemars(extend("items" = {"type": "string", "format": "network"}, "x-whole" = true))]
+        #[schemars(extend("default" = null))]
+        pub exempt_addresses: Vec<IpNet> = loopback(),
+        /// Timeout for receiving a request head.
+        #[serde(with = "Seconds")]
+        pub header_timeout: Duration = Duration::from_secs(10),
+        /// Close a connection that stays idle for this long.
+        #[serde(with = "Seconds")]
+        pub idle_timeout: Duration = Duration::from_secs(75),
+        /// Timeout for receiving a request body.
+        #[serde(with = "Seconds")]
+        pub body_timeout: Duration = Duration::from_mins(1),
+        /// Write timeout: close the connection if the client stops reading for this long.
+        #[serde(with = "Seconds")]
+        pub write_timeout: Duration = Duration::from_mins(1),
+        /// Interval of keep-alive comments on an idle stream; 0 disables them.
+        #[serde(with = "SecondsOrZero")]
+        pub keepalive_comment: Option<Duration> = Some(Duration::from_secs(15)),
+        /// Maximum duration of a stream.
+        #[serde(rename = "max_stream_seconds", with = "Seconds")]
+        pub max_stream: Duration = Duration::from_hours(1),
+        /// Maximum size of a provider's response, up to 1 GiB.
+        #[schemars(range(min = 1024, max = GIB))]
+        pub max_answer_bytes: u64 = 64 * MIB,
+        /// Number of processes that parse pages, PDF files, images and audio, from 2 to 1024.
+        /// Default: one per core, from 2 to 16. Each may use 512 MiB plus four times the size of
+        /// the largest document.
+        #[schemars(range(min = 2, max = 1024))]
+        pub parser_workers: Option<u32>,
+        /// Grace period for running requests after the service receives a stop signal; 0 stops at
+        /// once.
+        #[serde(rename = "drain_seconds", with = "SecondsOrZero")]
+        pub drain: Duration = Duration::from_secs(30),
+        /// Default limits of new keys.
+        pub new_keys: NewKeys,
     }
+}
+
+section! {
+    /// Limits of keys that are created without their own. A missing value means no limit.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct NewKeys {
+        /// Requests per minute.
+        #[schemars(range(min = 1, max = 10_000_000))]
+        pub requests_per_minute: Option<u32>,
+        /// Concurrent requests.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub concurrency: Option<u32>,
+        /// Total spend in micro-credits.
+        #[schemars(with = "Option<Micros>")]
+        pub spend_micros: Option<i64>,
+    }
+}
+
+/// A reverse proxy on this machine has the connections of all clients.
+fn loopback() -> Vec<IpNet> {
+    ["127.0.0.0/8", "::1"].into_iter().filter_map(format::network).collect()
 }
 
 fn none_if_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {

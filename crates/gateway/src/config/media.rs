@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use settings::{Days, Problem, Reader, section};
 
 use super::address::Address;
@@ -43,81 +41,55 @@ pub struct Bucket {
     pub credentials: Option<(Secret, Secret)>,
 }
 
-/// A URL, or a mapping. `region`, `endpoint` and the access keys apply to buckets only.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>, extend("x-short" = "url"))]
-pub(super) struct ArtifactsFile {
-    /// `file:PATH` or `s3://BUCKET/PREFIX`.
-    #[schemars(extend("format" = "artifacts"))]
-    url: Option<String>,
-    /// How long to keep runs and their files, in days; at most 3650.
-    #[serde(with = "Days")]
-    #[schemars(range(min = 1, max = 3650))]
-    days: Duration,
-    /// Maximum size of a file, up to 1 GiB.
-    #[schemars(range(min = 1024, max = 1024 * MIB))]
-    max_bytes: u64,
-    /// Region of the bucket.
-    #[schemars(extend("x-wanted" = "the region of a bucket"))]
-    region: String,
-    /// URL of the S3 server, if it is not the default of the region.
-    endpoint: Option<Address>,
-    /// Access key ID: `${NAME}`. Without it, the role of the machine is used.
-    access_key_id: Option<Secret>,
-    /// Secret access key: `${NAME}`.
-    secret_access_key: Option<Secret>,
-}
-
-/// Limits of a media request. Every request within these limits costs the same.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(super) struct MediaFile {
-    /// Maximum number of images per request, up to 10.
-    #[schemars(range(min = 1, max = 10))]
-    max_images: u32,
-    /// Maximum length of the text of a speech request, in characters.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    max_text_chars: u32,
-}
-
-/// Files served under `/v1/downloads`. Publish them with `agent gateway downloads publish`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Downloads {
-    /// Folder of the files.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a folder"))]
-    pub folder: PathBuf,
-    /// Signing key. Needed for publishing only.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
-    pub key_file: PathBuf,
-}
-
-impl Default for ArtifactsFile {
-    fn default() -> Self {
-        Self {
-            url: None,
-            days: Duration::from_hours(30 * 24),
-            max_bytes: 64 * MIB,
-            region: "us-east-1".to_owned(),
-            endpoint: None,
-            access_key_id: None,
-            secret_access_key: None,
-        }
+section! {
+    /// A URL, or a mapping. `region`, `endpoint` and the access keys apply to buckets only.
+    #[schemars(extend("x-short" = "url"))]
+    pub(super) struct ArtifactsFile {
+        /// `file:PATH` or `s3://BUCKET/PREFIX`.
+        #[schemars(with = "Option<String>", extend("format" = "artifacts"))]
+        url: Option<Artifacts>,
+        /// How long to keep runs and their files, in days; at most 3650.
+        #[serde(with = "Days")]
+        #[schemars(range(min = 1, max = 3650))]
+        days: Duration = Duration::from_hours(30 * 24),
+        /// Maximum size of a file, up to 1 GiB.
+        #[schemars(range(min = 1024, max = 1024 * MIB))]
+        max_bytes: u64 = 64 * MIB,
+        /// Region of the bucket.
+        #[schemars(extend("x-wanted" = "the region of a bucket"))]
+        region: String = "us-east-1".to_owned(),
+        /// URL of the S3 server, if it is not the default of the region.
+        endpoint: Option<Address>,
+        /// Access key ID: `${NAME}`. Without it, the role of the machine is used.
+        access_key_id: Option<Secret>,
+        /// Secret access key: `${NAME}`.
+        secret_access_key: Option<Secret>,
     }
 }
 
-impl Default for MediaFile {
-    fn default() -> Self {
-        Self { max_images: 1, max_text_chars: 4096 }
+section! {
+    /// Limits of a media request. Every request within these limits costs the same.
+    pub(super) struct MediaFile {
+        /// Maximum number of images per request, up to 10.
+        #[schemars(range(min = 1, max = 10))]
+        max_images: u32 = 1,
+        /// Maximum length of the text of a speech request, in characters.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        max_text_chars: u32 = 4096,
     }
 }
 
-impl Default for Downloads {
-    fn default() -> Self {
-        Self { folder: "downloads".into(), key_file: "downloads.key".into() }
+section! {
+    /// Files served under `/v1/downloads`. Publish them with `agent gateway downloads publish`.
+    #[derive(PartialEq, Eq)]
+    pub struct Downloads {
+        /// Folder of the files.
+        #[schemars(extend("format" = "path", "x-type" = "path"))]
+        #[schemars(extend("x-wanted" = "the path of a folder"))]
+        pub folder: PathBuf = "downloads".into(),
+        /// Signing key. Needed for publishing only.
+        #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a file"))]
+        pub key_file: PathBuf = "downloads.key".into(),
     }
 }
 
@@ -137,7 +109,7 @@ impl Media {
         }
         let beside = || Artifacts::Files { path: database.folder(folder).join("artifacts") };
         Self {
-            artifacts: artifacts.url.and_then(|url| Artifacts::parse(&url)).unwrap_or_else(beside),
+            artifacts: artifacts.url.unwrap_or_else(beside),
             bucket: Bucket {
                 region: artifacts.region,
                 endpoint: artifacts.endpoint.map(|Address(uri)| uri),

@@ -1,10 +1,11 @@
 //! The models of a provider: which there are, and what is known of each.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::{Named, section};
+use settings::section;
 
 use super::price::{Micros, Operation};
 
@@ -191,7 +192,7 @@ impl Model {
 }
 
 /// `models` of a provider: a list of ids, or a mapping from ids.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum ModelsFile {
     Ids(
@@ -206,7 +207,7 @@ pub(super) enum ModelsFile {
         Vec<String>,
     ),
     Details(
-        #[serde(with = "Named::<Option<Model>>")]
+        #[schemars(with = "BTreeMap<String, Option<Model>>")]
         #[schemars(extend(
             "propertyNames" = {"type": "string", "format": "model-id"},
             "minProperties" = 1,

@@ -7,17 +7,17 @@ use settings::section;
 
 use super::address::{self, Address};
 
-/// Log output on stderr. Request bodies and secrets are never logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Log {
-    /// `json` or `text`.
-    pub format: LogFormat,
-    /// `error`, `warn`, `info`, `debug` or `trace`.
-    pub level: Level,
-    /// Log every request.
-    pub requests: bool,
+section! {
+    /// Log output on stderr. Request bodies and secrets are never logged.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Log {
+        /// `json` or `text`.
+        pub format: LogFormat = LogFormat::Json,
+        /// `error`, `warn`, `info`, `debug` or `trace`.
+        pub level: Level = Level::Info,
+        /// Log every request.
+        pub requests: bool = true,
+    }
 }
 
 /// Format of a log line.
@@ -63,12 +63,6 @@ pub struct Trace {
     #[schemars(extend("x-wanted" = "a number from 0 to 1"))]
     #[schemars(extend("x-hint" = "0.1 traces one request in ten"))]
     pub sample: f64,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { format: LogFormat::Json, level: Level::Info, requests: true }
-    }
 }
 
 fn default_sample() -> f64 {

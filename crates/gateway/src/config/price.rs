@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Map;
-use settings::{Named, section};
+use settings::section;
 
 /// The highest price of one request, in micro-credits: a thousand million credits. Every whole
 /// number up to it is exact in the file.
@@ -16,83 +16,53 @@ pub const MAX_PRICES: usize = 4096;
 /// What one request that uses an upstream costs, unless the configuration says otherwise.
 pub(super) const DEFAULT_PRICE_MICROS: i64 = 1000;
 
-/// Something that is charged for. Listing and polling are operations too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
-    /// A chat completion.
-    Chat,
-    /// Counting the tokens of a request.
-    CountTokens,
-    /// A response.
-    Responses,
-    /// Looking at a stored response.
-    ResponsesRead,
-    /// The list of models.
-    Models,
-    /// The caller's own record.
-    Me,
-    /// The list of capabilities.
-    Capabilities,
-    /// A research job.
-    Research,
-    /// Looking at a research job.
-    ResearchRead,
-    /// Embeddings of texts.
-    Embeddings,
-    /// Judging texts and images.
-    Moderations,
-    /// Ordering documents by relevance.
-    Rerank,
-    /// Making media.
-    Media,
-    /// Looking at media.
-    MediaRead,
-    /// A search.
-    Search,
-    /// Reading a page.
-    Fetch,
+/// Declares every operation: its variant, its word, its default price and its meaning.
+macro_rules! operations {
+    ($($name:ident $word:literal $price:expr, $meaning:literal;)+) => {
+        /// Something that is charged for. Listing and polling are operations too.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Operation {
+            $(#[doc = $meaning] $name,)+
+        }
+
+        const OPERATIONS: &[(Operation, &str, i64, &str)] =
+            &[$((Operation::$name, $word, $price, $meaning),)+];
+    };
 }
 
-/// Every operation: its word, its default price and its meaning.
-const OPERATIONS: &[(Operation, &str, i64, &str)] = &[
-    (Operation::Chat, "chat", DEFAULT_PRICE_MICROS, "A chat completion or a message."),
-    (Operation::CountTokens, "count_tokens", 0, "Counting the tokens of a request."),
-    (Operation::Responses, "responses", DEFAULT_PRICE_MICROS, "A response."),
-    (Operation::ResponsesRead, "responses_read", 0, "Reading a stored response."),
-    (Operation::Models, "models", 0, "Listing models."),
-    (Operation::Me, "me", 0, "Reading the caller's own record."),
-    (Operation::Capabilities, "capabilities", 0, "Listing capabilities."),
-    (Operation::Research, "research", DEFAULT_PRICE_MICROS, "A research job."),
-    (Operation::ResearchRead, "research_read", 0, "Reading a research job."),
-    (Operation::Embeddings, "embeddings", DEFAULT_PRICE_MICROS, "Text embeddings."),
-    (Operation::Moderations, "moderations", 0, "Moderation of texts and images."),
-    (Operation::Rerank, "rerank", DEFAULT_PRICE_MICROS, "Reranking documents by relevance."),
-    (
-        Operation::Media,
-        "media",
-        DEFAULT_PRICE_MICROS,
-        "Generating images and speech, and transcribing speech.",
-    ),
-    (Operation::MediaRead, "media_read", 0, "Reading generated media."),
-    (Operation::Search, "search", DEFAULT_PRICE_MICROS, "A web search."),
-    (Operation::Fetch, "fetch", DEFAULT_PRICE_MICROS, "Reading a page."),
-];
+operations! {
+    Chat "chat" DEFAULT_PRICE_MICROS, "A chat completion or a message.";
+    CountTokens "count_tokens" 0, "Counting the tokens of a request.";
+    Responses "responses" DEFAULT_PRICE_MICROS, "A response.";
+    ResponsesRead "responses_read" 0, "Reading a stored response.";
+    Models "models" 0, "Listing models.";
+    Me "me" 0, "Reading the caller's own record.";
+    Capabilities "capabilities" 0, "Listing capabilities.";
+    Research "research" DEFAULT_PRICE_MICROS, "A research job.";
+    ResearchRead "research_read" 0, "Reading a research job.";
+    Embeddings "embeddings" DEFAULT_PRICE_MICROS, "Text embeddings.";
+    Moderations "moderations" 0, "Moderation of texts and images.";
+    Rerank "rerank" DEFAULT_PRICE_MICROS, "Reranking documents by relevance.";
+    Media "media" DEFAULT_PRICE_MICROS, "Generating images and speech, and transcribing speech.";
+    MediaRead "media_read" 0, "Reading generated media.";
+    Search "search" DEFAULT_PRICE_MICROS, "A web search.";
+    Fetch "fetch" DEFAULT_PRICE_MICROS, "Reading a page.";
+}
 
-/// Prices of requests.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(super) struct PricesFile {
-    /// Price of each operation.
-    default_micros: DefaultPrices,
-    /// Prices in micro-credits by full id, alias, or glob with `*` and `?`.
-    #[serde(with = "Named::<i64>")]
-    #[schemars(with = "Named::<Micros>", extend("maxProperties" = MAX_PRICES, "x-items" = "prices"))]
-    models: Vec<(String, i64)>,
+section! {
+    /// Prices of requests.
+    pub(super) struct PricesFile {
+        /// Price of each operation.
+        default_micros: DefaultPrices,
+        /// Prices in micro-credits by full id, alias, or glob with `*` and `?`.
+        #[schemars(with = "BTreeMap<String, Micros>")]
+        #[schemars(extend("maxProperties" = MAX_PRICES, "x-items" = "prices", "default" = null))]
+        models: Vec<(String, i64)>,
+    }
 }
 
 /// `prices.default_micros`, by the words of operations.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 struct DefaultPrices(BTreeMap<String, i64>);
 
 impl JsonSchema for DefaultPrices {

@@ -122,66 +122,44 @@ pub enum Responses {
     Bridged,
 }
 
-/// A single number sets `first_byte` and `idle`, and also `connect` if it is less than 10.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Timeouts {
-    /// Timeout for connecting, including TLS.
-    #[serde(with = "Seconds")]
-    pub connect: Duration,
-    /// Timeout from the request to the first byte of the response. For searches: to the end of the
-    /// response, by default 15.
-    #[serde(with = "Seconds")]
-    pub first_byte: Duration,
-    /// Timeout between two parts of a response.
-    #[serde(with = "Seconds")]
-    pub idle: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            first_byte: Duration::from_mins(5),
-            idle: Duration::from_mins(2),
-        }
+section! {
+    /// A single number sets `first_byte` and `idle`, and also `connect` if it is less than 10.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Timeouts {
+        /// Timeout for connecting, including TLS.
+        #[serde(with = "Seconds")]
+        pub connect: Duration = Duration::from_secs(10),
+        /// Timeout from the request to the first byte of the response. For searches: to the end of
+        /// the response, by default 15.
+        #[serde(with = "Seconds")]
+        pub first_byte: Duration = Duration::from_mins(5),
+        /// Timeout between two parts of a response.
+        #[serde(with = "Seconds")]
+        pub idle: Duration = Duration::from_mins(2),
     }
 }
 
-/// Health checks of the provider. `health: false` disables them.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Health {
-    /// Path to request, appended to `base_url`. The default for `searxng` is `/healthz`; `brave`
-    /// and `tavily` are not probed by default.
-    #[schemars(extend("format" = "health-path"))]
-    pub path: String,
-    /// Interval between probes.
-    #[serde(with = "Seconds")]
-    pub interval: Duration,
-    /// Timeout of a probe.
-    #[serde(with = "Seconds")]
-    pub timeout: Duration,
-    /// Eject the provider after this many consecutive failures. Only failures that members cannot
-    /// cause count: connection errors, timeouts at the start of a stream, a rejected API key, and
-    /// server errors.
-    #[schemars(range(min = 1, max = 1000))]
-    pub failures: u32,
-    /// Minimum time that a provider stays ejected; then one request may try it again.
-    #[serde(with = "Seconds")]
-    pub eject: Duration,
-}
-
-impl Default for Health {
-    fn default() -> Self {
-        Self {
-            path: "/models".to_owned(),
-            interval: Duration::from_secs(30),
-            timeout: Duration::from_secs(5),
-            failures: 3,
-            eject: Duration::from_secs(15),
-        }
+section! {
+    /// Health checks of the provider. `health: false` disables them.
+    #[derive(PartialEq, Eq)]
+    pub struct Health {
+        /// Path to request, appended to `base_url`. The default for `searxng` is `/healthz`;
+        /// `brave` and `tavily` are not probed by default.
+        #[schemars(extend("format" = "health-path"))]
+        pub path: String = "/models".to_owned(),
+        /// Interval between probes.
+        #[serde(with = "Seconds")]
+        pub interval: Duration = Duration::from_secs(30),
+        /// Timeout of a probe.
+        #[serde(with = "Seconds")]
+        pub timeout: Duration = Duration::from_secs(5),
+        /// Eject the provider after this many consecutive failures. Only failures that members
+        /// cannot cause count: connection errors, timeouts at the start of a stream, a rejected API
+        /// key, and server errors.
+        #[schemars(range(min = 1, max = 1000))]
+        pub failures: u32 = 3,
+        /// Minimum time that a provider stays ejected; then one request may try it again.
+        #[serde(with = "Seconds")]
+        pub eject: Duration = Duration::from_secs(15),
     }
 }

@@ -1,5 +1,6 @@
 //! From the text of `gateway.yaml` to a configuration, or to everything that is wrong with it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,8 +10,8 @@ use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use settings::{
-    Days, Field, Hours, KnownSecret, Named, Node, Position, Problem, Reader, Schema, Scope,
-    Strictness, Value, WholeSeconds, in_order, section,
+    Days, Field, Hours, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, Strictness, Value,
+    WholeSeconds, in_order, section,
 };
 
 use super::address::Address;
@@ -78,12 +79,12 @@ struct File {
     #[schemars(length(min = MIN_SECRET_CHARS))]
     key_secret: Option<Secret>,
     /// Providers, by name.
-    #[serde(with = "Named::<ProviderFile>")]
+    #[schemars(with = "BTreeMap<String, ProviderFile>")]
     #[schemars(extend("maxProperties" = MAX_PROVIDERS, "x-items" = "providers"))]
     #[schemars(extend("propertyNames" = {"type": "string", "format": "provider-name"}))]
     providers: Vec<(String, ProviderFile)>,
     /// Aliases, by name.
-    #[serde(with = "Named::<AliasFile>")]
+    #[schemars(with = "BTreeMap<String, AliasFile>")]
     #[schemars(extend("maxProperties" = MAX_ALIASES, "x-items" = "aliases"))]
     #[schemars(extend("propertyNames" = {"type": "string", "format": "alias-name"}))]
     models: Vec<(String, AliasFile)>,
@@ -161,16 +162,15 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
     };
     let mut reader = Reader::new(scope, None, Strictness::Strict);
     (reader.folder, reader.formats, reader.schema) = (Some(folder), &[FORMATS], Some(schema()));
-    let file = match &root.value {
-        Value::Null => Some(File::read(&mut reader, &[].into_iter().collect())),
-        Value::Map(_) => Some(File::read(&mut reader, &root)),
-        _ => {
-            let message = format!("the file must be a mapping, found {}", root.kind());
-            reader.report("", Problem::error(root.position, message));
-            None
-        }
+    let root = if root.is_null() { Value::Map(Vec::new()).into() } else { root };
+    let file: Option<File> = if matches!(root.value, Value::Map(_)) {
+        reader.read(schema(), &Field::of(&root))
+    } else {
+        let message = format!("the file must be a mapping, found {}", root.kind());
+        reader.report("", Problem::error(root.position, message));
+        None
     };
-    let config = file.flatten().map(|file| file.into_config(&mut reader, folder));
+    let config = file.map(|file| file.into_config(&mut reader, folder));
     let (problems, secrets) = reader.finish();
     let is_usable = !problems.iter().any(Problem::is_error);
     let (config, problems) = (config.filter(|_| is_usable), in_order(problems));
@@ -178,10 +178,6 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
 }
 
 impl File {
-    fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Self> {
-        reader.read(schema(), &Field::of(root))
-    }
-
     /// Checks what the keys mean together.
     fn into_config(self, reader: &mut Reader<'_>, folder: &Path) -> Config {
         let listen = self.listen.unwrap_or_else(default_listen);

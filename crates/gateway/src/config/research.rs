@@ -9,50 +9,55 @@ use settings::{Days, Hours, Seconds, WholeSeconds, section};
 use super::price::Micros;
 use super::secret::{MIN_SECRET_CHARS, Secret};
 
-/// Research jobs. A job searches, reads pages and writes a report. Every step is stored, so any
-/// process on the same database can continue a job.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Research {
-    /// Model for jobs that do not name one. Default: the first usable chat model.
-    #[schemars(extend("x-wanted" = "the id of a chat model"))]
-    pub model: Option<String>,
-    /// Number of jobs that one process runs at the same time; 0 runs none.
-    #[schemars(range(min = 0, max = 1000))]
-    pub workers: u32,
-    /// Maximum number of queued and running jobs per member. Above this limit the service returns
-    /// 429.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_jobs_per_member: u32,
-    /// How long a worker keeps a job without renewing its claim, for example after a crash.
-    #[serde(rename = "lease_seconds", with = "WholeSeconds")]
-    #[schemars(range(min = 1, max = 3600))]
-    pub lease: Duration,
-    /// Maximum number of attempts of a step before the job fails and is refunded; at most 100.
-    #[schemars(range(min = 1, max = 100))]
-    pub attempts: u32,
-    /// Maximum time from creation to end of a job, in hours; at most 720.
-    #[serde(rename = "expire_hours", with = "Hours")]
-    #[schemars(range(min = 1, max = 720))]
-    pub expire: Duration,
-    /// How long to keep ended jobs, in days; at most 3650.
-    #[serde(rename = "keep_days", with = "Days")]
-    #[schemars(range(min = 1, max = 3650))]
-    pub kept: Duration,
-    /// Secret for signing webhooks, at least 32 characters: `whsec_` and base64, or any text.
-    /// Without it, webhooks are disabled.
-    #[schemars(length(min = MIN_SECRET_CHARS))]
-    pub webhook_secret: Option<Secret>,
-    /// Wait before the first retry of a failed webhook. Each further wait is four times as long.
-    #[serde(with = "Seconds")]
-    pub webhook_retry: Duration,
-    /// A few pages.
-    pub quick: Depth,
-    /// A moderate number of pages.
-    pub standard: Depth,
-    /// Many pages, in several rounds.
-    pub deep: Depth,
+section! {
+    /// Research jobs. A job searches, reads pages and writes a report. Every step is stored, so any
+    /// process on the same database can continue a job.
+    pub struct Research {
+        /// Model for jobs that do not name one. Default: the first usable chat model.
+        #[schemars(extend("x-wanted" = "the id of a chat model"))]
+        pub model: Option<String>,
+        /// Number of jobs that one process runs at the same time; 0 runs none.
+        #[schemars(range(min = 0, max = 1000))]
+        pub workers: u32 = 2,
+        /// Maximum number of queued and running jobs per member. Above this limit the service
+        /// returns 429.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub max_jobs_per_member: u32 = 10,
+        /// How long a worker keeps a job without renewing its claim, for example after a crash.
+        #[serde(rename = "lease_seconds", with = "WholeSeconds")]
+        #[schemars(range(min = 1, max = 3600))]
+        pub lease: Duration = Duration::from_secs(30),
+        /// Maximum number of attempts of a step before the job fails and is refunded; at most 100.
+        #[schemars(range(min = 1, max = 100))]
+        pub attempts: u32 = 3,
+        /// Maximum time from creation to end of a job, in hours; at most 720.
+        #[serde(rename = "expire_hours", with = "Hours")]
+        #[schemars(range(min = 1, max = 720))]
+        pub expire: Duration = Duration::from_hours(24),
+        /// How long to keep ended jobs, in days; at most 3650.
+        #[serde(rename = "keep_days", with = "Days")]
+        #[schemars(range(min = 1, max = 3650))]
+        pub kept: Duration = Duration::from_hours(30 * 24),
+        /// Secret for signing webhooks, at least 32 characters: `whsec_` and base64, or any text.
+        /// Without it, webhooks are disabled.
+        #[schemars(length(min = MIN_SECRET_CHARS))]
+        pub webhook_secret: Option<Secret>,
+        /// Wait before the first retry of a failed webhook. Each further wait is four times as
+        /// long.
+        #[serde(with = "Seconds")]
+        pub webhook_retry: Duration = Duration::from_secs(5),
+        /// A few pages.
+        pub quick: Depth = depth([1, 2, 4], 20, 100_000, 5),
+        /// A moderate number of pages.
+        pub standard: Depth = depth([1, 4, 8], 40, 300_000, 15),
+        /// Many pages, in several rounds.
+        pub deep: Depth = depth([3, 5, 24], 120, 1_500_000, 60),
+    }
+}
+
+fn depth([rounds, queries, pages]: [u32; 3], steps: u32, tokens: u64, minutes: u64) -> Depth {
+    let time = Duration::from_mins(minutes);
+    Depth { rounds, queries, pages, steps, tokens, time, price_micros: None }
 }
 
 /// Limits of a job by depth: `quick`, `standard` or `deep`. When the steps, pages, tokens or time
@@ -90,34 +95,6 @@ impl Research {
             wire::research::Depth::Quick => &self.quick,
             wire::research::Depth::Standard => &self.standard,
             wire::research::Depth::Deep => &self.deep,
-        }
-    }
-}
-
-impl Default for Research {
-    fn default() -> Self {
-        let depth = |(rounds, queries, pages), steps, tokens, minutes| Depth {
-            rounds,
-            queries,
-            pages,
-            steps,
-            tokens,
-            time: Duration::from_mins(minutes),
-            price_micros: None,
-        };
-        Self {
-            model: None,
-            workers: 2,
-            max_jobs_per_member: 10,
-            lease: Duration::from_secs(30),
-            attempts: 3,
-            expire: Duration::from_hours(24),
-            kept: Duration::from_hours(30 * 24),
-            webhook_secret: None,
-            webhook_retry: Duration::from_secs(5),
-            quick: depth((1, 2, 4), 20, 100_000, 5),
-            standard: depth((1, 4, 8), 40, 300_000, 15),
-            deep: depth((3, 5, 24), 120, 1_500_000, 60),
         }
     }
 }

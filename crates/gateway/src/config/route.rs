@@ -79,7 +79,7 @@ pub(super) struct AliasFile {
 #[serde(untagged)]
 enum TargetFile {
     Name(#[schemars(extend("x-wanted" = MODEL))] Located),
-    Weighted(WeightedTarget),
+    Weighted(WrittenTarget),
 }
 
 const MODEL: &str = "a model as `<provider>/<model>`, or an alias";
@@ -87,7 +87,7 @@ const MODEL: &str = "a model as `<provider>/<model>`, or an alias";
 /// One of several models chosen by weight.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
-struct WeightedTarget {
+struct WrittenTarget {
     /// A full id, or an alias for a single model.
     #[schemars(extend("x-wanted" = MODEL))]
     #[schemars(extend("x-missing" = "name a model as `<provider>/<model>`"))]
@@ -101,18 +101,8 @@ struct WeightedTarget {
 pub(super) struct Written {
     alias: Alias,
     position: Position,
-    targets: Vec<Named>,
+    targets: Vec<WrittenTarget>,
     order: Order,
-}
-
-/// A target as it was written.
-struct Named {
-    key: String,
-    position: Position,
-    name: String,
-    /// The name as messages quote it, which never holds the value of a variable.
-    shown: String,
-    weight: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,36 +134,35 @@ pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>
             continue;
         }
         let order = if weighted == 0 { Order::Fallback } else { Order::Weighted };
-        let mut named: Vec<Named> = Vec::with_capacity(targets.len());
+        let mut distinct: Vec<WrittenTarget> = Vec::with_capacity(targets.len());
         for target in targets {
-            let target = Named::from(target);
-            if named.iter().any(|other| other.name == target.name) {
-                let message = format!("{} is named twice", target.shown);
-                let position = reader.position(target.key.trim_end_matches(".model"));
+            let target = match target {
+                TargetFile::Name(model) => WrittenTarget { model, weight: None },
+                TargetFile::Weighted(target) => target,
+            };
+            if distinct.iter().any(|other| other.name() == target.name()) {
+                let (key, message) =
+                    (&target.model.key, format!("{} is named twice", target.shown()));
+                let position = reader.position(key.trim_end_matches(".model"));
                 let problem = Problem::error(position, message);
-                reader.report(&target.key, problem.hint("remove one of them"));
+                reader.report(key, problem.hint("remove one of them"));
                 continue;
             }
-            named.push(target);
+            distinct.push(target);
         }
         let position = reader.owner(&path);
-        read.push(Written { alias: Alias { name, ..alias }, position, targets: named, order });
+        read.push(Written { alias: Alias { name, ..alias }, position, targets: distinct, order });
     }
     read
 }
 
-impl From<TargetFile> for Named {
-    fn from(target: TargetFile) -> Self {
-        let (located, weight) = match target {
-            TargetFile::Name(located) => (located, None),
-            TargetFile::Weighted(WeightedTarget { model, weight }) => (model, weight),
-        };
-        Self {
-            position: located.position(),
-            name: located.value.value().trim().to_owned(),
-            shown: quoted(located.value.shown().trim()),
-            key: located.key,
-            weight,
-        }
+impl WrittenTarget {
+    fn name(&self) -> &str {
+        self.model.value.value().trim()
+    }
+
+    /// The name as messages quote it, which never holds the value of a variable.
+    fn shown(&self) -> String {
+        quoted(self.model.value.shown().trim())
     }
 }

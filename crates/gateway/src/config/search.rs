@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use settings::{SecondsOrZero, section};
 
 use super::provider::{Credentials, Health, Provider, Timeouts};
@@ -22,28 +20,20 @@ pub(super) const TIMEOUTS: Timeouts = Timeouts {
 /// How Brave knows us.
 const BRAVE_TOKEN: &str = "x-subscription-token";
 
-/// Web search. Search providers are listed under `providers` with the kinds `searxng`, `brave`,
-/// `tavily` and `index`. They are tried in the order of the file; if one fails or finds nothing,
-/// the next one is tried.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Search {
-    /// The providers of results, in the order in which they are asked.
-    #[serde(skip)]
-    pub providers: Vec<SearchProvider>,
-    /// How long to cache search results; 0 disables the cache.
-    #[serde(rename = "cache_seconds", with = "SecondsOrZero")]
-    pub cache: Option<Duration>,
-    /// Share cached results between members. This saves searches, but `cached_at` reveals that
-    /// another member searched for the same query.
-    pub share_cache: bool,
-}
-
-impl Default for Search {
-    fn default() -> Self {
-        let cache = Some(Duration::from_mins(10));
-        Self { providers: Vec::new(), cache, share_cache: false }
+section! {
+    /// Web search. Search providers are listed under `providers` with the kinds `searxng`, `brave`,
+    /// `tavily` and `index`. They are tried in the order of the file; if one fails or finds
+    /// nothing, the next one is tried.
+    pub struct Search {
+        /// The providers of results, in the order in which they are asked.
+        #[serde(skip)]
+        pub providers: Vec<SearchProvider>,
+        /// How long to cache search results; 0 disables the cache.
+        #[serde(rename = "cache_seconds", with = "SecondsOrZero")]
+        pub cache: Option<Duration> = Some(Duration::from_mins(10)),
+        /// Share cached results between members. This saves searches, but `cached_at` reveals that
+        /// another member searched for the same query.
+        pub share_cache: bool,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use settings::{Field, Node, Problem, Reader, section};
+use settings::{Field, Problem, Reader, section};
 
 use super::secret::{Secret, warn_of_plain_text};
 
@@ -64,7 +64,7 @@ pub enum Durability {
 }
 
 /// Where files that were made are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Artifacts {
     /// In a folder.
     Files {
@@ -136,14 +136,13 @@ pub(super) fn database_format(
     reader: &mut Reader<'_>,
     _: &Json,
     field: &Field<'_>,
-) -> Option<Node> {
+) -> Option<Json> {
     let text = reader.string(field, WANTED_DATABASE)?;
     let value = text.value().trim();
     if let Some(path) = value.strip_prefix("sqlite:") {
         if path.is_empty() || path.starts_with(':') || path.starts_with("//") {
-            let problem = Problem::error(field.position, "must name a file after `sqlite:`");
             let hint = format!("write `sqlite:{DEFAULT_DATABASE}` or an absolute path");
-            reader.report(&field.key, problem.hint(hint));
+            reader.refuse_hinted(field, "must name a file after `sqlite:`", hint);
             return None;
         }
         return Some(format!("sqlite:{}", reader.expanded(path)).into());
@@ -155,7 +154,7 @@ pub(super) fn database_format(
             warn_of_plain_text(reader, (&field.key, field.position), &text);
         }
         reader.secrets.embedded(text.clone());
-        return Some(value.to_owned().into());
+        return Some(value.into());
     }
     reader.refuse(field, format!("must be {WANTED_DATABASE}"));
     None
@@ -166,34 +165,25 @@ pub(super) fn artifacts_format(
     reader: &mut Reader<'_>,
     _: &Json,
     field: &Field<'_>,
-) -> Option<Node> {
+) -> Option<Json> {
     let wanted = "`file:PATH` or `s3://BUCKET/PREFIX`";
     let text = reader.string(field, wanted)?;
     let value = text.value().trim();
     if let Some(path) = value.strip_prefix("file:").map(|path| path.trim_start_matches("//"))
         && !path.is_empty()
     {
-        return Some(format!("file:{}", reader.expanded(path)).into());
+        let path = reader.expanded(path).into();
+        return serde_json::to_value(Artifacts::Files { path }).ok();
     }
-    if matches!(bucket(value), Some((bucket, _)) if is_bucket(bucket)) {
-        return Some(value.to_owned().into());
+    if let Some(rest) = value.strip_prefix("s3://") {
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if is_bucket(bucket) {
+            let (bucket, prefix) = (bucket.to_owned(), prefix.to_owned());
+            return serde_json::to_value(Artifacts::S3 { bucket, prefix }).ok();
+        }
     }
     reader.refuse(field, format!("must be {wanted}"));
     None
-}
-
-impl Artifacts {
-    /// Reads an address that was checked.
-    pub(super) fn parse(address: &str) -> Option<Self> {
-        if let Some((bucket, prefix)) = bucket(address) {
-            return Some(Self::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() });
-        }
-        address.strip_prefix("file:").map(|path| Self::Files { path: path.into() })
-    }
-}
-
-fn bucket(address: &str) -> Option<(&str, &str)> {
-    address.strip_prefix("s3://").map(|rest| rest.split_once('/').unwrap_or((rest, "")))
 }
 
 fn is_bucket(name: &str) -> bool {

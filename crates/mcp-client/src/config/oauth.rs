@@ -6,7 +6,7 @@ use ::http::{HeaderValue, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
-use settings::{Field, Format, Node, Problem, Reader, Seconds, Text, section};
+use settings::{Field, Format, Problem, Reader, Seconds, Text, section};
 
 use super::address::{fault_of_address, fault_of_client_document};
 use crate::url::{LOOPBACK_HOSTS, is_secure};
@@ -14,74 +14,76 @@ use crate::url::{LOOPBACK_HOSTS, is_secure};
 const AUTH_METHODS: &[&str] =
     &["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 
-/// Options of `auth: oauth`. All are optional; an empty string counts as unset.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct OauthOptions {
-    /// URL of a self-hosted client document: https, with a path, without fragment, user information
-    /// or dot segments.
-    #[schemars(extend("format" = "client-document", "x-optional" = true))]
-    pub client_metadata_url: Option<Text>,
-    /// `false` registers a client dynamically instead of sending the URL of the client document.
-    #[schemars(extend("default" = true))]
-    pub cimd: Option<bool>,
-    /// User-Agent header of requests to the token endpoint only.
-    #[schemars(extend("format" = "header-text", "x-optional" = true))]
-    pub user_agent: Option<Text>,
-    /// ID of a pre-registered client.
-    #[schemars(extend("x-optional" = true))]
-    pub client_id: Option<Text>,
-    /// Secret of that client.
-    #[schemars(extend("format" = "secret", "x-optional" = true))]
-    pub client_secret: Option<Text>,
-    /// Client name to register.
-    #[schemars(extend("x-optional" = true))]
-    pub client_name: Option<Text>,
-    /// How the client authenticates at the token endpoint: `none`, `client_secret_basic`,
-    /// `client_secret_post` or `private_key_jwt`.
-    #[schemars(extend("format" = "auth-method", "x-optional" = true))]
-    pub token_endpoint_auth_method: Option<Text>,
-    /// Full redirect URL, for example that of a proxy.
-    #[schemars(extend("format" = "redirect-uri", "x-optional" = true))]
-    pub redirect_uri: Option<Text>,
-    /// Port of the loopback redirect; 0 picks a free one.
-    #[serde(deserialize_with = "port")]
-    #[schemars(with = "u16", range(min = 0, max = u16::MAX), extend("default" = 0))]
-    pub redirect_port: Option<u16>,
-    /// Host of the loopback redirect: `127.0.0.1`, `localhost` or `[::1]`.
-    #[schemars(extend("format" = "redirect-host", "x-optional" = true, "default" = "127.0.0.1"))]
-    pub redirect_host: Option<Text>,
-    /// Scopes to request, separated by spaces.
-    #[schemars(extend("x-optional" = true))]
-    pub scope: Option<Text>,
-    /// Seconds to wait for the browser during a login.
-    #[serde(with = "Seconds")]
-    #[schemars(extend("default" = 300))]
-    pub timeout: Option<Duration>,
-    /// `browser`: the user signs in. Unattended: `client_credentials`, with the client's own secret
-    /// or key; `workload`, with an assertion that the platform issues to the program; `enterprise`,
-    /// with an identity token that an identity provider exchanges.
-    #[schemars(extend("x-otherwise" = ["browser", "the user signs in with a browser"]))]
-    pub flow: Flow,
-    /// PEM file of the private key for client authentication.
-    #[schemars(extend("format" = "path", "x-optional" = true))]
-    pub private_key: Option<Text>,
-    /// File with the workload assertion or the identity token; read again on every use.
-    #[schemars(extend("format" = "path", "x-optional" = true))]
-    pub assertion_file: Option<Text>,
-    /// The assertion or token itself, preferably as a variable reference.
-    #[schemars(extend("format" = "secret", "x-optional" = true))]
-    pub assertion: Option<Text>,
-    /// Token endpoint of the identity provider.
-    #[schemars(extend("format" = "safe-address", "x-optional" = true))]
-    pub idp_token_endpoint: Option<Text>,
-    /// Client ID at the identity provider.
-    #[schemars(extend("x-optional" = true))]
-    pub idp_client_id: Option<Text>,
-    /// Secret of that client.
-    #[schemars(extend("format" = "secret", "x-optional" = true))]
-    pub idp_client_secret: Option<Text>,
+section! {
+    /// Options of `auth: oauth`. All are optional; an empty string counts as unset.
+    #[derive(PartialEq)]
+    pub struct OauthOptions {
+        /// URL of a self-hosted client document: https, with a path, without fragment, user
+        /// information or dot segments.
+        #[schemars(extend("format" = "client-document", "x-optional" = true))]
+        pub client_metadata_url: Option<Text>,
+        /// `false` registers a client dynamically instead of sending the URL of the client
+        /// document.
+        #[schemars(extend("default" = true))]
+        pub cimd: Option<bool>,
+        /// User-Agent header of requests to the token endpoint only.
+        #[schemars(extend("format" = "header-text", "x-optional" = true))]
+        pub user_agent: Option<Text>,
+        /// ID of a pre-registered client.
+        #[schemars(extend("x-optional" = true))]
+        pub client_id: Option<Text>,
+        /// Secret of that client.
+        #[schemars(extend("format" = "secret", "x-optional" = true))]
+        pub client_secret: Option<Text>,
+        /// Client name to register.
+        #[schemars(extend("x-optional" = true))]
+        pub client_name: Option<Text>,
+        /// How the client authenticates at the token endpoint: `none`, `client_secret_basic`,
+        /// `client_secret_post` or `private_key_jwt`.
+        #[schemars(extend("format" = "auth-method", "x-optional" = true))]
+        pub token_endpoint_auth_method: Option<Text>,
+        /// Full redirect URL, for example that of a proxy.
+        #[schemars(extend("format" = "redirect-uri", "x-optional" = true))]
+        pub redirect_uri: Option<Text>,
+        /// Port of the loopback redirect; 0 picks a free one.
+        #[serde(deserialize_with = "port")]
+        #[schemars(with = "u16", range(min = 0, max = u16::MAX), extend("default" = 0))]
+        pub redirect_port: Option<u16>,
+        /// Host of the loopback redirect: `127.0.0.1`, `localhost` or `[::1]`.
+        #[schemars(extend("format" = "redirect-host", "x-optional" = true))]
+        #[schemars(extend("default" = "127.0.0.1"))]
+        pub redirect_host: Option<Text>,
+        /// Scopes to request, separated by spaces.
+        #[schemars(extend("x-optional" = true))]
+        pub scope: Option<Text>,
+        /// Seconds to wait for the browser during a login.
+        #[serde(with = "Seconds")]
+        #[schemars(extend("default" = 300))]
+        pub timeout: Option<Duration>,
+        /// `browser`: the user signs in. Unattended: `client_credentials`, with the client's own
+        /// secret or key; `workload`, with an assertion that the platform issues to the program;
+        /// `enterprise`, with an identity token that an identity provider exchanges.
+        #[schemars(extend("x-otherwise" = ["browser", "the user signs in with a browser"]))]
+        pub flow: Flow,
+        /// PEM file of the private key for client authentication.
+        #[schemars(extend("format" = "path", "x-optional" = true))]
+        pub private_key: Option<Text>,
+        /// File with the workload assertion or the identity token; read again on every use.
+        #[schemars(extend("format" = "path", "x-optional" = true))]
+        pub assertion_file: Option<Text>,
+        /// The assertion or token itself, preferably as a variable reference.
+        #[schemars(extend("format" = "secret", "x-optional" = true))]
+        pub assertion: Option<Text>,
+        /// Token endpoint of the identity provider.
+        #[schemars(extend("format" = "safe-address", "x-optional" = true))]
+        pub idp_token_endpoint: Option<Text>,
+        /// Client ID at the identity provider.
+        #[schemars(extend("x-optional" = true))]
+        pub idp_client_id: Option<Text>,
+        /// Secret of that client.
+        #[schemars(extend("format" = "secret", "x-optional" = true))]
+        pub idp_client_secret: Option<Text>,
+    }
 }
 
 /// Who signs in, and how.
@@ -137,19 +139,15 @@ impl OauthOptions {
     }
 }
 
-fn text(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
-    reader.optional(Some(field.clone()))
-}
-
 /// A text that is never shown; its key is.
-fn secret(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn secret(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     Some(reader.secrets.whole(&field.key, text).into())
 }
 
 /// A word nobody knows would only fail later.
-fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     if AUTH_METHODS.contains(&text.value().trim()) {
         return Some(text.into());
     }
@@ -159,8 +157,8 @@ fn auth_method(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
 }
 
 /// Where the browser comes back to: this machine, or an encrypted way to it.
-fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     let value = text.value().trim();
     let is_safe = value.parse().is_ok_and(|uri: Uri| is_secure(&uri));
     let is_good = fault_of_address(value).is_none() && !value.contains('#') && is_safe;
@@ -169,8 +167,8 @@ fn redirect_uri(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<
 }
 
 /// The code comes back in clear, so it must not leave this machine.
-fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     let host = text.value().trim();
     let is_local = LOOPBACK_HOSTS.iter().any(|known| host.eq_ignore_ascii_case(known));
     let listed: Vec<_> = LOOPBACK_HOSTS.iter().map(|host| format!("`{host}`")).collect();
@@ -183,14 +181,14 @@ fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
 }
 
 /// An address that secrets are sent to.
-fn safe_address(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn safe_address(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     let is_safe = text.value().trim().parse().is_ok_and(|uri: Uri| is_secure(&uri));
     reader.accept(field, text, is_safe, "must be an https URL, or an http URL of this machine")
 }
 
-fn header_text(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn header_text(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     if HeaderValue::from_str(text.value()).is_ok() {
         return Some(text.into());
     }
@@ -199,8 +197,8 @@ fn header_text(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
     None
 }
 
-fn client_document(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
-    let text = text(reader, field)?;
+fn client_document(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let text = reader.optional(field)?;
     let text = reader.secrets.embedded(text);
     let Some(why) = fault_of_client_document(text.value()) else { return Some(text.into()) };
     reader.refuse(field, format!("is not a valid URL of a client document: {why}"));

@@ -9,8 +9,6 @@ use std::collections::btree_map::Entry as Slot;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Value as Json;
 use settings::{
     Field, Key, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, SecondsOrZero,
@@ -85,54 +83,50 @@ pub struct Configured {
     pub secrets: Vec<KnownSecret>,
 }
 
-/// A key of a local server that may be given in another place.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-struct StdioFile {
-    /// Alternative location of the two keys above.
-    #[schemars(extend("format" = "lifecycle"))]
-    lifecycle: Lifecycle,
+section! {
+    /// A key of a local server that may be given in another place.
+    struct StdioFile {
+        /// Alternative location of the two keys above.
+        #[schemars(extend("format" = "lifecycle"))]
+        lifecycle: Lifecycle,
+    }
 }
 
-/// The two keys may also be set here; the same key in the entry itself takes precedence.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-struct Lifecycle {
-    /// Same as in the entry itself.
-    #[serde(with = "SecondsOrZero")]
-    idle_timeout_seconds: Option<Duration>,
-    /// Same as in the entry itself.
-    #[serde(with = "SecondsOrZero")]
-    max_lifetime_seconds: Option<Duration>,
+section! {
+    /// The two keys may also be set here; the same key in the entry itself takes precedence.
+    struct Lifecycle {
+        /// Same as in the entry itself.
+        #[serde(with = "SecondsOrZero")]
+        idle_timeout_seconds: Option<Duration>,
+        /// Same as in the entry itself.
+        #[serde(with = "SecondsOrZero")]
+        max_lifetime_seconds: Option<Duration>,
+    }
 }
 
-/// Keys of a remote server that are read together with others.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-struct HttpFile {
-    /// Path of the private key if `client_cert` is a string and the key is in a separate file.
-    #[schemars(extend("format" = "path", "x-wanted" = "the path of a PEM file"))]
-    client_key: Option<Text>,
-    /// `oauth` signs in with OAuth 2.1 and PKCE. It is the only allowed value.
-    #[schemars(extend("format" = "auth"))]
-    auth: Option<String>,
-    /// OAuth options.
-    oauth: OauthOptions,
+section! {
+    /// Keys of a remote server that are read together with others.
+    struct HttpFile {
+        /// Path of the private key if `client_cert` is a string and the key is in a separate file.
+        #[schemars(extend("format" = "path", "x-wanted" = "the path of a PEM file"))]
+        client_key: Option<Text>,
+        /// `oauth` signs in with OAuth 2.1 and PKCE. It is the only allowed value.
+        #[schemars(extend("format" = "auth"))]
+        auth: Option<String>,
+        /// OAuth options.
+        oauth: OauthOptions,
+    }
 }
 
-/// A root key next to `mcp_servers`; applies to all servers.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-struct ForAll {
-    /// URL of the client document for servers that set none under `oauth`: https, with a path,
-    /// without fragment, user information or dot segments. Defaults to the document of the member
-    /// service if it has one, otherwise to the one built into the program, if any.
-    #[schemars(extend("format" = "client-document", "x-optional" = true))]
-    client_metadata_url: Option<Text>,
+section! {
+    /// A root key next to `mcp_servers`; applies to all servers.
+    struct ForAll {
+        /// URL of the client document for servers that set none under `oauth`: https, with a path,
+        /// without fragment, user information or dot segments. Defaults to the document of the
+        /// member service if it has one, otherwise to the one built into the program, if any.
+        #[schemars(extend("format" = "client-document", "x-optional" = true))]
+        client_metadata_url: Option<Text>,
+    }
 }
 
 static ENTRY: LazyLock<Schema> = LazyLock::new(|| {
@@ -417,14 +411,14 @@ fn refuse(reader: &mut Reader<'_>, key: &str, message: &str) {
     reader.report(key, Problem::error(reader.position(key), message));
 }
 
-fn stdio(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<StdioEndpoint> {
-    node.get("command")?;
-    let mut endpoint: StdioEndpoint = reader.take(node, field)?;
+fn stdio(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<StdioEndpoint> {
+    keys.get("command")?;
+    let mut endpoint: StdioEndpoint = reader.take(keys, field)?;
     if endpoint.command.value().contains('\0') {
         refuse(reader, "command", "must not contain a NUL character");
     }
     endpoint.args = reader.secrets.args(endpoint.args);
-    let StdioFile { lifecycle } = reader.take(node, field)?;
+    let StdioFile { lifecycle } = reader.take(keys, field)?;
     for (name, period, below) in [
         ("idle_timeout_seconds", &mut endpoint.idle_timeout, lifecycle.idle_timeout_seconds),
         ("max_lifetime_seconds", &mut endpoint.max_lifetime, lifecycle.max_lifetime_seconds),
@@ -439,10 +433,10 @@ fn stdio(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<Stdi
     Some(endpoint)
 }
 
-fn http(reader: &mut Reader<'_>, node: &Node, field: &Field<'_>) -> Option<HttpEndpoint> {
-    node.get("url")?;
-    let mut endpoint: HttpEndpoint = reader.take(node, field)?;
-    let HttpFile { client_key, auth, oauth } = reader.take(node, field)?;
+fn http(reader: &mut Reader<'_>, keys: &Json, field: &Field<'_>) -> Option<HttpEndpoint> {
+    keys.get("url")?;
+    let mut endpoint: HttpEndpoint = reader.take(keys, field)?;
+    let HttpFile { client_key, auth, oauth } = reader.take(keys, field)?;
     check_headers(reader, &endpoint.headers);
     endpoint.client_cert = client_cert(reader, endpoint.client_cert, client_key);
     if auth.is_some() {

@@ -22,7 +22,7 @@ fn value(strictness: Strictness, yaml: &str, schema: &Json) -> (Json, Vec<String
     let root = Node::from_yaml(&format!("a: {yaml}")).unwrap_or_else(|problem| panic!("{problem}"));
     let schema = json!({"type": "object", "properties": {"a": schema}, "x-order": ["a"]});
     let mut reader = Reader::new(&scope, None, strictness);
-    let read = reader.value(&schema, &Field::of(&root)).map(|node| node.to_json());
+    let read = reader.value(&schema, &Field::of(&root));
     (read.unwrap_or_default()["a"].clone(), messages(reader))
 }
 

@@ -21,11 +21,12 @@ pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let folder = folder(session)?;
     // What is wrong with the configuration shows before anything is made.
     decision(session)?;
-    let edit = config::edit_metrics_mode(&session.home()?.config(), Mode::Local)?;
+    let path = session.home()?.config();
+    config::edited_metrics_mode(&path, Mode::Local)?;
     let mut store = Store::open(&folder, session.clock.now(), Uuid::new_v4)
         .map_err(|error| store_trouble(&folder, &error))?;
     let install_id = store.install_id().map_err(|error| store_trouble(&folder, &error))?;
-    edit.write()?;
+    config::set_metrics_mode(&path, Mode::Local)?;
     store.set_recording(Mode::Local).map_err(|error| store_trouble(&folder, &error))?;
     let (_, decision) = decision(session)?;
     if session.output.is_json() {

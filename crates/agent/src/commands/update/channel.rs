@@ -1,7 +1,5 @@
 //! Where updates come from, and the key that they must be signed with.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use settings::{Located, section};
 use task_loop::untrusted::printable;
 use wire::download::{PUBLIC_KEY_BYTES, read_public_key};
@@ -35,18 +33,17 @@ pub(crate) struct Channel {
     config: String,
 }
 
-/// Where updates of the program come from.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub(crate) struct UpdateFile {
-    /// Address of the manifest or of its folder; the member service unless given.
-    #[schemars(extend("x-optional" = true))]
-    url: Option<Located>,
-    /// The key that the manifest must be signed with, as `agent gateway downloads key --show`
-    /// prints it.
-    #[schemars(extend("x-optional" = true))]
-    public_key: Option<Located>,
+section! {
+    /// Where updates of the program come from.
+    pub(crate) struct UpdateFile {
+        /// Address of the manifest or of its folder; the member service unless given.
+        #[schemars(extend("x-optional" = true))]
+        url: Option<Located>,
+        /// The key that the manifest must be signed with, as `agent gateway downloads key --show`
+        /// prints it.
+        #[schemars(extend("x-optional" = true))]
+        public_key: Option<Located>,
+    }
 }
 
 impl Channel {
@@ -54,7 +51,7 @@ impl Channel {
     pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self, Diagnostic> {
         let path = session.home()?.config();
         let document = session.config()?;
-        let section: UpdateFile = document.section("update", &[])?;
+        let section: UpdateFile = document.section("update")?;
         let first = |given: Option<(&str, &str)>,
                      written: Option<&Located>,
                      key: &str,

@@ -17,17 +17,17 @@ fn usable_addresses_lose_only_their_last_slash() {
 #[test]
 fn each_fault_has_its_name() {
     for (written, fault) in [
-        ("", Fault::Scheme),
-        ("api.example.com/v1", Fault::Scheme),
-        ("ftp://a.b", Fault::Scheme),
-        ("https://", Fault::Host),
-        ("https:///v1", Fault::Host),
-        ("https://a b/v1", Fault::Form),
-        ("https://a.b:port/v1", Fault::Form),
-        ("https://a.b:99999/v1", Fault::Form),
-        ("https://me:s3cret@a.b/v1", Fault::Credentials),
-        ("https://a.b/v1?key=s3cret", Fault::Query),
-        ("https://a.b/v1#x", Fault::Query),
+        ("", SCHEME),
+        ("api.example.com/v1", SCHEME),
+        ("ftp://a.b", SCHEME),
+        ("https://", HOST),
+        ("https:///v1", HOST),
+        ("https://a b/v1", FORM),
+        ("https://a.b:port/v1", FORM),
+        ("https://a.b:99999/v1", FORM),
+        ("https://me:s3cret@a.b/v1", CREDENTIALS),
+        ("https://a.b/v1?key=s3cret", QUERY),
+        ("https://a.b/v1#x", QUERY),
     ] {
         assert_eq!(parse(written).map(|uri| uri.to_string()), Err(fault), "{written}");
     }

@@ -1,13 +1,14 @@
 //! `providers` as it is written: one mapping for all kinds of providers, and what each kind makes of
 //! it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::{Named, Problem, Reader, Seconds, Text, looks_secret, section};
+use settings::{Problem, Reader, Seconds, Text, looks_secret, section};
 
 use super::super::address::{self, Address};
 use super::super::model::{Capability, Model, ModelsFile};
@@ -49,116 +50,117 @@ const RESERVED: &[HeaderName] = &[
 /// Ends of addresses that are added to the base, not part of it.
 const ADDED: &[&str] = &["/chat/completions", "/responses", "/messages", "/models"];
 
-/// A provider. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, and is the first
-/// part of the full ids of its models. `kind` is required. Providers of models also need `models`,
-/// `discover` or both.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>, extend("x-tag" = "kind", "x-items" = "providers"))]
-pub(in crate::config) struct ProviderFile {
-    /// Type of the provider. For models: `openai` (also for compatible servers) or `anthropic`. For
-    /// speech: `espeak` runs the program espeak-ng on this machine; its models are voices. For
-    /// models that run inside this process: `local`; each model is a GGUF file. For search results:
-    /// `searxng`, `brave`, `tavily` or `index` (an index of files).
-    #[schemars(extend("x-missing" = KINDS))]
-    #[schemars(extend("x-hint" = "use `openai` for any server with an OpenAI-compatible API"))]
-    kind: Option<ProviderKind>,
-    /// Base URL to which `/chat/completions`, `/messages`, `/models` or `/search` is appended.
-    /// Default: `https://api.openai.com/v1`, `https://api.anthropic.com/v1`,
-    /// `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; required for `searxng`.
-    /// `index`: base URL of the indexed files; default: `public_url` and the name of the provider.
-    #[schemars(extend("x-kinds" = WITH_ADDRESS))]
-    base_url: Option<Address>,
-    /// `espeak`: the program to run, looked up in `PATH`. Default: `espeak-ng`.
-    #[schemars(extend("x-kinds" = ["espeak"], "x-type" = "path", "x-wanted" = "a program"))]
-    program: Option<String>,
-    /// API key: `${NAME}`.
-    #[schemars(extend("x-kinds" = REMOTE))]
-    api_key: Option<Secret>,
-    /// Extra headers of every request to the provider.
-    #[serde(with = "Named::<Text>")]
-    #[schemars(extend(
-        "additionalProperties" = {"type": "string", "format": "header", "x-text": true},
-        "maxProperties" = MAX_HEADERS,
-        "x-items" = "headers",
-        "x-kinds" = REMOTE,
-        "default" = {},
-    ))]
-    headers: Vec<(String, Text)>,
-    /// Models of the provider: a list of ids, or a mapping from id to settings.
-    #[schemars(extend("x-kinds" = WITH_MODELS, "x-type" = "list or mapping"))]
-    #[schemars(extend("x-wanted" = "a list of ids, or a mapping from ids"))]
-    #[schemars(extend("x-hint" = "write `models: [ID, ID]`"))]
-    models: Option<ModelsFile>,
-    /// List the provider's models automatically, in addition to `models`. `local`: use every
-    /// `*.gguf` file in `folder`.
-    #[schemars(extend("x-kinds" = WITH_MODELS))]
-    discover: bool,
-    /// Timeouts of requests to the provider.
-    #[schemars(extend("x-kinds" = CALLED))]
-    timeout: Option<TimeoutFile>,
-    /// Maximum number of concurrent requests to the provider. Default: unlimited. `local`: maximum
-    /// number of concurrent responses per model; default: the number of cores.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_COMPUTED}))]
-    max_concurrency: Option<u32>,
-    /// Weight of the provider's models in aliases that set no weight.
-    #[schemars(range(min = 1, max = MAX_WEIGHT), extend("x-kinds" = WITH_MODELS))]
-    weight: u32,
-    /// How to serve `/v1/responses`: `native` passes requests through, `bridged` translates them to
-    /// chat completions, `auto` detects what the provider supports.
-    #[schemars(extend("x-kinds" = CHATTING))]
-    responses: Responses,
-    /// Request usage figures for streams.
-    #[schemars(extend("x-kinds" = CHATTING))]
-    stream_usage: bool,
-    /// Health checks of the provider.
-    #[schemars(extend("x-kinds" = CALLED, "default" = true))]
-    health: Option<HealthFile>,
-    /// PEM file with the CA certificates to trust for this provider, instead of the system's.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
-    #[schemars(extend("x-kinds" = REMOTE))]
-    tls_ca_file: Option<PathBuf>,
-    /// `index`: folder of the files to index; required. `local`: folder of the model files;
-    /// default: `models` next to this file.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "a folder"))]
-    #[schemars(extend("x-kinds" = ["local", "index"]))]
-    folder: Option<PathBuf>,
-    /// `index`: folder of the index itself. Default: `search-index/NAME` next to the database.
-    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a folder"))]
-    #[schemars(extend("x-kinds" = INDEX))]
-    index_folder: Option<PathBuf>,
-    /// `index`: interval of scans for changed files.
-    #[serde(with = "Seconds")]
-    #[schemars(extend("x-kinds" = INDEX))]
-    rescan: Duration,
-    /// `index`: maximum size of an indexed file, up to 1 GiB.
-    #[schemars(range(min = 1, max = 1024 * 1024 * 1024), extend("x-kinds" = INDEX))]
-    max_file_bytes: u64,
-    /// `local`: context window in tokens, including the response; capped at the context length of
-    /// the model. Bounds the memory that each running conversation uses.
-    #[schemars(range(min = 128, max = 1_048_576), extend("x-kinds" = LOCAL))]
-    window: u32,
-    /// `local`: maximum number of queued requests per model. When the queue is full, the service
-    /// returns 429.
-    #[schemars(range(min = 0, max = 10_000), extend("x-kinds" = LOCAL))]
-    max_waiting: u32,
-    /// `local`: unload a model after this long without requests.
-    #[serde(with = "Seconds")]
-    #[schemars(extend("x-kinds" = LOCAL))]
-    idle: Duration,
-    /// `local`: system message for conversations without one. Default: the one of the model.
-    #[schemars(extend("x-kinds" = LOCAL, "x-wanted" = "a string", "x-verbatim" = true))]
-    system: Option<String>,
-    /// `local`: default sampling temperature, from 0 (always the most likely token) to 2.
-    #[schemars(range(min = 0, max = 2), extend("x-kinds" = LOCAL))]
-    temperature: f64,
-    /// `local`: default nucleus sampling threshold, from 0.01 to 1.
-    #[schemars(range(min = 0.01, max = 1), extend("x-kinds" = LOCAL))]
-    top_p: f64,
-    /// `local`: default penalty for repeated tokens, from 0.5 to 2; 1 disables it.
-    #[schemars(range(min = 0.5, max = 2), extend("x-kinds" = LOCAL))]
-    repeat_penalty: f64,
+section! {
+    /// A provider. Its name is 1 to 64 letters, digits, dots, underscores and hyphens, and is the
+    /// first part of the full ids of its models. `kind` is required. Providers of models also need
+    /// `models`, `discover` or both.
+    #[schemars(extend("x-tag" = "kind", "x-items" = "providers"))]
+    pub(in crate::config) struct ProviderFile {
+        /// Type of the provider. For models: `openai` (also for compatible servers) or `anthropic`.
+        /// For speech: `espeak` runs the program espeak-ng on this machine; its models are voices.
+        /// For models that run inside this process: `local`; each model is a GGUF file. For search
+        /// results: `searxng`, `brave`, `tavily` or `index` (an index of files).
+        #[schemars(extend("x-missing" = KINDS))]
+        #[schemars(extend("x-hint" = "use `openai` for any server with an OpenAI-compatible API"))]
+        kind: Option<ProviderKind>,
+        /// Base URL to which `/chat/completions`, `/messages`, `/models` or `/search` is appended.
+        /// Default: `https://api.openai.com/v1`, `https://api.anthropic.com/v1`,
+        /// `https://api.search.brave.com/res/v1` or `https://api.tavily.com`; required for
+        /// `searxng`. `index`: base URL of the indexed files; default: `public_url` and the name of
+        /// the provider.
+        #[schemars(extend("x-kinds" = WITH_ADDRESS))]
+        base_url: Option<Address>,
+        /// `espeak`: the program to run, looked up in `PATH`. Default: `espeak-ng`.
+        #[schemars(extend("x-kinds" = ["espeak"], "x-type" = "path", "x-wanted" = "a program"))]
+        program: Option<String>,
+        /// API key: `${NAME}`.
+        #[schemars(extend("x-kinds" = REMOTE))]
+        api_key: Option<Secret>,
+        /// Extra headers of every request to the provider.
+        #[schemars(with = "BTreeMap<String, String>")]
+        #[schemars(extend(
+            "additionalProperties" = {"type": "string", "format": "header", "x-text": true},
+            "maxProperties" = MAX_HEADERS,
+            "x-items" = "headers",
+            "x-kinds" = REMOTE,
+            "default" = {},
+        ))]
+        headers: Vec<(String, Text)>,
+        /// Models of the provider: a list of ids, or a mapping from id to settings.
+        #[schemars(extend("x-kinds" = WITH_MODELS, "x-type" = "list or mapping"))]
+        #[schemars(extend("x-wanted" = "a list of ids, or a mapping from ids"))]
+        #[schemars(extend("x-hint" = "write `models: [ID, ID]`"))]
+        models: Option<ModelsFile>,
+        /// List the provider's models automatically, in addition to `models`. `local`: use every
+        /// `*.gguf` file in `folder`.
+        #[schemars(extend("x-kinds" = WITH_MODELS))]
+        discover: bool,
+        /// Timeouts of requests to the provider.
+        #[schemars(extend("x-kinds" = CALLED))]
+        timeout: Option<TimeoutFile>,
+        /// Maximum number of concurrent requests to the provider. Default: unlimited. `local`:
+        /// maximum number of concurrent responses per model; default: the number of cores.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        #[schemars(extend("x-kinds" = CALLED, "x-maximum" = {"local": MAX_COMPUTED}))]
+        max_concurrency: Option<u32>,
+        /// Weight of the provider's models in aliases that set no weight.
+        #[schemars(range(min = 1, max = MAX_WEIGHT), extend("x-kinds" = WITH_MODELS))]
+        weight: u32 = 1,
+        /// How to serve `/v1/responses`: `native` passes requests through, `bridged` translates
+        /// them to chat completions, `auto` detects what the provider supports.
+        #[schemars(extend("x-kinds" = CHATTING))]
+        responses: Responses = Responses::Auto,
+        /// Request usage figures for streams.
+        #[schemars(extend("x-kinds" = CHATTING))]
+        stream_usage: bool = true,
+        /// Health checks of the provider.
+        #[schemars(extend("x-kinds" = CALLED, "default" = true))]
+        health: Option<HealthFile>,
+        /// PEM file with the CA certificates to trust for this provider, instead of the system's.
+        #[schemars(extend("format" = "path", "x-type" = "path", "x-kinds" = REMOTE))]
+        #[schemars(extend("x-wanted" = "the path of a PEM file"))]
+        tls_ca_file: Option<PathBuf>,
+        /// `index`: folder of the files to index; required. `local`: folder of the model files;
+        /// default: `models` next to this file.
+        #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "a folder"))]
+        #[schemars(extend("x-kinds" = ["local", "index"]))]
+        folder: Option<PathBuf>,
+        /// `index`: folder of the index itself. Default: `search-index/NAME` next to the database.
+        #[schemars(extend("format" = "path", "x-type" = "path", "x-kinds" = INDEX))]
+        #[schemars(extend("x-wanted" = "the path of a folder"))]
+        index_folder: Option<PathBuf>,
+        /// `index`: interval of scans for changed files.
+        #[serde(with = "Seconds")]
+        #[schemars(extend("x-kinds" = INDEX))]
+        rescan: Duration = Duration::from_mins(1),
+        /// `index`: maximum size of an indexed file, up to 1 GiB.
+        #[schemars(range(min = 1, max = 1024 * 1024 * 1024), extend("x-kinds" = INDEX))]
+        max_file_bytes: u64 = 16 * 1024 * 1024,
+        /// `local`: context window in tokens, including the response; capped at the context length
+        /// of the model. Bounds the memory that each running conversation uses.
+        #[schemars(range(min = 128, max = 1_048_576), extend("x-kinds" = LOCAL))]
+        window: u32 = 2048,
+        /// `local`: maximum number of queued requests per model. When the queue is full, the
+        /// service returns 429.
+        #[schemars(range(min = 0, max = 10_000), extend("x-kinds" = LOCAL))]
+        max_waiting: u32 = 8,
+        /// `local`: unload a model after this long without requests.
+        #[serde(with = "Seconds")]
+        #[schemars(extend("x-kinds" = LOCAL))]
+        idle: Duration = Duration::from_mins(10),
+        /// `local`: system message for conversations without one. Default: the one of the model.
+        #[schemars(extend("x-kinds" = LOCAL, "x-wanted" = "a string", "x-verbatim" = true))]
+        system: Option<String>,
+        /// `local`: default sampling temperature, from 0 (always the most likely token) to 2.
+        #[schemars(range(min = 0, max = 2), extend("x-kinds" = LOCAL))]
+        temperature: f64 = 0.2,
+        /// `local`: default nucleus sampling threshold, from 0.01 to 1.
+        #[schemars(range(min = 0.01, max = 1), extend("x-kinds" = LOCAL))]
+        top_p: f64 = 0.95,
+        /// `local`: default penalty for repeated tokens, from 0.5 to 2; 1 disables it.
+        #[schemars(range(min = 0.5, max = 2), extend("x-kinds" = LOCAL))]
+        repeat_penalty: f64 = 1.1,
+    }
 }
 
 /// Every kind of provider.
@@ -175,50 +177,18 @@ enum ProviderKind {
     Index,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum TimeoutFile {
     One(#[serde(with = "Seconds")] Duration),
     Each(Timeouts),
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum HealthFile {
     Switch(bool),
     Each(Health),
-}
-
-impl Default for ProviderFile {
-    fn default() -> Self {
-        Self {
-            kind: None,
-            base_url: None,
-            program: None,
-            api_key: None,
-            headers: Vec::new(),
-            models: None,
-            discover: false,
-            timeout: None,
-            max_concurrency: None,
-            weight: 1,
-            responses: Responses::Auto,
-            stream_usage: true,
-            health: None,
-            tls_ca_file: None,
-            folder: None,
-            index_folder: None,
-            rescan: Duration::from_mins(1),
-            max_file_bytes: 16 * 1024 * 1024,
-            window: 2048,
-            max_waiting: 8,
-            idle: Duration::from_mins(10),
-            system: None,
-            temperature: 0.2,
-            top_p: 0.95,
-            repeat_penalty: 1.1,
-        }
-    }
 }
 
 /// Sorts providers into those of models and those of results.

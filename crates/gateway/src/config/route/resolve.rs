@@ -6,7 +6,7 @@ use settings::{Problem, Reader, nearest, quoted};
 
 use super::super::price::Prices;
 use super::super::provider::Provider;
-use super::{Alias, MAX_TARGETS, Named, Order, Target, Written};
+use super::{Alias, MAX_TARGETS, Order, Target, Written, WrittenTarget};
 
 /// How many aliases may stand one behind the other.
 const MAX_DEPTH: usize = 16;
@@ -85,7 +85,7 @@ impl<'w> Resolver<'_, '_, 'w> {
             self.reader.report(&format!("models.{name}"), problem);
         }
         let groups = groups.filter(|_| !is_too_long);
-        let below = written.targets.iter().filter_map(|named| self.depths.get(named.name.as_str()));
+        let below = written.targets.iter().filter_map(|target| self.depths.get(target.name()));
         let depth = 1 + below.max().copied().unwrap_or_default();
         self.depths.insert(name, depth);
         self.done.insert(name, groups.clone());
@@ -122,10 +122,9 @@ impl<'w> Resolver<'_, '_, 'w> {
                     group.push(Target { weight, ..target.clone() });
                 }
                 Some(_) => {
-                    let message = format!("{} resolves to several models", named.shown);
-                    let problem = Problem::error(named.position, message);
+                    let message = format!("{} resolves to several models", named.shown());
                     let hint = "a weighted target must be a single model";
-                    self.reader.report(&named.key, problem.hint(hint));
+                    self.refuse(named, message, hint);
                     is_whole = false;
                 }
                 None => is_whole = false,
@@ -134,22 +133,26 @@ impl<'w> Resolver<'_, '_, 'w> {
         is_whole.then(|| vec![group])
     }
 
+    fn refuse(&mut self, named: &WrittenTarget, message: String, hint: impl Into<String>) {
+        let problem = Problem::error(named.model.position(), message).hint(hint);
+        self.reader.report(&named.model.key, problem);
+    }
+
     /// What a name leads to: an alias first, else a model of a provider.
-    fn one(&mut self, named: &'w Named) -> Option<Vec<Vec<Target>>> {
-        let Named { key, position, name, shown, .. } = named;
-        if let Some(at) = self.path.iter().position(|above| above == name) {
+    fn one(&mut self, named: &'w WrittenTarget) -> Option<Vec<Vec<Target>>> {
+        let name = named.name();
+        if let Some(at) = self.path.iter().position(|above| *above == name) {
             let mut way = self.path[at..].to_vec();
             way.push(self.path[at]);
             let message = format!("the aliases form a cycle: {}", way.join(" → "));
-            let problem = Problem::error(*position, message);
-            self.reader.report(key, problem.hint("make one of them name a model"));
+            self.refuse(named, message, "make one of them name a model");
             return None;
         }
-        if let Some(written) = self.index.get(name.as_str()) {
-            let below = self.depths.get(name.as_str()).copied().unwrap_or(1);
+        if let Some(written) = self.index.get(name) {
+            let below = self.depths.get(name).copied().unwrap_or(1);
             if self.path.len() + below > MAX_DEPTH {
                 let message = format!("more than {MAX_DEPTH} aliases are chained");
-                self.reader.report(key, Problem::error(*position, message));
+                self.refuse(named, message, "name models instead of aliases");
                 return None;
             }
             return self.groups(written);
@@ -160,8 +163,7 @@ impl<'w> Resolver<'_, '_, 'w> {
                 let aliases = self.index.keys().copied();
                 let aliases = aliases.filter(|alias| !self.path.contains(alias));
                 let hint = suggestion(self.providers, aliases, name);
-                let problem = Problem::error(*position, format!("{shown} {missing}")).hint(hint);
-                self.reader.report(key, problem);
+                self.refuse(named, format!("{} {missing}", named.shown()), hint);
                 None
             }
         }

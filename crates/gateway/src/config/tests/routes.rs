@@ -223,7 +223,11 @@ fn limits_of_aliases_are_reached_and_told() {
         with(&format!("models:\n  z: a{last}\n  a0: one/big\n{}", lines.concat()))
     };
     assert_eq!(way(&clean(&chain(15)), "z"), "one/big*2");
-    refused(&chain(16), &["error 8:7: models.a1: more than 16 aliases are chained"]);
+    refused(
+        &chain(16),
+        &["error 8:7: models.a1: more than 16 aliases are chained (name models instead of \
+             aliases)"],
+    );
 }
 
 #[test]

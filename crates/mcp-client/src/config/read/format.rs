@@ -1,8 +1,8 @@
 //! How values of an entry that have a form of their own are read.
 
 use ::http::{HeaderName, HeaderValue};
-use serde_json::Value as Json;
-use settings::{Field, Format, Node, Problem, Reader, Text, Value, switch};
+use serde_json::{Value as Json, json};
+use settings::{Field, Format, Problem, Reader, Text, Value, switch};
 
 use super::super::MAX_LAUNCH_ITEMS;
 use super::super::address::fault_of_address;
@@ -25,7 +25,7 @@ pub(super) const FORMATS: &[Format] = &[
     ("verify", verify),
 ];
 
-fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.string(field, "an http or https URL")?;
     let value = text.value().trim().to_owned();
     let text = reader.secrets.embedded(text.with_value(value));
@@ -41,7 +41,7 @@ fn url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
     None
 }
 
-fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     if let Value::String(name) = &field.node.value
         && HeaderName::from_bytes(name.as_bytes()).is_err()
     {
@@ -50,7 +50,7 @@ fn header_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
     None
 }
 
-fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = named(reader, field)?;
     if HeaderValue::from_str(text.value()).is_err() {
         let message =
@@ -61,7 +61,7 @@ fn header(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
     Some(hidden(reader, field, text))
 }
 
-fn variable_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn variable_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     if let Value::String(name) = &field.node.value
         && (name.is_empty() || name.contains(['=', '\0']))
     {
@@ -70,7 +70,7 @@ fn variable_name(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
     None
 }
 
-fn variable(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn variable(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = named(reader, field)?;
     let text = without_nul(reader, field, text)?;
     Some(hidden(reader, field, text))
@@ -87,7 +87,7 @@ fn named(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
 }
 
 /// The name decides whether the value is a secret.
-fn hidden(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Node {
+fn hidden(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Json {
     let name = field.key.split_once('.').map_or(field.key.as_str(), |(_, name)| name);
     reader.secrets.named(name, text).into()
 }
@@ -101,7 +101,7 @@ fn without_nul(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Option
     is_good.then_some(text)
 }
 
-fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let args = match &field.node.value {
         Value::List(items) if items.len() > MAX_LAUNCH_ITEMS => {
             reader.refuse(field, format!("must have at most {MAX_LAUNCH_ITEMS} arguments"));
@@ -126,7 +126,7 @@ fn args(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
             vec![text?]
         }
     };
-    Some(Value::List(args.into_iter().map(Node::from).collect()).into())
+    Some(args.into())
 }
 
 /// Arguments in one string: a JSON list, or words as a shell would split them. Split before
@@ -161,15 +161,14 @@ fn args_of_line(reader: &mut Reader<'_>, field: &Field<'_>, line: &str) -> Vec<T
             })
             .collect(),
         Err(why) => {
-            let problem =
-                Problem::error(field.position, format!("cannot be split into arguments: {why}"));
-            reader.report(&field.key, problem.hint("write a list with one argument per item"));
+            let message = format!("cannot be split into arguments: {why}");
+            reader.refuse_hinted(field, message, "write a list with one argument per item");
             Vec::new()
         }
     }
 }
 
-fn lifecycle(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+fn lifecycle(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     if matches!(field.node.value, Value::Map(_)) {
         return reader.by_type(schema, field);
     }
@@ -178,7 +177,7 @@ fn lifecycle(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Optio
     None
 }
 
-fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let wanted = "true, false or the path of a PEM file";
     let (meant, path) = match &field.node.value {
         Value::Bool(..) | Value::Number(..) => (reader.bool_like(field), None),
@@ -189,9 +188,9 @@ fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
         }
     };
     match (meant, path) {
-        (Some(true), _) => Some("system".to_owned().into()),
-        (Some(false), _) => Some("off".to_owned().into()),
-        (None, Some(path)) => Some([("bundle", path.into())].into_iter().collect()),
+        (Some(true), _) => Some("system".into()),
+        (Some(false), _) => Some("off".into()),
+        (None, Some(path)) => Some(json!({"bundle": Json::from(path)})),
         (None, None) => {
             reader.refuse(field, format!("must be {wanted}, found {}", field.node.kind()));
             None
@@ -200,11 +199,11 @@ fn verify(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> 
 }
 
 /// A certificate alone, or a list with its key and perhaps the password of that.
-fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let Value::List(items) = &field.node.value else {
         let wanted = "the path of a PEM file or a list of two or three strings";
         let cert = reader.path(field, wanted)?;
-        return Some([("cert", cert.into())].into_iter().collect());
+        return Some(json!({"cert": Json::from(cert)}));
     };
     let (cert, key, password) = match items.as_slice() {
         [cert, key] => (cert, key, None),
@@ -225,8 +224,8 @@ fn client_cert(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<N
         Some(node) => Some(self::password(reader, &field.item(2, node))?),
         None => None,
     };
-    let parts = [("cert", Some(cert?)), ("key", Some(key?)), ("password", password)];
-    Some(parts.into_iter().filter_map(|(name, text)| Some((name, text?.into()))).collect())
+    let (cert, key, password) = (Json::from(cert?), Json::from(key?), password.map(Json::from));
+    Some(json!({"cert": cert, "key": key, "password": password}))
 }
 
 fn password(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
@@ -239,31 +238,29 @@ fn password(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
     Some(reader.secrets.whole("password of client_cert", text))
 }
 
-fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Node> {
+fn auth(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.scalar(&field.key, field.position, field.node);
     if text.is_some_and(|text| text.value().trim().eq_ignore_ascii_case("oauth")) {
-        return Some("oauth".to_owned().into());
+        return Some("oauth".into());
     }
     // The value may well be a token: it is not quoted.
     let found = match field.node.kind() {
         "a string" => "a different string",
         other => other,
     };
-    let problem = Problem::error(field.position, format!("must be `oauth`, found {found}"));
     let hint = "omit it to authenticate with `headers` or a certificate";
-    reader.report(&field.key, problem.hint(hint));
+    reader.refuse_hinted(field, format!("must be `oauth`, found {found}"), hint);
     None
 }
 
 /// The `tools` mapping; a bare string or list is its `include`.
-fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     let include = match &field.node.value {
         Value::Map(_) => return reader.by_type(schema, field),
         Value::String(names) => {
             let names = reader.resolve(&field.key, field.position, names);
             let names = names.value().split(|c: char| c == ',' || c.is_whitespace());
-            let names = names.filter(|name| !name.is_empty()).map(|name| name.to_owned().into());
-            Value::List(names.collect()).into()
+            names.filter(|name| !name.is_empty()).collect()
         }
         Value::List(_) => reader.by_type(&schema["properties"]["include"], field)?,
         _ => {
@@ -272,11 +269,11 @@ fn tools(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<No
             return None;
         }
     };
-    Some([("include", include)].into_iter().collect())
+    Some(json!({"include": include}))
 }
 
 /// Names and globs. What is not understood refuses the server: a filter must not fail open.
-fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     if matches!(&field.node.value, Value::String(name) if name.contains(',')) {
         reader.warn(field, "a string is a single name or glob; use a list for several");
     }
@@ -285,7 +282,7 @@ fn filter(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<N
 
 /// A mapping that may be given as a bare switch, which is its `enabled`. Anything else refuses the
 /// server: what was meant to be off must not stay on.
-fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Node> {
+fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Option<Json> {
     if matches!(field.node.value, Value::Map(_)) {
         return reader.by_type(schema, field);
     }
@@ -294,6 +291,5 @@ fn switchable(reader: &mut Reader<'_>, schema: &Json, field: &Field<'_>) -> Opti
         reader.refuse(field, format!("must be a mapping or a boolean, found {kind}"));
         return None;
     };
-    let enabled = Value::Bool(value, value.to_string()).into();
-    Some([("enabled", enabled)].into_iter().collect())
+    Some(json!({"enabled": value}))
 }
