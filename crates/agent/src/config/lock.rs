@@ -32,7 +32,6 @@ pub(crate) fn take(config: &Path) -> Result<Lock, Diagnostic> {
     let path = made_folder_of(config).map_err(|error| cannot(&error))?.join(NAME);
     let mut options = fs::OpenOptions::new();
     options.create(true).append(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(&path).map_err(|error| cannot(&error))?;
     let begun = Instant::now();

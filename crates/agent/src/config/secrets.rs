@@ -28,6 +28,18 @@ impl SecretsFile {
         Ok(SecretsFile { path: path.to_owned(), text, variables, is_changed: false })
     }
 
+    /// Adds a value to the file at this path. Gives the file, and the name that was used.
+    pub(crate) fn store(
+        path: &Path,
+        name: &str,
+        value: &str,
+    ) -> Result<(Self, String), Diagnostic> {
+        let mut file = Self::load(path)?;
+        let name = file.add(name, value)?;
+        file.write()?;
+        Ok((file, name))
+    }
+
     /// A file that is never written: for who only wants the names that secrets would get.
     pub(crate) fn scratch() -> Self {
         let (path, text) = (PathBuf::new(), String::new());
@@ -73,17 +85,9 @@ impl SecretsFile {
     }
 
     /// Whether the file says that others may read it.
-    #[cfg(unix)]
     pub(crate) fn is_open_to_others(&self) -> bool {
         use std::os::unix::fs::PermissionsExt;
         std::fs::metadata(&self.path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0)
-    }
-
-    /// Whether the file says that others may read it; elsewhere the folder says so.
-    #[cfg(not(unix))]
-    #[expect(clippy::unused_self, reason = "as on other systems")]
-    pub(crate) fn is_open_to_others(&self) -> bool {
-        false
     }
 
     fn refused(&self, name: &str) -> Diagnostic {

@@ -83,7 +83,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return Err(Diagnostic::usage("the initial credit must not be negative"));
     }
     let hosted = hosted_providers(args, person.as_ref(), session)?;
-    let admin_variable = store_secret(ADMIN_TOKEN, secret::new_key()?.secret(), session)?;
+    let env_file = session.home()?.env_file();
+    let (_, admin_variable) =
+        SecretsFile::store(&env_file, ADMIN_TOKEN, secret::new_key()?.secret())?;
     let config = {
         let listen = args.listen.to_string();
         let content = FirstConfig {
@@ -188,17 +190,9 @@ fn hosted_providers(
             let hint = format!("set it in the environment or in {}", home.env_file().display());
             return Err(Diagnostic::configuration(message).hint(hint));
         }
-        store_secret(variable, &typed, session)?;
+        SecretsFile::store(&home.env_file(), variable, &typed)?;
     }
     Ok(args.provider.clone())
-}
-
-/// Adds a secret to the profile's `.env`; returns its variable.
-fn store_secret(variable: &str, value: &str, session: &Session) -> Result<String, Diagnostic> {
-    let mut file = SecretsFile::load(&session.home()?.env_file())?;
-    let variable = file.add(variable, value)?;
-    file.write()?;
-    Ok(variable)
 }
 
 /// An option, else what a person types, else the default.

@@ -115,12 +115,11 @@ async fn new_key(
     by: &Actor,
     session: &Session,
 ) -> Result<(String, String), Diagnostic> {
-    let mut file = SecretsFile::load(&session.home()?.env_file())?;
     let key = secret::new_key()?;
     let id = key.public_id().to_owned();
+    let path = session.home()?.env_file();
     // The file first: a key that nobody has is worse than a line that opens nothing.
-    let variable = file.add(KEY_VARIABLE, key.as_str())?;
-    file.write()?;
+    let (file, variable) = SecretsFile::store(&path, KEY_VARIABLE, key.as_str())?;
     let new = NewKey {
         id: id.clone(),
         hash: hasher.hash(&key),
@@ -133,7 +132,6 @@ async fn new_key(
     };
     store.create_key(&new, by).await.map_err(|error| trouble(&error))?;
     if file.is_open_to_others() {
-        let path = session.home()?.env_file();
         session.output.warn(format!("others may read {}: `chmod 600` it", path.display()));
     }
     if variable != KEY_VARIABLE {
@@ -164,9 +162,7 @@ pub(super) fn remember_address(
         // A port that the machine chose is another one next time.
         None if is_default || wanted.port() == 0 => {}
         None => {
-            let mut file = SecretsFile::load(&home.env_file())?;
-            file.add(ADDRESS_VARIABLE, &base)?;
-            file.write()?;
+            SecretsFile::store(&home.env_file(), ADDRESS_VARIABLE, &base)?;
         }
     }
     Ok(base)
