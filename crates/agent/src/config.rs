@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use settings::{Node, section};
-use task_loop::untrusted::printable;
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
@@ -165,23 +164,6 @@ pub(crate) fn made_folder_of(path: &Path) -> io::Result<PathBuf> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder)?;
     Ok(folder)
-}
-
-/// Why YAML was not understood, without the place.
-pub(crate) fn reason(error: &serde_saphyr::Error) -> String {
-    let error = error.without_snippet();
-    match error {
-        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("duplicate key `{}`", printable(key))
-        }
-        serde_saphyr::Error::MultipleDocuments { .. } => "more than one YAML document".to_owned(),
-        // The first line names the error; the position is shown already.
-        _ => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            first.split(" at line ").next().unwrap_or_default().to_owned()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) const SKILL_FILE: &str = "SKILL.md";
 /// What is wrong with a file of a skill, and in which line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SkillFlaw {
-    pub(crate) line: Option<u64>,
+    pub(crate) line: Option<usize>,
     pub(crate) what: String,
 }
 
@@ -37,7 +37,7 @@ impl SkillFlaw {
         Self { line: None, what: what.into() }
     }
 
-    pub(crate) fn at(line: u64, what: impl Into<String>) -> Self {
+    pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
         Self { line: Some(line), what: what.into() }
     }
 }
@@ -46,7 +46,7 @@ impl SkillFlaw {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) path: PathBuf,
-    pub(crate) line: Option<u64>,
+    pub(crate) line: Option<usize>,
     pub(crate) what: String,
 }
 

@@ -1,12 +1,10 @@
 //! `SKILL.md`: a front matter with `name` and `description`, then the instructions.
 
-use serde::Deserialize;
-use serde_saphyr::Spanned;
+use settings::{Node, Value};
 use task_loop::untrusted::printable;
 
 use super::SkillFlaw;
 use super::name::{Name, RULE};
-use crate::config;
 
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 /// The lines before and after the front matter.
@@ -21,32 +19,22 @@ pub(crate) struct Document {
     pub(crate) body: String,
 }
 
-/// The keys that are known. Others belong to other programs.
-#[derive(Debug, Default, Deserialize)]
-struct FrontMatter {
-    name: Option<Spanned<String>>,
-    description: Option<Spanned<String>>,
-}
-
 impl Document {
     pub(crate) fn parse(text: &str) -> Result<Self, SkillFlaw> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (front, body) = halves(text)?;
-        let front: Option<FrontMatter> = serde_saphyr::from_str(&front).map_err(|error| {
-            let line = error.location().map(|place| place.line());
-            SkillFlaw { line, what: printable(&config::reason(&error)) }
+        let front = Node::from_yaml(&front)
+            .map_err(|problem| SkillFlaw::at(problem.line, printable(&problem.message)))?;
+        if let Some((_, again)) = settings::duplicates(front.entries()).first() {
+            let what = format!("duplicate key `{}`", printable(&again.text));
+            return Err(SkillFlaw::at(again.position.line, what));
+        }
+        let (name, line) = text_of(&front, "name")?;
+        let title = Name::parse(name).ok_or_else(|| {
+            SkillFlaw::at(line, format!("invalid name `{}`: {RULE}", printable(name)))
         })?;
-        let front = front.unwrap_or_default();
-        let missing =
-            |key: &str| SkillFlaw::at(1, format!("`{key}` is missing in the front matter"));
-        let name = front.name.ok_or_else(|| missing("name"))?;
-        let title = Name::parse(&name.value).ok_or_else(|| {
-            let shown = printable(&name.value);
-            SkillFlaw::at(name.referenced.line(), format!("invalid name `{shown}`: {RULE}"))
-        })?;
-        let description = front.description.ok_or_else(|| missing("description"))?;
-        let line = description.referenced.line();
-        let description = description.value.trim().to_owned();
+        let (description, line) = text_of(&front, "description")?;
+        let description = description.trim().to_owned();
         if description.is_empty() {
             return Err(SkillFlaw::at(line, "`description` is empty"));
         }
@@ -62,6 +50,18 @@ impl Document {
             return Err(SkillFlaw::of("no instructions after the front matter"));
         }
         Ok(Self { title, description, body })
+    }
+}
+
+/// The value of a key and its line. Other keys belong to other programs.
+fn text_of<'n>(front: &'n Node, key: &str) -> Result<(&'n str, usize), SkillFlaw> {
+    let Some(node) = front.get(key).filter(|node| !node.is_null()) else {
+        return Err(SkillFlaw::at(1, format!("`{key}` is missing in the front matter")));
+    };
+    let line = node.position.line;
+    match &node.value {
+        Value::String(text) | Value::Number(_, text) | Value::Bool(_, text) => Ok((text, line)),
+        _ => Err(SkillFlaw::at(line, format!("`{key}` must be a string, found {}", node.kind()))),
     }
 }
 

@@ -68,7 +68,7 @@ impl Folder {
         String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = good.split(|byte| *byte == b'\n').count();
-            SkillFlaw::at(line as u64, "this line is not UTF-8")
+            SkillFlaw::at(line, "this line is not UTF-8")
         })
     }
 
