@@ -1,0 +1,58 @@
+//! Tests of `files`.
+
+use super::*;
+
+fn paths(system: System, variables: &[(&str, &str)]) -> String {
+    let variables =
+        variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let files = possible(system, Some(Path::new("/h")), &variables, Path::new("/w"));
+    let paths = files.iter().map(|(_, file)| file.path.display().to_string());
+    paths.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn each_system_has_its_places() {
+    insta::assert_snapshot!(paths(System::Linux, &[]), @r"
+    /h/.config/Claude/claude_desktop_config.json
+    /h/.claude.json
+    /h/.cursor/mcp.json
+    /h/.config/Code/User/mcp.json
+    /h/.config/Code/User/settings.json
+    /h/.codex/config.toml
+    /w/.mcp.json
+    /w/.cursor/mcp.json
+    /w/.vscode/mcp.json
+    ");
+    insta::assert_snapshot!(paths(System::MacOs, &[("CODEX_HOME", "/c")]), @r"
+    /h/Library/Application Support/Claude/claude_desktop_config.json
+    /h/.claude.json
+    /h/.cursor/mcp.json
+    /h/Library/Application Support/Code/User/mcp.json
+    /h/Library/Application Support/Code/User/settings.json
+    /c/config.toml
+    /w/.mcp.json
+    /w/.cursor/mcp.json
+    /w/.vscode/mcp.json
+    ");
+    insta::assert_snapshot!(paths(System::Windows, &[("APPDATA", "/a")]), @r"
+    /a/Claude/claude_desktop_config.json
+    /h/.claude.json
+    /h/.cursor/mcp.json
+    /a/Code/User/mcp.json
+    /a/Code/User/settings.json
+    /h/.codex/config.toml
+    /w/.mcp.json
+    /w/.cursor/mcp.json
+    /w/.vscode/mcp.json
+    ");
+    let moved = paths(System::Linux, &[("XDG_CONFIG_HOME", "/x")]);
+    assert!(moved.starts_with("/x/Claude/claude_desktop_config.json\n"), "{moved}");
+}
+
+#[test]
+fn at_home_no_file_stands_twice() {
+    let home = Path::new("/h");
+    let files = possible(System::Linux, Some(home), &BTreeMap::new(), home);
+    let cursor = files.iter().filter(|(client, _)| *client == Client::Cursor).count();
+    assert_eq!(cursor, 1);
+}
