@@ -110,6 +110,14 @@ impl Output {
         self.bytes(&bytes)
     }
 
+    /// Writes a page of documentation.
+    pub(crate) fn markdown(&self, page: &str) -> Result<(), Diagnostic> {
+        if self.is_json() {
+            return self.json(&serde_json::json!({ "markdown": page }));
+        }
+        self.text(page)
+    }
+
     /// Writes one JSON document on one line.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 8;
 /// However deep a block is, its lines have this many columns.
 const MIN_COLUMNS: usize = 16;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PageLayout {
     width: usize,
     out: String,
@@ -56,19 +56,8 @@ impl Container {
 
 impl PageLayout {
     pub(super) fn new(width: usize) -> Self {
-        Self {
-            width,
-            out: String::new(),
-            containers: vec![Container::new(None, String::new())],
-            is_apart: false,
-            is_literal: false,
-            lists: Vec::new(),
-            spans: Vec::new(),
-            styles: Vec::new(),
-            links: Vec::new(),
-            code: None,
-            table: None,
-        }
+        let containers = vec![Container::new(None, String::new())];
+        Self { width, containers, ..Self::default() }
     }
 
     /// The text since the last call.

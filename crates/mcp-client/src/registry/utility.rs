@@ -21,34 +21,24 @@ pub(super) fn wanted(
     resources: bool,
     prompts: bool,
 ) -> Vec<Utility> {
+    let utility = |native_name, action, description, schema: &Arc<Value>| Utility {
+        native_name,
+        action,
+        description,
+        schema: Arc::clone(schema),
+    };
     let mut utilities = Vec::new();
     if policy.resources && resources {
-        utilities.push(Utility {
-            native_name: "list_resources",
-            action: ToolAction::ListResources,
-            description: format!("List the resources that the MCP server `{server}` offers."),
-            schema: Arc::clone(&NOTHING),
-        });
-        utilities.push(Utility {
-            native_name: "read_resource",
-            action: ToolAction::ReadResource,
-            description: format!("Read one resource of the MCP server `{server}` by its URI."),
-            schema: Arc::clone(&URI),
-        });
+        let list = format!("List the resources that the MCP server `{server}` offers.");
+        let read = format!("Read one resource of the MCP server `{server}` by its URI.");
+        utilities.push(utility("list_resources", ToolAction::ListResources, list, &NOTHING));
+        utilities.push(utility("read_resource", ToolAction::ReadResource, read, &URI));
     }
     if policy.prompts && prompts {
-        utilities.push(Utility {
-            native_name: "list_prompts",
-            action: ToolAction::ListPrompts,
-            description: format!("List the prompts that the MCP server `{server}` offers."),
-            schema: Arc::clone(&NOTHING),
-        });
-        utilities.push(Utility {
-            native_name: "get_prompt",
-            action: ToolAction::GetPrompt,
-            description: format!("Get one prompt of the MCP server `{server}`, filled in."),
-            schema: Arc::clone(&PROMPT),
-        });
+        let list = format!("List the prompts that the MCP server `{server}` offers.");
+        let get = format!("Get one prompt of the MCP server `{server}`, filled in.");
+        utilities.push(utility("list_prompts", ToolAction::ListPrompts, list, &NOTHING));
+        utilities.push(utility("get_prompt", ToolAction::GetPrompt, get, &PROMPT));
     }
     utilities
 }

@@ -1,7 +1,5 @@
 //! `agent config reference`: every key of `config.yaml`.
 
-use serde_json::json;
-
 use super::schema::own_schema;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
@@ -14,9 +12,5 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
     let page =
         include_str!("page.md").replace("<!-- keys -->\n", &own_schema().chapters("The file"));
-    let page = format!("{}\n", page.trim_end());
-    if session.output.is_json() {
-        return session.output.json(&json!({ "markdown": page }));
-    }
-    session.output.text(page)
+    session.output.markdown(&format!("{}\n", page.trim_end()))
 }

@@ -1,7 +1,5 @@
 //! `agent gateway reference`: every key of `gateway.yaml`.
 
-use serde_json::json;
-
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -11,9 +9,5 @@ use crate::session::Session;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let page = gateway::config::reference();
-    if session.output.is_json() {
-        return session.output.json(&json!({ "markdown": page }));
-    }
-    session.output.text(page)
+    session.output.markdown(&gateway::config::reference())
 }

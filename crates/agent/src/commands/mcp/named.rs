@@ -5,8 +5,6 @@ use task_loop::untrusted::printable;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 
-/// The least likeness of a name that is worth asking "did you mean".
-const LEAST_LIKENESS: f64 = 0.8;
 const MAX_LISTED: usize = 20;
 
 /// The names, each once; an error if there is no such server.
@@ -25,13 +23,7 @@ pub(super) fn known(file: &ServersFile, names: &[String]) -> Result<Vec<String>,
 
 fn unknown(file: &ServersFile, name: &str) -> Diagnostic {
     let error = Diagnostic::failed(format!("unknown server `{}`", printable(name)));
-    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
-    let nearest = file
-        .names()
-        .map(|other| (likeness(other), other))
-        .filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let error = match nearest {
+    let error = match settings::nearest(name, file.names()) {
         Some((_, nearest)) => error.hint(format!("did you mean `{}`?", printable(nearest))),
         None => error,
     };

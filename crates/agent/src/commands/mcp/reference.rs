@@ -9,9 +9,5 @@ use crate::session::Session;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let page = mcp_client::config::page();
-    if session.output.is_json() {
-        return session.output.json(&serde_json::json!({ "markdown": page }));
-    }
-    session.output.text(page)
+    session.output.markdown(&mcp_client::config::page())
 }

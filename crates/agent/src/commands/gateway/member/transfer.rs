@@ -20,33 +20,28 @@ Examples:
   agent gateway member top-up alice 10 --reason 'invoice 17' --reference invoice-17
   agent gateway member top-up mem_3 500000 --micros --reason gift")]
 pub(crate) struct TopUp {
-    /// Member name or id, for example `mem_3`
-    member: String,
-    /// Amount in credits
-    #[arg(allow_hyphen_values = true)]
-    amount: String,
-    /// Reason, recorded in the statement and the audit log
-    #[arg(long)]
-    reason: String,
-    /// Unique reference; repeating the command with it has no effect
-    #[arg(long, value_name = "TEXT")]
-    reference: Option<String>,
     #[command(flatten)]
-    unit: AmountUnit,
+    transfer: TransferArgs,
 }
 
 /// Correct a balance up or down
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(mut_arg("amount", |amount| amount.help("Signed amount in credits")), after_help = "\
 Credit held for running requests cannot be removed.
 
 Examples:
   agent gateway member adjust alice -2.5 --reason 'paid twice'
   agent gateway member adjust alice +1 --reason 'outage on 3 May'")]
 pub(crate) struct Adjust {
+    #[command(flatten)]
+    transfer: TransferArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct TransferArgs {
     /// Member name or id, for example `mem_3`
     member: String,
-    /// Signed amount in credits
+    /// Amount in credits
     #[arg(allow_hyphen_values = true)]
     amount: String,
     /// Reason, recorded in the statement and the audit log
@@ -64,22 +59,12 @@ pub(crate) fn top_up(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let amount = args.unit.read(&args.amount)?;
-    if amount <= Micros::ZERO {
-        return Err(Diagnostic::usage(format!(
-            "the amount must be positive, found `{}`",
-            args.amount
-        ))
-        .hint("remove credit with `agent gateway member adjust`"));
+    let TransferArgs { unit, amount, .. } = &args.transfer;
+    if unit.read(amount)? <= Micros::ZERO {
+        return Err(Diagnostic::usage(format!("the amount must be positive, found `{amount}`"))
+            .hint("remove credit with `agent gateway member adjust`"));
     }
-    let asked = TransferRequest {
-        member: &args.member,
-        kind: PostingKind::TopUp,
-        amount,
-        reason: &args.reason,
-        reference: args.reference.as_deref(),
-    };
-    asked.run(location, session)
+    args.transfer.run(PostingKind::TopUp, location, session)
 }
 
 pub(crate) fn adjust(
@@ -87,35 +72,25 @@ pub(crate) fn adjust(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let amount = args.unit.read(&args.amount)?;
-    let asked = TransferRequest {
-        member: &args.member,
-        kind: PostingKind::Adjustment,
-        amount,
-        reason: &args.reason,
-        reference: args.reference.as_deref(),
-    };
-    asked.run(location, session)
+    args.transfer.run(PostingKind::Adjustment, location, session)
 }
 
-struct TransferRequest<'a> {
-    member: &'a str,
-    kind: PostingKind,
-    amount: Micros,
-    reason: &'a str,
-    reference: Option<&'a str>,
-}
-
-impl TransferRequest<'_> {
-    fn run(&self, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+impl TransferArgs {
+    fn run(
+        &self,
+        kind: PostingKind,
+        location: &Location,
+        session: &Session,
+    ) -> Result<(), Diagnostic> {
+        let amount = self.unit.read(&self.amount)?;
         let (member, posted) = OperatorStore::with(location, session, async |books| {
-            let member = books.member(self.member).await?;
+            let member = books.member(&self.member).await?;
             let transfer = Transfer {
                 member: member.id,
-                kind: self.kind,
-                amount: self.amount,
+                kind,
+                amount,
                 reason: self.reason.trim().to_owned(),
-                reference: self.reference.map(str::to_owned),
+                reference: self.reference.clone(),
             };
             let posted = books.operator().transfer(transfer).await.map_err(refused)?;
             Ok((member, posted))
