@@ -97,6 +97,7 @@ async fn fill(store: &Store) -> Vec<Key> {
                 spend: Some(Micros::MAX),
                 requests_per_minute: Some(10_000_000),
                 concurrency: Some(1000),
+                budget: None,
             },
         };
         keys.push(store.create_key(&key, &by).await.expect("a key"));

@@ -10,7 +10,7 @@ use ledger::{
 };
 use tokio::sync::oneshot;
 
-use crate::{Actor, Error, MediaRun, SavedAnswer, StoredResponse};
+use crate::{Actor, Calendar, Error, MediaRun, SavedAnswer, StoredResponse};
 
 /// A hold to open, with a response to store.
 #[derive(Debug, Clone)]
@@ -96,12 +96,14 @@ pub(crate) fn apply(
     book: &mut Book,
     operations: impl IntoIterator<Item = LedgerOperation>,
     now: Time,
+    calendar: &Calendar,
 ) -> AppliedBatch {
+    let windows = calendar.windows(now);
     let mut applied = AppliedBatch::default();
     for operation in operations {
         applied.decided.push(match operation {
             LedgerOperation::Open(hold, reply) => {
-                let result = book.hold(hold.request.clone(), now);
+                let result = book.hold(hold.request.clone(), now, &windows);
                 DecidedOperation::Open(hold, reply, result)
             }
             LedgerOperation::Close(closing, reply) => {

@@ -47,3 +47,31 @@ pub struct LedgerFinding {
     /// The recomputed value.
     pub added_up: i64,
 }
+
+/// The sums that budgets count: of which rows, and where they are stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BudgetSum {
+    Charged,
+    Held,
+}
+
+/// Queries for budgets of members and keys whose use does not match: `what, stored, added_up`. A condition
+/// restricts the rows `r` that are summed up.
+pub(crate) fn wrong_budgets(sum: BudgetSum, condition: &str) -> [String; 2] {
+    let (rows, amount, stored) = match sum {
+        BudgetSum::Charged => ("receipts", "charged", "budget_charged"),
+        BudgetSum::Held => ("holds", "amount", "budget_held"),
+    };
+    [("member", "members", "member"), ("key lineage", "lineages", "lineage")].map(
+        |(name, table, owner)| {
+            format!(
+                "SELECT '{name} ' || t.id AS what, t.{stored} AS stored, \
+                 CAST(coalesce(d.total, 0) AS bigint) AS added_up FROM {table} t LEFT JOIN \
+                 (SELECT b.id, sum(r.{amount}) AS total FROM {rows} r \
+                 JOIN {table} b ON b.id = r.{owner} \
+                 WHERE b.budget IS NOT NULL AND r.since >= b.budget_start {condition} GROUP BY b.id) d \
+                 ON d.id = t.id WHERE t.budget IS NOT NULL AND t.{stored} <> coalesce(d.total, 0)"
+            )
+        },
+    )
+}

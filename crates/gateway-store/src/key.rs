@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ledger::{Limits, LineageId, MemberId, Micros, Time};
+use ledger::{Budget, Limits, LineageId, MemberId, Micros, Time};
 use serde_json::{Map, Value, json};
 
 use crate::audit::AuditChange;
@@ -157,6 +157,8 @@ pub struct LimitsChange {
     pub requests_per_minute: Option<Option<u32>>,
     /// The new limit of concurrent requests.
     pub concurrency: Option<Option<u32>>,
+    /// The new budget.
+    pub budget: Option<Option<Budget>>,
 }
 
 impl NewKey {
@@ -221,6 +223,7 @@ impl LimitsChange {
             spend: Some(limits.spend),
             requests_per_minute: Some(limits.requests_per_minute),
             concurrency: Some(limits.concurrency),
+            budget: Some(limits.budget),
         }
     }
 
@@ -229,6 +232,7 @@ impl LimitsChange {
             spend: self.spend.unwrap_or(before.spend),
             requests_per_minute: self.requests_per_minute.unwrap_or(before.requests_per_minute),
             concurrency: self.concurrency.unwrap_or(before.concurrency),
+            budget: self.budget.unwrap_or(before.budget),
         }
     }
 
@@ -247,8 +251,22 @@ impl LimitsChange {
         if let Some(concurrency) = self.concurrency {
             limits.insert("concurrency".to_owned(), json!(concurrency));
         }
+        if let Some(budget) = self.budget {
+            limits.insert("budget".to_owned(), described_budget(budget));
+        }
         limits.into()
     }
+}
+
+/// The columns of a budget.
+pub(crate) fn stored_budget(budget: Option<Budget>) -> (Option<i64>, Option<&'static str>) {
+    (budget.map(|it| it.amount.get()), budget.map(|it| it.period.as_str()))
+}
+
+/// A budget in the audit log.
+pub(crate) fn described_budget(budget: Option<Budget>) -> Value {
+    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
+    budget.map_or(Value::Null, described)
 }
 
 /// Does not print the hash.

@@ -8,6 +8,7 @@
 
 mod audit;
 mod batch;
+mod calendar;
 mod check;
 mod clock;
 mod error;
@@ -29,6 +30,7 @@ mod usage;
 
 pub use audit::{Actor, AuditEntry};
 pub use batch::{HoldClosing, NewHold};
+pub use calendar::Calendar;
 pub use check::{LedgerCheck, LedgerFinding, MAX_FINDINGS};
 pub use clock::Clock;
 pub use error::{Error, ErrorKind};

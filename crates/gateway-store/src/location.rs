@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Clock;
+use crate::{Calendar, Clock};
 
 /// Where the database is.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct StoreOptions {
     pub idempotency_retention: Duration,
     /// The clock of a SQLite store; PostgreSQL uses its own.
     pub clock: Clock,
+    /// The calendar by which budgets reset.
+    pub calendar: Calendar,
 }
 
 impl StoreOptions {
@@ -43,6 +45,7 @@ impl Default for StoreOptions {
             power_loss_safe: true,
             idempotency_retention: Duration::from_hours(24),
             clock: Clock::system(),
+            calendar: Calendar::utc(),
         }
     }
 }

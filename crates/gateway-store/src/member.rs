@@ -1,9 +1,10 @@
 //! Members.
 
-use ledger::{MemberId, Time};
+use ledger::{Budget, MemberId, Time};
 use serde_json::json;
 
 use crate::audit::AuditChange;
+use crate::key::described_budget;
 
 /// A member of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Member {
     pub created_at: Time,
     /// Whether the operator blocked the member.
     pub blocked: bool,
+    /// What the member may spend in each period.
+    pub budget: Option<Budget>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub enum MemberChange {
     Block,
     /// Accepts requests again.
     Unblock,
+    /// Sets or removes the budget. A new one counts from now on.
+    Budget(Option<Budget>),
 }
 
 impl Member {
@@ -47,6 +52,10 @@ impl Member {
             MemberChange::Unblock => {
                 self.blocked = false;
                 ("member.unblock", json!({}))
+            }
+            MemberChange::Budget(budget) => {
+                self.budget = *budget;
+                ("member.budget", json!({ "budget": described_budget(*budget) }))
             }
         };
         AuditChange { action, subject: self.id.to_string(), detail }

@@ -40,7 +40,7 @@ use writer::Writer;
 
 use crate::batch::LedgerOperation;
 use crate::error::Result;
-use crate::{Error, LedgerCheck, SchemaState, StoreOptions};
+use crate::{Calendar, Error, LedgerCheck, SchemaState, StoreOptions};
 
 /// An open PostgreSQL database.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ pub struct Postgres {
     pool: Pool,
     timeout: Duration,
     idempotency_retention_micros: i64,
+    calendar: Calendar,
 }
 
 impl Postgres {
@@ -78,6 +79,7 @@ impl Postgres {
             pool: Pool::new(config, options.connections),
             timeout: options.timeout,
             idempotency_retention_micros: options.idempotency_retention_micros(),
+            calendar: options.calendar.clone(),
         })
     }
 

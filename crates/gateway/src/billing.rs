@@ -5,10 +5,11 @@ mod charge;
 use std::sync::Arc;
 
 use gateway_store::{KeyRecord, Store};
-use ledger::{Micros, RateLimitStatus};
+use ledger::{LimitStatus, Micros, Windows};
 
 pub(crate) use charge::{Charge, Opened, Order, Progress, Replay, Results};
 
+use crate::clock;
 use crate::config::{Config, Operation};
 use crate::failure::ApiError;
 use crate::lifecycle::Lifecycle;
@@ -45,17 +46,20 @@ impl Billing {
         i64::try_from(self.config.hold_lease.as_micros()).unwrap_or(i64::MAX)
     }
 
+    /// The current windows of budgets.
+    pub(crate) fn windows(&self) -> Windows {
+        self.config.calendar.windows(clock::now())
+    }
+
     /// The listed price of an operation that needs no model.
     pub(crate) fn price(&self, operation: Operation) -> Micros {
         Micros::new(self.config.prices.default_of(operation))
     }
 
     /// Counts a free request against the rate of its key.
-    pub(crate) async fn admit(
-        &self,
-        caller: &KeyRecord,
-    ) -> Result<Option<RateLimitStatus>, ApiError> {
-        Ok(self.store.admit(caller.key.member, caller.key.lineage).await??)
+    pub(crate) async fn admit(&self, caller: &KeyRecord) -> Result<LimitStatus, ApiError> {
+        let rate = self.store.admit(caller.key.member, caller.key.lineage).await??;
+        Ok(LimitStatus { rate, budget: None })
     }
 }
 

@@ -26,6 +26,7 @@ mod store;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use gateway_store::Calendar;
 use http::Uri;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,8 @@ pub struct Config {
     pub responses_kept: Duration,
     /// How long a hold lives without being renewed.
     pub hold_lease: Duration,
+    /// When budgets reset.
+    pub calendar: Calendar,
     /// How pages are read.
     pub fetch: Fetch,
     /// Where searches go.

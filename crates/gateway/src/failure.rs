@@ -8,10 +8,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use ledger::{EndReason, HoldId, IdempotencyConflict, Micros, RateLimitStatus, Refusal};
+use ledger::{EndReason, HoldId, IdempotencyConflict, LimitStatus, Micros, Refusal};
 use wire::admin::MAX_NAME_CHARS;
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
+use crate::budget;
 use crate::response_headers;
 
 /// An error for a client. Causes are logged, never sent.
@@ -25,8 +26,9 @@ struct Facts {
     message: String,
     param: Option<String>,
     money: Option<(Micros, Micros)>,
+    resets_at: Option<String>,
     retry_after: Option<Duration>,
-    rate_limit: Option<RateLimitStatus>,
+    limit_status: LimitStatus,
     /// The receipt of a released hold.
     refunded: Option<HoldId>,
 }
@@ -52,8 +54,9 @@ impl ApiError {
             message: message.into(),
             param: None,
             money: None,
+            resets_at: None,
             retry_after: None,
-            rate_limit: None,
+            limit_status: LimitStatus::default(),
             refunded: None,
         }))
     }
@@ -95,11 +98,24 @@ impl ApiError {
 
     /// Adds the receipt of the released hold.
     #[must_use]
-    pub(crate) fn refunded(self, id: HoldId, rate_limit: Option<RateLimitStatus>) -> Self {
+    pub(crate) fn refunded(self, id: HoldId, limit_status: LimitStatus) -> Self {
         self.with(|facts| {
             facts.refunded = Some(id);
-            facts.rate_limit = rate_limit;
+            // The held amount is given back to the budget.
+            facts.limit_status = LimitStatus { budget: None, ..limit_status };
         })
+    }
+
+    /// Adds what a request costs, and what there is.
+    #[must_use]
+    pub(crate) fn money(self, needed: Micros, available: Micros) -> Self {
+        self.with(|facts| facts.money = Some((needed, available)))
+    }
+
+    /// Adds when a budget resets.
+    #[must_use]
+    pub(crate) fn resets_at(self, time: String) -> Self {
+        self.with(|facts| facts.resets_at = Some(time))
     }
 
     pub(crate) fn code(&self) -> Code {
@@ -129,6 +145,7 @@ impl ApiError {
                 request_id: None,
                 needed_micros: self.0.money.map(|(needed, _)| needed.get()),
                 available_micros: self.0.money.map(|(_, available)| available.get()),
+                resets_at: self.0.resets_at.clone(),
             },
         }
     }
@@ -193,7 +210,7 @@ impl ApiError {
             }
             _ => {}
         }
-        response_headers::write_rate(self.0.rate_limit, headers);
+        response_headers::write_limits(self.0.limit_status, headers);
         if let Some(id) = self.0.refunded {
             response_headers::write_receipt(headers, id, Micros::ZERO);
         }
@@ -231,12 +248,12 @@ impl From<Refusal> for ApiError {
                 Code::MemberBlocked,
                 "the operator of this service has blocked this member; contact the operator",
             ),
-            Refusal::RateLimited { retry_after_micros, status: rate_limit } => {
+            Refusal::RateLimited { retry_after_micros, status } => {
                 let wait = u64::try_from(retry_after_micros).unwrap_or_default();
                 let message =
-                    format!("this key is limited to {} requests per minute", rate_limit.limit);
+                    format!("this key is limited to {} requests per minute", status.limit);
                 Self::new(Code::RateLimited, message).with(|facts| {
-                    facts.rate_limit = Some(rate_limit);
+                    facts.limit_status.rate = Some(status);
                     facts.retry_after = Some(Duration::from_micros(wait));
                 })
             }
@@ -255,15 +272,14 @@ impl From<Refusal> for ApiError {
                 let message = format!(
                     "this request costs {needed} credits; the key can spend {available} more"
                 );
-                Self::new(Code::KeyLimitReached, message)
-                    .with(|facts| facts.money = Some((needed, available)))
+                Self::new(Code::KeyLimitReached, message).money(needed, available)
             }
             Refusal::InsufficientBalance { needed, available } => {
                 let message =
                     format!("this request costs {needed} credits; {available} are available");
-                Self::new(Code::InsufficientBalance, message)
-                    .with(|facts| facts.money = Some((needed, available)))
+                Self::new(Code::InsufficientBalance, message).money(needed, available)
             }
+            Refusal::BudgetReached { needed, status } => budget::refuse(needed, &status),
             Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Self::new(
                 Code::IdempotencyMismatch,
                 "this Idempotency-Key was used for a different request",

@@ -7,6 +7,7 @@
 mod abort_early;
 mod background;
 mod billing;
+pub mod budget;
 mod capability;
 mod caps;
 mod catalogue;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use gateway_store::{
     Actor, KeyChange, KeyRecord, KeyRotation, Member, MemberChange, NewKey, Scope, Store,
 };
-use ledger::{Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer, TransferResult};
+use ledger::{
+    Budget, Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer, TransferResult,
+};
 use wire::admin::{
     MAX_AMOUNT_MICROS, MAX_KEY_MODELS, MAX_KEY_RATE, MAX_NAME_CHARS, MAX_OVERLAP_SECONDS,
     MAX_REASON_CHARS, MAX_REFERENCE_CHARS,
@@ -112,10 +114,13 @@ impl Operator<'_> {
         Ok(self.store.create_member(name, self.by).await?)
     }
 
-    /// Renames, blocks or unblocks a member.
+    /// Renames, blocks or unblocks a member, or sets its budget.
     pub async fn change_member(self, id: MemberId, change: &MemberChange) -> Result<Member> {
         if let MemberChange::Rename(name) = change {
             check_member_name(name)?;
+        }
+        if let MemberChange::Budget(budget) = change {
+            check_budget(*budget)?;
         }
         Ok(self.store.change_member(id, change, self.by).await?)
     }
@@ -302,5 +307,10 @@ fn check_limits(limits: &Limits) -> Result<()> {
     if let Some(concurrency) = limits.concurrency {
         check_range("concurrency", concurrency, 1..=MAX_KEY_RATE)?;
     }
-    Ok(())
+    check_budget(limits.budget)
+}
+
+fn check_budget(budget: Option<Budget>) -> Result<()> {
+    let Some(budget) = budget else { return Ok(()) };
+    check_range("budget.amount_micros", budget.amount.get(), 0..=MAX_AMOUNT_MICROS)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use ledger::{HoldId, Micros, RateLimitStatus};
+use ledger::{HoldId, LimitStatus, Micros, RateLimitStatus};
 
 use crate::clock;
 
@@ -15,6 +15,10 @@ static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining-re
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset-requests");
 static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 static STATE: HeaderName = HeaderName::from_static("ratelimit");
+static BUDGET_LIMIT: HeaderName = HeaderName::from_static("x-budget-limit-micros");
+static BUDGET_REMAINING: HeaderName = HeaderName::from_static("x-budget-remaining-micros");
+static BUDGET_RESET: HeaderName = HeaderName::from_static("x-budget-resets-at");
+static BUDGET_SCOPE: HeaderName = HeaderName::from_static("x-budget-scope");
 pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros");
 pub(crate) static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
 static RECEIPT_ID: HeaderName = HeaderName::from_static("x-receipt-id");
@@ -25,10 +29,18 @@ static UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The media type of streams.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// Writes the rate limit in both forms: that of OpenAI's clients, and that of the IETF. A key without
-/// a rate has neither.
-pub(crate) fn write_rate(rate_limit: Option<RateLimitStatus>, headers: &mut HeaderMap) {
-    let Some(rate_limit) = rate_limit else { return };
+/// Writes the rate limit in both forms, that of OpenAI's clients and that of the IETF, and the budget with
+/// the least left. A key without these limits has neither.
+pub(crate) fn write_limits(limit_status: LimitStatus, headers: &mut HeaderMap) {
+    if let Some(budget) = limit_status.budget {
+        headers.insert(&BUDGET_LIMIT, HeaderValue::from(budget.budget.amount.get()));
+        headers.insert(&BUDGET_REMAINING, HeaderValue::from(budget.left().get()));
+        headers.insert(&BUDGET_SCOPE, HeaderValue::from_static(budget.scope.as_str()));
+        if let Ok(at) = HeaderValue::from_str(&clock::rfc3339(budget.resets_at)) {
+            headers.insert(&BUDGET_RESET, at);
+        }
+    }
+    let Some(rate_limit) = limit_status.rate else { return };
     let reset_seconds =
         u64::try_from(rate_limit.reset_micros).unwrap_or_default().div_ceil(1_000_000);
     headers.insert(&LIMIT, HeaderValue::from(rate_limit.limit));

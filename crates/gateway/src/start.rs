@@ -141,8 +141,11 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> 
 
 /// The database of a configuration, and its options.
 pub fn place(config: &Config) -> (DatabaseLocation, StoreOptions) {
-    let mut options =
-        StoreOptions { idempotency_retention: config.idempotency, ..StoreOptions::default() };
+    let mut options = StoreOptions {
+        idempotency_retention: config.idempotency,
+        calendar: config.calendar.clone(),
+        ..StoreOptions::default()
+    };
     let place = match &config.database {
         Database::Sqlite { path, durability } => {
             options.power_loss_safe = *durability == Durability::Power;

@@ -1,6 +1,9 @@
 //! Accounts of members.
 
-use crate::{MemberId, Micros, Posting, PostingKind, Time};
+use crate::{
+    Budget, BudgetScope, BudgetStatus, BudgetUse, MemberId, Micros, Posting, PostingKind, Time,
+    Windows,
+};
 
 /// A member's money and recent usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,9 @@ pub struct Account {
     pub blocked: bool,
     /// Charged requests of the current day and month.
     pub usage: Usage,
+    /// What the member may spend in each period; `None` is unlimited.
+    pub budget: Option<Budget>,
+    pub budget_use: BudgetUse,
 }
 
 /// Charged requests of the current day and month, UTC.
@@ -46,7 +52,19 @@ impl Account {
             held: Micros::ZERO,
             blocked: false,
             usage: Usage::default(),
+            budget: None,
+            budget_use: BudgetUse::default(),
         }
+    }
+
+    /// The budget with its use; `None` is unlimited.
+    pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {
+        Some(BudgetStatus::new(
+            BudgetScope::Member(self.id),
+            self.budget?,
+            self.budget_use,
+            windows,
+        ))
     }
 
     /// The balance without what is held.

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::{
-    Account, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome, HoldRequest,
-    IdempotencyRecord, Lineage, LineageId, MemberId, Micros, Posting, PostingKind, RateLimitStatus,
-    Receipt, Refusal, Time, TokenCounts, Transfer, TransferResult,
+    Account, Budget, BudgetStatus, BudgetUse, ChargeRule, EndResult, Hold, HoldEnd, HoldId,
+    HoldOutcome, HoldRequest, IdempotencyRecord, LimitStatus, Lineage, LineageId, MemberId, Micros,
+    Posting, PostingKind, RateLimitStatus, Receipt, Refusal, Time, TokenCounts, Transfer,
+    TransferResult, Windows,
 };
 
 /// The rows that one transaction works on.
@@ -102,8 +103,13 @@ impl Book {
         Ok(status)
     }
 
-    /// Opens a hold.
-    pub fn hold(&mut self, request: HoldRequest, now: Time) -> Result<Hold, Refusal> {
+    /// Opens a hold. The windows are those of `now`.
+    pub fn hold(
+        &mut self,
+        request: HoldRequest,
+        now: Time,
+        windows: &Windows,
+    ) -> Result<Hold, Refusal> {
         if request.amount.is_negative() || request.amount > Micros::MAX {
             return Err(Refusal::AmountOutOfRange);
         }
@@ -125,11 +131,18 @@ impl Book {
             return Err(Refusal::IdempotencyKeyUsed(record.conflict_with(&key.body_sha256)));
         }
         let after = check_funds(account, lineage, request.amount)?;
-        let rate_limit = lineage.count_request(now)?;
+        let budget = check_budgets(account, lineage, request.amount, windows)?;
+        let rate = lineage.count_request(now)?;
 
         account.held = after.account;
         lineage.held = after.lineage;
         lineage.running += 1;
+        let mut since = now;
+        for (budget, used) in budget_uses(account, lineage) {
+            *used = used.at(windows.of(budget.period));
+            used.hold(request.amount);
+            since = since.max(used.start);
+        }
         mark_changed(&mut self.changed_accounts, request.member);
         mark_changed(&mut self.changed_lineages, request.lineage);
         if let Some(key) = &request.idempotency {
@@ -151,10 +164,10 @@ impl Book {
             operation: request.operation,
             model: request.model,
             owner: request.owner,
-            since: now,
+            since,
             lease_until: now.plus_micros(request.lease_micros),
             idempotency: request.idempotency.map(|key| key.key),
-            rate_limit,
+            limits: LimitStatus { rate, budget },
         };
         self.changes.opened_holds.push(hold.clone());
         self.holds.insert(hold.id, hold.clone());
@@ -293,11 +306,17 @@ impl Book {
         if let Some(lineage) = self.lineages.get_mut(&hold.lineage) {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
             lineage.spend(charged);
+            if lineage.limits.budget.is_some() {
+                lineage.budget_use.end(hold, charged);
+            }
             lineage.running = lineage.running.saturating_sub(1);
             mark_changed(&mut self.changed_lineages, hold.lineage);
         }
         let Some(account) = self.accounts.get_mut(&hold.member) else { return };
         account.held = account.held.minus(hold.amount).unwrap_or(Micros::ZERO);
+        if account.budget.is_some() {
+            account.budget_use.end(hold, charged);
+        }
         if charged > Micros::ZERO {
             let posting = Posting {
                 at: now,
@@ -363,6 +382,31 @@ fn check_funds(account: &Account, lineage: &Lineage, amount: Micros) -> Result<H
     Ok(HeldAfter { account: account_held, lineage: lineage_held })
 }
 
+/// Checks that all budgets cover the amount; returns the one that has the least left afterwards.
+fn check_budgets(
+    account: &Account,
+    lineage: &Lineage,
+    amount: Micros,
+    windows: &Windows,
+) -> Result<Option<BudgetStatus>, Refusal> {
+    let budgets = [lineage.budget_status(windows), account.budget_status(windows)];
+    let mut tightest: Option<BudgetStatus> = None;
+    for status in budgets.into_iter().flatten() {
+        let after = status.reserve(amount)?;
+        tightest = tightest.filter(|known| known.left() <= after.left()).or(Some(after));
+    }
+    Ok(tightest)
+}
+
+fn budget_uses<'a>(
+    account: &'a mut Account,
+    lineage: &'a mut Lineage,
+) -> impl Iterator<Item = (Budget, &'a mut BudgetUse)> {
+    let of_account = account.budget.map(|budget| (budget, &mut account.budget_use));
+    let of_lineage = lineage.limits.budget.map(|budget| (budget, &mut lineage.budget_use));
+    of_account.into_iter().chain(of_lineage)
+}
+
 /// A linear search: transactions change few rows.
 fn mark_changed<Id: PartialEq>(changed: &mut Vec<Id>, id: Id) {
     if !changed.contains(&id) {
@@ -371,6 +415,13 @@ fn mark_changed<Id: PartialEq>(changed: &mut Vec<Id>, id: Id) {
 }
 
 impl Changes {
+    /// The budgets of the changed keys and accounts with their use: the place for what must follow
+    /// from a share of a budget, in the transaction that changes it. Balances are in `accounts`.
+    pub fn budgets(&self, windows: &Windows) -> impl Iterator<Item = BudgetStatus> {
+        let keys = self.lineages.iter().filter_map(|row| row.budget_status(windows));
+        keys.chain(self.accounts.iter().filter_map(|row| row.budget_status(windows)))
+    }
+
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

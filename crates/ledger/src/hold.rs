@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{HoldId, IdempotencyKey, LineageId, MemberId, Micros, RateLimitStatus, Time};
+use crate::{HoldId, IdempotencyKey, LimitStatus, LineageId, MemberId, Micros, Time};
 
 /// A request to open a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +43,14 @@ pub struct Hold {
     pub model: Option<Arc<str>>,
     /// The process that ends the hold.
     pub owner: i64,
-    /// When the hold was opened.
+    /// When the hold was opened; never before the budget windows in which it counts.
     pub since: Time,
     /// End of the lease.
     pub lease_until: Time,
     /// The `Idempotency-Key` of the request.
     pub idempotency: Option<String>,
-    /// The key's rate limit after this request; not stored.
-    pub rate_limit: Option<RateLimitStatus>,
+    /// The limits after this request; not stored.
+    pub limits: LimitStatus,
 }
 
 /// A request to end a hold.

@@ -13,29 +13,31 @@
 
 mod account;
 mod book;
+mod budget;
 mod hold;
 mod id;
 mod idempotency;
+mod limit_status;
 mod lineage;
 mod micros;
 mod posting;
-mod rate_limit;
 mod refusal;
 mod time;
 mod transfer;
 
 pub use account::{Account, Usage, UsagePeriod};
 pub use book::{Book, Changes};
+pub use budget::{Budget, BudgetScope, BudgetStatus, BudgetUse, Period, Window, Windows};
 pub use hold::{
     AnswerProgress, ChargeRule, EndReason, EndResult, Hold, HoldEnd, HoldOutcome, HoldRequest,
     Receipt, TokenCounts,
 };
 pub use id::{HoldId, LineageId, MemberId};
 pub use idempotency::{IdempotencyConflict, IdempotencyKey, IdempotencyRecord};
+pub use limit_status::{LimitStatus, RateLimitStatus};
 pub use lineage::{Limits, Lineage};
 pub use micros::Micros;
 pub use posting::{HouseAccount, Posting, PostingKind};
-pub use rate_limit::RateLimitStatus;
 pub use refusal::Refusal;
 pub use time::Time;
 pub use transfer::{Transfer, TransferResult};

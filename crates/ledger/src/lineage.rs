@@ -1,6 +1,9 @@
 //! Limits, spend and rate of an API key and the keys it was rotated into.
 
-use crate::{LineageId, MemberId, Micros, RateLimitStatus, Refusal, Time};
+use crate::{
+    Budget, BudgetScope, BudgetStatus, BudgetUse, LineageId, MemberId, Micros, RateLimitStatus,
+    Refusal, Time, Windows,
+};
 
 const MICROS_A_MINUTE: i64 = 60_000_000;
 
@@ -20,6 +23,8 @@ pub struct Lineage {
     pub running: u32,
     /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
+    /// The use of the budget.
+    pub budget_use: BudgetUse,
 }
 
 /// Limits of a key; `None` is unlimited.
@@ -31,6 +36,8 @@ pub struct Limits {
     pub requests_per_minute: Option<u32>,
     /// Concurrent requests.
     pub concurrency: Option<u32>,
+    /// Spend per day, week or month.
+    pub budget: Option<Budget>,
 }
 
 impl Lineage {
@@ -44,7 +51,18 @@ impl Lineage {
             held: Micros::ZERO,
             running: 0,
             next_arrival: Time::default(),
+            budget_use: BudgetUse::default(),
         }
+    }
+
+    /// The budget with its use; `None` is unlimited.
+    pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {
+        Some(BudgetStatus::new(
+            BudgetScope::Key(self.id),
+            self.limits.budget?,
+            self.budget_use,
+            windows,
+        ))
     }
 
     /// Adds a charge.

@@ -1,6 +1,6 @@
 //! Reasons to refuse a request or a transfer.
 
-use crate::{IdempotencyConflict, Micros, RateLimitStatus};
+use crate::{BudgetStatus, IdempotencyConflict, Micros, RateLimitStatus};
 
 /// Why a request or a transfer was refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +41,14 @@ pub enum Refusal {
         needed: Micros,
         /// What the key can still spend.
         available: Micros,
+    },
+    /// A budget does not cover the price.
+    #[error("{} are left of the budget, {needed} are needed", status.left())]
+    BudgetReached {
+        /// The price.
+        needed: Micros,
+        /// The budget.
+        status: BudgetStatus,
     },
     /// The member's balance does not cover the price.
     #[error("{available} are available, {needed} are needed")]

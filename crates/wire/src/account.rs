@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::whole_number::whole;
+
+/// The largest amount that moves at once, in micro-credits: a billion credits.
+pub const MAX_AMOUNT_MICROS: i64 = 1_000_000_000_000_000;
+
 /// `GET /v1/me`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Me {
@@ -22,6 +27,51 @@ pub struct Me {
     pub key: KeyView,
     /// Charged requests of the member.
     pub usage: UsageView,
+    /// Budgets that apply to this key, with what is left of them.
+    #[serde(default)]
+    pub budgets: Vec<BudgetView>,
+}
+
+/// An amount that may be spent in each day, week or month.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetBody {
+    /// The amount.
+    #[serde(deserialize_with = "whole")]
+    #[schemars(range(min = 0, max = MAX_AMOUNT_MICROS))]
+    pub amount_micros: i64,
+    /// How often it resets, in the time zone of the operator. Weeks start on Monday.
+    pub period: PeriodWord,
+}
+
+/// How often a budget resets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum PeriodWord {
+    /// At midnight.
+    Day,
+    /// On Monday.
+    Week,
+    /// On the first of the month.
+    Month,
+}
+
+/// A budget with its use in the current period.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetView {
+    /// What it limits: `key` or `member`.
+    pub scope: String,
+    /// What may be spent in each period.
+    pub amount_micros: i64,
+    /// `day`, `week` or `month`.
+    pub period: String,
+    /// What is charged and held for requests of this period.
+    pub used_micros: i64,
+    /// What can still be spent in this period.
+    pub left_micros: i64,
+    /// When the next period begins, RFC 3339.
+    pub resets_at: String,
 }
 
 /// A key as its holder may see it.

@@ -3,13 +3,12 @@
 //! What is sent is strict: a field that is not known is refused. Amounts are whole micro-credits.
 
 use schemars::JsonSchema;
-use serde::de::{Error, Unexpected};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::account::ReceiptView;
+pub use crate::account::MAX_AMOUNT_MICROS;
+use crate::account::{BudgetBody, BudgetView, ReceiptView};
+use crate::whole_number::{given, given_whole, whole};
 
-/// The largest amount that moves at once, in micro-credits: a billion credits.
-pub const MAX_AMOUNT_MICROS: i64 = 1_000_000_000_000_000;
 /// The longest name of a member or key, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
 /// The longest reason of a transfer, in characters.
@@ -55,6 +54,10 @@ pub struct MemberPatch {
     /// Whether its keys are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<bool>,
+    /// What it may spend in each period; null is without limit. A new budget counts from now on.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BudgetBody>")]
+    pub budget: Option<Option<BudgetBody>>,
 }
 
 /// Money that a member paid in.
@@ -166,6 +169,9 @@ pub struct NewKeyBody {
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
+    /// What it may spend in each period; absent is without limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetBody>,
 }
 
 /// What is to be changed of a key; what is absent stays. Limits are those of all keys that it was
@@ -202,6 +208,10 @@ pub struct KeyPatch {
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
+    /// What it may spend in each period; null is without limit.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BudgetBody>")]
+    pub budget: Option<Option<BudgetBody>>,
 }
 
 /// How a key is replaced by a new one.
@@ -212,53 +222,6 @@ pub struct Rotation {
     #[serde(deserialize_with = "whole")]
     #[schemars(range(min = 0, max = MAX_OVERLAP_SECONDS))]
     pub overlap_seconds: u32,
-}
-
-/// Distinguishes an explicit null from an absent field.
-#[expect(clippy::option_option, reason = "null is not the same as nothing")]
-fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Option::<T>::deserialize(deserializer).map(Some)
-}
-
-#[expect(clippy::option_option, reason = "null is not the same as nothing")]
-fn given_whole<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<i64>,
-{
-    Ok(Some(Option::<Whole<T>>::deserialize(deserializer)?.map(|Whole(number)| number)))
-}
-
-fn whole<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<i64>,
-{
-    Whole::deserialize(deserializer).map(|Whole(number)| number)
-}
-
-/// A whole number, in whichever way JSON writes it: `5.0` is one too.
-struct Whole<T>(T);
-
-impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Up to here, every whole number that is a float is exactly that number.
-        const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
-        let wanted = &"a whole number";
-        let number = serde_json::Number::deserialize(deserializer)?;
-        let exact = number.as_i64().or_else(|| {
-            let float = number.as_f64().filter(|float| float.abs() <= MAX_EXACT)?;
-            #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
-            (float.fract() == 0.0).then_some(float as i64)
-        });
-        let in_range = exact.and_then(|number| T::try_from(number).ok()).map(Self);
-        let shown = Unexpected::Float(number.as_f64().unwrap_or(f64::NAN));
-        in_range.ok_or_else(|| D::Error::invalid_value(shown, wanted))
-    }
 }
 
 /// A member as the operator sees it.
@@ -280,6 +243,8 @@ pub struct MemberView {
     pub held_micros: i64,
     /// What can be spent.
     pub available_micros: i64,
+    /// What it may spend in each period; null is without limit.
+    pub budget: Option<BudgetView>,
 }
 
 /// A key as the operator sees it: never its secret.
@@ -311,6 +276,8 @@ pub struct KeyRecordView {
     pub requests_per_minute: Option<u32>,
     /// Requests at the same time; null is without limit.
     pub concurrency: Option<u32>,
+    /// What it may spend in each period; null is without limit.
+    pub budget: Option<BudgetView>,
 }
 
 /// A key that was just made. This is the only answer that has its secret.

@@ -17,3 +17,4 @@ pub mod sse;
 pub mod usage;
 pub mod web;
 pub mod whole;
+mod whole_number;

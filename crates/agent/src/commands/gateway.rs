@@ -3,6 +3,7 @@
 mod amount;
 mod audit;
 mod backup;
+mod budget;
 mod check;
 mod downloads;
 mod example;

@@ -2,7 +2,7 @@
 
 use task_loop::member::credits;
 use task_loop::untrusted::printable;
-use wire::account::{Me, PeriodView};
+use wire::account::{BudgetView, Me, PeriodView};
 
 use crate::diagnostic::Diagnostic;
 use crate::duration::moment;
@@ -39,6 +39,9 @@ fn text(me: &Me, base: &str) -> String {
     if me.held_micros > 0 {
         lines.push(("held", format!("{} credits", credits(me.held_micros))));
     }
+    for budget in &me.budgets {
+        lines.push(("budget", budget_line(budget)));
+    }
     lines.push(("today", period(&me.usage.today)));
     lines.push(("this month", period(&me.usage.month)));
     lines.push(("key", format!("{} ({})", printable(&key.name), printable(&key.id))));
@@ -66,6 +69,15 @@ fn text(me: &Me, base: &str) -> String {
         lines.push(("limits", limits.join(", ")));
     }
     fields(&lines)
+}
+
+fn budget_line(budget: &BudgetView) -> String {
+    let (left, amount) = (credits(budget.left_micros), credits(budget.amount_micros));
+    let (scope, period) = (printable(&budget.scope), printable(&budget.period));
+    format!(
+        "{left} of {amount} credits left this {period} for this {scope}, resets {}",
+        moment(&budget.resets_at)
+    )
 }
 
 fn period(period: &PeriodView) -> String {

@@ -49,6 +49,9 @@ fn refusal(
             .hint("ask an operator to create a key with `agent gateway key create`")
         }
         402 => {
+            if detail.code.as_deref() == Some(Code::BudgetReached.word()) {
+                return Diagnostic::failed(message).hint("see your budgets with `agent me`");
+            }
             let of = Diagnostic::failed(match (detail.needed_micros, detail.available_micros) {
                 (Some(needed), Some(available)) => format!(
                     "this needs {} credits, but only {} are available",

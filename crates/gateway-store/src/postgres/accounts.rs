@@ -10,10 +10,11 @@ use crate::error::Result;
 use crate::{RelatedReceipts, SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
-    month_requests, month_charged FROM members WHERE id = $1";
+    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, budget_held \
+    FROM members WHERE id = $1";
 
-const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, spent, \
-    held, running, next_arrival FROM lineages WHERE id = $1";
+const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
+    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival FROM lineages WHERE id = $1";
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
     output_tokens, since, at FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";

@@ -6,7 +6,7 @@ use tokio_postgres::{Client, IsolationLevel, Transaction};
 use super::rows::{self, RowReader};
 use super::usage;
 use crate::audit::AuditTail;
-use crate::check::MAX_FINDINGS;
+use crate::check::{BudgetSum, MAX_FINDINGS, wrong_budgets};
 use crate::error::Result;
 use crate::usage::wrong_usage;
 use crate::{LedgerCheck, LedgerFinding};
@@ -117,6 +117,11 @@ pub(super) async fn run(client: &mut Client) -> Result<LedgerCheck> {
     }
     for sql in wrong_usage(usage::DIALECT, "") {
         find(&transaction, "usage", &sql, &mut check).await?;
+    }
+    for sum in [BudgetSum::Charged, BudgetSum::Held] {
+        for sql in wrong_budgets(sum, "") {
+            find(&transaction, "budget", &sql, &mut check).await?;
+        }
     }
     check_audit(&transaction, &mut check).await?;
     Ok(check)

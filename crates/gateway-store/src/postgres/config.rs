@@ -17,7 +17,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::Result;
-use crate::{Error, StoreOptions};
+use crate::{Calendar, Error, StoreOptions};
 
 /// The `application_name` that the server sees.
 const APPLICATION: &str = "agent-gateway";
@@ -30,6 +30,7 @@ pub(super) struct PgConfig {
     timeout: Duration,
     idempotency_retention_micros: i64,
     power_loss_safe: bool,
+    calendar: Calendar,
 }
 
 impl PgConfig {
@@ -61,6 +62,7 @@ impl PgConfig {
             timeout: options.timeout,
             idempotency_retention_micros: options.idempotency_retention_micros(),
             power_loss_safe: options.power_loss_safe,
+            calendar: options.calendar.clone(),
         })
     }
 
@@ -74,6 +76,10 @@ impl PgConfig {
 
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    pub(super) fn calendar(&self) -> &Calendar {
+        &self.calendar
     }
 
     pub(super) fn idempotency_retention_micros(&self) -> i64 {

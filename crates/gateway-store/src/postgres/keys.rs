@@ -10,18 +10,18 @@ use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
 use super::rows::{RowReader, Value};
-use super::statements::now;
+use super::statements::{now, set_budget};
 use super::{Postgres, audit, rows};
 use crate::audit::AuditChange;
 use crate::error::Result;
-use crate::key::scope_names;
+use crate::key::{scope_names, stored_budget};
 use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, NewKey};
 
 macro_rules! record {
     () => {
         "SELECT k.id, k.hash, k.member, k.lineage, k.name, k.scopes, k.models, k.created_at, \
             k.expires_at, k.revoked_at, l.spend_limit, l.requests_per_minute, l.concurrency, \
-            m.name, m.blocked \
+            l.budget, l.budget_period, m.name, m.blocked \
         FROM keys k JOIN lineages l ON l.id = k.lineage JOIN members m ON m.id = k.member "
     };
 }
@@ -41,8 +41,8 @@ const NAMES: &str = "SELECT lineage, id, name FROM keys WHERE lineage = ANY($1) 
     ORDER BY lineage, created_at, id DESC";
 
 const CREATE_LINEAGE: &str = "INSERT INTO lineages (member, spend_limit, requests_per_minute, \
-        concurrency) \
-    SELECT id, $2::bigint, $3::bigint, $4::bigint FROM members WHERE id = $1 RETURNING id";
+        concurrency, budget, budget_period) \
+    SELECT id, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::text FROM members WHERE id = $1 RETURNING id";
 
 const CREATE: &str = concat!(
     "INSERT INTO keys (id, hash, member, lineage, name, scopes, models, expires_at, created_at) \
@@ -60,6 +60,8 @@ const CHANGE: &str =
 
 const CHANGE_LIMITS: &str = "UPDATE lineages SET spend_limit = $2, requests_per_minute = $3, \
     concurrency = $4 WHERE id = $1";
+
+const SET_BUDGET: &str = set_budget!("lineages");
 
 const REVOKE: &str = concat!("UPDATE keys SET revoked_at = ", now!(), " WHERE id = $1");
 
@@ -109,7 +111,8 @@ impl Postgres {
 async fn create(connection: &mut PgConnection, new: &NewKey, by: &Actor) -> Result<Key> {
     let transaction = connection.client_mut().transaction().await?;
     let [spend, rate, concurrency] = stored(new.limits);
-    let values: [Value<'_>; 4] = [&new.member.0, &spend, &rate, &concurrency];
+    let (budget, period) = stored_budget(new.limits.budget);
+    let values: [Value<'_>; 6] = [&new.member.0, &spend, &rate, &concurrency, &budget, &period];
     let lineage = transaction.query_opt(CREATE_LINEAGE, &values).await?;
     let lineage: i64 = rows::first(&lineage.ok_or(Error::Missing("member"))?)?;
     insert(&transaction, new, lineage).await?;
@@ -153,6 +156,8 @@ async fn change(
         let [spend, rate, concurrency] = stored(limits);
         let values: [Value<'_>; 4] = [&key.lineage.0, &spend, &rate, &concurrency];
         transaction.execute(CHANGE_LIMITS, &values).await?;
+        let (budget, period) = stored_budget(limits.budget);
+        transaction.execute(SET_BUDGET, &[&key.lineage.0, &budget, &period]).await?;
     }
     let (scopes, expires_at) = (scope_names(&key.scopes), key.expires_at.map(Time::micros));
     let values: [Value<'_>; 5] = [&id, &key.name, &scopes, &key.models, &expires_at];

@@ -9,30 +9,33 @@ use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
 use super::rows::RowReader;
-use super::statements::now;
+use super::statements::{now, set_budget};
 use super::{Postgres, audit, rows};
 use crate::error::Result;
+use crate::key::stored_budget;
 use crate::{Actor, Error, Member, MemberChange};
 
 const CREATE: &str = concat!(
     "INSERT INTO members (name, created_at) VALUES ($1, ",
     now!(),
-    ") RETURNING id, name, created_at, blocked"
+    ") RETURNING id, name, created_at, blocked, budget, budget_period"
 );
 
-const LOCK: &str =
-    "SELECT id, name, created_at, blocked FROM members WHERE id = $1 FOR NO KEY UPDATE";
+const LOCK: &str = "SELECT id, name, created_at, blocked, budget, budget_period FROM members WHERE id = $1 FOR NO KEY UPDATE";
 
 const UPDATE: &str = "UPDATE members SET name = $2, blocked = $3 WHERE id = $1";
 
-const BY_ID: &str = "SELECT id, name, created_at, blocked FROM members WHERE id = $1";
+const SET_BUDGET: &str = set_budget!("members");
 
-const BY_NAME: &str = "SELECT id, name, created_at, blocked FROM members WHERE name = $1";
+const BY_ID: &str =
+    "SELECT id, name, created_at, blocked, budget, budget_period FROM members WHERE id = $1";
+
+const BY_NAME: &str =
+    "SELECT id, name, created_at, blocked, budget, budget_period FROM members WHERE name = $1";
 
 const NAMES: &str = "SELECT id, name FROM members WHERE id = ANY($1)";
 
-const PAGE: &str =
-    "SELECT id, name, created_at, blocked FROM members WHERE id > $1 ORDER BY id LIMIT $2";
+const PAGE: &str = "SELECT id, name, created_at, blocked, budget, budget_period FROM members WHERE id > $1 ORDER BY id LIMIT $2";
 
 impl Postgres {
     pub(crate) async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
@@ -91,6 +94,8 @@ async fn change(
     let audited = member.apply(change);
     let updated = transaction.execute(UPDATE, &[&id.0, &member.name, &member.blocked]).await;
     updated.map_err(exists("member"))?;
+    let (budget, period) = stored_budget(member.budget);
+    transaction.execute(SET_BUDGET, &[&id.0, &budget, &period]).await?;
     audit::append(&transaction, audited, by).await?;
     transaction.commit().await?;
     Ok(member)

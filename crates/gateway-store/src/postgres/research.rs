@@ -12,6 +12,7 @@ use super::pool::pooled;
 use super::rows::{self, HoldUuid, Value};
 use super::save::{BatchWrites, save};
 use super::statements::now;
+use crate::Calendar;
 use crate::error::Result;
 use crate::research::{
     FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobRelease, MAX_PAUSE_MICROS, NewJob,
@@ -111,7 +112,7 @@ impl Postgres {
         &self,
         job: NewJob,
     ) -> Result<std::result::Result<Hold, Refusal>> {
-        pooled!(self, connection => create(connection, job, self.idempotency_retention_micros))
+        pooled!(self, connection => create(connection, job, self.idempotency_retention_micros, &self.calendar))
     }
 
     pub(crate) async fn claim_job(
@@ -167,6 +168,7 @@ async fn create(
     connection: &mut PgConnection,
     job: NewJob,
     retention: i64,
+    calendar: &Calendar,
 ) -> Result<std::result::Result<Hold, Refusal>> {
     let mut request = job.hold;
     (request.owner, request.lease_micros) = (JOB_OWNER, JOB_LEASE_MICROS);
@@ -176,8 +178,11 @@ async fn create(
     let statements = connection.statements().await?;
     let LoadedBatch { mut book, now, used_ids, .. } =
         load(connection.client(), statements, &needed).await??;
-    let mut result =
-        if used_ids.is_empty() { book.hold(request, now) } else { Err(Refusal::IdUsed) };
+    let mut result = if used_ids.is_empty() {
+        book.hold(request, now, &calendar.windows(now))
+    } else {
+        Err(Refusal::IdUsed)
+    };
     // The lock on the member prevents that another process queues a job meanwhile.
     if result.is_ok() {
         let row = connection.client().query_one(OPEN_JOBS, &[&member.0]).await?;

@@ -2,8 +2,9 @@
 
 use bytes::BytesMut;
 use ledger::{
-    Account, ChargeRule, Hold, HoldId, HouseAccount, IdempotencyRecord, Limits, Lineage, LineageId,
-    MemberId, Micros, Posting, PostingKind, Receipt, Time, TokenCounts, Usage, UsagePeriod,
+    Account, Budget, BudgetUse, ChargeRule, Hold, HoldId, HouseAccount, IdempotencyRecord,
+    LimitStatus, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting, PostingKind,
+    Receipt, Time, TokenCounts, Usage, UsagePeriod,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
@@ -97,7 +98,19 @@ impl<'a> RowReader<'a> {
             spend: self.take::<Option<i64>>()?.map(Micros::new),
             requests_per_minute: self.limit()?,
             concurrency: self.limit()?,
+            budget: self.budget()?,
         })
+    }
+
+    fn budget(&mut self) -> Result<Option<Budget>> {
+        let (amount, period): (Option<i64>, Option<&str>) = (self.take()?, self.take()?);
+        let (Some(amount), Some(period)) = (amount, period) else { return Ok(None) };
+        let period = Period::parse(period).ok_or_else(|| damaged("a period"))?;
+        Ok(Some(Budget { amount: Micros::new(amount), period }))
+    }
+
+    fn budget_use(&mut self) -> Result<BudgetUse> {
+        Ok(BudgetUse { start: self.time()?, charged: self.micros()?, held: self.micros()? })
     }
 
     fn period(&mut self) -> Result<UsagePeriod> {
@@ -110,7 +123,7 @@ pub(super) fn first<T: for<'a> FromSql<'a>>(row: &Row) -> Result<T> {
     RowReader::new(row).take()
 }
 
-/// `id, balance, held, blocked`, day and month.
+/// `id, balance, held, blocked`, day and month, budget and its use.
 pub(super) fn account(row: &Row) -> Result<Account> {
     let mut columns = RowReader::new(row);
     Ok(Account {
@@ -119,6 +132,8 @@ pub(super) fn account(row: &Row) -> Result<Account> {
         held: columns.micros()?,
         blocked: columns.take()?,
         usage: Usage { day: columns.period()?, month: columns.period()? },
+        budget: columns.budget()?,
+        budget_use: columns.budget_use()?,
     })
 }
 
@@ -137,13 +152,14 @@ pub(super) fn posting(columns: &mut RowReader<'_>) -> Result<Posting> {
     })
 }
 
-/// `id, member`, limits, `spent, held, running, next_arrival`.
+/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival`.
 pub(super) fn lineage(row: &Row) -> Result<Lineage> {
     let mut columns = RowReader::new(row);
     Ok(Lineage {
         id: LineageId(columns.take()?),
         member: MemberId(columns.take()?),
         limits: columns.limits()?,
+        budget_use: columns.budget_use()?,
         spent: columns.micros()?,
         held: columns.micros()?,
         running: columns.count()?,
@@ -167,7 +183,7 @@ pub(super) fn hold(row: &Row) -> Result<(Hold, Option<IdempotencyRecord>)> {
         since: columns.time()?,
         lease_until: columns.time()?,
         idempotency: columns.take()?,
-        rate_limit: None,
+        limits: LimitStatus::default(),
     };
     let (body, answered): (Option<&[u8]>, Option<bool>) = (columns.take()?, columns.take()?);
     let (Some(body), Some(answered), Some(key)) = (body, answered, &hold.idempotency) else {
@@ -219,7 +235,7 @@ pub(super) fn answer(row: &Row) -> Result<SavedAnswer> {
     })
 }
 
-/// `id, name, created_at, blocked`.
+/// `id, name, created_at, blocked, budget, budget_period`.
 pub(super) fn member(row: &Row) -> Result<Member> {
     let mut columns = RowReader::new(row);
     Ok(Member {
@@ -227,6 +243,7 @@ pub(super) fn member(row: &Row) -> Result<Member> {
         name: columns.take()?,
         created_at: columns.time()?,
         blocked: columns.take()?,
+        budget: columns.budget()?,
     })
 }
 

@@ -102,6 +102,9 @@ impl BatchWriter<'_> {
             row.usage.month.number,
             row.usage.month.requests,
             row.usage.month.charged.get(),
+            row.budget_use.start.micros(),
+            row.budget_use.charged.get(),
+            row.budget_use.held.get(),
         );
         let lineages: &[Value<'_>] = columns!(changes.lineages, row =>
             row.id.0,
@@ -109,6 +112,9 @@ impl BatchWriter<'_> {
             row.held.get(),
             i64::from(row.running),
             row.next_arrival.micros(),
+            row.budget_use.start.micros(),
+            row.budget_use.charged.get(),
+            row.budget_use.held.get(),
         );
         let ended: &[Value<'_>] = columns!(changes.ended_holds, row => HoldUuid(row.1));
         let begun: &[Value<'_>] = columns!(changes.opened_holds, row =>

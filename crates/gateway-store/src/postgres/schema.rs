@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Each migration brings the schema from the version of its index to the next. Migrations are added,
 /// never changed.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -18,6 +18,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("schema/007.sql"),
     include_str!("schema/008.sql"),
     include_str!("schema/009.sql"),
+    include_str!("schema/010.sql"),
 ];
 
 /// All tables. If one exists without `schema_version`, the schema belongs to another program.

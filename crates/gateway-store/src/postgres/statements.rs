@@ -10,14 +10,34 @@ macro_rules! now {
 }
 pub(super) use now;
 
+/// Sets or removes the budget of a row. A new one counts requests that begin after now.
+macro_rules! set_budget {
+    ($table:literal) => {
+        concat!(
+            "UPDATE ",
+            $table,
+            " SET budget = $2, budget_period = $3, \
+            budget_start = CASE WHEN budget IS NULL THEN 1 + ",
+            now!(),
+            " ELSE budget_start END, \
+            budget_charged = CASE WHEN budget IS NULL THEN 0 ELSE budget_charged END, \
+            budget_held = CASE WHEN budget IS NULL THEN 0 ELSE budget_held END \
+            WHERE id = $1"
+        )
+    };
+}
+pub(super) use set_budget;
+
 /// The lock on a member's row protects everything of the member. Members are locked in id order to
 /// avoid deadlocks.
 const LOCK_MEMBERS: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, \
-        month, month_requests, month_charged \
+        month, month_requests, month_charged, budget, budget_period, budget_start, \
+        budget_charged, budget_held \
     FROM members WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
 
-const LINEAGES: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, spent, \
-        held, running, next_arrival \
+const LINEAGES: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
+        budget_period, budget_start, budget_charged, budget_held, spent, held, running, \
+        next_arrival \
     FROM lineages \
     WHERE id = ANY($1 || ARRAY(SELECT lineage FROM holds WHERE id = ANY($2)))";
 
@@ -50,33 +70,39 @@ const WRITE_LEDGER: &str = "WITH \
     members_changed AS ( \
         UPDATE members m SET balance = n.balance, held = n.held, \
             day = n.day, day_requests = n.day_requests, day_charged = n.day_charged, \
-            month = n.month, month_requests = n.month_requests, month_charged = n.month_charged \
+            month = n.month, month_requests = n.month_requests, month_charged = n.month_charged, \
+            budget_start = n.budget_start, budget_charged = n.budget_charged, \
+            budget_held = n.budget_held \
         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
-            $6::bigint[], $7::integer[], $8::bigint[], $9::bigint[]) \
+            $6::bigint[], $7::integer[], $8::bigint[], $9::bigint[], $10::bigint[], \
+            $11::bigint[], $12::bigint[]) \
             AS n (id, balance, held, day, day_requests, day_charged, month, month_requests, \
-                month_charged) \
+                month_charged, budget_start, budget_charged, budget_held) \
         WHERE m.id = n.id), \
     lineages_changed AS ( \
         UPDATE lineages l SET spent = n.spent, held = n.held, running = n.running, \
-            next_arrival = n.next_arrival \
-        FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[]) \
-            AS n (id, spent, held, running, next_arrival) \
+            next_arrival = n.next_arrival, budget_start = n.budget_start, \
+            budget_charged = n.budget_charged, budget_held = n.budget_held \
+        FROM unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], \
+            $18::bigint[], $19::bigint[], $20::bigint[]) \
+            AS n (id, spent, held, running, next_arrival, budget_start, budget_charged, \
+                budget_held) \
         WHERE l.id = n.id), \
-    holds_ended AS (DELETE FROM holds WHERE id = ANY($15)), \
+    holds_ended AS (DELETE FROM holds WHERE id = ANY($21)), \
     holds_begun AS ( \
         INSERT INTO holds (id, member, lineage, amount, operation, model, owner, since, \
             lease_until, idempotency) \
-        SELECT * FROM unnest($16::uuid[], $17::bigint[], $18::bigint[], $19::bigint[], \
-            $20::text[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[])), \
+        SELECT * FROM unnest($22::uuid[], $23::bigint[], $24::bigint[], $25::bigint[], \
+            $26::text[], $27::text[], $28::bigint[], $29::bigint[], $30::bigint[], $31::text[])), \
     receipts_added AS ( \
         INSERT INTO receipts (id, member, lineage, charged, rule, operation, model, \
             input_tokens, output_tokens, since, at) \
-        SELECT * FROM unnest($26::uuid[], $27::bigint[], $28::bigint[], $29::bigint[], \
-            $30::text[], $31::text[], $32::text[], $33::bigint[], $34::bigint[], \
-            $35::bigint[], $36::bigint[])), \
+        SELECT * FROM unnest($32::uuid[], $33::bigint[], $34::bigint[], $35::bigint[], \
+            $36::text[], $37::text[], $38::text[], $39::bigint[], $40::bigint[], \
+            $41::bigint[], $42::bigint[])), \
     used AS ( \
-        SELECT * FROM unnest($46::integer[], $47::bigint[], $48::bigint[], $49::text[], \
-            $50::text[], $51::bigint[], $52::bigint[], $53::bigint[], $54::bigint[]) \
+        SELECT * FROM unnest($52::integer[], $53::bigint[], $54::bigint[], $55::text[], \
+            $56::text[], $57::bigint[], $58::bigint[], $59::bigint[], $60::bigint[]) \
             AS n (day, member, lineage, operation, model, requests, input_tokens, output_tokens, \
                 charged)), \
     usage_added AS ( \
@@ -98,8 +124,8 @@ const WRITE_LEDGER: &str = "WITH \
             charged = u.charged + excluded.charged) \
     INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason, reference) \
     SELECT at, kind, member, house, amount, balance, hold, reason, reference \
-    FROM unnest($37::bigint[], $38::text[], $39::bigint[], $40::text[], $41::bigint[], \
-        $42::bigint[], $43::uuid[], $44::text[], $45::text[]) WITH ORDINALITY \
+    FROM unnest($43::bigint[], $44::text[], $45::bigint[], $46::text[], $47::bigint[], \
+        $48::bigint[], $49::uuid[], $50::text[], $51::text[]) WITH ORDINALITY \
         AS n (at, kind, member, house, amount, balance, hold, reason, reference, place) \
     ORDER BY place";
 

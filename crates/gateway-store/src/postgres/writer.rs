@@ -223,7 +223,7 @@ async fn attempt(
         Err(error) => return Err(FailedBatch { operations, error }),
     };
     refuse_used_ids(&mut operations, &loaded);
-    let mut applied = apply(&mut loaded.book, operations, loaded.now);
+    let mut applied = apply(&mut loaded.book, operations, loaded.now, config.calendar());
     let audit = audit_entries(&mut applied, &mut loaded);
     let writes = BatchWrites {
         changes: std::mem::take(&mut applied.changes),

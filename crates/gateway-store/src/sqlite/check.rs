@@ -6,6 +6,7 @@ use ledger::{ChargeRule, HoldId, HoldOutcome, Micros, PostingKind};
 use rusqlite::{Connection, Row, Rows, Statement};
 
 use super::{audit, rows, usage};
+use crate::check::{BudgetSum, wrong_budgets};
 use crate::error::Result;
 use crate::usage::wrong_usage;
 use crate::{LedgerCheck, LedgerFinding};
@@ -194,17 +195,18 @@ fn check_ended_holds(connection: &Connection, check: &mut LedgerCheck) -> Result
     Ok(())
 }
 
-/// Compares usage with the receipts that it includes.
+/// Compares usage and budgets with the receipts that they include.
 fn check_usage(connection: &Connection, applied: i64, check: &mut LedgerCheck) -> Result<()> {
-    let is_included = format!(
-        "AND id NOT IN (SELECT hold FROM postings WHERE id > {applied} AND hold IS NOT NULL)"
-    );
-    for sql in wrong_usage(usage::DIALECT, &is_included) {
+    let later = format!("(SELECT hold FROM postings WHERE id > {applied} AND hold IS NOT NULL)");
+    let usage = wrong_usage(usage::DIALECT, &format!("AND id NOT IN {later}"));
+    let budgets = wrong_budgets(BudgetSum::Charged, &format!("AND r.id NOT IN {later}"));
+    let usage = usage.map(|sql| ("usage", sql));
+    for (figure, sql) in usage.into_iter().chain(budgets.map(|sql| ("budget", sql))) {
         let mut wrong = connection.prepare(&sql)?;
         let mut wrong =
             RowCursor::new(&mut wrong, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         while let Some((what, stored, added_up)) = wrong.step()? {
-            report(check, what, "usage", stored, added_up);
+            report(check, what, figure, stored, added_up);
         }
     }
     Ok(())

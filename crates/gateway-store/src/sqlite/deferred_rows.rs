@@ -14,6 +14,7 @@ use super::connection::ConnectionExt;
 use super::rows::{self, UnappliedPosting};
 use super::save::{self, LastPostings};
 use super::usage;
+use crate::Calendar;
 use crate::error::Result;
 use crate::usage::UsageRollup;
 
@@ -76,7 +77,7 @@ pub(super) fn has_unapplied_postings(db: &Connection) -> Result<bool> {
 }
 
 /// Applies the postings that the rows do not include.
-pub(super) fn apply_postings(db: &Connection) -> Result<()> {
+pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()> {
     let unapplied = rows::unapplied_postings(db)?;
     if unapplied.is_empty() {
         return Ok(());
@@ -97,6 +98,10 @@ pub(super) fn apply_postings(db: &Connection) -> Result<()> {
         }
         let Some(receipt) = receipt else { continue };
         used.add(&receipt);
+        let windows = calendar.windows(receipt.since);
+        if let Some(account) = accounts.get_mut(&receipt.member) {
+            account.budget_use.replay(account.budget, &receipt, &windows);
+        }
         let lineage = receipt.lineage;
         if !lineages.contains_key(&lineage)
             && let Some(row) = rows::lineage(db, lineage)?
@@ -105,6 +110,7 @@ pub(super) fn apply_postings(db: &Connection) -> Result<()> {
         }
         if let Some(row) = lineages.get_mut(&lineage) {
             row.spend(posting.charged());
+            row.budget_use.replay(row.limits.budget, &receipt, &windows);
         }
     }
     save::write_accounts(db, accounts.values(), &last)?;
@@ -114,24 +120,38 @@ pub(super) fn apply_postings(db: &Connection) -> Result<()> {
 }
 
 /// The current account, if its row cannot be written.
-pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
+pub(super) fn account(
+    db: &Connection,
+    calendar: &Calendar,
+    id: MemberId,
+) -> Result<Option<Account>> {
     let snapshot = db.unchecked_transaction()?;
     let Some(mut account) = rows::account(&snapshot, id)? else { return Ok(None) };
     for unapplied in rows::unapplied_postings(&snapshot)? {
         if unapplied.posting.member == id {
             account.apply(&unapplied.posting);
         }
+        if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.member == id) {
+            let windows = calendar.windows(receipt.since);
+            account.budget_use.replay(account.budget, &receipt, &windows);
+        }
     }
     Ok(Some(account))
 }
 
 /// The current lineage, if its row cannot be written.
-pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>> {
+pub(super) fn lineage(
+    db: &Connection,
+    calendar: &Calendar,
+    id: LineageId,
+) -> Result<Option<Lineage>> {
     let snapshot = db.unchecked_transaction()?;
     let Some(mut lineage) = rows::lineage(&snapshot, id)? else { return Ok(None) };
     for unapplied in rows::unapplied_postings(&snapshot)? {
-        if unapplied.receipt.is_some_and(|receipt| receipt.lineage == id) {
+        if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.lineage == id) {
             lineage.spend(unapplied.posting.charged());
+            let windows = calendar.windows(receipt.since);
+            lineage.budget_use.replay(lineage.limits.budget, &receipt, &windows);
         }
     }
     Ok(Some(lineage))

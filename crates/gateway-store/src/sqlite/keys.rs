@@ -9,10 +9,10 @@ use serde_json::json;
 use super::connection::ConnectionExt;
 use super::error::exists;
 use super::rows::{limits, optional_time, time, unknown};
-use super::{Sqlite, audit, members};
+use super::{Sqlite, audit, members, save};
 use crate::audit::AuditChange;
 use crate::error::Result;
-use crate::key::scope_names;
+use crate::key::{scope_names, stored_budget};
 use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, NewKey, Scope};
 
 /// The most keys of a member that are listed.
@@ -20,7 +20,7 @@ const MAX_LISTED: u32 = 10_000;
 
 const COLUMNS: &str = "SELECT keys.id, hash, keys.member, lineage, keys.name, scopes, models, \
      keys.created_at, expires_at, revoked_at, spend_limit, requests_per_minute, concurrency, \
-     members.name, blocked FROM keys JOIN lineages ON lineages.id = keys.lineage \
+     lineages.budget, lineages.budget_period, members.name, blocked FROM keys JOIN lineages ON lineages.id = keys.lineage \
      JOIN members ON members.id = keys.member";
 
 impl Sqlite {
@@ -60,7 +60,7 @@ impl Sqlite {
         self.write_ledger(move |db, now| {
             let mut record = existing(db, &id)?;
             let audited = record.apply(&change);
-            update(db, &record)?;
+            update(db, &record, now)?;
             audit::append(db, audited, now, &by)?;
             Ok(record)
         })
@@ -125,12 +125,13 @@ fn create(db: &Connection, new: &NewKey, by: &Actor, now: Time) -> Result<Key> {
     members::by_id(db, new.member)?.ok_or(Error::Missing("member"))?;
     let spend = new.limits.spend.map(Micros::get);
     let (rate, concurrency) = (new.limits.requests_per_minute, new.limits.concurrency);
+    let (budget, period) = stored_budget(new.limits.budget);
     let lineage = db
         .prepare_cached(
-            "INSERT INTO lineages (member, spend_limit, requests_per_minute, concurrency) \
-             VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO lineages (member, spend_limit, requests_per_minute, concurrency, budget, \
+             budget_period) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
-        .insert(params![new.member.0, spend, rate, concurrency])?;
+        .insert(params![new.member.0, spend, rate, concurrency, budget, period])?;
     let key = Key {
         id: new.id.clone(),
         hash: new.hash,
@@ -156,7 +157,7 @@ fn existing(db: &Connection, id: &str) -> Result<KeyRecord> {
     by_id(db, id)?.ok_or(Error::Missing("key"))
 }
 
-fn update(db: &Connection, record: &KeyRecord) -> Result<()> {
+fn update(db: &Connection, record: &KeyRecord, now: Time) -> Result<()> {
     let (key, limits) = (&record.key, &record.limits);
     db.run(
         "UPDATE keys SET name = ?2, scopes = ?3, models = ?4, expires_at = ?5 WHERE id = ?1",
@@ -178,7 +179,7 @@ fn update(db: &Connection, record: &KeyRecord) -> Result<()> {
             limits.concurrency,
         ],
     )?;
-    Ok(())
+    save::set_budget(db, "lineages", key.lineage.0, limits.budget, now)
 }
 
 fn insert(db: &Connection, key: &Key) -> Result<()> {
@@ -223,8 +224,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
     Ok(KeyRecord {
         key,
         limits: limits(row, 10)?,
-        member_name: row.get(13)?,
-        member_blocked: row.get(14)?,
+        member_name: row.get(15)?,
+        member_blocked: row.get(16)?,
     })
 }
 

@@ -7,13 +7,13 @@ use rusqlite::{Connection, Row, params};
 
 use super::connection::ConnectionExt;
 use super::error::exists;
-use super::rows::time;
-use super::{Sqlite, audit};
+use super::rows::{budget, time};
+use super::{Sqlite, audit, save};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
 use crate::{Actor, Error, Member, MemberChange};
 
-const COLUMNS: &str = "SELECT id, name, created_at, blocked FROM members";
+const COLUMNS: &str = "SELECT id, name, created_at, blocked, budget, budget_period FROM members";
 
 impl Sqlite {
     pub(crate) async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
@@ -22,7 +22,7 @@ impl Sqlite {
             let sql = "INSERT INTO members (name, created_at) VALUES (?1, ?2)";
             let id = db.prepare_cached(sql)?.insert(params![name, now.micros()]);
             let id = MemberId(id.map_err(exists("member"))?);
-            let member = Member { id, name, created_at: now, blocked: false };
+            let member = Member { id, name, created_at: now, blocked: false, budget: None };
             audit::append(db, member.creation(), now, &by)?;
             Ok(member)
         })
@@ -42,6 +42,7 @@ impl Sqlite {
             db.prepare_cached("UPDATE members SET name = ?2, blocked = ?3 WHERE id = ?1")?
                 .execute(params![id.0, member.name, member.blocked])
                 .map_err(exists("member"))?;
+            save::set_budget(db, "members", id.0, member.budget, now)?;
             audit::append(db, audited, now, &by)?;
             Ok(member)
         })
@@ -91,5 +92,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Member> {
         name: row.get(1)?,
         created_at: time(row, 2)?,
         blocked: row.get(3)?,
+        budget: budget(row, 4)?,
     })
 }

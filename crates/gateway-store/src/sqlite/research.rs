@@ -8,12 +8,12 @@ use rusqlite::{Connection, params};
 
 use super::connection::ConnectionExt;
 use super::{Sqlite, rows, save};
-use crate::Error;
 use crate::error::Result;
 use crate::research::{
     FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobRelease, NewJob, NewJobEvent,
     ResearchJob,
 };
+use crate::{Calendar, Error};
 
 pub(super) use end::delete_expired;
 
@@ -23,7 +23,8 @@ impl Sqlite {
         job: NewJob,
     ) -> Result<std::result::Result<Hold, Refusal>> {
         let retention = self.options.idempotency_retention_micros();
-        self.write_ledger(move |db, now| create(db, job, now, retention)).await
+        let calendar = self.options.calendar.clone();
+        self.write_ledger(move |db, now| create(db, job, now, retention, &calendar)).await
     }
 
     pub(crate) async fn claim_job(
@@ -76,6 +77,7 @@ fn create(
     job: NewJob,
     now: Time,
     retention: i64,
+    calendar: &Calendar,
 ) -> Result<std::result::Result<Hold, Refusal>> {
     let mut book = Book::default();
     let mut request = job.hold;
@@ -89,7 +91,7 @@ fn create(
     if rows::hold(db, request.member, id)?.is_some() || rows::receipt(db, None, id)?.is_some() {
         return Ok(Err(Refusal::IdUsed));
     }
-    let hold = match book.hold(request, now) {
+    let hold = match book.hold(request, now, &calendar.windows(now)) {
         Ok(hold) => hold,
         Err(refusal) => return Ok(Err(refusal)),
     };

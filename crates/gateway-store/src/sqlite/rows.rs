@@ -1,8 +1,9 @@
 //! Rows of the ledger, read from their tables.
 
 use ledger::{
-    Account, Book, ChargeRule, Hold, HoldId, IdempotencyRecord, Limits, Lineage, LineageId,
-    MemberId, Micros, Posting, PostingKind, Receipt, Time, TokenCounts, Usage, UsagePeriod,
+    Account, Book, Budget, BudgetUse, ChargeRule, Hold, HoldId, IdempotencyRecord, LimitStatus,
+    Limits, Lineage, LineageId, MemberId, Micros, Period, Posting, PostingKind, Receipt, Time,
+    TokenCounts, Usage, UsagePeriod,
 };
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
@@ -14,7 +15,9 @@ use crate::{RelatedReceipts, StatementLine};
 
 pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
     let sql = "SELECT balance, (SELECT coalesce(sum(amount), 0) FROM holds WHERE member = ?1), \
-               blocked, day, day_requests, day_charged, month, month_requests, month_charged \
+               blocked, day, day_requests, day_charged, month, month_requests, month_charged, \
+               budget, budget_period, budget_start, budget_charged, \
+               (SELECT sum(amount) FROM holds WHERE member = ?1 AND since >= budget_start) \
                FROM members WHERE id = ?1";
     db.row(sql, [id.0], |row| {
         let period = |first| -> rusqlite::Result<UsagePeriod> {
@@ -30,12 +33,16 @@ pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> 
             held: micros(row, 1)?,
             blocked: row.get(2)?,
             usage: Usage { day: period(3)?, month: period(6)? },
+            budget: budget(row, 9)?,
+            budget_use: budget_use(row, 9)?,
         })
     })
 }
 
 pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>> {
-    let sql = "SELECT lineages.member, spend_limit, requests_per_minute, concurrency, spent, \
+    let sql = "SELECT lineages.member, spend_limit, requests_per_minute, concurrency, budget, \
+               budget_period, budget_start, budget_charged, \
+               sum(amount) FILTER (WHERE since >= budget_start), spent, \
                coalesce(sum(amount), 0), count(amount), next_arrival \
                FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
                WHERE lineages.id = ?1 GROUP BY lineages.id";
@@ -44,10 +51,11 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
             id,
             member: MemberId(row.get(0)?),
             limits: limits(row, 1)?,
-            spent: micros(row, 4)?,
-            held: micros(row, 5)?,
-            running: row.get(6)?,
-            next_arrival: time(row, 7)?,
+            spent: micros(row, 9)?,
+            held: micros(row, 10)?,
+            running: row.get(11)?,
+            next_arrival: time(row, 12)?,
+            budget_use: budget_use(row, 4)?,
         })
     })
 }
@@ -67,7 +75,7 @@ pub(super) fn hold(db: &Connection, member: MemberId, id: HoldId) -> Result<Opti
             since: time(row, 5)?,
             lease_until: time(row, 6)?,
             idempotency: row.get(7)?,
-            rate_limit: None,
+            limits: LimitStatus::default(),
         })
     })
 }
@@ -286,13 +294,33 @@ pub(super) fn load_idempotency_record(
     Ok(())
 }
 
+/// Reads `spend_limit, requests_per_minute, concurrency, budget, budget_period`.
 pub(super) fn limits(row: &Row<'_>, first: usize) -> rusqlite::Result<Limits> {
     let spend: Option<i64> = row.get(first)?;
     Ok(Limits {
         spend: spend.map(Micros::new),
         requests_per_minute: row.get(first + 1)?,
         concurrency: row.get(first + 2)?,
+        budget: budget(row, first + 3)?,
     })
+}
+
+/// Reads `budget, budget_period`.
+pub(super) fn budget(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Budget>> {
+    let (amount, period): (Option<i64>, Option<String>) = (row.get(first)?, row.get(first + 1)?);
+    let (Some(amount), Some(period)) = (amount, period) else { return Ok(None) };
+    let period = Period::parse(&period).ok_or_else(|| unknown(first + 1, &period))?;
+    Ok(Some(Budget { amount: Micros::new(amount), period }))
+}
+
+/// Reads `budget, budget_period, budget_start, budget_charged`, and what is held since then.
+fn budget_use(row: &Row<'_>, first: usize) -> rusqlite::Result<BudgetUse> {
+    if budget(row, first)?.is_none() {
+        return Ok(BudgetUse::default());
+    }
+    let held: Option<i64> = row.get(first + 4)?;
+    let (start, charged) = (time(row, first + 2)?, micros(row, first + 3)?);
+    Ok(BudgetUse { start, charged, held: Micros::new(held.unwrap_or_default()) })
 }
 
 pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use ledger::{
-    Account, Changes, Hold, HoldId, IdempotencyRecord, Lineage, MemberId, Micros, Posting, Receipt,
-    Time,
+    Account, Budget, BudgetUse, Changes, Hold, HoldId, IdempotencyRecord, Lineage, MemberId,
+    Micros, Posting, Receipt, Time,
 };
 use rusqlite::{Connection, params};
 
@@ -17,6 +17,7 @@ use super::{audit, media, usage};
 use crate::audit::AuditChange;
 use crate::batch::AppliedBatch;
 use crate::error::Result;
+use crate::key::stored_budget;
 use crate::usage::UsageRollup;
 use crate::{SavedAnswer, StoredResponse};
 
@@ -86,7 +87,8 @@ pub(super) fn write_accounts<'a>(
     let mut update = db.prepare_cached(
         "UPDATE members SET balance = ?2, day = ?3, day_requests = ?4, day_charged = ?5, \
          month = ?6, month_requests = ?7, month_charged = ?8, \
-         last_posting = coalesce(?9, last_posting) WHERE id = ?1",
+         last_posting = coalesce(?9, last_posting), budget_start = ?10, budget_charged = ?11 \
+         WHERE id = ?1",
     )?;
     for account in accounts {
         let (day, month) = (account.usage.day, account.usage.month);
@@ -100,6 +102,8 @@ pub(super) fn write_accounts<'a>(
             month.requests,
             month.charged.get(),
             last.get(&account.id),
+            account.budget_use.start.micros(),
+            account.budget_use.charged.get(),
         ])?;
     }
     Ok(())
@@ -111,13 +115,32 @@ pub(super) fn write_lineages<'a>(
 ) -> Result<()> {
     // The arrival time only increases, so that free requests counted meanwhile are not lost.
     let mut update = db.prepare_cached(
-        "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?3) WHERE id = ?1",
+        "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?3), budget_start = ?4, \
+         budget_charged = ?5 WHERE id = ?1",
     )?;
     for lineage in lineages {
         let (spent, next_arrival) = (lineage.spent.get(), lineage.next_arrival.micros());
-        update.execute([lineage.id.0, spent, next_arrival])?;
+        let BudgetUse { start, charged, .. } = lineage.budget_use;
+        update.execute([lineage.id.0, spent, next_arrival, start.micros(), charged.get()])?;
     }
     Ok(())
+}
+
+/// Sets or removes the budget of a row. A new one counts requests that begin after now.
+pub(super) fn set_budget(
+    db: &Connection,
+    table: &str,
+    id: i64,
+    budget: Option<Budget>,
+    now: Time,
+) -> Result<()> {
+    let sql = format!(
+        "UPDATE {table} SET budget = ?2, budget_period = ?3, \
+         budget_start = iif(budget IS NULL, ?4, budget_start), \
+         budget_charged = iif(budget IS NULL, 0, budget_charged) WHERE id = ?1"
+    );
+    let (amount, period) = stored_budget(budget);
+    db.run(&sql, params![id, amount, period, now.plus_micros(1).micros()]).map(drop)
 }
 
 fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {

@@ -217,7 +217,7 @@ impl Writer {
         if let Err(error) = self.refresh().and_then(|()| self.load(&operations, now)) {
             return self.refuse(operations, &error);
         }
-        let applied = apply(&mut self.book, operations, now);
+        let applied = apply(&mut self.book, operations, now, &self.options.calendar);
         for lineage in &applied.changes.lineages {
             self.arrivals.insert(lineage.id, lineage.next_arrival);
         }
@@ -236,7 +236,7 @@ impl Writer {
         if let Err(error) = loaded {
             return self.refuse(operations, &error);
         }
-        let applied = apply(&mut self.book, operations, now);
+        let applied = apply(&mut self.book, operations, now, &self.options.calendar);
         match self.finish(&applied, now) {
             Ok(()) => applied.committed(),
             Err(error) => self.refuse(applied.into_operations(), &error),
@@ -301,7 +301,7 @@ impl Writer {
 
     pub(super) fn account(&mut self, id: MemberId) -> Result<Option<Account>> {
         if self.refresh().is_err() {
-            return deferred_rows::account(&self.connection, id);
+            return deferred_rows::account(&self.connection, &self.options.calendar, id);
         }
         rows::load_member(&self.connection, &mut self.book, id)?;
         Ok(self.book.account(id).cloned())
@@ -309,7 +309,7 @@ impl Writer {
 
     pub(super) fn lineage(&mut self, id: LineageId) -> Result<Option<Lineage>> {
         if self.refresh().is_err() {
-            return deferred_rows::lineage(&self.connection, id);
+            return deferred_rows::lineage(&self.connection, &self.options.calendar, id);
         }
         self.load_lineage(id)?;
         Ok(self.book.lineage(id).cloned())
@@ -391,7 +391,10 @@ impl Writer {
 
     fn refresh_in_transaction(&mut self) -> Result<()> {
         self.check_version()?;
-        if self.is_behind { deferred_rows::apply_postings(&self.connection) } else { Ok(()) }
+        if !self.is_behind {
+            return Ok(());
+        }
+        deferred_rows::apply_postings(&self.connection, &self.options.calendar)
     }
 
     /// Clears the cache if another process has written.

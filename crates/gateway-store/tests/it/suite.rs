@@ -1,6 +1,7 @@
 //! Tests that run on SQLite and on PostgreSQL.
 
 mod admin;
+mod budgets;
 mod holds;
 mod idempotency;
 mod ledger_check;
@@ -69,6 +70,14 @@ suite! {
         blocked_members_and_unknown_keys_get_no_hold,
         changed_limits_apply_immediately,
         concurrent_changes_of_different_limits_are_all_kept;
+    budgets:
+        a_key_budget_is_exact_and_resets,
+        a_charge_counts_in_the_window_of_its_hold,
+        a_member_budget_covers_all_keys,
+        a_changed_key_budget_applies_immediately,
+        a_clock_set_back_does_not_reset_a_budget,
+        concurrent_requests_never_exceed_a_budget,
+        a_wrong_budget_is_found;
     idempotency:
         a_key_in_use_is_reported_as_running,
         a_key_with_another_body_is_refused,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use agent_test_support::postgres::{Cluster, Database};
 use gateway_store::{
-    Actor, Clock, DatabaseLocation, HoldClosing, Key, KeyRotation, NewHold, NewKey, SavedAnswer,
-    Scope, Store, StoreOptions,
+    Actor, Calendar, Clock, DatabaseLocation, HoldClosing, Key, KeyRotation, NewHold, NewKey,
+    SavedAnswer, Scope, Store, StoreOptions,
 };
 use ledger::{
     ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldRequest, IdempotencyKey, Limits, MemberId,
@@ -137,11 +137,31 @@ impl TestDatabase {
                     ("research_jobs", "expires_at"),
                     ("research_hooks", "due_at"),
                     ("lineages", "next_arrival"),
+                    ("lineages", "budget_start"),
+                    ("members", "budget_start"),
+                    ("holds", "since"),
+                    ("receipts", "since"),
                 ] {
                     database.query(&format!("UPDATE {table} SET {column} = {column} - {micros}"));
                 }
             }
         }
+    }
+
+    /// Opens the store with a time zone in which it is noon, so that no day ends during a test.
+    pub(crate) async fn at_noon(mut self) -> TestDatabase {
+        let hour = self.options.clock.now().micros().rem_euclid(DAY) / (3600 * SECOND);
+        // These names have the sign of the distance to UTC reversed.
+        let name = format!("Etc/GMT{:+}", hour - 12);
+        self.options.calendar = Calendar::parse(&name).unwrap();
+        self.store.close().await;
+        self.store = Arc::new(self.another().await);
+        self
+    }
+
+    /// Creates a key of a member.
+    pub(crate) async fn key(&self, member: MemberId, id: &str, limits: Limits) -> Key {
+        self.store.create_key(&new_key(member, id, limits), &actor()).await.unwrap()
     }
 
     /// Creates a member with a balance, and a key.
@@ -150,8 +170,7 @@ impl TestDatabase {
         if credit > 0 {
             self.top_up(member, credit).await.unwrap();
         }
-        let new = new_key(member, &format!("k{name}"), limits);
-        (member, self.store.create_key(&new, &actor()).await.unwrap())
+        (member, self.key(member, &format!("k{name}"), limits).await)
     }
 
     /// Makes a transfer with a reference.

@@ -110,6 +110,7 @@ fn stored(hasher: &KeyHasher, key: &ApiKey, member: MemberId) -> NewKey {
             spend: Some(Micros::new(CREDIT_MICROS)),
             requests_per_minute: Some(REQUESTS_PER_MINUTE),
             concurrency: Some(CONCURRENCY),
+            budget: None,
         },
     }
 }

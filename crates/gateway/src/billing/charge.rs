@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use gateway_store::{HoldClosing, KeyRecord, MediaRun, NewHold, SavedAnswer, StoredResponse};
 use ledger::{
     AnswerProgress, ChargeRule, EndReason, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
-    HoldRequest, IdempotencyConflict, IdempotencyKey, MemberId, Micros, RateLimitStatus, Receipt,
+    HoldRequest, IdempotencyConflict, IdempotencyKey, LimitStatus, MemberId, Micros, Receipt,
     Refusal, TokenCounts,
 };
 
@@ -153,9 +153,9 @@ impl Charge {
         self.id
     }
 
-    /// The rest of the key's rate.
-    pub(crate) fn rate_limit(&self) -> Option<RateLimitStatus> {
-        self.hold.as_ref().and_then(|hold| hold.rate_limit)
+    /// The limits after this request.
+    pub(crate) fn limit_status(&self) -> LimitStatus {
+        self.hold.as_ref().map(|hold| hold.limits).unwrap_or_default()
     }
 
     /// Whether the answer is stored for an idempotency key.

@@ -14,6 +14,7 @@ const FIXED: &[Comparison] = &[
     ("database", |a, b| a.database == b.database),
     ("key_secret", |a, b| a.key_secret == b.key_secret),
     ("idempotency_hours", |a, b| a.idempotency == b.idempotency),
+    ("time_zone", |a, b| a.calendar == b.calendar),
     ("hold_lease_seconds", |a, b| a.hold_lease == b.hold_lease),
     ("log.format", |a, b| a.log.format == b.log.format),
     ("log.level", |a, b| a.log.level == b.log.level),

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use gateway_store::Calendar;
 use http::Uri;
 use http::uri::Authority;
 use ipnet::IpNet;
@@ -39,6 +40,7 @@ pub(super) const FORMATS: &[Format] = &[
     ("provider-name", provider_name),
     ("public-url", public_url),
     ("secret", secret),
+    ("time-zone", time_zone),
     ("user-agent", user_agent),
 ];
 
@@ -199,6 +201,15 @@ fn user_agent(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Js
     );
     reader.refuse_hinted(field, message, "for example `example-reader/1.0`");
     None
+}
+
+/// The IANA name of a time zone.
+fn time_zone(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let wanted = "the IANA name of a time zone, such as `Europe/Berlin`";
+    let text = reader.string(field, wanted)?;
+    let name = text.value().trim();
+    let is_known = Calendar::parse(name).is_some();
+    reader.accept(field, name.to_owned(), is_known, format!("must be {wanted}"))
 }
 
 fn health_path(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use gateway_store::Calendar;
 use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -113,6 +114,10 @@ struct File {
     #[serde(with = "WholeSeconds", default = "one_minute")]
     #[schemars(range(min = 1, max = 86400))]
     hold_lease_seconds: Duration,
+    /// Time zone in which budgets reset: an IANA name such as `Europe/Berlin`. Days start at midnight,
+    /// weeks on Monday.
+    #[schemars(extend("format" = "time-zone", "default" = "UTC"))]
+    time_zone: Option<String>,
     /// Logging.
     log: Log,
     /// OpenTelemetry tracing.
@@ -214,6 +219,10 @@ impl File {
             idempotency: self.idempotency_hours,
             responses_kept: self.responses_days,
             hold_lease: self.hold_lease_seconds,
+            calendar: self
+                .time_zone
+                .and_then(|name| Calendar::parse(&name))
+                .unwrap_or_else(Calendar::utc),
             fetch: self.fetch,
             research: self.research,
             mcp: self.mcp,

@@ -287,6 +287,16 @@ fn tokens_are_long_and_come_from_variables() {
 }
 
 #[test]
+fn time_zones_are_known_by_name() {
+    assert_eq!(clean("").calendar.name(), "UTC");
+    assert_eq!(clean("time_zone: Europe/Berlin").calendar.name(), "Europe/Berlin");
+    refused(
+        "time_zone: CEST+2",
+        &["error 1:12: time_zone: must be the IANA name of a time zone, such as `Europe/Berlin`"],
+    );
+}
+
+#[test]
 fn periods_are_whole_and_have_bounds() {
     let config = clean("idempotency_hours: 1\nresponses_days: 2\nhold_lease_seconds: 3");
     assert_eq!(config.idempotency, Duration::from_hours(1));

@@ -5,6 +5,7 @@
 //! and its token. Handlers change nothing themselves: operator actions are those of `operator`, and
 //! requests of members go to the routes of the API, which charge them.
 
+mod budget;
 mod connect;
 mod context;
 mod fields;

@@ -56,9 +56,9 @@ impl<'a> FixedPrice<'a> {
         if price > Micros::ZERO {
             return Box::pin(self.charged(price, work)).await;
         }
-        let rate_limit = self.billing.admit(self.caller).await?;
+        let limit_status = self.billing.admit(self.caller).await?;
         let mut response = work.await?;
-        response_headers::write_rate(rate_limit, response.headers_mut());
+        response_headers::write_limits(limit_status, response.headers_mut());
         Ok(response)
     }
 
@@ -81,11 +81,11 @@ impl<'a> FixedPrice<'a> {
             Opened::Charge(charge) => charge,
             Opened::Replay(replay) => return Ok(replayed(replay)),
         };
-        let (id, rate_limit) = (charge.id(), charge.rate_limit());
+        let (id, limit_status) = (charge.id(), charge.limit_status());
         let mut response = match work.await {
             Ok(response) => response,
             Err(error) => {
-                let error = error.refunded(id, rate_limit);
+                let error = error.refunded(id, limit_status);
                 charge.fail(&error).await;
                 return Err(error);
             }
@@ -99,7 +99,7 @@ impl<'a> FixedPrice<'a> {
         let results = Results { answer, ..Results::default() };
         let charged = charge.close(EndReason::Complete, progress, results).await?;
         response_headers::write_receipt(response.headers_mut(), id, charged);
-        response_headers::write_rate(rate_limit, response.headers_mut());
+        response_headers::write_limits(limit_status, response.headers_mut());
         Ok(response)
     }
 }

@@ -8,7 +8,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use gateway_store::{KeyRecord, RelatedReceipts};
 use http::HeaderMap;
-use ledger::{Account, HoldId, Lineage, Micros, Receipt, UsagePeriod};
+use ledger::{Account, HoldId, Lineage, Micros, Receipt, UsagePeriod, Windows};
 use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, UsageView};
 use wire::error::Code;
 
@@ -16,6 +16,7 @@ use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::path::Id;
 use crate::billing::Billing;
+use crate::budget;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::ApiError;
@@ -34,7 +35,7 @@ pub(super) async fn show(
         let store = &billing.store;
         let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
         let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
-        Ok(json(&me(&caller, &account, &lineage)))
+        Ok(json(&me(&caller, &account, &lineage, &billing.windows())))
     };
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
@@ -93,7 +94,8 @@ pub(super) async fn receipt(
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
 
-fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {
+fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage, windows: &Windows) -> Me {
+    let budgets = [lineage.budget_status(windows), account.budget_status(windows)];
     let usage = account.usage.at(clock::now());
     Me {
         object: "member".to_owned(),
@@ -114,6 +116,7 @@ fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage) -> Me {
             concurrency: lineage.limits.concurrency,
         },
         usage: UsageView { today: period(&usage.day), month: period(&usage.month) },
+        budgets: budgets.iter().flatten().map(budget::view).collect(),
     }
 }
 

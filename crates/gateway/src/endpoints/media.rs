@@ -114,7 +114,7 @@ fn parse(bytes: &[u8]) -> Result<(MediaRequest, Form), ApiError> {
 }
 
 fn response(media: &Media, finished: Finished, form: Form) -> Response {
-    let Finished { run, first, rate_limit } = finished;
+    let Finished { run, first, limit_status } = finished;
     let mut response = match (form, run.artifacts.first()) {
         (Form::Binary, Some(artifact)) => {
             let length = first.len();
@@ -128,7 +128,7 @@ fn response(media: &Media, finished: Finished, form: Form) -> Response {
         _ => json(&media.view(&run)),
     };
     response_headers::write_receipt(response.headers_mut(), run.hold, run.charge);
-    response_headers::write_rate(rate_limit, response.headers_mut());
+    response_headers::write_limits(limit_status, response.headers_mut());
     response
 }
 

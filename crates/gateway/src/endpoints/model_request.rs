@@ -166,7 +166,7 @@ impl ModelRequest {
 
 async fn stream(mut relay: Relay, price: Micros) -> Result<Response, ApiError> {
     relay.begin().await?;
-    let (id, rate_limit) = (relay.id(), relay.rate_limit());
+    let (id, limit_status) = (relay.id(), relay.limit_status());
     let media_type = relay.media_type();
     let pieces = futures_util::stream::unfold(Some(relay), |relay| async move {
         let mut relay = relay?;
@@ -189,7 +189,7 @@ async fn stream(mut relay: Relay, price: Micros) -> Result<Response, ApiError> {
     if let Some(id) = id {
         response_headers::write_price(headers, id, price);
     }
-    response_headers::write_rate(rate_limit, headers);
+    response_headers::write_limits(limit_status, headers);
     Ok(response)
 }
 
@@ -203,12 +203,12 @@ async fn whole(
         Ok(Begun { model, answer: BegunAnswer::Whole(answer) }) => (model, answer),
         Ok(_) => return Err(ApiError::internal()),
         Err(error) => {
-            let error = error.refunded(charge.id(), charge.rate_limit());
+            let error = error.refunded(charge.id(), charge.limit_status());
             charge.fail(&error).await;
             return Err(error);
         }
     };
-    let rate_limit = charge.rate_limit();
+    let limit_status = charge.limit_status();
     let id = charge.id();
     charge.model = Some(model);
     let charged = settle(&mut charge, recorder.as_deref(), &answer).await?;
@@ -217,7 +217,7 @@ async fn whole(
     headers.reserve(HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response_headers::write_receipt(headers, id, charged);
-    response_headers::write_rate(rate_limit, headers);
+    response_headers::write_limits(limit_status, headers);
     Ok(response)
 }
 

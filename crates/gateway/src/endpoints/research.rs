@@ -65,7 +65,7 @@ pub(super) async fn create(
     let request = body::parse(&bytes, wrong)?;
     let new = NewResearch { id: info.id, idempotency, request };
     let started = Box::pin(research.start_job(&caller, new)).await?;
-    let Started { job, price, rate_limit, is_replayed } = started;
+    let Started { job, price, limit_status, is_replayed } = started;
     // A new job has no steps yet; if reading them failed, the error would deny a job that runs.
     let view = if is_replayed { research.view(&job).await? } else { view::job(&job, &[]) };
     let mut response = json(&view);
@@ -81,7 +81,7 @@ pub(super) async fn create(
         Some(charged) => response_headers::write_receipt(headers, job.id, charged),
         None => response_headers::write_price(headers, job.id, price),
     }
-    response_headers::write_rate(rate_limit, headers);
+    response_headers::write_limits(limit_status, headers);
     Ok(response)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_store::{Artifact, MediaRun, SavedAnswer};
-use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros, RateLimitStatus};
+use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, LimitStatus, Micros};
 use wire::error::Code;
 
 use super::Media;
@@ -60,7 +60,7 @@ pub(crate) struct Finished {
     /// The bytes of its first artifact.
     pub(crate) first: Bytes,
     /// The rest of the key's rate.
-    pub(crate) rate_limit: Option<RateLimitStatus>,
+    pub(crate) limit_status: LimitStatus,
 }
 
 impl Media {
@@ -172,13 +172,13 @@ struct Work {
 
 impl Work {
     async fn finish(self, mut charge: Charge, input: MediaInput) -> Result<Done, ApiError> {
-        let (id, rate_limit) = (charge.id(), charge.rate_limit());
+        let (id, limit_status) = (charge.id(), charge.limit_status());
         // Nothing was delivered yet, so a disconnect is free, whatever the upstream has begun.
         charge.if_dropped(EndReason::ClientLeft, AnswerProgress::Nothing);
         match self.make(&mut charge, input).await {
-            Ok((run, first)) => Ok(Done::Now(Box::new(Finished { run, first, rate_limit }))),
+            Ok((run, first)) => Ok(Done::Now(Box::new(Finished { run, first, limit_status }))),
             Err(error) => {
-                let error = error.refunded(id, rate_limit);
+                let error = error.refunded(id, limit_status);
                 charge.fail(&error).await;
                 Err(error)
             }

@@ -154,8 +154,9 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     verb: Verb::Patch,
     path: "/admin/v1/members/{id}",
     id: "changeMember",
-    summary: "Rename, block or unblock a member",
-    description: "Keys of a blocked member are rejected from the next request on.",
+    summary: "Rename, block or unblock a member, or set its budget",
+    description: "Keys of a blocked member are rejected from the next request on. A new budget counts \
+                  requests that begin from now on.",
     parameters: &[&MEMBER_ID],
     body: Some(json_body(of::<MemberPatch>, r#"{"blocked": true}"#)),
     answers: answers!(200, "The member.", MemberView),

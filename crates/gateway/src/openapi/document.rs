@@ -45,6 +45,26 @@ static RATE: &[&Header] = &[
                       all are available again in `t` seconds.",
         schema: text,
     },
+    &Header {
+        name: "x-budget-limit-micros",
+        description: "Amount of the budget with the least left, if the key or the member has one.",
+        schema: count,
+    },
+    &Header {
+        name: "x-budget-remaining-micros",
+        description: "What is left of this budget after the request.",
+        schema: count,
+    },
+    &Header {
+        name: "x-budget-scope",
+        description: "What this budget limits: `key` or `member`.",
+        schema: text,
+    },
+    &Header {
+        name: "x-budget-resets-at",
+        description: "When this budget resets, RFC 3339.",
+        schema: text,
+    },
 ];
 static RETRY: Header =
     Header { name: "Retry-After", description: "Seconds to wait before a retry.", schema: count };
@@ -194,6 +214,7 @@ fn failures(operation: &Operation) -> Vec<Code> {
             Code::InvalidKey,
             Code::InsufficientBalance,
             Code::KeyLimitReached,
+            Code::BudgetReached,
             Code::MemberBlocked,
             Code::RateLimited,
             Code::Unavailable,

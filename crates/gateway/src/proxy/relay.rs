@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use gateway_store::{SavedAnswer, StoredResponse};
 use http::HeaderValue;
-use ledger::{AnswerProgress, EndReason, HoldId, HoldOutcome, RateLimitStatus};
+use ledger::{AnswerProgress, EndReason, HoldId, HoldOutcome, LimitStatus};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use wire::sse::Splitter;
@@ -148,7 +148,7 @@ impl Relay {
         let Source::Waiting(beginning) = &mut inner.source else { return Ok(()) };
         let Ok(result) = timeout(inner.policy.keepalive, beginning).await else { return Ok(()) };
         let Err(error) = inner.begun(result) else { return Ok(()) };
-        let error = error.refunded(inner.charge.id(), inner.charge.rate_limit());
+        let error = error.refunded(inner.charge.id(), inner.charge.limit_status());
         inner.charge.fail(&error).await;
         Err(error)
     }
@@ -158,9 +158,9 @@ impl Relay {
         self.0.as_ref().map(|inner| inner.charge.id())
     }
 
-    /// The rest of the key's rate.
-    pub(crate) fn rate_limit(&self) -> Option<RateLimitStatus> {
-        self.0.as_ref().and_then(|inner| inner.charge.rate_limit())
+    /// The limits after this request.
+    pub(crate) fn limit_status(&self) -> LimitStatus {
+        self.0.as_ref().map(|inner| inner.charge.limit_status()).unwrap_or_default()
     }
 
     /// The type of an answer that is not a stream of events.

@@ -8,8 +8,8 @@ use gateway_store::{
     ResearchJob,
 };
 use ledger::{
-    EndReason, HoldId, HoldRequest, IdempotencyConflict, IdempotencyKey, MemberId, Micros,
-    RateLimitStatus, Refusal, TokenCounts,
+    EndReason, HoldId, HoldRequest, IdempotencyConflict, IdempotencyKey, LimitStatus, MemberId,
+    Micros, Refusal, TokenCounts,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -47,7 +47,7 @@ pub(crate) struct Started {
     pub(crate) job: ResearchJob,
     pub(crate) price: Micros,
     /// The rest of the key's rate.
-    pub(crate) rate_limit: Option<RateLimitStatus>,
+    pub(crate) limit_status: LimitStatus,
     /// Whether an earlier request with the same idempotency key started it.
     pub(crate) is_replayed: bool,
 }
@@ -119,13 +119,13 @@ impl Research {
         let ending = EndReason::ClientLeft;
         let mut pending = PendingJob { research: self, id, member, ending, is_resolved: false };
         let result = self.billing.store.create_job(new).await;
-        let (id, rate_limit, is_replayed) = match result {
-            Ok(Ok(hold)) => (hold.id, hold.rate_limit, false),
+        let (id, limit_status, is_replayed) = match result {
+            Ok(Ok(hold)) => (hold.id, hold.limits, false),
             Ok(Err(refusal)) => {
                 pending.is_resolved = true;
                 match refusal {
                     Refusal::IdempotencyKeyUsed(IdempotencyConflict::Answered(id)) => {
-                        (id, None, true)
+                        (id, LimitStatus::default(), true)
                     }
                     refusal => return Err(refusal.into()),
                 }
@@ -144,7 +144,12 @@ impl Research {
                 };
                 pending.is_resolved = true;
                 self.queued.notify_one();
-                return Ok(Started { job, price, rate_limit: None, is_replayed: false });
+                return Ok(Started {
+                    job,
+                    price,
+                    limit_status: LimitStatus::default(),
+                    is_replayed: false,
+                });
             }
         };
         self.queued.notify_one();
@@ -157,7 +162,7 @@ impl Research {
             let message = "the job of this Idempotency-Key is no longer stored";
             return Err(ApiError::new(Code::Conflict, message));
         };
-        Ok(Started { job, price, rate_limit, is_replayed })
+        Ok(Started { job, price, limit_status, is_replayed })
     }
 
     /// Reads a job, with retries while the store fails over: an error would mean that there is no

@@ -6,7 +6,8 @@ use super::*;
 fn both_families_are_written() {
     let mut headers = HeaderMap::new();
     let rate_limit = RateLimitStatus { limit: 60, remaining: 12, reset_micros: 47_000_001 };
-    write_rate(Some(rate_limit), &mut headers);
+    let limit_status = LimitStatus { rate: Some(rate_limit), budget: None };
+    write_limits(limit_status, &mut headers);
     assert_eq!(headers["x-ratelimit-limit-requests"], "60");
     assert_eq!(headers["x-ratelimit-remaining-requests"], "12");
     assert_eq!(headers["x-ratelimit-reset-requests"], "48s");

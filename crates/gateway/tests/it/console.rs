@@ -1,5 +1,6 @@
 //! The web pages: sign-in, the pages of members and of operators, in HTTP and in a browser.
 
+mod budgets;
 mod looks;
 mod member_pages;
 mod operator_pages;

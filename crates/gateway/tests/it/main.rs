@@ -8,6 +8,7 @@ mod background;
 mod basics;
 mod books_away;
 mod bridging;
+mod budgets;
 mod capabilities;
 mod client_document;
 mod coding_agents;

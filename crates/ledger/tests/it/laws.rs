@@ -1,14 +1,14 @@
 //! Any sequence of operations has the result that the model predicts.
 
 use ledger::{
-    Account, Book, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome, HoldRequest,
-    IdempotencyConflict, IdempotencyKey, Limits, Lineage, LineageId, MemberId, Micros, PostingKind,
-    Refusal, Time, TokenCounts, Transfer, TransferResult,
+    Account, Book, Budget, BudgetUse, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
+    HoldRequest, IdempotencyConflict, IdempotencyKey, Limits, Lineage, LineageId, MemberId, Micros,
+    Period, PostingKind, Refusal, Time, TokenCounts, Transfer, TransferResult,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Event, Held, Model, Rejected};
+use crate::model::{Event, Held, Model, Rejected, budget, windows};
 use crate::tables::Tables;
 
 const MINUTE: i64 = 60_000_000;
@@ -88,6 +88,10 @@ fn limits(lineage: i64) -> Limits {
         1 => Limits { spend: Some(Micros::new(120)), ..Limits::default() },
         2 => Limits { requests_per_minute: Some(7), ..Limits::default() },
         3 => Limits { concurrency: Some(2), requests_per_minute: Some(3), ..Limits::default() },
+        4 => {
+            let amount = Micros::new(70);
+            Limits { budget: Some(Budget { amount, period: Period::Day }), ..Limits::default() }
+        }
         _ => Limits::default(),
     }
 }
@@ -111,6 +115,7 @@ impl Harness {
         for member in &model.members {
             let mut account = Account::new(*member);
             account.blocked = model.blocked.contains(member);
+            account.budget = budget(*member);
             tables.accounts.insert(*member, account);
         }
         tables.lineages = model.rows().into_iter().map(|row| (row.id, row)).collect();
@@ -199,12 +204,13 @@ impl Harness {
             member: request.member,
             lineage: request.lineage,
             amount,
+            since: self.now,
             lease_until: self.now.plus_micros(LEASE),
             key: key.map(|(key, body)| (key.to_string(), body)),
         };
         let expected = self.model.hold(&held, self.now);
         let before = self.rows();
-        let result = self.book.hold(request.clone(), self.now);
+        let result = self.book.hold(request.clone(), self.now, &windows(self.now));
         assert_eq!(result.as_ref().map(drop).map_err(rejected), expected);
         if result.is_err() {
             return assert_eq!(self.rows(), before, "a refusal changed something");
@@ -214,7 +220,7 @@ impl Harness {
         self.model.events.push(Event::Held(held));
         let mut again = request;
         again.idempotency = None;
-        assert_eq!(self.book.hold(again, self.now), Err(Refusal::IdUsed));
+        assert_eq!(self.book.hold(again, self.now, &windows(self.now)), Err(Refusal::IdUsed));
     }
 
     fn end(&mut self, id: HoldId, as_owner: bool, rule: ChargeRule, answered: bool) {
@@ -291,6 +297,10 @@ impl Harness {
             assert_eq!(account.balance.get(), self.model.balance(*member));
             assert_eq!(account.held.get(), self.model.held_of(*member));
             assert!(!account.held.is_negative() && account.held <= account.balance, "overdrawn");
+            let used = self.model.used(budget(*member), self.now, |held| held.member == *member);
+            let status = account.budget_status(&windows(self.now));
+            assert_eq!(status.map_or(0, |status| status.used.get()), used);
+            assert!(status.is_none_or(|status| status.used <= status.budget.amount));
         }
         for (id, _, limits) in &self.model.lineages {
             let lineage = self.book.lineage(*id).unwrap();
@@ -300,6 +310,10 @@ impl Harness {
             let used = lineage.spent.get() + lineage.held.get();
             assert!(limits.spend.is_none_or(|limit| used <= limit.get()));
             assert!(limits.concurrency.is_none_or(|limit| running <= limit));
+            let used = self.model.used(limits.budget, self.now, |held| held.lineage == *id);
+            let status = lineage.budget_status(&windows(self.now));
+            assert_eq!(status.map_or(0, |status| status.used.get()), used);
+            assert!(status.is_none_or(|status| status.left().get() + used == 70));
         }
     }
 
@@ -345,29 +359,56 @@ impl Harness {
     /// Accounts and lineages can be recomputed from postings, receipts and live holds.
     fn check_derived_rows(&self) {
         let tables = &self.tables;
+        // Rows that no request changed in this window still have the use of an earlier one.
+        let current = |used: &mut BudgetUse, budget: Option<Budget>| {
+            let window = windows(self.now).of(budget?.period);
+            *used = used.at(window);
+            Some(used.start)
+        };
         let held = |is_its: &dyn Fn(&Hold) -> bool| {
             let of_it: Vec<_> = tables.holds.values().filter(|hold| is_its(hold)).collect();
             let sum = of_it.iter().map(|hold| hold.amount.get()).sum();
             (Micros::new(sum), u32::try_from(of_it.len()).unwrap())
         };
         for account in tables.accounts.values() {
-            let mut replayed = Account { blocked: account.blocked, ..Account::new(account.id) };
+            let (blocked, budget) = (account.blocked, account.budget);
+            let mut replayed = Account { blocked, budget, ..Account::new(account.id) };
             let of_it = tables.postings.iter().filter(|posting| posting.member == account.id);
-            of_it.for_each(|posting| replayed.apply(posting));
+            for posting in of_it {
+                replayed.apply(posting);
+                if let Some(receipt) = posting.hold.map(|hold| &tables.receipts[&hold]) {
+                    let windows = windows(receipt.since);
+                    replayed.budget_use.replay(budget, receipt, &windows);
+                }
+            }
             (replayed.held, _) = held(&|hold| hold.member == account.id);
-            assert_eq!(replayed, *account);
+            let used = current(&mut replayed.budget_use, budget);
+            (replayed.budget_use.held, _) = held(&|hold| {
+                used.is_some_and(|start| hold.member == account.id && hold.since >= start)
+            });
+            let mut account = account.clone();
+            current(&mut account.budget_use, budget);
+            assert_eq!(replayed, account);
         }
         for lineage in tables.lineages.values() {
             let mut replayed = Lineage::new(lineage.id, lineage.member, lineage.limits);
             for posting in &tables.postings {
                 let receipt = posting.hold.map(|hold| &tables.receipts[&hold]);
-                if receipt.is_some_and(|receipt| receipt.lineage == lineage.id) {
+                if let Some(receipt) = receipt.filter(|receipt| receipt.lineage == lineage.id) {
                     replayed.spend(posting.charged());
+                    let windows = windows(receipt.since);
+                    replayed.budget_use.replay(lineage.limits.budget, receipt, &windows);
                 }
             }
             (replayed.held, replayed.running) = held(&|hold| hold.lineage == lineage.id);
             replayed.next_arrival = lineage.next_arrival;
-            assert_eq!(replayed, *lineage);
+            let used = current(&mut replayed.budget_use, lineage.limits.budget);
+            (replayed.budget_use.held, _) = held(&|hold| {
+                used.is_some_and(|start| hold.lineage == lineage.id && hold.since >= start)
+            });
+            let mut lineage = lineage.clone();
+            current(&mut lineage.budget_use, lineage.limits.budget);
+            assert_eq!(replayed, lineage);
         }
     }
 
@@ -387,6 +428,7 @@ fn rejected(refusal: &Refusal) -> Rejected {
         Refusal::RateLimited { .. } => Rejected::Rate,
         Refusal::TooManyRunning { .. } => Rejected::Concurrency,
         Refusal::KeyLimitReached { .. } => Rejected::KeyLimit,
+        Refusal::BudgetReached { .. } => Rejected::Budget,
         Refusal::InsufficientBalance { .. } => Rejected::Balance,
         Refusal::IdempotencyKeyUsed(IdempotencyConflict::Running) => Rejected::Running,
         Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Rejected::OtherBody,
@@ -430,11 +472,11 @@ fn an_expired_key_belongs_to_the_later_request() {
         lease_micros: LEASE,
         idempotency: Some(IdempotencyKey { key: "0".to_owned(), body_sha256: [0; 32] }),
     };
-    harness.book.hold(later.clone(), harness.now).unwrap();
+    harness.book.hold(later.clone(), harness.now, &windows(harness.now)).unwrap();
     harness.end(first, true, ChargeRule::Answered, true);
     later.id = HoldId::new(2, 1);
     let running = Err(Refusal::IdempotencyKeyUsed(IdempotencyConflict::Running));
-    assert_eq!(harness.book.hold(later, harness.now), running);
+    assert_eq!(harness.book.hold(later, harness.now, &windows(harness.now)), running);
 }
 
 #[test]

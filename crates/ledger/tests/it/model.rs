@@ -1,8 +1,8 @@
 //! A slow reference model: it stores events only and computes every figure from all of them.
 
 use ledger::{
-    ChargeRule, HoldId, HoldOutcome, Limits, Lineage, LineageId, MemberId, Micros, PostingKind,
-    Time,
+    Budget, ChargeRule, HoldId, HoldOutcome, Limits, Lineage, LineageId, MemberId, Micros, Period,
+    PostingKind, Time, Window, Windows,
 };
 
 const MINUTE: i64 = 60_000_000;
@@ -22,6 +22,7 @@ pub(crate) struct Held {
     pub(crate) member: MemberId,
     pub(crate) lineage: LineageId,
     pub(crate) amount: i64,
+    pub(crate) since: Time,
     pub(crate) lease_until: Time,
     /// The idempotency key and the body's digest.
     pub(crate) key: Option<(String, u8)>,
@@ -38,6 +39,7 @@ pub(crate) enum Rejected {
     Answered(HoldId),
     Concurrency,
     KeyLimit,
+    Budget,
     Balance,
     Rate,
     Amount,
@@ -142,7 +144,38 @@ impl Model {
         if self.balance(request.member) - self.held_of(request.member) < request.amount {
             return Err(Rejected::Balance);
         }
+        let whose = request.member;
+        for (budget, used) in [
+            (limits.budget, self.used(limits.budget, now, |held| held.lineage == request.lineage)),
+            (budget(whose), self.used(budget(whose), now, |held| held.member == whose)),
+        ] {
+            if budget.is_some_and(|budget| used + request.amount > budget.amount.get()) {
+                return Err(Rejected::Budget);
+            }
+        }
         self.check_rate(request.lineage, now)
+    }
+
+    /// What the requests that began in the current window of a budget use of it.
+    pub(crate) fn used(
+        &self,
+        budget: Option<Budget>,
+        now: Time,
+        is_its: impl Fn(&Held) -> bool,
+    ) -> i64 {
+        let Some(Budget { period, .. }) = budget else { return 0 };
+        let is_current = |held: &Held| windows(held.since).of(period) == windows(now).of(period);
+        let amount = |event: &Event| match event {
+            Event::Held(held) if is_its(held) && is_current(held) => {
+                let charge = self.events.iter().find_map(|event| match event {
+                    Event::Ended { id, charged, .. } if *id == held.id => Some(*charged),
+                    _ => None,
+                });
+                charge.unwrap_or(held.amount)
+            }
+            _ => 0,
+        };
+        self.events.iter().map(amount).sum()
     }
 
     /// The newest request with the same key decides.
@@ -237,4 +270,19 @@ impl Model {
             _ => None,
         })
     }
+}
+
+/// The budget of a member.
+pub(crate) fn budget(member: MemberId) -> Option<Budget> {
+    let amount = Micros::new(90);
+    (member == MemberId(2)).then_some(Budget { amount, period: Period::Week })
+}
+
+/// Short windows, so that a sequence of operations passes many of them.
+pub(crate) fn windows(now: Time) -> Windows {
+    let window = |length: i64| {
+        let start = now.micros().div_euclid(length) * length;
+        Window { start: Time::from_micros(start), end: Time::from_micros(start + length) }
+    };
+    Windows { day: window(MINUTE), week: window(3 * MINUTE), month: window(7 * MINUTE) }
 }

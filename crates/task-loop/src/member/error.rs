@@ -147,5 +147,6 @@ fn detail(message: String) -> ErrorDetail {
         request_id: None,
         needed_micros: None,
         available_micros: None,
+        resets_at: None,
     }
 }

@@ -15,11 +15,13 @@ use gateway_store::{KeyRecord, Scope};
 use ledger::Micros;
 use serde_json::{Value, json};
 
+use super::budget::{self, budget_json};
 use super::file::Location;
 use super::moment::{now, shown};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
+pub(super) use options::optional;
 
 /// Create, limit, rotate and revoke API keys
 #[derive(Debug, clap::Args)]
@@ -99,6 +101,7 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
         "spend_limit_micros": limits.spend.map(Micros::get),
         "requests_per_minute": limits.requests_per_minute,
         "concurrency": limits.concurrency,
+        "budget": budget_json(limits.budget),
     })
 }
 
@@ -109,6 +112,7 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
         ("state", Alignment::Left),
         ("expires", Alignment::Left),
         ("spend limit", Alignment::Right),
+        ("budget", Alignment::Right),
         ("rpm", Alignment::Right),
         ("concurrency", Alignment::Right),
         ("scopes", Alignment::Left),
@@ -123,6 +127,7 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
             state(record, session).to_owned(),
             or_dash(key.expires_at.map(shown)),
             or_dash(limits.spend.map(|spend| spend.to_string())),
+            or_dash(limits.budget.map(budget::typed)),
             or_dash(limits.requests_per_minute.map(|limit| limit.to_string())),
             or_dash(limits.concurrency.map(|limit| limit.to_string())),
             scopes(record),

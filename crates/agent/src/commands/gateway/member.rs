@@ -12,12 +12,13 @@ use gateway_store::Member;
 use ledger::Account;
 use serde_json::{Value, json};
 
+use super::budget::budget_json;
 use super::file::Location;
 use super::operator_store::{OperatorStore, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// Create, list, block and credit members
+/// Create, list, limit, block and credit members
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -28,7 +29,8 @@ micro-credits with --micros.
 Examples:
   agent gateway member create alice --credit 10
   agent gateway member list
-  agent gateway member top-up alice 5 --reason 'invoice 17'"
+  agent gateway member top-up alice 5 --reason 'invoice 17'
+  agent gateway member budget alice 20/month"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -43,6 +45,7 @@ enum Command {
     Rename(change::Rename),
     Block(change::Block),
     Unblock(change::Unblock),
+    Budget(change::SetBudget),
     TopUp(transfer::TopUp),
     Adjust(transfer::Adjust),
 }
@@ -55,6 +58,7 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
         Command::Rename(args) => change::rename(&args, location, session),
         Command::Block(args) => change::block(&args, location, session),
         Command::Unblock(args) => change::unblock(&args, location, session),
+        Command::Budget(args) => change::budget(&args, location, session),
         Command::TopUp(args) => transfer::top_up(&args, location, session),
         Command::Adjust(args) => transfer::adjust(&args, location, session),
     }
@@ -74,5 +78,6 @@ fn member_json(member: &Member, account: &Account) -> Value {
         "balance_micros": account.balance.get(),
         "held_micros": account.held.get(),
         "available_micros": account.available().get(),
+        "budget": budget_json(member.budget),
     })
 }

@@ -124,3 +124,28 @@ fn a_list_goes_on_where_it_ended() {
     assert_eq!(rest["members"][0]["name"], "c");
     assert_eq!(rest["members"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn budgets_are_set_shown_and_removed() {
+    let ground = Ground::new();
+    ground.alice();
+    let set = ground.json(["member", "budget", "alice", "20/month"]);
+    let budget = serde_json::json!({"amount_micros": 20_000_000, "period": "month"});
+    assert_eq!(set["budget"], budget);
+    let shown = ground.json(["member", "show", "alice"]);
+    assert_eq!(shown["budget"]["left_micros"], 20_000_000);
+    assert!(shown["budget"]["resets_at"].as_str().unwrap().ends_with("-01T00:00:00Z"));
+    let key = shown["keys"][0]["id"].as_str().unwrap().to_owned();
+    ground.json(["key", "change", &key, "--budget", "500000/day", "--micros"]);
+    let text = ground.run(["key", "show", &key]).stdout;
+    assert!(text.contains("0.5 of 0.5 credits left this day, resets "), "{text}");
+    assert!(ground.run(["key", "list", "alice"]).stdout.contains("0.5/day"));
+    for wrong in ["20", "20/year", "x/day", "-1/day", "/day"] {
+        let refused = ground.run(["member", "budget", "alice", wrong]);
+        assert_eq!(refused.code, 2, "{wrong}: {}", refused.stderr);
+    }
+    ground.json(["key", "change", &key, "--budget", "none"]);
+    let removed = ground.json(["member", "budget", "alice", "none"]);
+    assert_eq!(removed["budget"], serde_json::Value::Null);
+    assert_eq!(ground.json(["key", "show", &key])["budget"], serde_json::Value::Null);
+}

@@ -37,6 +37,7 @@ pub(crate) async fn keys_are_created_found_changed_and_revoked(db: TestDatabase)
         spend: Some(Micros::new(9)),
         requests_per_minute: Some(u32::MAX),
         concurrency: Some(2),
+        budget: None,
     };
     let (member, key) = db.member("ann", 0, limits).await;
     let store = &db.store;

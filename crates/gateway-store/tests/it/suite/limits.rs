@@ -37,7 +37,7 @@ pub(crate) async fn a_rate_limit_counts_free_and_paid_requests(db: TestDatabase)
     let room = db.store.admit(member, key.lineage).await.unwrap().unwrap().unwrap();
     assert_eq!((room.limit, room.remaining), (3, 2));
     let hold = db.hold(&key, 1).await.unwrap();
-    assert_eq!(hold.rate_limit.map(|room| room.remaining), Some(1));
+    assert_eq!(hold.limits.rate.map(|room| room.remaining), Some(1));
     db.store.admit(member, key.lineage).await.unwrap().unwrap();
     let Err(Refusal::RateLimited { retry_after_micros, status: room }) = db.hold(&key, 1).await
     else {
@@ -129,6 +129,7 @@ pub(crate) async fn concurrent_changes_of_different_limits_are_all_kept(db: Test
             spend: Some(Micros::new(i64::from(round))),
             requests_per_minute: (round % 3 > 0).then_some(round),
             concurrency: Some(round + 1),
+            budget: None,
         };
         let all = LimitsChange::to(limits);
         let none = LimitsChange::default();

@@ -47,7 +47,7 @@ fn hold_of(key: &gateway_store::Key, id: HoldId) -> Hold {
         since: ledger::Time::default(),
         lease_until: ledger::Time::default(),
         idempotency: None,
-        rate_limit: None,
+        limits: ledger::LimitStatus::default(),
     }
 }
 

@@ -15,6 +15,7 @@ use wire::error::Code;
 
 use super::members;
 use super::{Admin, PageQuery, created, missing, parse, secret, strict};
+use crate::budget;
 use crate::clock;
 use crate::endpoints::body;
 use crate::endpoints::json::json;
@@ -65,6 +66,7 @@ pub(in crate::endpoints) async fn create(
             spend: asked.spend_limit_micros.unwrap_or(defaults.spend_micros).map(Micros::new),
             requests_per_minute: asked.requests_per_minute.unwrap_or(defaults.requests_per_minute),
             concurrency: asked.concurrency.unwrap_or(defaults.concurrency),
+            budget: asked.budget.map(budget::parse),
         },
     };
     let hasher = admin.identities.hasher();
@@ -133,6 +135,7 @@ fn change_of(patch: KeyPatch) -> Result<KeyChange, ApiError> {
         spend: patch.spend_limit_micros.map(|limit| limit.map(Micros::new)),
         requests_per_minute: patch.requests_per_minute,
         concurrency: patch.concurrency,
+        budget: patch.budget.map(|budget| budget.map(budget::parse)),
     };
     let expires_at = match patch.expires_at {
         None => None,
@@ -179,6 +182,7 @@ async fn view(admin: &Admin, record: &KeyRecord) -> Result<KeyRecordView, ApiErr
         spent_micros: lineage.spent.get(),
         requests_per_minute: record.limits.requests_per_minute,
         concurrency: record.limits.concurrency,
+        budget: lineage.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
     })
 }
 

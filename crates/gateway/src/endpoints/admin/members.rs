@@ -12,6 +12,7 @@ use wire::admin::{
 use wire::error::Code;
 
 use super::{Admin, PageQuery, created, missing, strict};
+use crate::budget;
 use crate::clock;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
@@ -66,6 +67,10 @@ pub(in crate::endpoints) async fn change(
     }
     if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != member.blocked) {
         let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
+        member = apply(&admin, member.id, change).await?;
+    }
+    if let Some(budget) = patch.budget {
+        let change = MemberChange::Budget(budget.map(budget::parse));
         member = apply(&admin, member.id, change).await?;
     }
     Ok(json(&view(&admin, &member).await?))
@@ -144,6 +149,7 @@ async fn view(admin: &Admin, member: &Member) -> Result<MemberView, ApiError> {
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
         available_micros: account.available().get(),
+        budget: account.budget_status(&admin.billing.windows()).as_ref().map(budget::view),
     })
 }
 

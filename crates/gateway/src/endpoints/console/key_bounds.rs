@@ -1,7 +1,7 @@
 //! The bounds of what a member may do with keys: a key never gains anything by another key.
 
 use gateway_store::{KeyRecord, Scope};
-use ledger::{Limits, Micros};
+use ledger::{Budget, Limits, Micros};
 
 use crate::config::NewKeys;
 
@@ -18,16 +18,20 @@ pub(super) fn covers(own: &KeyRecord, other: &KeyRecord) -> bool {
     own.key.member == other.key.member
         && has_scopes
         && has_models
-        && (is_same_lineage || (own.limits.spend.is_none() && within(other.limits, own.limits)))
+        && (is_same_lineage || (!is_capped(own) && within(other.limits, own.limits)))
 }
 
 /// Why a key may not create keys; `None` if it may.
 pub(super) fn no_new_keys(own: &KeyRecord) -> Option<&'static str> {
     // The spend of a new key would not count against the limit of this one.
-    own.limits.spend.map(|_| {
-        "The key you signed in with has a spend limit, so it cannot create keys. Sign in with a key \
-         without one, or ask the operator."
-    })
+    is_capped(own).then_some(
+        "The key you signed in with has a spend limit or a budget, so it cannot create keys. Sign in \
+         with a key without one, or ask the operator.",
+    )
+}
+
+fn is_capped(own: &KeyRecord) -> bool {
+    own.limits.spend.is_some() || own.limits.budget.is_some()
 }
 
 /// The most that a new key may be given: the limits of the signed-in key and of the configuration.
@@ -36,11 +40,13 @@ pub(super) fn most(own: &KeyRecord, configured: &NewKeys) -> Limits {
         spend: configured.spend_micros.map(Micros::new),
         requests_per_minute: configured.requests_per_minute,
         concurrency: configured.concurrency,
+        budget: None,
     };
     Limits {
         spend: least(own.limits.spend, configured.spend),
         requests_per_minute: least(own.limits.requests_per_minute, configured.requests_per_minute),
         concurrency: least(own.limits.concurrency, configured.concurrency),
+        budget: own.limits.budget,
     }
 }
 
@@ -50,6 +56,7 @@ pub(super) fn filled(wanted: Limits, most: Limits) -> Limits {
         spend: wanted.spend.or(most.spend),
         requests_per_minute: wanted.requests_per_minute.or(most.requests_per_minute),
         concurrency: wanted.concurrency.or(most.concurrency),
+        budget: wanted.budget.or(most.budget),
     }
 }
 
@@ -60,7 +67,10 @@ pub(super) fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<
         || is_within(wanted.requests_per_minute, present.requests_per_minute);
     let concurrency = is_within(wanted.concurrency, most.concurrency)
         || is_within(wanted.concurrency, present.concurrency);
-    let fields = [("spend", spend), ("rate", rate), ("concurrency", concurrency)];
+    let budget = is_within_budget(wanted.budget, most.budget)
+        || is_within_budget(wanted.budget, present.budget);
+    let fields =
+        [("spend", spend), ("rate", rate), ("concurrency", concurrency), ("budget", budget)];
     fields.into_iter().find(|(_, is_within)| !is_within).map(|(field, _)| field)
 }
 
@@ -79,6 +89,10 @@ fn is_within<T: PartialOrd>(limit: Option<T>, most: Option<T>) -> bool {
         (None, Some(_)) => false,
         (Some(limit), Some(most)) => limit <= most,
     }
+}
+
+fn is_within_budget(budget: Option<Budget>, most: Option<Budget>) -> bool {
+    most.is_none_or(|most| budget.is_some_and(|budget| budget.is_within(most)))
 }
 
 fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {

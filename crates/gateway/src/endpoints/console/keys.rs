@@ -12,6 +12,7 @@ use ledger::Limits;
 use pages::{Frame, Html, credits};
 
 use super::super::path::Id;
+use super::budget::{self, BudgetCard, BudgetForm};
 use super::context::MemberContext;
 use super::fields::{Fields, WrongField};
 use super::key_bounds;
@@ -41,6 +42,7 @@ pub(super) struct KeyRow {
     pub(super) scopes: String,
     pub(super) spent: String,
     pub(super) limit: String,
+    pub(super) budgets: Vec<BudgetCard>,
     pub(super) created: Html,
     pub(super) expires: Html,
     pub(super) is_own: bool,
@@ -51,7 +53,7 @@ pub(super) async fn rows(
     context: &super::context::PageContext,
     mut keys: Vec<KeyRecord>,
 ) -> Result<Vec<KeyRow>, PageError> {
-    let now = clock::now().micros();
+    let (now, windows) = (clock::now().micros(), context.billing.windows());
     keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
     let mut rows = Vec::with_capacity(keys.len());
     for record in keys {
@@ -61,7 +63,12 @@ pub(super) async fn rows(
             state: state(&record),
             is_over: is_over(&record),
             scopes: scopes_text(&key.scopes),
-            spent: credits(lineage.map_or(0, |lineage| lineage.spent.get())),
+            spent: credits(lineage.as_ref().map_or(0, |lineage| lineage.spent.get())),
+            budgets: lineage
+                .and_then(|lineage| lineage.budget_status(&windows))
+                .iter()
+                .map(BudgetCard::new)
+                .collect(),
             limit: record.limits.spend.map_or("no limit".to_owned(), |it| credits(it.get())),
             created: pages::moment(key.created_at.micros(), now),
             expires: key.expires_at.map(|at| pages::moment(at.micros(), now)).unwrap_or_default(),
@@ -122,6 +129,7 @@ struct KeyForm {
     rate: String,
     concurrency: String,
     days: String,
+    budget: BudgetForm,
 }
 
 impl KeyForm {
@@ -134,6 +142,7 @@ impl KeyForm {
             rate: text("rate"),
             concurrency: text("concurrency"),
             days: text("days"),
+            budget: BudgetForm::of(fields),
         }
     }
 
@@ -143,6 +152,7 @@ impl KeyForm {
             spend: limits.spend.map(|it| plain_credits(it.get())).unwrap_or_default(),
             rate: number(limits.requests_per_minute),
             concurrency: number(limits.concurrency),
+            budget: BudgetForm::new(limits.budget),
             ..self
         }
     }
@@ -250,6 +260,7 @@ fn limits(fields: &Fields) -> Result<Limits, WrongField> {
         spend: fields.credits("spend")?,
         requests_per_minute: fields.number("rate")?,
         concurrency: fields.number("concurrency")?,
+        budget: budget::read(fields)?,
     })
 }
 

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use pages::{Frame, Html, credits};
 
+use super::budget::BudgetCard;
 use super::context::MemberContext;
 use super::page::{self, PageError};
 use super::receipts::{ReceiptRow, rows};
@@ -26,6 +27,7 @@ struct OverviewPage {
     month_requests: String,
     /// The spend limit of the key, if it has one.
     limit: Option<KeyLimit>,
+    budgets: Vec<BudgetCard>,
     recent: Vec<ReceiptRow>,
     is_empty: bool,
     usage: Html,
@@ -43,6 +45,9 @@ pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> 
     let lineage = store.lineage(context.caller.key.lineage).await?;
     let lines = store.statement(member, i64::MAX, RECENT).await?;
     let periods = account.usage.at(clock::now());
+    let windows = context.billing.windows();
+    let of_key = lineage.as_ref().and_then(|lineage| lineage.budget_status(&windows));
+    let budgets = [of_key, account.budget_status(&windows)];
     let limit = lineage.and_then(|lineage| {
         let (spent, limit) = (lineage.spent.get(), lineage.limits.spend?.get());
         let percent = if limit > 0 { i128::from(spent) * 100 / i128::from(limit) } else { 100 };
@@ -59,6 +64,7 @@ pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> 
         month: credits(periods.month.charged.get()),
         month_requests: pages::count(periods.month.requests.unsigned_abs()),
         limit,
+        budgets: budgets.iter().flatten().map(BudgetCard::new).collect(),
         is_empty: lines.is_empty(),
         recent: rows(lines),
         usage: usage::recent(&context).await?,

@@ -208,6 +208,7 @@ pub(super) fn refusal(error: operator::Error) -> Result<Refusal, PageError> {
 fn name_of(field: &str) -> &str {
     match field {
         "amount_micros" => "The amount (in micro-credits)",
+        "budget.amount_micros" => "The budget (in micro-credits)",
         "spend_limit_micros" => "The spend limit (in micro-credits)",
         "requests_per_minute" => "Requests per minute",
         "concurrency" => "Requests at once",

@@ -62,7 +62,7 @@ where
             };
         }
     };
-    let (rate_limit, id) = (charge.rate_limit(), charge.id());
+    let (limit_status, id) = (charge.limit_status(), charge.id());
     let beginning = request.begin(&api.upstreams, &charge, prepare);
     let task = api.background.start(&recorder.id);
     let target = Followed { member: recorder.member, id: recorder.id.clone(), after: -1 };
@@ -73,7 +73,7 @@ where
 
     let mut response = following.unwrap_or_else(|| json(&queued));
     response_headers::write_price(response.headers_mut(), id, request.price);
-    response_headers::write_rate(rate_limit, response.headers_mut());
+    response_headers::write_limits(limit_status, response.headers_mut());
     Ok(response)
 }
 

@@ -21,7 +21,8 @@ gateway.yaml.
 
 Examples:
   agent gateway key create alice --name laptop
-  agent gateway key create alice --name ci --scopes models,chat --expires 30d --spend-limit 5 --quiet")]
+  agent gateway key create alice --name ci --scopes models,chat --expires 30d --spend-limit 5 --quiet
+  agent gateway key create alice --name app --budget 2/day")]
 pub(crate) struct Args {
     /// Member name or id, for example `mem_3`
     member: String,
@@ -60,5 +61,6 @@ pub(crate) fn defaults(new_keys: &NewKeys) -> Limits {
         spend: new_keys.spend_micros.map(Micros::new),
         requests_per_minute: new_keys.requests_per_minute,
         concurrency: new_keys.concurrency,
+        budget: None,
     }
 }

@@ -9,7 +9,7 @@ use task_loop::nearest;
 use task_loop::untrusted::printable;
 
 use crate::commands::gateway::amount::AmountUnit;
-use crate::commands::gateway::moment;
+use crate::commands::gateway::{budget, moment};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -31,6 +31,9 @@ pub(crate) struct KeyOptions {
     /// Total spend limit, including rotated keys, or `none`
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     spend_limit: Option<String>,
+    /// Budget that resets, such as `10/month` (day, week or month), or `none`
+    #[arg(long, value_name = "AMOUNT/PERIOD", allow_hyphen_values = true)]
+    budget: Option<String>,
     /// Requests per minute, or `none`
     #[arg(long, value_name = "N")]
     rpm: Option<String>,
@@ -51,7 +54,8 @@ impl KeyOptions {
     }
 
     fn has_limits(&self) -> bool {
-        self.spend_limit.is_some() || self.rpm.is_some() || self.concurrency.is_some()
+        let given = [&self.spend_limit, &self.budget, &self.rpm, &self.concurrency];
+        given.into_iter().any(Option::is_some)
     }
 
     pub(super) fn scopes(&self) -> Result<Option<Vec<Scope>>, Diagnostic> {
@@ -98,12 +102,13 @@ impl KeyOptions {
         let rpm = optional(self.rpm.as_deref(), |text| count("--rpm", text))?;
         let concurrency =
             optional(self.concurrency.as_deref(), |text| count("--concurrency", text))?;
-        Ok(LimitsChange { spend, requests_per_minute: rpm, concurrency })
+        let budget = optional(self.budget.as_deref(), |text| budget::read(text, self.unit))?;
+        Ok(LimitsChange { spend, requests_per_minute: rpm, concurrency, budget })
     }
 }
 
 #[expect(clippy::option_option, reason = "not typed, typed as none, and typed")]
-fn optional<T>(
+pub(in crate::commands::gateway) fn optional<T>(
     text: Option<&str>,
     read: impl FnOnce(&str) -> Result<T, Diagnostic>,
 ) -> Result<Option<Option<T>>, Diagnostic> {

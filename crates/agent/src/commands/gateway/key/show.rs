@@ -5,6 +5,7 @@ use task_loop::untrusted::printable;
 
 use super::{key_json, scopes, state};
 use crate::commands::gateway::amount::in_credits;
+use crate::commands::gateway::budget;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::moment::shown;
 use crate::commands::gateway::operator_store::{OperatorStore, trouble};
@@ -20,11 +21,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (record, lineage) = OperatorStore::with(location, session, async |books| {
+    let (record, lineage, windows) = OperatorStore::with(location, session, async |books| {
         let record = books.key(&args.key).await?;
         let lineage = books.store.lineage(record.key.lineage).await;
-        Ok((record, lineage.map_err(|error| trouble(&error))?))
+        let windows = budget::windows(&books.config, session);
+        Ok((record, lineage.map_err(|error| trouble(&error))?, windows))
     })?;
+    let status = lineage.as_ref().and_then(|found| found.budget_status(&windows));
     let (spent, held, running) = lineage
         .map_or((Micros::ZERO, Micros::ZERO, 0), |found| (found.spent, found.held, found.running));
     if session.output.is_json() {
@@ -32,6 +35,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         value["spent_micros"] = spent.get().into();
         value["held_micros"] = held.get().into();
         value["running"] = running.into();
+        value["budget"] = budget::status_json(status.as_ref());
         return session.output.json(&value);
     }
     let (key, limits) = (&record.key, &record.limits);
@@ -45,6 +49,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         ("models", models),
         ("spent", in_credits(spent)),
         ("spend limit", or_none(limits.spend.map(in_credits))),
+        ("budget", budget::status_text(status.as_ref())),
         ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
         ("concurrency", or_none(limits.concurrency.map(|limit| limit.to_string()))),
         ("running", running.to_string()),

@@ -1,11 +1,14 @@
-//! `agent gateway member rename`, `block` and `unblock`.
+//! `agent gateway member rename`, `block`, `unblock` and `budget`.
 
 use gateway::operator::Error;
 use gateway_store::MemberChange;
 use task_loop::untrusted::printable;
 
 use super::{account, member_json};
+use crate::commands::gateway::amount::AmountUnit;
+use crate::commands::gateway::budget;
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::key::optional;
 use crate::commands::gateway::operator_store::{OperatorStore, refused};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
@@ -39,6 +42,36 @@ pub(crate) struct Block {
 pub(crate) struct Unblock {
     /// Member name or id, for example `mem_3`
     member: String,
+}
+
+/// Set what a member may spend per day, week or month
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The budget covers all keys of the member. It resets in the time zone `time_zone` of gateway.yaml. A new \
+budget counts requests that begin from now on; a changed amount keeps the count.
+
+Examples:
+  agent gateway member budget alice 20/month
+  agent gateway member budget alice none")]
+pub(crate) struct SetBudget {
+    /// Member name or id, for example `mem_3`
+    member: String,
+    /// Amount and period (day, week or month), or `none`
+    #[arg(value_name = "AMOUNT/PERIOD", allow_hyphen_values = true)]
+    budget: String,
+    #[command(flatten)]
+    unit: AmountUnit,
+}
+
+pub(crate) fn budget(
+    args: &SetBudget,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let read = |text: &str| budget::read(text, args.unit);
+    let wanted = optional(Some(&args.budget), read)?.flatten();
+    let done = if wanted.is_some() { "Set the budget" } else { "Removed the budget" };
+    change(&args.member, done, &MemberChange::Budget(wanted), location, session)
 }
 
 pub(crate) fn rename(

@@ -6,6 +6,7 @@ use task_loop::untrusted::printable;
 
 use super::{account, member_json};
 use crate::commands::gateway::amount::in_credits;
+use crate::commands::gateway::budget;
 use crate::commands::gateway::file::Location;
 use crate::commands::gateway::key::{key_json, key_table};
 use crate::commands::gateway::moment::{now, shown};
@@ -25,17 +26,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (member, account, keys) = OperatorStore::with(location, session, async |books| {
+    let (member, account, keys, windows) = OperatorStore::with(location, session, async |books| {
         let member = books.member(&args.member).await?;
         let account = account(books, &member).await?;
         let keys = books.store.keys(member.id).await.map_err(|error| trouble(&error))?;
-        Ok((member, account, keys))
+        Ok((member, account, keys, budget::windows(&books.config, session)))
     })?;
     let usage = account.usage.at(now(session));
+    let status = account.budget_status(&windows);
     if session.output.is_json() {
         let period = |period: &UsagePeriod| json!({ "requests": period.requests, "charged_micros": period.charged.get() });
         let mut value = member_json(&member, &account);
         value["usage"] = json!({ "today": period(&usage.day), "month": period(&usage.month) });
+        value["budget"] = budget::status_json(status.as_ref());
         value["keys"] =
             keys.iter().map(|key| key_json(key, session)).collect::<Vec<Value>>().into();
         return session.output.json(&value);
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     let state = if member.blocked { "blocked" } else { "active" };
     session.output.text(format!(
         "{} ({}): {state}\n  since      {}\n  balance    {}\n  held       {}\n  available  {}\n  \
-         today      {}\n  month      {}\n",
+         today      {}\n  month      {}\n  budget     {}\n",
         printable(&member.name),
         member.id,
         shown(member.created_at),
@@ -55,6 +58,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         in_credits(account.available()),
         period(&usage.day),
         period(&usage.month),
+        budget::status_text(status.as_ref()),
     ))?;
     if keys.is_empty() {
         let id = member.id.to_string();

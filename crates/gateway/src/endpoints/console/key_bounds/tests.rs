@@ -1,7 +1,7 @@
 //! Tests of `key_bounds`.
 
 use gateway_store::Key;
-use ledger::{LineageId, MemberId, Time};
+use ledger::{LineageId, MemberId, Period, Time};
 
 use super::*;
 
@@ -30,14 +30,17 @@ fn a_key_manages_only_what_it_could_do_itself() {
     let narrow = record(2, |record| record.key.scopes = vec![Scope::Chat]);
     let of_model = record(3, |record| record.key.models = Some(vec!["a/b".to_owned()]));
     let limited = record(4, |record| record.limits.spend = Some(Micros::new(5)));
+    let day = Budget { amount: Micros::new(5), period: Period::Day };
+    let budgeted = record(7, |record| record.limits.budget = Some(day));
     let slow = record(5, |record| record.limits.requests_per_minute = Some(5));
     let foreign = record(6, |record| record.key.member = MemberId(2));
-    for other in [&narrow, &of_model, &limited, &slow] {
+    for other in [&narrow, &of_model, &limited, &slow, &budgeted] {
         assert!(covers(&full, other), "{other:?}");
         assert!(!covers(other, &full), "{other:?}");
         assert!(covers(other, other), "{other:?}");
     }
     assert!(!covers(&full, &foreign));
+    assert!(no_new_keys(&budgeted).is_some());
     assert!(no_new_keys(&limited).is_some() && no_new_keys(&full).is_none());
 }
 
@@ -55,4 +58,19 @@ fn limits_stay_below_the_most_or_the_present_ones() {
     let own = record(1, |record| record.limits.requests_per_minute = Some(3));
     let configured = NewKeys { requests_per_minute: Some(8), ..NewKeys::default() };
     assert_eq!(super::most(&own, &configured).requests_per_minute, Some(3));
+}
+
+#[test]
+fn budgets_stay_below_the_most_or_the_present_ones() {
+    let budget = |micros, period| Limits {
+        budget: Some(Budget { amount: Micros::new(micros), period }),
+        ..Limits::default()
+    };
+    let most = budget(10, Period::Day);
+    assert_eq!(exceeded(budget(10, Period::Week), most, most), None);
+    assert_eq!(exceeded(budget(11, Period::Week), most, most), Some("budget"));
+    assert_eq!(exceeded(Limits::default(), most, most), Some("budget"));
+    let week = budget(10, Period::Week);
+    assert_eq!(exceeded(budget(10, Period::Day), week, week), Some("budget"));
+    assert_eq!(exceeded(most, Limits::default(), Limits::default()), None);
 }

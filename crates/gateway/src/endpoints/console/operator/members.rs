@@ -10,6 +10,7 @@ use ledger::{Account, Limits, MemberId, Micros, PostingKind, Transfer, TransferR
 use pages::{Frame, Html, credits};
 
 use crate::clock;
+use crate::endpoints::console::budget::{self, BudgetCard, BudgetForm};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::fields::{Fields, WrongField};
 use crate::endpoints::console::keys::{self, KeyRow};
@@ -143,6 +144,8 @@ struct MemberPage {
     keys: Vec<KeyRow>,
     statement: Vec<ReceiptRow>,
     form: TransferForm,
+    budget: BudgetForm,
+    budgets: Vec<BudgetCard>,
     /// The secret of a key that was just created.
     secret: String,
     wrong: &'static str,
@@ -171,6 +174,7 @@ pub(in crate::endpoints) async fn show(
 #[derive(Default)]
 struct Shown {
     form: TransferForm,
+    budget: Option<BudgetForm>,
     refusal: Option<Refusal>,
     secret: String,
 }
@@ -194,10 +198,14 @@ async fn member_page(
     if let Some(refusal) = shown.refusal {
         frame.notice = Some(page::refused(refusal.message));
     }
+    let account = account(context, member.id).await?;
+    let budget = account.budget_status(&context.billing.windows());
     let page = MemberPage {
         frame,
         csrf: context.csrf(),
-        available: credits(account(context, member.id).await?.available().get()),
+        available: credits(account.available().get()),
+        budget: shown.budget.unwrap_or_else(|| BudgetForm::new(member.budget)),
+        budgets: budget.iter().map(BudgetCard::new).collect(),
         row: row(context, member).await?,
         is_blocked: member.blocked,
         keys: keys::rows(context, keys).await?,
@@ -209,7 +217,7 @@ async fn member_page(
     page::show_as(status, &page)
 }
 
-/// Renames, blocks or unblocks a member.
+/// Renames, blocks or unblocks a member, or sets its budget.
 pub(in crate::endpoints) async fn change(
     context: OperatorContext,
     Id(id): Id,
@@ -220,6 +228,14 @@ pub(in crate::endpoints) async fn change(
     let change = match fields.get("action") {
         "block" => MemberChange::Block,
         "unblock" => MemberChange::Unblock,
+        "budget" => match budget::read(&fields) {
+            Ok(budget) => MemberChange::Budget(budget),
+            Err(wrong) => {
+                let budget = Some(BudgetForm::of(&fields));
+                let shown = Shown { budget, refusal: Some(wrong.into()), ..Shown::default() };
+                return member_page(&context, &member, shown).await;
+            }
+        },
         _ => MemberChange::Rename(fields.get("name").to_owned()),
     };
     let changed = operator(&context).change_member(member.id, &change).await;
@@ -312,6 +328,7 @@ pub(in crate::endpoints) async fn create_key(
             spend: defaults.spend_micros.map(Micros::new),
             requests_per_minute: defaults.requests_per_minute,
             concurrency: defaults.concurrency,
+            budget: None,
         },
     };
     let mut shown = Shown::default();

@@ -1,0 +1,54 @@
+//! Budgets as they are typed and shown: an amount and a period, such as `10/month`.
+
+use gateway::config::Config;
+use ledger::{Budget, BudgetStatus, Period, Windows};
+use serde_json::{Value, json};
+use task_loop::member::credits;
+
+use super::amount::AmountUnit;
+use super::moment::{now, shown};
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// The current windows of budgets.
+pub(crate) fn windows(config: &Config, session: &Session) -> Windows {
+    config.calendar.windows(now(session))
+}
+
+/// Reads a budget such as `10/month`.
+pub(crate) fn read(text: &str, unit: AmountUnit) -> Result<Budget, Diagnostic> {
+    let (amount, period) = text.split_once('/').unwrap_or((text, ""));
+    let Some(period) = Period::parse(period.trim()) else {
+        return Err(Diagnostic::usage(format!("invalid budget `{text}`"))
+            .hint("write an amount and `day`, `week` or `month`, such as `10/month`, or `none`"));
+    };
+    Ok(Budget { amount: unit.read(amount)?, period })
+}
+
+/// A budget as it is typed.
+pub(crate) fn typed(budget: Budget) -> String {
+    format!("{}/{}", credits(budget.amount.get()), budget.period.as_str())
+}
+
+/// A budget for programs; null if there is none.
+pub(crate) fn budget_json(budget: Option<Budget>) -> Value {
+    let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
+    budget.map_or(Value::Null, described)
+}
+
+/// A budget with its use, for a person.
+pub(crate) fn status_text(status: Option<&BudgetStatus>) -> String {
+    let Some(status) = status else { return "no limit".to_owned() };
+    format!(
+        "{} of {} credits left this {}, resets {}",
+        credits(status.left().get()),
+        credits(status.budget.amount.get()),
+        status.budget.period.as_str(),
+        shown(status.resets_at),
+    )
+}
+
+/// A budget with its use, for programs; null if there is none.
+pub(crate) fn status_json(status: Option<&BudgetStatus>) -> Value {
+    status.map_or(Value::Null, |status| json!(gateway::budget::view(status)))
+}

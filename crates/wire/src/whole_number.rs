@@ -1,0 +1,51 @@
+//! Readers of whole numbers and of fields that may be null.
+
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer};
+
+/// Distinguishes an explicit null from an absent field.
+#[expect(clippy::option_option, reason = "null is not the same as nothing")]
+pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
+#[expect(clippy::option_option, reason = "null is not the same as nothing")]
+pub(crate) fn given_whole<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    Ok(Some(Option::<Whole<T>>::deserialize(deserializer)?.map(|Whole(number)| number)))
+}
+
+pub(crate) fn whole<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    Whole::deserialize(deserializer).map(|Whole(number)| number)
+}
+
+/// A whole number, in whichever way JSON writes it: `5.0` is one too.
+struct Whole<T>(T);
+
+impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// Up to here, every whole number that is a float is exactly that number.
+        const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
+        let wanted = &"a whole number";
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let exact = number.as_i64().or_else(|| {
+            let float = number.as_f64().filter(|float| float.abs() <= MAX_EXACT)?;
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+            (float.fract() == 0.0).then_some(float as i64)
+        });
+        let in_range = exact.and_then(|number| T::try_from(number).ok()).map(Self);
+        let shown = Unexpected::Float(number.as_f64().unwrap_or(f64::NAN));
+        in_range.ok_or_else(|| D::Error::invalid_value(shown, wanted))
+    }
+}
