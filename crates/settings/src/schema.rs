@@ -159,7 +159,7 @@ macro_rules! section {
     ($(#[$about:meta])* $visible:vis struct $name:ident {
         $($(#[$key:meta])* $shown:vis $field:ident: $type:ty $(= $default:expr)?,)+
     }) => {
-        #[derive(Debug, Clone, PartialEq, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[derive(Debug, Clone, ::serde::Deserialize, ::schemars::JsonSchema)]
         #[serde(default)]
         #[schemars(transform = $crate::section::<Self>)]
         $(#[$about])*

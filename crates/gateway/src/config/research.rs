@@ -12,6 +12,7 @@ use super::secret::{MIN_SECRET_CHARS, Secret};
 section! {
     /// Research jobs. A job searches, reads pages and writes a report. Every step is stored, so any
     /// process on the same database can continue a job.
+    #[derive(PartialEq)]
     pub struct Research {
         /// Model for jobs that do not name one. Default: the first usable chat model.
         #[schemars(extend("x-wanted" = "the id of a chat model"))]

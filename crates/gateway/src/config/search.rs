@@ -24,6 +24,7 @@ section! {
     /// Web search. Search providers are listed under `providers` with the kinds `searxng`, `brave`,
     /// `tavily` and `index`. They are tried in the order of the file; if one fails or finds
     /// nothing, the next one is tried.
+    #[derive(PartialEq)]
     pub struct Search {
         /// The providers of results, in the order in which they are asked.
         #[serde(skip)]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) struct Process {
     /// The process exits when this pipe closes, however the test ends.
     input: Option<ChildStdin>,
     /// Closed when the output is, which is at the end of the process.
-    output: mpsc::Receiver<String>,
+    output: Mutex<mpsc::Receiver<String>>,
     addresses: Value,
 }
 
@@ -60,7 +60,7 @@ impl Process {
             let _ = std::io::copy(&mut output, &mut std::io::sink());
         });
         let line = first_line.recv_timeout(DEADLINE).unwrap_or_default();
-        let mut process = Process { child, input, output: first_line, addresses: Value::Null };
+        let mut process = Process { child, input, output: Mutex::new(first_line), addresses: Value::Null };
         process.addresses = serde_json::from_str(&line).ok()?;
         Some(process)
     }
@@ -99,7 +99,9 @@ impl Drop for Process {
     fn drop(&mut self) {
         // First in its own way, so that it can end its own processes.
         drop(self.input.take());
-        let _ = self.output.recv_timeout(EXIT_WAIT);
+        if let Ok(output) = self.output.get_mut() {
+            let _ = output.recv_timeout(EXIT_WAIT);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
