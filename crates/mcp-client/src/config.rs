@@ -53,7 +53,6 @@ const MANY_NAMES: &str = "must have at most 4096 names";
 
 section! {
     /// One server of `mcp_servers`.
-    #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the configuration")]
     #[derive(PartialEq)]
     pub struct ServerEntry {
         /// The key of its entry.
