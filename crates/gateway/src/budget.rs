@@ -2,10 +2,8 @@
 
 use ledger::{Budget, BudgetStatus, Micros, Period};
 use wire::account::{BudgetBody, BudgetView, PeriodWord};
-use wire::error::Code;
 
 use crate::clock;
-use crate::failure::ApiError;
 
 /// A budget that a body sets.
 pub(crate) fn parse(body: BudgetBody) -> Budget {
@@ -27,16 +25,4 @@ pub fn view(status: &BudgetStatus) -> BudgetView {
         left_micros: status.left().get(),
         resets_at: clock::rfc3339(status.resets_at),
     }
-}
-
-/// The refusal of a request whose price a budget does not cover.
-pub(crate) fn refuse(needed: Micros, status: &BudgetStatus) -> ApiError {
-    let (left, amount) = (status.left(), status.budget.amount);
-    let (scope, period) = (status.scope.as_str(), status.budget.period.as_str());
-    let resets_at = clock::rfc3339(status.resets_at);
-    let message = format!(
-        "this request costs {needed} credits; {left} are left of the {amount} that this {scope} may \
-         spend per {period}; the budget resets at {resets_at}"
-    );
-    ApiError::new(Code::BudgetReached, message).money(needed, left).resets_at(resets_at)
 }

@@ -8,11 +8,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use ledger::{EndReason, HoldId, IdempotencyConflict, LimitStatus, Micros, Refusal};
+use ledger::{BudgetStatus, EndReason, HoldId, IdempotencyConflict, LimitStatus, Micros, Refusal};
 use wire::admin::MAX_NAME_CHARS;
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
-use crate::budget;
+use crate::clock;
 use crate::response_headers;
 
 /// An error for a client. Causes are logged, never sent.
@@ -279,7 +279,7 @@ impl From<Refusal> for ApiError {
                     format!("this request costs {needed} credits; {available} are available");
                 Self::new(Code::InsufficientBalance, message).money(needed, available)
             }
-            Refusal::BudgetReached { needed, status } => budget::refuse(needed, &status),
+            Refusal::BudgetReached { needed, status } => refuse_budget(needed, &status),
             Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Self::new(
                 Code::IdempotencyMismatch,
                 "this Idempotency-Key was used for a different request",
@@ -295,6 +295,18 @@ impl From<Refusal> for ApiError {
             Refusal::AmountOutOfRange | Refusal::IdUsed => Self::internal(),
         }
     }
+}
+
+/// The refusal of a request whose price a budget does not cover.
+fn refuse_budget(needed: Micros, status: &BudgetStatus) -> ApiError {
+    let (left, amount) = (status.left(), status.budget.amount);
+    let (scope, period) = (status.scope.as_str(), status.budget.period.as_str());
+    let resets_at = clock::rfc3339(status.resets_at);
+    let message = format!(
+        "this request costs {needed} credits; {left} are left of the {amount} that this {scope} may \
+         spend per {period}; the budget resets at {resets_at}"
+    );
+    ApiError::new(Code::BudgetReached, message).money(needed, left).resets_at(resets_at)
 }
 
 impl From<gateway_store::Error> for ApiError {

@@ -307,7 +307,7 @@ impl Book {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
             lineage.spend(charged);
             if lineage.limits.budget.is_some() {
-                lineage.budget_use.end(hold, charged);
+                lineage.budget_use.end(hold.since, hold.amount, charged);
             }
             lineage.running = lineage.running.saturating_sub(1);
             mark_changed(&mut self.changed_lineages, hold.lineage);
@@ -315,7 +315,7 @@ impl Book {
         let Some(account) = self.accounts.get_mut(&hold.member) else { return };
         account.held = account.held.minus(hold.amount).unwrap_or(Micros::ZERO);
         if account.budget.is_some() {
-            account.budget_use.end(hold, charged);
+            account.budget_use.end(hold.since, hold.amount, charged);
         }
         if charged > Micros::ZERO {
             let posting = Posting {
@@ -392,7 +392,8 @@ fn check_budgets(
     let budgets = [lineage.budget_status(windows), account.budget_status(windows)];
     let mut tightest: Option<BudgetStatus> = None;
     for status in budgets.into_iter().flatten() {
-        let after = status.reserve(amount)?;
+        let refused = Refusal::BudgetReached { needed: amount, status };
+        let after = status.reserve(amount).ok_or(refused)?;
         tightest = tightest.filter(|known| known.left() <= after.left()).or(Some(after));
     }
     Ok(tightest)

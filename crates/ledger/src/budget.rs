@@ -3,7 +3,7 @@
 //! The caller computes the windows, because they follow from a calendar and a time zone. A charge
 //! counts in the window in which its hold was opened.
 
-use crate::{Hold, LineageId, MemberId, Micros, Receipt, Refusal, Time};
+use crate::{LineageId, MemberId, Micros, Time};
 
 /// An amount that may be spent in each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,11 +117,17 @@ impl BudgetUse {
         if self.start >= start { self } else { Self { start, ..Self::default() } }
     }
 
-    /// Counts a receipt again. The windows are those of its `since`.
-    pub fn replay(&mut self, budget: Option<Budget>, receipt: &Receipt, windows: &Windows) {
+    /// Counts the charge of a hold again that was opened at `since`. The windows are those of that time.
+    pub fn replay(
+        &mut self,
+        budget: Option<Budget>,
+        since: Time,
+        charged: Micros,
+        windows: &Windows,
+    ) {
         let Some(budget) = budget else { return };
         *self = self.at(windows.of(budget.period));
-        self.charge(receipt.since, receipt.charged);
+        self.charge(since, charged);
     }
 
     fn charge(&mut self, since: Time, charged: Micros) {
@@ -135,12 +141,12 @@ impl BudgetUse {
         self.held = self.held.plus(amount).unwrap_or(Micros::MAX);
     }
 
-    /// Gives back what a hold reserved, and counts its charge.
-    pub(crate) fn end(&mut self, hold: &Hold, charged: Micros) {
-        if hold.since >= self.start {
-            self.held = self.held.minus(hold.amount).unwrap_or(Micros::ZERO);
+    /// Gives back what a hold of this time reserved, and counts its charge.
+    pub(crate) fn end(&mut self, since: Time, held: Micros, charged: Micros) {
+        if since >= self.start {
+            self.held = self.held.minus(held).unwrap_or(Micros::ZERO);
         }
-        self.charge(hold.since, charged);
+        self.charge(since, charged);
     }
 
     fn total(self) -> Micros {
@@ -166,12 +172,10 @@ impl BudgetStatus {
         if amount <= 0 { 100 } else { u32::try_from(used * 100 / amount).unwrap_or(u32::MAX) }
     }
 
-    /// Refuses an amount that is not left; else the status after it is held.
-    pub(crate) fn reserve(self, amount: Micros) -> Result<Self, Refusal> {
-        if self.left() < amount {
-            return Err(Refusal::BudgetReached { needed: amount, status: self });
-        }
-        Ok(Self { used: self.used.plus(amount).unwrap_or(Micros::MAX), ..self })
+    /// The status after an amount is held; `None` if less is left.
+    pub(crate) fn reserve(self, amount: Micros) -> Option<Self> {
+        let used = self.used.plus(amount).unwrap_or(Micros::MAX);
+        (self.left() >= amount).then_some(Self { used, ..self })
     }
 }
 

@@ -1,3 +1,5 @@
+//! Tests of `calendar`.
+
 use super::*;
 
 fn micros(text: &str) -> i64 {

@@ -100,7 +100,7 @@ pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()>
         used.add(&receipt);
         let windows = calendar.windows(receipt.since);
         if let Some(account) = accounts.get_mut(&receipt.member) {
-            account.budget_use.replay(account.budget, &receipt, &windows);
+            account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
         }
         let lineage = receipt.lineage;
         if !lineages.contains_key(&lineage)
@@ -110,7 +110,7 @@ pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()>
         }
         if let Some(row) = lineages.get_mut(&lineage) {
             row.spend(posting.charged());
-            row.budget_use.replay(row.limits.budget, &receipt, &windows);
+            row.budget_use.replay(row.limits.budget, receipt.since, receipt.charged, &windows);
         }
     }
     save::write_accounts(db, accounts.values(), &last)?;
@@ -133,7 +133,7 @@ pub(super) fn account(
         }
         if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.member == id) {
             let windows = calendar.windows(receipt.since);
-            account.budget_use.replay(account.budget, &receipt, &windows);
+            account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
         }
     }
     Ok(Some(account))
@@ -151,7 +151,12 @@ pub(super) fn lineage(
         if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.lineage == id) {
             lineage.spend(unapplied.posting.charged());
             let windows = calendar.windows(receipt.since);
-            lineage.budget_use.replay(lineage.limits.budget, &receipt, &windows);
+            lineage.budget_use.replay(
+                lineage.limits.budget,
+                receipt.since,
+                receipt.charged,
+                &windows,
+            );
         }
     }
     Ok(Some(lineage))

@@ -378,7 +378,7 @@ impl Harness {
                 replayed.apply(posting);
                 if let Some(receipt) = posting.hold.map(|hold| &tables.receipts[&hold]) {
                     let windows = windows(receipt.since);
-                    replayed.budget_use.replay(budget, receipt, &windows);
+                    replayed.budget_use.replay(budget, receipt.since, receipt.charged, &windows);
                 }
             }
             (replayed.held, _) = held(&|hold| hold.member == account.id);
@@ -397,7 +397,8 @@ impl Harness {
                 if let Some(receipt) = receipt.filter(|receipt| receipt.lineage == lineage.id) {
                     replayed.spend(posting.charged());
                     let windows = windows(receipt.since);
-                    replayed.budget_use.replay(lineage.limits.budget, receipt, &windows);
+                    let (since, charged) = (receipt.since, receipt.charged);
+                    replayed.budget_use.replay(lineage.limits.budget, since, charged, &windows);
                 }
             }
             (replayed.held, replayed.running) = held(&|hold| hold.lineage == lineage.id);
