@@ -6,6 +6,7 @@
 //! rules and one commit serves many operations.
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
+mod alert;
 mod audit;
 mod batch;
 mod calendar;
@@ -28,6 +29,7 @@ mod statement;
 mod store;
 mod usage;
 
+pub use alert::{Alert, AlertDelivery, Credit, NewAlert};
 pub use audit::{Actor, AuditEntry};
 pub use batch::{HoldClosing, NewHold};
 pub use calendar::Calendar;

@@ -5,6 +5,7 @@
 //! database's.
 
 mod accounts;
+mod alerts;
 mod audit;
 mod check;
 mod config;

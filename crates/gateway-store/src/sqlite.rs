@@ -4,6 +4,7 @@
 //! checkpoints (`checkpoint`). Only one process may serve from a file (`files::lock`); others, such as
 //! the command line, may read and write at the same time.
 
+mod alerts;
 mod audit;
 mod check;
 mod checkpoint;

@@ -14,11 +14,11 @@ use crate::error::Result;
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
-    Actor, Artifact, AuditEntry, DatabaseLocation, DrainedProvider, Error, HoldClosing, Key,
-    KeyChange, KeyRecord, KeyRotation, LedgerCheck, MediaRun, Member, MemberChange, NewHold,
-    NewKey, NewSession, ProcessReport, ProviderAction, RelatedReceipts, ResponseEvent, SavedAnswer,
-    SchemaState, SharedState, StatementLine, StoreOptions, StoredResponse, UsageLine, UsageQuery,
-    WebSession,
+    Actor, AlertDelivery, Artifact, AuditEntry, Credit, DatabaseLocation, DrainedProvider, Error,
+    HoldClosing, Key, KeyChange, KeyRecord, KeyRotation, LedgerCheck, MediaRun, Member,
+    MemberChange, NewAlert, NewHold, NewKey, NewSession, ProcessReport, ProviderAction,
+    RelatedReceipts, ResponseEvent, SavedAnswer, SchemaState, SharedState, StatementLine,
+    StoreOptions, StoredResponse, UsageLine, UsageQuery, WebSession, WebhookOutcome,
 };
 
 /// The state of the service.
@@ -443,6 +443,42 @@ impl Store {
     /// Lists the providers that get no new requests.
     pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
         dispatch!(self, drained_providers())
+    }
+
+    /// Writes an alert and its deliveries, unless its condition is reported already; returns its number
+    /// if it is new.
+    pub async fn open_alert(&self, alert: &NewAlert) -> Result<Option<i64>> {
+        dispatch!(self, open_alert(alert))
+    }
+
+    /// Ends the condition of an alert, which is then reported again when it is met again.
+    pub async fn end_alert(&self, key: &str) -> Result<()> {
+        dispatch!(self, end_alert(key))
+    }
+
+    /// Claims a delivery that is due, until the lease is over.
+    pub async fn claim_alert(&self, lease_micros: i64) -> Result<Option<AlertDelivery>> {
+        dispatch!(self, claim_alert(lease_micros))
+    }
+
+    /// Records the result of a delivery; returns whether the claim is still valid.
+    pub async fn finish_alert(
+        &self,
+        delivery: &AlertDelivery,
+        outcome: WebhookOutcome,
+        error: &str,
+    ) -> Result<bool> {
+        dispatch!(self, finish_alert(delivery, outcome, error))
+    }
+
+    /// Lists alerts with an id below `before` and their deliveries, newest first.
+    pub async fn alerts(&self, before: i64, limit: u32) -> Result<Vec<AlertDelivery>> {
+        dispatch!(self, alerts(before, limit))
+    }
+
+    /// Returns the newest top-up or positive adjustment of a member.
+    pub async fn last_credit(&self, member: MemberId) -> Result<Option<Credit>> {
+        dispatch!(self, last_credit(member))
     }
 
     /// Lists audit entries with an id below `before`, newest first.

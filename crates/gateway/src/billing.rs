@@ -5,10 +5,11 @@ mod charge;
 use std::sync::Arc;
 
 use gateway_store::{KeyRecord, Store};
-use ledger::{LimitStatus, Micros, Windows};
+use ledger::{LimitStatus, Micros, Receipt, Windows};
 
 pub(crate) use charge::{Charge, Opened, Order, Progress, Replay, Results};
 
+use crate::alerts::ChargedAccounts;
 use crate::clock;
 use crate::config::{Config, Operation};
 use crate::failure::ApiError;
@@ -23,6 +24,8 @@ pub(crate) struct Billing {
     pub(crate) lifecycle: Lifecycle,
     /// The owner of the holds of this process.
     pub(crate) owner: i64,
+    /// Accounts to look at for alerts.
+    pub(crate) charged: Arc<ChargedAccounts>,
 }
 
 impl Billing {
@@ -32,13 +35,22 @@ impl Billing {
         metrics: Arc<Metrics>,
         lifecycle: Lifecycle,
     ) -> Self {
-        Self { config, store, metrics, lifecycle, owner: fastrand::i64(1..) }
+        let (owner, charged) = (fastrand::i64(1..), Arc::default());
+        Self { config, store, metrics, lifecycle, owner, charged }
     }
 
     /// The same books, with another configuration.
     pub(crate) fn reconfigured(&self, config: Arc<Config>, lifecycle: Lifecycle) -> Self {
         let (store, metrics, owner) = (self.store.clone(), self.metrics.clone(), self.owner);
-        Self { config, store, metrics, lifecycle, owner }
+        Self { config, store, metrics, lifecycle, owner, charged: self.charged.clone() }
+    }
+
+    /// Counts the end of a hold, and notes its account if operators want alerts.
+    pub(crate) fn ended(&self, receipt: &Receipt) {
+        self.metrics.ended(receipt);
+        if self.config.alerts.as_ref().is_some_and(|alerts| !alerts.shares.is_empty()) {
+            self.charged.note(receipt);
+        }
     }
 
     /// The lifetime of a hold that is not renewed.

@@ -5,6 +5,7 @@
 //! to models that exist. Nothing is opened or connected here.
 
 mod address;
+mod alerts;
 mod changes;
 mod fetch;
 mod format;
@@ -32,6 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use address::is_loopback;
+pub use alerts::{AlertEmail, AlertWebhook, Alerts, MAX_RECIPIENTS, MAX_SHARES, MailSecurity};
 pub use fetch::{Fetch, MAX_ALLOWED};
 pub use limit::{Limits, NewKeys};
 pub use mcp::Mcp;
@@ -105,6 +107,8 @@ pub struct Config {
     pub log: Log,
     /// Where traces go, if anywhere.
     pub trace: Option<Trace>,
+    /// What operators are told, if anything.
+    pub alerts: Option<Alerts>,
 }
 
 /// What to do with the provider's response when the client disconnects. The request is charged in

@@ -5,6 +5,7 @@
 //! is complete. The caller owns the socket, the store and the stop signal: [`serve`].
 
 mod abort_early;
+mod alerts;
 mod background;
 mod billing;
 pub mod budget;
@@ -39,6 +40,7 @@ mod response_headers;
 pub mod search;
 mod server;
 mod service;
+mod signed_message;
 mod start;
 mod trace;
 mod upkeep;

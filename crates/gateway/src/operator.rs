@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use gateway_store::{
-    Actor, KeyChange, KeyRecord, KeyRotation, Member, MemberChange, NewKey, Scope, Store,
+    Actor, KeyChange, KeyRecord, KeyRotation, LedgerCheck, Member, MemberChange, NewKey,
+    ProviderAction, Scope, Store,
 };
 use ledger::{
     Budget, Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer, TransferResult,
@@ -16,7 +17,9 @@ use wire::admin::{
 };
 use wire::key::ApiKey;
 
+use crate::alerts::{Alerts, new_alert};
 use crate::clock;
+use crate::config::{self, Config};
 use crate::identity::KeyHasher;
 use crate::key_secret;
 use crate::reload::{ReloadError, Reloaded, Reloads};
@@ -94,6 +97,9 @@ pub enum Error {
     /// The configuration file cannot replace the running configuration.
     #[error("the configuration was not reloaded, nothing was changed: {}", .0.join("; "))]
     Configuration(Vec<String>),
+    /// No channel of alerts is configured.
+    #[error("no channel is configured; set `alerts.webhook` or `alerts.email` in gateway.yaml")]
+    NoAlerts,
     /// The service stops.
     #[error("the service is shutting down")]
     Stopping,
@@ -217,6 +223,41 @@ impl Operator<'_> {
     /// Asks all processes to reload their configuration; returns the number of the reload.
     pub async fn request_reload(self) -> Result<i64> {
         Ok(self.store.request_reload(self.by).await?)
+    }
+
+    /// Stops or allows new requests to a provider on all processes; returns whether this changed it.
+    pub async fn change_provider(
+        self,
+        config: &Config,
+        name: &str,
+        action: ProviderAction,
+    ) -> Result<bool> {
+        let results = config.search.providers.iter().map(config::SearchProvider::name);
+        let mut names = config.providers.iter().map(|it| it.name.as_str()).chain(results);
+        let is_drained = self.store.shared_state().await?.drained.iter().any(|it| it == name);
+        // One that was removed from the file can still be enabled.
+        if !names.any(|known| known == name) && !is_drained {
+            return Err(Error::Missing("provider"));
+        }
+        Ok(self.store.change_provider(name, action, self.by).await?)
+    }
+
+    /// Checks the ledger, and alerts if a figure is wrong.
+    pub async fn check_ledger(self, alerts: Option<&config::Alerts>) -> Result<LedgerCheck> {
+        let check = self.store.check_ledger().await?;
+        if let Some(config) = alerts {
+            Alerts { config, store: self.store }.ledger_checked(check.wrong).await;
+        }
+        Ok(check)
+    }
+
+    /// Stores an alert that tests all channels; returns its number.
+    pub async fn test_alert(self, alerts: Option<&config::Alerts>) -> Result<i64> {
+        let alerts = alerts.filter(|it| it.webhook.is_some() || it.email.is_some());
+        let Some(config) = alerts else { return Err(Error::NoAlerts) };
+        let message = "this is a test of the alerts".to_owned();
+        let alert = new_alert(config, "test", &self.by.name, message, None);
+        self.store.open_alert(&alert).await?.ok_or(Error::Missing("alert"))
     }
 
     async fn issued(self, key: ApiKey) -> Result<Issued> {

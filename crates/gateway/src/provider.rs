@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use ledger::Time;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -101,9 +102,18 @@ pub(crate) struct Provider {
     pub(crate) health: Health,
     pub(crate) pool: UpstreamPool,
     pub(crate) cleaner: Cleaner,
+    /// The last failed request, for operators.
+    pub(crate) last_failure: ArcSwapOption<LastFailure>,
     /// Models that it was found to have.
     pub(crate) found: ArcSwap<Vec<config::Model>>,
     metrics: OnceLock<ProviderMetrics>,
+}
+
+/// A request that failed because of the provider.
+#[derive(Debug, Clone)]
+pub(crate) struct LastFailure {
+    pub(crate) at: Time,
+    pub(crate) message: String,
 }
 
 /// One of the concurrent requests of a provider; freed on drop.
@@ -197,6 +207,7 @@ impl Provider {
             program: configured.program.clone(),
             local: Local::open(configured),
             trouble: ArcSwapOption::empty(),
+            last_failure: ArcSwapOption::empty(),
             found: ArcSwap::default(),
             metrics: OnceLock::new(),
         })
@@ -209,6 +220,22 @@ impl Provider {
             Some(true) => tracing::error!(provider, status, "provider rejects the configured key"),
             Some(false) => tracing::info!(provider, "provider accepts the configured key again"),
             None => {}
+        }
+    }
+
+    /// The state of it in one word, for operators.
+    pub(crate) fn state(&self) -> &'static str {
+        let health = &self.health;
+        if health.is_drained() {
+            "drained"
+        } else if !health.is_usable() {
+            "probe_failed"
+        } else if health.is_key_refused() {
+            "key_refused"
+        } else if health.is_ejected() {
+            "ejected"
+        } else {
+            "usable"
         }
     }
 

@@ -98,6 +98,7 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
             Ok(state) => state,
             Err(error) => return tracing::warn!(error = %chain(&error), "reloads not followed"),
         };
+        self.service.drain_providers(&state.drained);
         let generation = state.generation;
         if generation > self.report.generation {
             let result = match self.open().await {
@@ -137,6 +138,8 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
         let parts = Parts::open(&config, parser, Some(old))
             .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
         let service = old.reconfigured(config, parts);
+        let shared = old.billing.store.shared_state().await.map_err(|error| vec![chain(&error)])?;
+        service.drain_providers(&shared.drained);
         service.upstreams.probe_local().await;
         let _ = timeout(MAX_DISCOVERY, service.discover()).await;
         Ok(Opened { service, changed: check.changed, warnings: check.warnings })

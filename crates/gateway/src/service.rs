@@ -7,6 +7,7 @@ use document_parser::Pool;
 use gateway_store::Store;
 use web_reader::{Reader, Resolve};
 
+use crate::alerts::channel::Channels;
 use crate::background::BackgroundTasks;
 use crate::billing::Billing;
 use crate::config::{self, Config};
@@ -38,6 +39,8 @@ pub struct Service {
     pub(crate) research: Arc<Research>,
     pub(crate) reloads: Reloads,
     pub(crate) parser: Pool,
+    /// How alerts are delivered, if operators want any.
+    pub(crate) channels: Option<Channels>,
     /// Identifies the MCP client to authorization servers.
     client_document: Arc<OnceLock<Bytes>>,
 }
@@ -53,6 +56,7 @@ pub(crate) struct Parts {
     tracer: Option<Arc<Tracer>>,
     /// Not started yet; `None` if there is no tracer or it runs already.
     exporter: Option<Exporter>,
+    channels: Option<Channels>,
 }
 
 /// The parts that outlive a configuration.
@@ -93,12 +97,22 @@ impl Parts {
             let reader = open_reader(&config.fetch, parser.clone());
             reader.map(Arc::new).map_err(|problem| problems.push(problem)).ok()
         });
+        let channels = config.alerts.as_ref().map(Channels::open).transpose();
+        let channels = channels.map_err(|problem| problems.push(problem)).ok().flatten();
         let artifacts = ArtifactStore::open(&config.media);
         let artifacts = artifacts.map_err(|problem| problems.push(problem)).ok();
         match (reader, artifacts, search) {
-            (Some(reader), Some(artifacts), Some(search)) if problems.is_empty() => {
-                Ok(Self { metrics, providers, artifacts, reader, parser, search, tracer, exporter })
-            }
+            (Some(reader), Some(artifacts), Some(search)) if problems.is_empty() => Ok(Self {
+                metrics,
+                providers,
+                artifacts,
+                reader,
+                parser,
+                search,
+                tracer,
+                exporter,
+                channels,
+            }),
             _ => Err(problems),
         }
     }
@@ -168,12 +182,11 @@ impl Service {
         lasting: LastingParts,
         parts: Parts,
     ) -> Arc<Self> {
-        let Parts { metrics, providers, artifacts, reader, parser, search, tracer, exporter } =
-            parts;
+        let Parts { metrics, providers, artifacts, reader, parser, search, tracer, .. } = parts;
         let LastingParts { identities, background, reloads, client_document } = lasting;
         let lifecycle = billing.lifecycle.clone();
         let billing = Arc::new(billing);
-        if let Some(exporter) = exporter {
+        if let Some(exporter) = parts.exporter {
             lifecycle.tasks.spawn(exporter.run(lifecycle.stopping.clone()));
         }
         let upstreams = Upstreams::new(config.clone(), providers, metrics.clone(), tracer);
@@ -206,6 +219,7 @@ impl Service {
             research: Arc::new(research),
             reloads,
             parser,
+            channels: parts.channels,
             client_document,
         })
     }
@@ -218,6 +232,16 @@ impl Service {
     /// All providers on the network: those of models and those of search results.
     pub(crate) fn all_providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
         self.upstreams.providers.iter().chain(self.web.search.upstreams())
+    }
+
+    /// Stops new requests to these providers, and allows them to all others.
+    pub(crate) fn drain_providers(&self, drained: &[String]) {
+        for provider in self.all_providers() {
+            let is_drained = drained.iter().any(|name| **name == *provider.name);
+            if provider.health.set_drained(is_drained) {
+                tracing::info!(provider = %provider.name, is_drained, "provider drained or enabled");
+            }
+        }
     }
 
     /// The address of the client document; `None` unless the service is reached by https.

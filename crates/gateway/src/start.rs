@@ -73,6 +73,10 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     };
     let (reloads, requests) = Reloads::new(address);
     let service = Service::new(config, (store, hasher), parts, reloads);
+    match service.billing.store.shared_state().await {
+        Ok(shared) => service.drain_providers(&shared.drained),
+        Err(error) => return Err(vec![Problem::new(chain(&error))]),
+    }
     service.upstreams.probe_local().await;
     let billing = &service.billing;
     match billing.store.end_holds_except(billing.owner).await {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::alerts;
 use crate::billing::Billing;
 use crate::failure::chain;
 use crate::service::Service;
@@ -40,6 +41,10 @@ pub(crate) fn start_periodic(service: &Arc<Service>) {
             Err(error) => tracing::warn!(error = %chain(&error), "overdue jobs not checked"),
         }
     });
+    if service.config.alerts.is_some() {
+        lifecycle.tasks.spawn(alerts::watch::run(service.clone()));
+        lifecycle.tasks.spawn(alerts::deliver::run(service.clone()));
+    }
     service.research.start();
     service.web.search.start(&lifecycle.tasks, &lifecycle.stopping);
     for provider in service.all_providers() {

@@ -24,6 +24,7 @@ pub mod port;
 pub mod postgres;
 pub mod s3;
 pub mod sdk;
+pub mod smtp;
 pub mod upstream;
 pub mod wait;
 pub mod weights;

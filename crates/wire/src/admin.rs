@@ -432,14 +432,20 @@ pub struct ProviderView {
     pub id: String,
     /// `openai`, `anthropic`, `espeak`, `local`.
     pub kind: String,
-    /// Whether it may be asked: its probes do not fail.
+    /// Whether it may be asked: its probes do not fail, and it is not drained.
     pub usable: bool,
-    /// `usable`, `key_refused` if it refuses the configured key, `ejected` after failures in a row
-    /// (then others are preferred), `probe_failed`.
+    /// `usable`, `drained` by an operator, `key_refused` if it refuses the configured key, `ejected`
+    /// after failures in a row (then others are preferred), `probe_failed`.
     pub health: String,
     /// Why it cannot be used, or not all of it, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// The last request of this process that failed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// When it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error_at: Option<String>,
     /// How much memory models take that this process computes itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -458,6 +464,38 @@ pub struct ReloadView {
     pub changed: Vec<String>,
     /// Doubtful values of the file, each with its line and column.
     pub warnings: Vec<String>,
+}
+
+/// A condition that operators were told about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AlertView {
+    /// `alert`.
+    pub object: String,
+    /// Its number.
+    pub id: i64,
+    /// When it was noticed.
+    pub at: String,
+    /// `balance`, `key_limit`, `provider`, `ledger`, `test`.
+    pub kind: String,
+    /// The member, key or provider.
+    pub subject: String,
+    /// For a person.
+    pub message: String,
+    /// One for each channel that was configured then.
+    pub deliveries: Vec<DeliveryView>,
+}
+
+/// The delivery of an alert through one channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryView {
+    /// `webhook` or `email`.
+    pub channel: String,
+    /// `pending`, `delivered` or `given_up`.
+    pub state: String,
+    /// How often it was tried.
+    pub tries: u32,
+    /// Why the last try failed; else empty.
+    pub error: String,
 }
 
 /// A model, and who answers for it.

@@ -291,6 +291,13 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         ..DEFAULT
     },
     Requirement {
+        name: "an SMTP server",
+        manager: Manager::Venv("smtp"),
+        packages: &["aiosmtpd==1.4.6"],
+        reason: "alerts are sent to it",
+        ..DEFAULT
+    },
+    Requirement {
         name: "an OpenTelemetry collector",
         manager: Manager::Venv("otel"),
         packages: &["rotel==0.0.1a15"],

@@ -1,5 +1,6 @@
 //! `agent gateway`: the member service and everything an operator does with it.
 
+mod alerts;
 mod amount;
 mod audit;
 mod backup;
@@ -76,6 +77,7 @@ enum Gateway {
     Provider(provider::Args),
     Downloads(downloads::Args),
     Audit(audit::Args),
+    Alerts(alerts::Args),
     Backup(backup::Args),
     Restore(restore::Args),
     Example(example::Args),
@@ -104,6 +106,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Provider(args) => provider::run(args, &location, session),
         Gateway::Downloads(args) => downloads::run(args, &location, session),
         Gateway::Audit(args) => audit::run(&args, &location, session),
+        Gateway::Alerts(args) => alerts::run(&args, &location, session),
         Gateway::Backup(args) => backup::run(&args, &location, session),
         Gateway::Restore(args) => restore::run(&args, &location, session),
         Gateway::Example(args) => example::run(&args, session),

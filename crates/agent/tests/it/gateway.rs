@@ -1,10 +1,12 @@
 //! The member service: run, looked after, stopped.
 
+mod alerting;
 mod checking;
 mod databases;
 mod documented;
 mod down;
 mod downloads;
+mod draining;
 mod keys;
 mod members;
 mod money;

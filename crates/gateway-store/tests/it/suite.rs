@@ -1,6 +1,7 @@
 //! Tests that run on SQLite and on PostgreSQL.
 
 mod admin;
+mod alerts;
 mod budgets;
 mod holds;
 mod idempotency;
@@ -38,6 +39,10 @@ macro_rules! suite {
 }
 
 suite! {
+    alerts:
+        a_condition_is_reported_once_until_it_ends,
+        one_sender_at_a_time_has_a_delivery,
+        the_newest_credit_is_found;
     processes:
         reloads_are_counted_and_followed,
         drained_providers_are_shared;

@@ -343,7 +343,7 @@ impl Drop for PendingHold<'_> {
 
 /// Counts and logs the end of a request.
 fn note_end(billing: &Billing, log: Option<&RequestLog>, receipt: &Receipt) {
-    billing.metrics.ended(receipt);
+    billing.ended(receipt);
     if let Some(log) = log {
         log.ended(receipt);
     }

@@ -52,6 +52,7 @@ const CHANGEABLE: &[Comparison] = &[
     ("mcp", |a, b| a.mcp == b.mcp),
     ("log", |a, b| a.log == b.log),
     ("trace", |a, b| a.trace == b.trace),
+    ("alerts", |a, b| a.alerts == b.alerts),
 ];
 
 impl Config {

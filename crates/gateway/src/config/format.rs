@@ -28,6 +28,7 @@ pub(super) const FORMATS: &[Format] = &[
     ("health-path", health_path),
     ("host", host),
     ("listen", listen),
+    ("mailbox", mailbox),
     ("micros", micros),
     ("model-id", model_id),
     ("network", |reader, _, field| {
@@ -49,6 +50,14 @@ fn address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Uri> {
     let text = reader.string(field, "an http or https URL")?;
     let uri = address::parse(text.value().trim());
     uri.map_err(|Fault(message, hint)| reader.refuse_hinted(field, message, hint)).ok()
+}
+
+/// An e-mail address, perhaps with a name.
+fn mailbox(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
+    let wanted = "an e-mail address such as `Gateway <gateway@example.com>`";
+    entry(reader, field, wanted, |text| {
+        text.parse::<lettre::message::Mailbox>().ok().map(|mailbox| mailbox.to_string())
+    })
 }
 
 fn public_url(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {

@@ -11,11 +11,12 @@ use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use settings::{
-    Days, Field, Hours, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, Strictness, Value,
-    WholeSeconds, in_order, section,
+    Days, Field, Hours, KnownSecret, Node, Position, Problem, Reader, Schema, Scope, Strictness,
+    Value, WholeSeconds, in_order, section,
 };
 
 use super::address::Address;
+use super::alerts::{Alerts, MailSecurity};
 use super::changes::fixed_keys;
 use super::fetch::Fetch;
 use super::format::FORMATS;
@@ -31,7 +32,7 @@ use super::route::{self, AliasFile, MAX_ALIASES};
 use super::search::Search;
 use super::secret::{MIN_SECRET_CHARS, Secret};
 use super::store::{Database, DatabaseFile, KeySecret};
-use super::{ClientGone, Config, DEFAULT_LISTEN, RemoteImages};
+use super::{ClientGone, Config, DEFAULT_LISTEN, RemoteImages, is_loopback};
 
 /// What a file says.
 #[derive(Debug, Clone)]
@@ -122,6 +123,8 @@ struct File {
     log: Log,
     /// OpenTelemetry tracing.
     trace: Option<Trace>,
+    /// Alerts to operators.
+    alerts: Option<Alerts>,
     /// Research jobs.
     research: Research,
     /// Reading of pages.
@@ -198,6 +201,7 @@ impl File {
         let aliases = route::resolve(reader, &aliases, &providers);
         let prices = Prices::from(self.prices);
         route::check_prices(reader, &prices, &providers, &aliases);
+        check_mail(self.alerts.as_ref(), reader);
         let database = Database::new(self.database, reader, folder);
         let public_url = self.public_url.map(|Address(uri)| uri);
         Config {
@@ -228,7 +232,25 @@ impl File {
             mcp: self.mcp,
             log: self.log,
             trace: self.trace,
+            alerts: self.alerts,
         }
+    }
+}
+
+/// Passwords and alerts are sent unencrypted only to this machine.
+fn check_mail(alerts: Option<&Alerts>, reader: &mut Reader<'_>) {
+    let Some(email) = alerts.and_then(|alerts| alerts.email.as_ref()) else { return };
+    let uri = format!("http://{}", email.host).parse::<Uri>();
+    if email.security == MailSecurity::None && !uri.is_ok_and(|uri| is_loopback(&uri)) {
+        let message = "`none` is allowed only for a server on this machine";
+        let key = "alerts.email.security";
+        let problem = Problem::error(reader.position(key), message);
+        reader.report(key, problem.hint("use `starttls` or `tls`"));
+    }
+    if email.username.is_some() != email.password.is_some() {
+        let message = "has only one of `username` and `password`";
+        let problem = Problem::error(reader.position("alerts.email"), message);
+        reader.report("alerts.email", problem.hint("set both, or remove both"));
     }
 }
 

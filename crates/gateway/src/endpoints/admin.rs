@@ -3,6 +3,7 @@
 //! **Boundary:** every handler takes an [`Admin`], which exists only for a request with the admin
 //! token of the configuration. A member's key is rejected here, and the token everywhere else.
 
+mod alerts;
 mod books;
 mod keys;
 mod members;
@@ -64,7 +65,11 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::REBUILD_USAGE, books::rebuild_usage)
         .on(&table::LIST_PROVIDERS, upstreams::providers)
         .on(&table::LIST_OFFERED, upstreams::models)
+        .on(&table::DRAIN_PROVIDER, upstreams::drain)
+        .on(&table::ENABLE_PROVIDER, upstreams::enable)
         .on(&table::RELOAD, service::reload)
+        .on(&table::LIST_ALERTS, alerts::list)
+        .on(&table::TEST_ALERT, alerts::test)
 }
 
 /// An authenticated operator, with the parts that its handlers need.
@@ -233,6 +238,7 @@ impl From<Error> for ApiError {
             | Error::Past
             | Error::KeyOver
             | Error::Short { .. }
+            | Error::NoAlerts
             | Error::Configuration(_) => Self::new(Code::Conflict, message),
             Error::Stopping => Self::new(Code::Draining, message),
             Error::Refused(Refusal::AmountOutOfRange) => {

@@ -2,8 +2,8 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::admin::{
-    Adjustment, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView, MemberPatch,
-    MemberReceipt, MemberView, NewKeyBody, NewMember, OfferedModel, Page, PostingView,
+    Adjustment, AlertView, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView,
+    MemberPatch, MemberReceipt, MemberView, NewKeyBody, NewMember, OfferedModel, Page, PostingView,
     ProviderView, ReloadView, Rotation, StatementView, TopUp,
 };
 use wire::error::Code;
@@ -413,5 +413,65 @@ pub(crate) static RELOAD: Operation = Operation {
                   problems with line and column; nothing is changed.",
     answers: answers!(200, "The reload.", ReloadView),
     failures: &[Code::Conflict],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/alerts`.
+pub(crate) static LIST_ALERTS: Operation = Operation {
+    path: "/admin/v1/alerts",
+    id: "listAlerts",
+    summary: "List alerts",
+    description: "Lists alerts of the last 90 days with their deliveries.",
+    parameters: &[&LIMIT, &BEFORE],
+    answers: answers!(200, "The alerts.", Page<AlertView>),
+    failures: &[Code::InvalidRequest],
+    ..PLAIN
+};
+
+/// `POST /admin/v1/alerts/test`.
+pub(crate) static TEST_ALERT: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/alerts/test",
+    id: "testAlerts",
+    summary: "Send a test alert",
+    description: "Stores an alert that is delivered through all configured channels. List alerts to \
+                  see the result. Without a configured channel this is a conflict.",
+    answers: answers!(201, "The alert.", AlertView),
+    failures: &[Code::Conflict],
+    ..PLAIN
+};
+
+static PROVIDER_NAME: Parameter = Parameter {
+    location: ParameterLocation::Path,
+    name: "id",
+    description: "Name of a provider.",
+    schema: text,
+    example: "openai",
+};
+
+/// `POST /admin/v1/providers/{id}/drain`.
+pub(crate) static DRAIN_PROVIDER: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/providers/{id}/drain",
+    id: "drainProvider",
+    summary: "Drain a provider",
+    description: "Stops new requests to a provider on all processes; running requests finish. It \
+                  stays drained, also after a restart, until it is enabled.",
+    parameters: &[&PROVIDER_NAME],
+    answers: answers!(200, "The provider.", ProviderView),
+    failures: &[Code::NotFound],
+    ..PLAIN
+};
+
+/// `POST /admin/v1/providers/{id}/enable`.
+pub(crate) static ENABLE_PROVIDER: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/providers/{id}/enable",
+    id: "enableProvider",
+    summary: "Enable a drained provider",
+    description: "Allows new requests to a provider again, on all processes.",
+    parameters: &[&PROVIDER_NAME],
+    answers: answers!(200, "The provider.", ProviderView),
+    failures: &[Code::NotFound],
     ..PLAIN
 };

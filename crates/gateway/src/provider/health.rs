@@ -1,7 +1,7 @@
 //! Health of an upstream: failed probes make it unusable, failed requests only eject it for a while,
 //! and a refused key is remembered until a request or a probe shows that it is accepted again.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::config;
@@ -24,6 +24,8 @@ pub(crate) struct Health {
     bad_probes: AtomicU32,
     /// What found the operator's key refused: bits of [`AskedBy`].
     key_refused: AtomicU8,
+    /// An operator stopped new requests to it.
+    drained: AtomicBool,
 }
 
 const NOT_PROBED: u32 = 0;
@@ -59,6 +61,7 @@ impl Health {
             probe: AtomicU32::new(NOT_PROBED),
             bad_probes: AtomicU32::new(0),
             key_refused: AtomicU8::new(0),
+            drained: AtomicBool::new(false),
         }
     }
 
@@ -73,9 +76,20 @@ impl Health {
         is_probed && self.probe.load(Ordering::Relaxed) == NOT_PROBED
     }
 
-    /// Whether its probes succeed. An ejected upstream is usable if there is no better one.
+    /// Whether its probes succeed and no operator drains it. An ejected upstream is usable if there is
+    /// no better one.
     pub(crate) fn is_usable(&self) -> bool {
-        self.probe.load(Ordering::Relaxed) != PROBE_BAD
+        self.probe.load(Ordering::Relaxed) != PROBE_BAD && !self.is_drained()
+    }
+
+    /// Whether an operator stopped new requests to it.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Relaxed)
+    }
+
+    /// Stops or allows new requests; returns whether this changed it.
+    pub(crate) fn set_drained(&self, drained: bool) -> bool {
+        self.drained.swap(drained, Ordering::Relaxed) != drained
     }
 
     /// Whether others are preferred for a while, because requests to it failed.

@@ -298,7 +298,7 @@ impl Research {
                 .end_job(cancelled(job.id, job.member, EndReason::Cancelled))
                 .await?;
             if let JobEndResult::Ended(receipt) = ended {
-                self.billing.metrics.ended(&receipt);
+                self.billing.ended(&receipt);
             }
             self.background.cancel(&job_id(job.id));
             self.ended.notify_waiters();

@@ -6,10 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use gateway_store::{ResearchJob, Webhook, WebhookOutcome};
-use ring::hmac;
 use serde_json::json;
 use tokio::time::sleep;
 use web_reader::Target;
@@ -18,16 +15,12 @@ use super::{Research, job_id};
 use crate::clock;
 use crate::config::Secret;
 use crate::failure::chain;
+use crate::signed_message::{MAX_TRIES, SignedMessage, wait_after};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The time limit of one try, and the lease that excludes other senders meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const LEASE: Duration = Duration::from_mins(1);
-const MAX_TRIES: u32 = 10;
-/// The longest wait between two tries.
-const MAX_WAIT: Duration = Duration::from_hours(6);
-/// The prefix of a secret in the form of the standard.
-const SECRET_PREFIX: &str = "whsec_";
 
 /// Delivers webhooks until the service stops or is reloaded.
 pub(super) async fn run(research: Arc<Research>) {
@@ -76,11 +69,6 @@ async fn send(research: &Research, hook: &Webhook, job: &ResearchJob) {
     }
 }
 
-/// The wait grows by a factor of four.
-fn wait_after(first: Duration, tries: u32) -> Duration {
-    first.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_WAIT)
-}
-
 async fn deliver(
     research: &Research,
     secret: &Secret,
@@ -88,7 +76,7 @@ async fn deliver(
     job: &ResearchJob,
 ) -> Result<(), String> {
     let target = Target::parse(&hook.url).map_err(|fault| fault.to_string())?;
-    let message = Message::new(secret, job, clock::unix_seconds());
+    let message = message(secret, job, clock::unix_seconds());
     let headers = message.headers();
     let sent = research.web.reader.deliver(&target, &headers, message.body.clone());
     match tokio::time::timeout(TIMEOUT, sent).await {
@@ -99,47 +87,14 @@ async fn deliver(
     }
 }
 
-/// A signed message.
-struct Message {
-    id: String,
-    timestamp: String,
-    signature: String,
-    body: String,
+/// The message about the end of a job.
+fn message(secret: &Secret, job: &ResearchJob, now: u64) -> SignedMessage {
+    let name = job_id(job.id);
+    let id = format!("msg_{}", name.trim_start_matches("job_"));
+    let body = json!({
+        "type": format!("research.job.{}", job.status.as_str()),
+        "timestamp": clock::rfc3339(job.finished_at.unwrap_or(job.created_at)),
+        "data": { "id": name, "status": job.status.as_str() },
+    });
+    SignedMessage::new(secret, id, body.to_string(), now)
 }
-
-impl Message {
-    fn new(secret: &Secret, job: &ResearchJob, now: u64) -> Self {
-        let name = job_id(job.id);
-        let id = format!("msg_{}", name.trim_start_matches("job_"));
-        let body = json!({
-            "type": format!("research.job.{}", job.status.as_str()),
-            "timestamp": clock::rfc3339(job.finished_at.unwrap_or(job.created_at)),
-            "data": { "id": name, "status": job.status.as_str() },
-        });
-        let (timestamp, body) = (now.to_string(), body.to_string());
-        let signed = format!("{id}.{timestamp}.{body}");
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(secret));
-        let signature = STANDARD.encode(hmac::sign(&key, signed.as_bytes()));
-        Self { id, timestamp, signature: format!("v1,{signature}"), body }
-    }
-
-    fn headers(&self) -> [(&'static str, &str); 3] {
-        [
-            ("webhook-id", &self.id),
-            ("webhook-timestamp", &self.timestamp),
-            ("webhook-signature", &self.signature),
-        ]
-    }
-}
-
-/// The bytes of a secret: decoded after `whsec_`, else the text itself.
-fn key_of(secret: &Secret) -> Vec<u8> {
-    let text = secret.reveal();
-    let encoded = text.strip_prefix(SECRET_PREFIX);
-    encoded
-        .and_then(|encoded| STANDARD.decode(encoded).ok())
-        .unwrap_or_else(|| text.as_bytes().to_vec())
-}
-
-#[cfg(test)]
-mod tests;

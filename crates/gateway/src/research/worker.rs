@@ -293,7 +293,7 @@ impl Work<'_> {
         loop {
             match self.research.billing.store.end_job(end.clone()).await {
                 Ok(JobEndResult::Ended(receipt)) => {
-                    self.research.billing.metrics.ended(&receipt);
+                    self.research.billing.ended(&receipt);
                     self.research.ended.notify_waiters();
                     return Outcome::EndResult;
                 }

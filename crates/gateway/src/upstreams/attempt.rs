@@ -1,10 +1,12 @@
 //! One request to one target, as metrics, traces, logs and the health of its provider see it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::Upstreams;
 use crate::catalogue::Target;
-use crate::provider::Failure;
+use crate::clock;
+use crate::provider::{Failure, LastFailure};
 use crate::request_log;
 use crate::trace::{self, Span, SpanContext, SpanKind};
 
@@ -69,6 +71,10 @@ impl<'a> Attempt<'a> {
         let provider = &self.target.provider;
         let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
         let model = &*self.target.id;
+        let status_text = status.map(|status| format!(", status {status}")).unwrap_or_default();
+        let why = cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        let message = format!("{model}: {what}{status_text}{why}");
+        provider.last_failure.store(Some(Arc::new(LastFailure { at: clock::now(), message })));
         tracing::warn!(provider = %provider.name, model, what, status, cause, "provider failed");
         if failure.is_its_fault() && provider.health.failed() {
             tracing::error!(provider = %provider.name, "provider ejected");

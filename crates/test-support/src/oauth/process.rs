@@ -60,7 +60,8 @@ impl Process {
             let _ = std::io::copy(&mut output, &mut std::io::sink());
         });
         let line = first_line.recv_timeout(DEADLINE).unwrap_or_default();
-        let mut process = Process { child, input, output: Mutex::new(first_line), addresses: Value::Null };
+        let mut process =
+            Process { child, input, output: Mutex::new(first_line), addresses: Value::Null };
         process.addresses = serde_json::from_str(&line).ok()?;
         Some(process)
     }

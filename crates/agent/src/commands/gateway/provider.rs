@@ -1,5 +1,6 @@
 //! `agent gateway provider`: where models and results are.
 
+mod drain;
 mod list;
 mod test;
 
@@ -9,7 +10,7 @@ use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// List and test model and search providers
+/// List, test and drain model and search providers
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -29,11 +30,15 @@ pub(crate) struct Args {
 enum Command {
     List(list::Args),
     Test(test::Args),
+    Drain(drain::Drain),
+    Enable(drain::Enable),
 }
 
 pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     match args.command {
         Command::List(args) => list::run(&args, location, session),
         Command::Test(args) => test::run(&args, location, session),
+        Command::Drain(args) => drain::drain(&args, location, session),
+        Command::Enable(args) => drain::enable(&args, location, session),
     }
 }

@@ -34,7 +34,7 @@ pub(in crate::endpoints) async fn audit(
 }
 
 pub(in crate::endpoints) async fn check(admin: Admin) -> Result<Response, ApiError> {
-    let check = admin.store().check_ledger().await?;
+    let check = admin.operator().check_ledger(admin.config.alerts.as_ref()).await?;
     Ok(json(&check_view(&check)))
 }
 

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use gateway_store::ProviderAction;
 use wire::admin::{OfferedModel, Page, ProviderView, TargetView};
 
-use super::Admin;
+use super::{Admin, missing};
 use crate::catalogue::{Catalogue, Model};
+use crate::clock;
 use crate::config::Operation;
 use crate::endpoints::json::json;
+use crate::endpoints::path::Id;
+use crate::failure::ApiError;
 use crate::provider::{Local, Provider};
+use crate::service::Service;
 use crate::upstreams::Upstreams;
 
 pub(in crate::endpoints) async fn providers(
@@ -20,6 +25,37 @@ pub(in crate::endpoints) async fn providers(
     let catalogue = upstreams.catalogue.load();
     let data = upstreams.providers.iter().map(|provider| provider_view(provider, &catalogue));
     json(&whole(data.collect()))
+}
+
+/// Stops new requests to a provider; those that run finish.
+pub(in crate::endpoints) async fn drain(
+    admin: Admin,
+    State(service): State<Arc<Service>>,
+    Id(id): Id,
+) -> Result<Response, ApiError> {
+    change(&admin, &service, &id, ProviderAction::Drain).await
+}
+
+/// Allows new requests to a provider again.
+pub(in crate::endpoints) async fn enable(
+    admin: Admin,
+    State(service): State<Arc<Service>>,
+    Id(id): Id,
+) -> Result<Response, ApiError> {
+    change(&admin, &service, &id, ProviderAction::Enable).await
+}
+
+async fn change(
+    admin: &Admin,
+    service: &Service,
+    id: &str,
+    action: ProviderAction,
+) -> Result<Response, ApiError> {
+    admin.operator().change_provider(&admin.config, id, action).await?;
+    service.drain_providers(&admin.store().shared_state().await?.drained);
+    let provider = service.all_providers().find(|provider| *provider.name == *id);
+    let provider = provider.ok_or_else(|| missing("provider"))?;
+    Ok(json(&provider_view(provider, &service.upstreams.catalogue.load())))
 }
 
 pub(in crate::endpoints) async fn models(
@@ -36,21 +72,17 @@ fn whole<T>(data: Vec<T>) -> Page<T> {
 }
 
 fn provider_view(provider: &Provider, catalogue: &Catalogue) -> ProviderView {
-    let usable = provider.health.is_usable();
-    let health = match (usable, provider.health.is_ejected()) {
-        (false, _) => "probe_failed",
-        (true, _) if provider.health.is_key_refused() => "key_refused",
-        (true, true) => "ejected",
-        (true, false) => "usable",
-    };
+    let failure = provider.last_failure.load();
     let prefix = format!("{}/", provider.name);
     let models = catalogue.models().filter(|model| model.id.starts_with(&prefix));
     ProviderView {
         object: "provider".to_owned(),
         id: provider.name.to_string(),
         kind: provider.kind.word().to_owned(),
-        usable,
-        health: health.to_owned(),
+        usable: provider.health.is_usable(),
+        health: provider.state().to_owned(),
+        last_error: failure.as_ref().map(|failure| failure.message.clone()),
+        last_error_at: failure.as_ref().map(|failure| clock::rfc3339(failure.at)),
         trouble: provider.trouble.load().as_deref().cloned(),
         memory_bytes: provider.local.as_ref().map(Local::memory_bytes),
         models: models.map(|model| model.id.to_string()).collect(),

@@ -1,5 +1,6 @@
 //! The pages of operators.
 
+mod alerts;
 mod audit;
 mod configuration;
 mod ledger;
@@ -25,8 +26,10 @@ pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/operator/usage.csv", get(usage::csv_of_all)),
         ("/operator/ledger", get(ledger::show).post(ledger::check)),
         ("/operator/audit", get(audit::list)),
+        ("/operator/alerts", get(alerts::list).post(alerts::test)),
         ("/operator/providers", get(providers::list)),
         ("/operator/providers/{id}/test", post(providers::test)),
+        ("/operator/providers/{id}/state", post(providers::change)),
         ("/operator/prices", get(prices::list)),
         ("/operator/configuration", get(configuration::show).post(configuration::reload)),
     ]

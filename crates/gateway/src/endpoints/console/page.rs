@@ -22,6 +22,9 @@ const DONE: &[(&str, &str)] = &[
     ("member-created", "The member is created. Give them a key and a first top-up."),
     ("member-changed", "The member is changed."),
     ("posted", "The amount is posted."),
+    ("drained", "The provider gets no new requests. Running requests finish."),
+    ("enabled", "The provider gets new requests again."),
+    ("alert-stored", "A test alert is stored. Reload this page to see its delivery."),
     ("reloaded", "The configuration is reloaded. Running requests finish with the old one."),
     ("already-posted", "This reference was posted before with the same amount; nothing moved now."),
 ];
@@ -57,6 +60,7 @@ pub(super) const OPERATOR_NAV: &[NavItem] = &[
     item("", "Ledger", "/operator/ledger", "book"),
     item("", "Audit log", "/operator/audit", "list"),
     item("Service", "Providers", "/operator/providers", "server"),
+    item("", "Alerts", "/operator/alerts", "warn"),
     item("", "Prices and aliases", "/operator/prices", "tag"),
     item("", "Configuration", "/operator/configuration", "gear"),
     item("", "API reference", "/docs", "doc"),

@@ -28,6 +28,7 @@ const OPERATOR: &[&str] = &[
     "/operator/usage",
     "/operator/ledger",
     "/operator/audit",
+    "/operator/alerts",
     "/operator/providers",
     "/operator/prices",
     "/operator/configuration",

@@ -152,6 +152,23 @@ fn the_configuration_is_compared_with_the_file_and_reloaded() {
 }
 
 #[test]
+fn providers_are_drained_and_alerts_are_tested() {
+    let (_upstream, service, _) = world();
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    let page = "/operator/providers";
+    let path = format!("{page}/up/state");
+    assert_eq!(client.submit(page, &path, &[("action", "drain")]).status, 303);
+    assert!(client.get(page).text().contains("drained"));
+    assert_eq!(client.submit(page, &path, &[("action", "enable")]).status, 303);
+    assert!(!client.get(page).text().contains(">drained"));
+    let unknown = format!("{page}/none/state");
+    assert_eq!(client.submit(page, &unknown, &[("action", "drain")]).status, 404);
+    let tested = client.submit("/operator/alerts", "/operator/alerts", &[]);
+    assert_eq!(tested.status, 409, "no channel is configured");
+    assert!(tested.text().contains("Alerts are off."), "{}", tested.text());
+}
+
+#[test]
 fn usage_of_all_is_shown_by_member_and_provider() {
     let (_upstream, service, holder) = world();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});

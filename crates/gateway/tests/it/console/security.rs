@@ -132,6 +132,7 @@ fn members_and_operators_have_separate_pages() {
         "/members/mem_1",
         "/ledger",
         "/audit",
+        "/alerts",
         "/providers",
         "/prices",
         "/configuration",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::commands::gateway::amount::in_credits;
 use crate::commands::gateway::file::Location;
-use crate::commands::gateway::operator_store::{OperatorStore, trouble};
+use crate::commands::gateway::operator_store::{OperatorStore, refused, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::{ERROR, GOOD};
 use crate::session::Session;
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         if args.repair_usage {
             books.store.rebuild_usage().await.map_err(|error| trouble(&error))?;
         }
-        books.store.check_ledger().await.map_err(|error| trouble(&error))
+        let alerts = books.config.alerts.as_ref();
+        books.operator().check_ledger(alerts).await.map_err(refused)
     })?;
     if session.output.is_json() {
         session.output.json(&check_json(&check))?;

@@ -1,9 +1,11 @@
 //! `agent gateway provider list`.
 
-use gateway::config::{Provider, SearchProvider};
+use gateway::config::{Config, Provider, SearchProvider};
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
 use crate::commands::gateway::file::Location;
+use crate::commands::gateway::operator_store::{block_on, trouble};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
@@ -18,8 +20,10 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
+    let drained = drained(&config)?;
     if session.output.is_json() {
-        let list = config.providers.iter().map(provider_json).collect::<Vec<Value>>();
+        let list = config.providers.iter().map(|it| provider_json(it, &drained));
+        let list = list.collect::<Vec<Value>>();
         let results = config.search.providers.iter().map(results_json).collect::<Vec<Value>>();
         return session.output.json(&json!({ "providers": list, "of_results": results }));
     }
@@ -60,7 +64,21 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
             none(),
         ]);
     }
-    session.output.text(table.text())
+    session.output.text(table.text())?;
+    if !drained.is_empty() {
+        session.output.note(format!("Drained: {}.", printable(&drained.join(", "))));
+    }
+    Ok(())
+}
+
+/// The providers that get no new requests; none if there is no database yet.
+fn drained(config: &Config) -> Result<Vec<String>, Diagnostic> {
+    block_on(async {
+        let Ok(store) = gateway::open_store(config).await else { return Ok(Vec::new()) };
+        let shared = store.shared_state().await.map_err(|error| trouble(&error));
+        store.close().await;
+        Ok(shared?.drained)
+    })
 }
 
 fn place_of_models(provider: &Provider) -> String {
@@ -86,7 +104,7 @@ fn results_json(provider: &SearchProvider) -> Value {
     json!({ "name": provider.name(), "kind": provider.kind(), name: place, "has_key": has_key })
 }
 
-fn provider_json(provider: &Provider) -> Value {
+fn provider_json(provider: &Provider, drained: &[String]) -> Value {
     json!({
         "name": provider.name,
         "kind": provider.kind.word(),
@@ -96,5 +114,6 @@ fn provider_json(provider: &Provider) -> Value {
         "discover": provider.discover,
         "weight": provider.weight,
         "max_concurrency": provider.max_concurrency,
+        "drained": drained.contains(&provider.name),
     })
 }

@@ -10,6 +10,8 @@ use pages::{Frame, credits};
 
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError};
+use crate::failure::ApiError;
+use crate::operator::Operator;
 
 #[derive(Template)]
 #[template(path = "console/operator/ledger.html")]
@@ -41,7 +43,9 @@ pub(in crate::endpoints) async fn check(
     request: Request<Body>,
 ) -> Result<Response, PageError> {
     context.submitted(request).await?;
-    let check = context.store().check_ledger().await?;
+    let operator = Operator { store: context.store(), by: &context.by };
+    let check = operator.check_ledger(context.config.alerts.as_ref()).await;
+    let check = check.map_err(|error| PageError::from(ApiError::from(error)))?;
     ledger_page(&context, Some(check_view(check)))
 }
 

@@ -1,4 +1,4 @@
-//! Providers: state, models, test.
+//! Providers: state, models, last failure, test, drain.
 
 use std::sync::Arc;
 
@@ -6,15 +6,20 @@ use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use gateway_store::ProviderAction;
 use http::Request;
 use pages::{Frame, Html};
 
 use crate::catalogue::Catalogue;
+use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::page::{self, PageError, redirect};
 use crate::endpoints::path::Id;
+use crate::failure::ApiError;
+use crate::operator::Operator;
 use crate::probe;
 use crate::provider::{Local, Provider};
+use crate::service::Service;
 use crate::upstreams::Upstreams;
 
 /// Models that a row names.
@@ -33,7 +38,11 @@ pub(super) struct ProviderRow {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) state: Html,
+    pub(super) is_drained: bool,
     pub(super) trouble: String,
+    /// The last failed request of this process.
+    pub(super) failure: String,
+    pub(super) failed: Option<Html>,
     pub(super) count: usize,
     pub(super) models: String,
     pub(super) memory: String,
@@ -46,17 +55,16 @@ pub(super) fn all(upstreams: &Upstreams) -> Vec<ProviderRow> {
 
 fn row(provider: &Provider, catalogue: &Catalogue) -> ProviderRow {
     let health = &provider.health;
-    let state = if !health.is_usable() {
-        pages::tag("bad", "probe failed")
-    } else if health.is_key_refused() {
-        pages::tag("bad", "key refused")
-    } else if health.is_ejected() {
-        pages::tag("warn", "ejected for a while")
-    } else if health.awaits_probe() {
-        pages::tag("plain", "not probed yet")
-    } else {
-        pages::tag("good", "healthy")
+    let state = match provider.state() {
+        "drained" => pages::tag("warn", "drained"),
+        "probe_failed" => pages::tag("bad", "probe failed"),
+        "key_refused" => pages::tag("bad", "key refused"),
+        "ejected" => pages::tag("warn", "ejected for a while"),
+        _ if health.awaits_probe() => pages::tag("plain", "not probed yet"),
+        _ => pages::tag("good", "healthy"),
     };
+    let now = clock::now().micros();
+    let failure = provider.last_failure.load();
     let prefix = format!("{}/", provider.name);
     let models: Vec<&str> =
         catalogue.models().filter_map(|model| model.id.strip_prefix(&prefix)).collect();
@@ -68,6 +76,9 @@ fn row(provider: &Provider, catalogue: &Catalogue) -> ProviderRow {
         name: provider.name.to_string(),
         kind: provider.kind.word(),
         state,
+        is_drained: health.is_drained(),
+        failure: failure.as_ref().map(|it| it.message.clone()).unwrap_or_default(),
+        failed: failure.as_ref().map(|it| pages::moment(it.at.micros(), now)),
         trouble: provider.trouble.load().as_deref().cloned().unwrap_or_default(),
         count: models.len(),
         models: names,
@@ -95,6 +106,25 @@ fn providers_page(
     let mut frame = context.frame("Providers", "/operator/providers");
     frame.notice = notice.or(frame.notice);
     page::show(&ProvidersPage { frame, csrf: context.csrf(), providers: all(upstreams) })
+}
+
+/// Drains or enables a provider on all processes.
+pub(in crate::endpoints) async fn change(
+    context: OperatorContext,
+    State(service): State<Arc<Service>>,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    let fields = context.submitted(request).await?;
+    let (action, done) = match fields.get("action") {
+        "drain" => (ProviderAction::Drain, "drained"),
+        _ => (ProviderAction::Enable, "enabled"),
+    };
+    let operator = Operator { store: context.store(), by: &context.by };
+    let changed = operator.change_provider(&context.config, &id, action).await;
+    changed.map_err(|error| PageError::from(ApiError::from(error)))?;
+    service.drain_providers(&context.store().shared_state().await?.drained);
+    Ok(redirect(&format!("/operator/providers?done={done}")))
 }
 
 /// Asks a provider for its models.

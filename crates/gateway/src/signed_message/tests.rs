@@ -1,4 +1,4 @@
-//! Tests of `webhook`.
+//! Tests of `signed_message`.
 
 use super::*;
 

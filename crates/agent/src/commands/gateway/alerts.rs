@@ -1,0 +1,141 @@
+//! `agent gateway alerts`: what operators were told, and a test of the channels.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use gateway::rfc3339;
+use gateway_store::AlertDelivery;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::file::Location;
+use super::moment::shown;
+use super::operator_store::{OperatorStore, refused, trouble};
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+use crate::table::{Alignment, Table};
+
+/// How long the service may take to try a delivery, and how often it is asked.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// List alerts and test their delivery
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Alerts are configured in the section `alerts` of gateway.yaml.
+
+Examples:
+  agent gateway alerts list
+  agent gateway alerts test"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List alerts and their deliveries, newest first
+    #[command(after_help = "Examples:\n  agent gateway alerts list --limit 20")]
+    List {
+        /// Maximum number of alerts
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// Send a test alert through all channels
+    #[command(after_help = "\
+The running service sends it.
+
+Exit codes: 0 all channels accepted it, 1 a channel failed or no process is running.
+
+Examples:
+  agent gateway alerts test")]
+    Test,
+}
+
+pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let rows = OperatorStore::with(location, session, async |books| match args.command {
+        Command::List { limit } => {
+            books.store.alerts(i64::MAX, limit).await.map_err(|error| trouble(&error))
+        }
+        Command::Test => test(books).await,
+    })?;
+    if session.output.is_json() {
+        let list = rows.iter().map(row_json).collect::<Vec<Value>>();
+        session.output.json(&json!({ "deliveries": list }))?;
+    } else if rows.is_empty() {
+        session.output.note("No alerts.");
+    } else {
+        session.output.text(table(&rows).text())?;
+    }
+    let has_failed = |row: &AlertDelivery| row.outcome.as_deref() != Some("delivered");
+    if matches!(args.command, Command::Test) && rows.iter().any(has_failed) {
+        return Err(Diagnostic::failed("a channel did not accept the alert")
+            .hint("the service tries again; see `agent gateway alerts list`"));
+    }
+    Ok(())
+}
+
+/// Stores a test alert, and waits until every channel was tried.
+async fn test(books: &OperatorStore) -> Result<Vec<AlertDelivery>, Diagnostic> {
+    let all = books.store.processes().await.map_err(|error| trouble(&error))?;
+    if all.is_empty() {
+        return Err(Diagnostic::failed("no process is serving from this database")
+            .hint("start the service with `agent gateway serve` or `agent up`"));
+    }
+    let alerts = books.config.alerts.as_ref();
+    let id = books.operator().test_alert(alerts).await.map_err(refused)?;
+    let until = Instant::now() + MAX_WAIT;
+    loop {
+        let rows = books.store.alerts(id + 1, 1).await.map_err(|error| trouble(&error))?;
+        let is_tried = |row: &AlertDelivery| row.outcome.is_some() || !row.error.is_empty();
+        if rows.iter().all(is_tried) || Instant::now() >= until {
+            return Ok(rows);
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+fn table(rows: &[AlertDelivery]) -> Table {
+    let mut table = Table::new([
+        ("alert", Alignment::Right),
+        ("when (UTC)", Alignment::Left),
+        ("kind", Alignment::Left),
+        ("message", Alignment::Left),
+        ("channel", Alignment::Left),
+        ("delivery", Alignment::Left),
+    ]);
+    for row in rows {
+        let state = match (&row.channel, &row.outcome) {
+            (None, _) => "-".to_owned(),
+            (_, Some(outcome)) => outcome.replace('_', " "),
+            (_, None) => "pending".to_owned(),
+        };
+        let why = if row.error.is_empty() { String::new() } else { format!(": {}", row.error) };
+        table.row([
+            row.alert.id.to_string(),
+            shown(row.alert.at),
+            row.alert.kind.clone(),
+            row.alert.message.clone(),
+            row.channel.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("{state}{why}"),
+        ]);
+    }
+    table
+}
+
+fn row_json(row: &AlertDelivery) -> Value {
+    json!({
+        "id": row.alert.id,
+        "at": rfc3339(row.alert.at),
+        "kind": row.alert.kind,
+        "subject": row.alert.subject,
+        "message": row.alert.message,
+        "channel": row.channel,
+        "state": row.outcome.as_deref().unwrap_or("pending"),
+        "tries": row.tries,
+        "error": row.error,
+    })
+}

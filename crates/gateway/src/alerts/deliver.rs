@@ -1,0 +1,66 @@
+//! Sends alerts from the outbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway_store::{AlertDelivery, WebhookOutcome};
+use tokio::time::sleep;
+
+use super::channel::Channels;
+use crate::failure::chain;
+use crate::service::Service;
+use crate::signed_message::{MAX_TRIES, wait_after};
+
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The time limit of one try, and the lease that excludes other senders meanwhile.
+const TIMEOUT: Duration = Duration::from_secs(15);
+const LEASE: Duration = Duration::from_mins(1);
+
+/// Delivers alerts until the service stops or is reloaded.
+pub(crate) async fn run(service: Arc<Service>) {
+    let Some(channels) = &service.channels else { return };
+    let lifecycle = &service.lifecycle;
+    let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+    while !lifecycle.replaced.is_cancelled() {
+        match service.billing.store.claim_alert(lease).await {
+            Ok(Some(delivery)) => {
+                tokio::select! {
+                    () = lifecycle.stopping.cancelled() => return,
+                    () = send(&service, channels, &delivery) => continue,
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error = %chain(&error), "alert not claimed"),
+        }
+        tokio::select! {
+            () = lifecycle.replaced.cancelled() => return,
+            () = sleep(POLL_INTERVAL) => {}
+        }
+    }
+}
+
+async fn send(service: &Service, channels: &Channels, delivery: &AlertDelivery) {
+    let sent = tokio::time::timeout(TIMEOUT, channels.send(delivery)).await;
+    let sent = sent.unwrap_or_else(|_| Err("the server did not respond in time".to_owned()));
+    let (alert, tries) = (delivery.alert.id, delivery.tries);
+    let channel = delivery.channel.as_deref();
+    let (outcome, why) = match sent {
+        Ok(()) => (WebhookOutcome::Delivered, String::new()),
+        Err(why) if tries >= MAX_TRIES => (WebhookOutcome::GivenUp, why),
+        Err(why) => {
+            let retry = service.config.alerts.as_ref().map_or(POLL_INTERVAL, |it| it.retry);
+            let after_micros =
+                i64::try_from(wait_after(retry, tries).as_micros()).unwrap_or(i64::MAX);
+            (WebhookOutcome::Retry { after_micros }, why)
+        }
+    };
+    if outcome == WebhookOutcome::Delivered {
+        tracing::info!(alert, channel, tries, "alert delivered");
+    } else {
+        tracing::warn!(alert, channel, tries, why, "alert not delivered");
+    }
+    if let Err(error) = service.billing.store.finish_alert(delivery, outcome, &why).await {
+        // It is delivered again: at least once.
+        tracing::warn!(error = %chain(&error), alert, "result of a delivery not stored");
+    }
+}

@@ -1,0 +1,171 @@
+//! Looks at accounts that were charged and at the health of providers, and alerts.
+//!
+//! Shares are levels, not events: an alert that was missed because a process died is stored after the
+//! next charge of the account.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway_store::{Credit, Error};
+use ledger::{LineageId, MemberId, Micros};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Alerts, ShareChange};
+use crate::failure::chain;
+use crate::provider::Provider;
+use crate::service::Service;
+
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// The most accounts whose state is remembered; then all are forgotten.
+const MAX_REMEMBERED: usize = 100_000;
+
+/// Watches until the service stops or is reloaded.
+pub(crate) async fn run(service: Arc<Service>) {
+    let Some(config) = &service.config.alerts else { return };
+    let alerts = Alerts { config, store: &service.billing.store };
+    let mut watcher = Watcher { alerts, balances: HashMap::new(), limits: HashMap::new() };
+    let mut states = HashMap::new();
+    let mut ticks = interval(WATCH_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = service.lifecycle.replaced.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        for (member, lineage) in service.billing.charged.take() {
+            if let Err(error) = watcher.look(member, lineage).await {
+                tracing::warn!(error = %chain(&error), %member, "account not checked for alerts");
+            }
+        }
+        if config.providers {
+            for provider in service.all_providers() {
+                look_at_provider(alerts, &mut states, provider).await;
+            }
+        }
+    }
+}
+
+/// The state of accounts when they were last looked at.
+struct Watcher<'a> {
+    alerts: Alerts<'a>,
+    balances: HashMap<MemberId, KnownBalance>,
+    /// Used shares of the spend limits of keys.
+    limits: HashMap<LineageId, u32>,
+}
+
+#[derive(Clone, Copy)]
+struct KnownBalance {
+    credit: Credit,
+    balance: Micros,
+    used: u32,
+}
+
+impl Watcher<'_> {
+    async fn look(&mut self, member: MemberId, lineage: LineageId) -> Result<(), Error> {
+        if self.balances.len() + self.limits.len() > MAX_REMEMBERED {
+            self.balances.clear();
+            self.limits.clear();
+        }
+        self.look_at_balance(member).await?;
+        self.look_at_limit(lineage).await
+    }
+
+    async fn look_at_balance(&mut self, member: MemberId) -> Result<(), Error> {
+        let store = self.alerts.store;
+        let Some(account) = store.account(member).await? else { return Ok(()) };
+        // Only a top-up raises a balance.
+        let known = self.balances.get(&member).filter(|known| account.balance <= known.balance);
+        let (credit, before) = match known {
+            Some(known) => (known.credit, known.used),
+            None => match store.last_credit(member).await? {
+                Some(credit) => (credit, 0),
+                None => return Ok(()),
+            },
+        };
+        let used = percent(credit.balance.get() - account.balance.get(), credit.balance.get());
+        self.balances.insert(member, KnownBalance { credit, balance: account.balance, used });
+        let change = ShareChange {
+            kind: "balance",
+            account: member.to_string(),
+            period: credit.posting.to_string(),
+            before,
+            after: used,
+        };
+        self.alerts.share_changed(&change).await;
+        Ok(())
+    }
+
+    async fn look_at_limit(&mut self, lineage: LineageId) -> Result<(), Error> {
+        let store = self.alerts.store;
+        let Some(state) = store.lineage(lineage).await? else { return Ok(()) };
+        let Some(limit) = state.limits.spend else { return Ok(()) };
+        let used = percent(state.spent.get(), limit.get());
+        let before = self.limits.insert(lineage, used).filter(|before| *before <= used);
+        let change = ShareChange {
+            kind: "key_limit",
+            account: self.key_name(lineage).await?,
+            period: limit.get().to_string(),
+            before: before.unwrap_or(0),
+            after: used,
+        };
+        self.alerts.share_changed(&change).await;
+        Ok(())
+    }
+
+    async fn key_name(&self, lineage: LineageId) -> Result<String, Error> {
+        let names = self.alerts.store.key_names(&[lineage]).await?;
+        Ok(names.get(&lineage).map_or_else(
+            || format!("key {}", lineage.0),
+            |(id, name)| format!("key {name} (agk_{id}…)"),
+        ))
+    }
+}
+
+/// The used part in percent, from 0 to 100. An amount of zero is used up.
+fn percent(used: i64, whole: i64) -> u32 {
+    if whole <= 0 {
+        return 100;
+    }
+    let percent = i128::from(used.max(0)) * 100 / i128::from(whole);
+    u32::try_from(percent.min(100)).unwrap_or(100)
+}
+
+/// Alerts when a provider fails, and ends the alert when it works again.
+async fn look_at_provider(
+    alerts: Alerts<'_>,
+    states: &mut HashMap<Arc<str>, Option<&'static str>>,
+    provider: &Provider,
+) {
+    let health = &provider.health;
+    if health.is_drained() {
+        return;
+    }
+    let problem = if !health.is_usable() {
+        Some("fails its probes and is out of rotation")
+    } else if health.is_key_refused() {
+        Some("rejects the configured key")
+    } else if health.is_ejected() {
+        Some("failed several requests in a row and is out of rotation for a while")
+    } else if health.awaits_probe() {
+        return;
+    } else {
+        None
+    };
+    let name = &provider.name;
+    let before = states.insert(name.clone(), problem);
+    if before == Some(problem) {
+        return;
+    }
+    let key = format!("provider:{name}");
+    match problem {
+        Some(problem) => {
+            let message = format!("the provider {name} {problem}");
+            alerts.open("provider", name, message, Some(key)).await;
+        }
+        None => alerts.end(&key).await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

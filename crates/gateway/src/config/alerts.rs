@@ -1,0 +1,124 @@
+//! Alerts of operators: `alerts`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use settings::{Seconds, section};
+
+use super::address::{self, Address};
+use super::secret::{MIN_SECRET_CHARS, Secret};
+
+/// The most shares.
+pub const MAX_SHARES: usize = 10;
+/// The most recipients of e-mails.
+pub const MAX_RECIPIENTS: usize = 20;
+
+/// Alerts to operators by webhook and e-mail. Without this section, there are none. Each alert is
+/// stored first and delivered at least once; failed deliveries are repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = section::<Self>)]
+pub struct Alerts {
+    /// Alert when this many percent of a balance are used since its last top-up, or of the spend
+    /// limit of a key. An empty list disables these alerts.
+    #[schemars(length(max = MAX_SHARES))]
+    #[schemars(extend("items" = {"type": "integer", "minimum": 1, "maximum": 100}))]
+    pub shares: Vec<u32>,
+    /// Alert when a provider fails its probes, is ejected, or rejects the configured key.
+    pub providers: bool,
+    /// Alert when a check of the ledger finds a wrong figure.
+    pub ledger: bool,
+    /// Wait before the first retry of a failed delivery. Each further wait is four times as long.
+    #[serde(with = "Seconds")]
+    pub retry: Duration,
+    /// Webhook that receives alerts.
+    pub webhook: Option<AlertWebhook>,
+    /// E-mail that alerts are sent by.
+    pub email: Option<AlertEmail>,
+}
+
+/// A webhook, signed as in Standard Webhooks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(transform = section::<Self>)]
+pub struct AlertWebhook {
+    /// URL that alerts are posted to. Required.
+    #[serde(deserialize_with = "address::uri")]
+    #[schemars(with = "Address")]
+    #[schemars(extend("x-missing" = "set the URL that receives alerts"))]
+    pub url: Uri,
+    /// Secret for signing, at least 32 characters: `whsec_` and base64, or any text. Required.
+    #[schemars(length(min = MIN_SECRET_CHARS))]
+    #[schemars(extend("x-missing" = "set a secret of at least 32 characters"))]
+    pub secret: Secret,
+}
+
+/// A mail server, and who writes to whom.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(transform = section::<Self>)]
+pub struct AlertEmail {
+    /// Host of the SMTP server. Required.
+    #[schemars(extend("x-missing" = "set the host of an SMTP server"))]
+    pub host: String,
+    /// Port of the SMTP server. Default: 587, with `tls` 465, with `none` 25.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<u16>,
+    /// Encryption: `starttls`, `tls` from the first byte, or `none`, which is allowed for a server on
+    /// this machine only.
+    #[serde(default)]
+    pub security: MailSecurity,
+    /// User name, if the server asks for one.
+    pub username: Option<String>,
+    /// Password: `${NAME}`.
+    pub password: Option<Secret>,
+    /// Sender, such as `Gateway <gateway@example.com>`. Required.
+    #[schemars(extend("format" = "mailbox", "x-missing" = "set the address of the sender"))]
+    pub from: String,
+    /// Recipients. Required.
+    #[schemars(length(min = 1, max = MAX_RECIPIENTS))]
+    #[schemars(extend("items" = {"type": "string", "format": "mailbox"}))]
+    #[schemars(extend("x-missing" = "list at least one recipient"))]
+    pub to: Vec<String>,
+    /// PEM file with additional CA certificates to trust besides the system's.
+    #[schemars(extend("format" = "path", "x-type" = "path", "x-wanted" = "the path of a PEM file"))]
+    pub tls_ca_file: Option<PathBuf>,
+}
+
+/// How a connection to a mail server is encrypted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MailSecurity {
+    /// After a command in the clear.
+    #[default]
+    StartTls,
+    /// From the first byte.
+    Tls,
+    /// Not at all.
+    None,
+}
+
+impl AlertEmail {
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(match self.security {
+            MailSecurity::StartTls => 587,
+            MailSecurity::Tls => 465,
+            MailSecurity::None => 25,
+        })
+    }
+}
+
+impl Default for Alerts {
+    fn default() -> Self {
+        Self {
+            shares: vec![80, 95, 100],
+            providers: true,
+            ledger: true,
+            retry: Duration::from_secs(5),
+            webhook: None,
+            email: None,
+        }
+    }
+}

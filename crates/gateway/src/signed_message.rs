@@ -1,0 +1,60 @@
+//! Webhook messages, signed as in Standard Webhooks, and when a failed delivery is tried again.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
+
+use crate::config::Secret;
+
+/// The most tries of a delivery.
+pub(crate) const MAX_TRIES: u32 = 10;
+/// The longest wait between two tries.
+const MAX_WAIT: Duration = Duration::from_hours(6);
+/// The prefix of a secret in the form of the standard.
+const SECRET_PREFIX: &str = "whsec_";
+
+/// A signed message.
+pub(crate) struct SignedMessage {
+    id: String,
+    timestamp: String,
+    signature: String,
+    pub(crate) body: String,
+}
+
+impl SignedMessage {
+    /// Signs a body. All deliveries of a message have the same id.
+    pub(crate) fn new(secret: &Secret, id: String, body: String, now: u64) -> Self {
+        let timestamp = now.to_string();
+        let signed = format!("{id}.{timestamp}.{body}");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(secret));
+        let signature = STANDARD.encode(hmac::sign(&key, signed.as_bytes()));
+        Self { id, timestamp, signature: format!("v1,{signature}"), body }
+    }
+
+    pub(crate) fn headers(&self) -> [(&'static str, &str); 3] {
+        [
+            ("webhook-id", &self.id),
+            ("webhook-timestamp", &self.timestamp),
+            ("webhook-signature", &self.signature),
+        ]
+    }
+}
+
+/// The wait after a failed try grows by a factor of four.
+pub(crate) fn wait_after(first: Duration, tries: u32) -> Duration {
+    first.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_WAIT)
+}
+
+/// The bytes of a secret: decoded after `whsec_`, else the text itself.
+fn key_of(secret: &Secret) -> Vec<u8> {
+    let text = secret.reveal();
+    let encoded = text.strip_prefix(SECRET_PREFIX);
+    encoded
+        .and_then(|encoded| STANDARD.decode(encoded).ok())
+        .unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
+#[cfg(test)]
+mod tests;
