@@ -10,6 +10,7 @@ mod downloads;
 mod example;
 mod file;
 mod first_config;
+mod import;
 mod init;
 mod key;
 mod ledger;
@@ -69,6 +70,7 @@ enum Gateway {
     Serve(serve::Args),
     Check(check::Args),
     Reload(reload::Args),
+    Import(import::Args),
     Migrate(migrate::Args),
     Member(member::Args),
     Key(key::Args),
@@ -98,6 +100,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Serve(args) => serve::run(&args, &location, session),
         Gateway::Check(args) => check::run(&args, &location, session),
         Gateway::Reload(args) => reload::run(&args, &location, session),
+        Gateway::Import(args) => import::run(&args, session),
         Gateway::Migrate(args) => migrate::run(&args, &location, session),
         Gateway::Member(args) => member::run(args, &location, session),
         Gateway::Key(args) => key::run(args, &location, session),

@@ -7,6 +7,7 @@ mod documented;
 mod down;
 mod downloads;
 mod draining;
+mod importing;
 mod keys;
 mod members;
 mod money;

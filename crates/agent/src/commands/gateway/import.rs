@@ -1,0 +1,97 @@
+//! `agent gateway import`: the configuration of another gateway, as a `gateway.yaml`.
+
+mod litellm;
+mod yaml;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde_json::json;
+use settings::Node;
+use task_loop::untrusted::printable;
+
+use self::litellm::Note;
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+
+/// Convert the configuration of another gateway
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  agent gateway import litellm config.yaml --output gateway.yaml"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Source,
+}
+
+#[derive(Debug, Subcommand)]
+enum Source {
+    /// Convert the config.yaml of a LiteLLM proxy
+    #[command(after_help = "\
+Takes over models, model groups, fallbacks, aliases and defaults of new keys. Keys become `${NAME}`: \
+no secret is copied. The report on stderr lists each entry that was taken over or not, with its \
+line. Members, keys and spend are in the database of LiteLLM and are not taken over.
+
+Exit codes: 0 converted, 1 the file cannot be read or written, 3 it is not valid YAML.
+
+Examples:
+  agent gateway import litellm config.yaml
+  agent gateway import litellm config.yaml --output gateway.yaml")]
+    Litellm {
+        /// File to convert
+        file: PathBuf,
+        /// Write the configuration to this new file instead of stdout
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let Source::Litellm { file, output } = &args.command;
+    let Some(text) = config::read(file)? else {
+        return Err(Diagnostic::failed(format!("file not found: {}", file.display())));
+    };
+    let root = Node::from_yaml(&text).map_err(|problem| {
+        let message = format!("{} is invalid", file.display());
+        Diagnostic { causes: vec![problem.in_file(file)], ..Diagnostic::configuration(message) }
+    })?;
+    let imported = litellm::convert(&root);
+    if let Some(path) = output {
+        let written = File::create_new(path);
+        let written = written.and_then(|mut file| file.write_all(imported.config.as_bytes()));
+        written.map_err(|error| {
+            Diagnostic::failed(format!("cannot write {}", path.display())).because(&error)
+        })?;
+    }
+    if session.output.is_json() {
+        let notes = |notes: &[Note]| -> Vec<_> {
+            notes.iter().map(|note| json!({ "line": note.line, "text": note.text })).collect()
+        };
+        return session.output.json(&json!({
+            "config": imported.config,
+            "taken": notes(&imported.taken),
+            "left": notes(&imported.left),
+        }));
+    }
+    if output.is_none() {
+        session.output.text(&imported.config)?;
+    }
+    for (heading, notes) in [("Taken over:", &imported.taken), ("Not taken over:", &imported.left)]
+    {
+        if !notes.is_empty() {
+            session.output.note(heading);
+        }
+        for note in notes {
+            let (path, text) = (file.display(), printable(&note.text));
+            session.output.note(format!("  {path}:{}: {text}", note.line));
+        }
+    }
+    session.output.note("Set the variables in the profile's .env, then run `agent gateway check`.");
+    Ok(())
+}

@@ -1,0 +1,469 @@
+//! The `config.yaml` of a LiteLLM proxy.
+//!
+//! A deployment of `model_list` becomes a model of a provider; a model group becomes an alias, with its
+//! deployments chosen by weight and its fallbacks after them.
+
+use std::collections::BTreeMap;
+
+use settings::Node;
+
+use super::yaml::{items, line, number_of, quoted, text, text_of};
+
+/// The result of a conversion.
+#[derive(Debug, Default)]
+pub(super) struct Imported {
+    /// The new file.
+    pub(super) config: String,
+    pub(super) taken: Vec<Note>,
+    pub(super) left: Vec<Note>,
+}
+
+/// What happened to an entry, by its line.
+#[derive(Debug)]
+pub(super) struct Note {
+    pub(super) line: usize,
+    pub(super) text: String,
+}
+
+/// A provider of LiteLLM that speaks an API of ours: its prefix, kind, base URL and variable.
+struct Known {
+    prefix: &'static str,
+    kind: &'static str,
+    /// Empty if the file must name it.
+    base: &'static str,
+    variable: &'static str,
+}
+
+const fn known(
+    prefix: &'static str,
+    kind: &'static str,
+    base: &'static str,
+    variable: &'static str,
+) -> Known {
+    Known { prefix, kind, base, variable }
+}
+
+const KNOWN: &[Known] = &[
+    known("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    known("text-completion-openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    known("anthropic", "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    known("groq", "openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    known("mistral", "openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    known("deepseek", "openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    known("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    known("together_ai", "openai", "https://api.together.xyz/v1", "TOGETHERAI_API_KEY"),
+    known(
+        "fireworks_ai",
+        "openai",
+        "https://api.fireworks.ai/inference/v1",
+        "FIREWORKS_AI_API_KEY",
+    ),
+    known("xai", "openai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    known("perplexity", "openai", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY"),
+    known(
+        "gemini",
+        "openai",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+    ),
+    known("ollama", "openai", "http://127.0.0.1:11434/v1", ""),
+    known("ollama_chat", "openai", "http://127.0.0.1:11434/v1", ""),
+    known("hosted_vllm", "openai", "", ""),
+    known("vllm", "openai", "", ""),
+    known("lm_studio", "openai", "http://127.0.0.1:1234/v1", ""),
+    known("openai_like", "openai", "", ""),
+    known("custom_openai", "openai", "", ""),
+];
+
+/// Modes of models, and our capabilities.
+const CAPABILITIES: &[(&str, &str)] = &[
+    ("embedding", "embeddings"),
+    ("image_generation", "image"),
+    ("audio_speech", "speech"),
+    ("audio_transcription", "transcription"),
+    ("moderation", "moderation"),
+    ("rerank", "rerank"),
+];
+
+/// Keys of a deployment that are taken over.
+const PARAMETERS: &[&str] = &["model", "api_key", "api_base", "base_url", "weight", "rpm"];
+const INFORMATION: &[&str] = &["mode", "max_input_tokens", "output_cost_per_image", "description"];
+
+#[derive(Default)]
+struct Provider {
+    name: String,
+    kind: &'static str,
+    base: String,
+    variable: String,
+    /// Whether the file had the key itself.
+    is_secret: bool,
+    discover: bool,
+    /// Each with its keys in the new file.
+    models: BTreeMap<String, Vec<String>>,
+}
+
+/// A model group: full ids with weights, and names of groups to fall back on.
+#[derive(Default)]
+struct Group {
+    name: String,
+    targets: Vec<(String, u32)>,
+    fallbacks: Vec<String>,
+}
+
+#[derive(Default)]
+struct Converter {
+    out: Imported,
+    providers: Vec<Provider>,
+    groups: Vec<Group>,
+    /// `admin_token` and `limits` of the new file.
+    admin: Option<String>,
+    new_keys: Vec<String>,
+}
+
+/// Converts a file.
+pub(super) fn convert(root: &Node) -> Imported {
+    let mut converter = Converter::default();
+    for item in items(root.get("model_list")) {
+        converter.deployment(item);
+    }
+    for (key, node) in root.entries() {
+        match key.text.as_str() {
+            "model_list" => {}
+            "litellm_settings" | "router_settings" => converter.settings(&key.text, node),
+            "general_settings" => converter.general(node),
+            other => converter.leave(key.position.line, format!("{other}: no equivalent")),
+        }
+    }
+    converter.write();
+    converter.out.taken.sort_by_key(|note| note.line);
+    converter.out.left.sort_by_key(|note| note.line);
+    converter.out
+}
+
+impl Converter {
+    fn take(&mut self, line: usize, text: String) {
+        self.out.taken.push(Note { line, text });
+    }
+
+    fn leave(&mut self, line: usize, text: String) {
+        self.out.left.push(Note { line, text });
+    }
+
+    fn deployment(&mut self, item: &Node) {
+        let at = item.position.line;
+        let parameters = item.get("litellm_params");
+        let (Some(name), Some(parameters)) = (text_of(item, "model_name"), parameters) else {
+            return self.leave(at, "entry without `model_name` and `litellm_params`".to_owned());
+        };
+        let Some(written) = text_of(parameters, "model") else {
+            return self.leave(at, format!("{name}: no `litellm_params.model`"));
+        };
+        let (prefix, model) = match written.split_once('/') {
+            Some((prefix, model)) if KNOWN.iter().any(|known| known.prefix == prefix) => {
+                (prefix, model)
+            }
+            Some((prefix, _)) => {
+                let text = format!("{name}: no provider kind for `{prefix}/`");
+                return self.leave(at, text);
+            }
+            // LiteLLM assumes OpenAI.
+            None => ("openai", written),
+        };
+        let Some(provider) = self.provider(name, prefix, parameters) else { return };
+        let information = item.get("model_info");
+        self.leave_rest(name, Some(parameters), PARAMETERS);
+        self.leave_rest(name, information, INFORMATION);
+        let Some(provider) = self.providers.get_mut(provider) else { return };
+        if model.contains('*') {
+            provider.discover = true;
+            let text = format!("{name}: all models of the provider {}", provider.name);
+            return self.take(at, text);
+        }
+        let keys = provider.models.entry(model.to_owned()).or_default();
+        *keys = model_keys(information);
+        let id = format!("{}/{model}", provider.name);
+        self.take(at, format!("{name}: {id}"));
+        let weight = number_of(parameters, "weight").or_else(|| number_of(parameters, "rpm"));
+        let weight = weight.filter(|weight| (1.0..=1_000_000.0).contains(weight)).unwrap_or(1.0);
+        // The range was checked.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 1000000")]
+        let weight = weight as u32;
+        let group = self.group(name);
+        if !group.targets.iter().any(|(known, _)| *known == id) {
+            group.targets.push((id, weight));
+        }
+    }
+
+    /// The number of the provider with the same address and key, which is added if it is new.
+    fn provider(&mut self, name: &str, prefix: &str, parameters: &Node) -> Option<usize> {
+        let at = parameters.position.line;
+        let known = KNOWN.iter().find(|known| known.prefix == prefix)?;
+        let given = text_of(parameters, "api_base").or_else(|| text_of(parameters, "base_url"));
+        let base = match given.map(|base| base.trim_end_matches('/')) {
+            Some(base) if base.starts_with("os.environ/") => reference(base),
+            Some(base) if prefix.starts_with("ollama") && !base.ends_with("/v1") => {
+                format!("{base}/v1")
+            }
+            Some(base) => base.to_owned(),
+            None if known.base.is_empty() => {
+                self.leave(at, format!("{name}: `{prefix}/` needs `api_base`"));
+                return None;
+            }
+            None => known.base.to_owned(),
+        };
+        let wanted = prefix.replace('_', "-");
+        let taken = |name: &String| self.providers.iter().any(|it| it.name == *name);
+        let mut names = std::iter::once(wanted.clone())
+            .chain((2..).map(|number: usize| format!("{wanted}-{number}")));
+        let own_name = names.find(|name| !taken(name)).unwrap_or(wanted);
+        let is_usual = base == known.base;
+        let key = text_of(parameters, "api_key");
+        let is_secret = key.is_some_and(|key| !key.starts_with("os.environ/"));
+        let variable = match key {
+            Some(key) if !is_secret => key.trim_start_matches("os.environ/").to_owned(),
+            None if !is_usual => String::new(),
+            _ if is_usual && !known.variable.is_empty() => known.variable.to_owned(),
+            None => String::new(),
+            Some(_) => {
+                format!("{}_API_KEY", own_name.replace(['-', '.'], "_").to_ascii_uppercase())
+            }
+        };
+        let same = |it: &Provider| {
+            it.base == base && (it.variable == variable || (is_secret && it.is_secret))
+        };
+        if let Some(found) = self.providers.iter().position(same) {
+            return Some(found);
+        }
+        if is_secret {
+            self.leave(at, format!("{name}: `api_key` is not copied; set {variable}"));
+        }
+        self.providers.push(Provider {
+            name: own_name,
+            kind: known.kind,
+            base,
+            variable,
+            is_secret,
+            ..Provider::default()
+        });
+        Some(self.providers.len() - 1)
+    }
+
+    fn group(&mut self, name: &str) -> &mut Group {
+        let at = self.groups.iter().position(|group| group.name == name);
+        let at = at.unwrap_or(self.groups.len());
+        if at == self.groups.len() {
+            self.groups.push(Group { name: name.to_owned(), ..Group::default() });
+        }
+        &mut self.groups[at]
+    }
+
+    fn leave_rest(&mut self, name: &str, node: Option<&Node>, known: &[&str]) {
+        for (key, _) in node.map(Node::entries).unwrap_or_default() {
+            if !known.contains(&key.text.as_str()) {
+                let why = if key.text.contains("cost_per") {
+                    "prices are per request here: set `price_micros`"
+                } else {
+                    "no equivalent"
+                };
+                self.leave(key.position.line, format!("{name}: `{}`: {why}", key.text));
+            }
+        }
+    }
+
+    /// Fallbacks, aliases and defaults of keys.
+    fn settings(&mut self, section: &str, node: &Node) {
+        for (key, value) in node.entries() {
+            let at = key.position.line;
+            match key.text.as_str() {
+                "fallbacks" => {
+                    for (name, names) in items(Some(value)).iter().flat_map(Node::entries) {
+                        let names = items(Some(names)).iter().filter_map(text);
+                        let names: Vec<String> = names.map(str::to_owned).collect();
+                        let shown = names.join(", ");
+                        self.take(
+                            name.position.line,
+                            format!("{}: falls back on {shown}", name.text),
+                        );
+                        self.group(&name.text).fallbacks.extend(names);
+                    }
+                }
+                "model_group_alias" => {
+                    for (name, target) in value.entries() {
+                        let model = text(target).or_else(|| text_of(target, "model"));
+                        let Some(model) = model else { continue };
+                        self.take(name.position.line, format!("{}: alias for {model}", name.text));
+                        let model = model.to_owned();
+                        self.group(&name.text).fallbacks.push(model);
+                    }
+                }
+                "default_key_generate_params" => self.key_defaults(value),
+                other => self.leave(at, format!("{section}.{other}: no equivalent")),
+            }
+        }
+    }
+
+    fn key_defaults(&mut self, node: &Node) {
+        for (key, _) in node.entries() {
+            let at = key.position.line;
+            let number = number_of(node, &key.text).filter(|number| *number >= 0.0);
+            let setting = match (key.text.as_str(), number) {
+                ("max_budget", Some(budget)) => {
+                    format!("spend_micros: {:.0}", budget * 1_000_000.0)
+                }
+                ("rpm_limit", Some(limit)) if limit >= 1.0 => {
+                    format!("requests_per_minute: {limit:.0}")
+                }
+                ("max_parallel_requests", Some(limit)) if limit >= 1.0 => {
+                    format!("concurrency: {limit:.0}")
+                }
+                (other, _) => {
+                    self.leave(at, format!("default_key_generate_params.{other}: no equivalent"));
+                    continue;
+                }
+            };
+            self.take(at, format!("default of new keys: {setting} (1 credit for 1 USD)"));
+            self.new_keys.push(setting);
+        }
+    }
+
+    fn general(&mut self, node: &Node) {
+        for (key, value) in node.entries() {
+            let at = key.position.line;
+            if key.text != "master_key" {
+                self.leave(at, format!("general_settings.{}: no equivalent", key.text));
+                continue;
+            }
+            let named = text(value).filter(|text| text.starts_with("os.environ/"));
+            let token = named.map_or_else(|| "${GATEWAY_ADMIN_TOKEN}".to_owned(), reference);
+            self.take(at, format!("admin_token: {token}, at least 32 characters"));
+            self.admin = Some(token);
+        }
+    }
+
+    fn write(&mut self) {
+        let mut out = String::from("# Converted from the configuration of a LiteLLM proxy.\n");
+        if let Some(token) = &self.admin {
+            line(&mut out, 0, &format!("admin_token: {token}"));
+        }
+        if !self.providers.is_empty() {
+            line(&mut out, 0, "providers:");
+        }
+        for provider in &self.providers {
+            write_provider(&mut out, provider);
+        }
+        let aliases = self.aliases();
+        if !aliases.is_empty() {
+            line(&mut out, 0, "models:");
+        }
+        for alias in aliases {
+            line(&mut out, 1, &alias);
+        }
+        if !self.new_keys.is_empty() {
+            line(&mut out, 0, "limits:");
+            line(&mut out, 1, &format!("new_keys: {{{}}}", self.new_keys.join(", ")));
+        }
+        self.out.config = out;
+    }
+
+    /// The aliases of the new file. Groups refer to the deployments of others, never to their
+    /// fallbacks, so that there are no circles.
+    fn aliases(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let groups = std::mem::take(&mut self.groups);
+        for group in &groups {
+            let name = &group.name;
+            let is_full_id = matches!(group.targets.as_slice(), [(id, _)] if id == name);
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:*?".contains(c));
+            if is_full_id && group.fallbacks.is_empty() {
+                continue;
+            }
+            if !is_name || is_full_id || name.is_empty() || name.len() > 128 {
+                self.leave(0, format!("{name}: the name cannot be an alias"));
+                continue;
+            }
+            let own = own_name(group);
+            if group.targets.len() > 1 {
+                let targets = group.targets.iter();
+                let targets: Vec<String> = targets
+                    .map(|(id, weight)| format!("{{model: {}, weight: {weight}}}", quoted(id)))
+                    .collect();
+                lines.push(format!("{}: {{targets: [{}]}}", quoted(&own), targets.join(", ")));
+            }
+            let mut order: Vec<String> = base(group).into_iter().collect();
+            for fallback in &group.fallbacks {
+                match groups.iter().find(|known| known.name == *fallback).and_then(base) {
+                    Some(found) if !order.contains(&found) => order.push(found),
+                    Some(_) => {}
+                    None => self.leave(0, format!("{name}: unknown fallback {fallback}")),
+                }
+            }
+            if !order.is_empty() && (own != *name || group.targets.len() < 2) {
+                let order: Vec<String> = order.iter().map(|id| quoted(id)).collect();
+                lines.push(format!("{}: [{}]", quoted(name), order.join(", ")));
+            }
+        }
+        lines
+    }
+}
+
+/// The name of the alias of several deployments.
+fn own_name(group: &Group) -> String {
+    if group.fallbacks.is_empty() {
+        group.name.clone()
+    } else {
+        format!("{}.deployments", group.name)
+    }
+}
+
+/// The deployments of a group: a full id, or an alias; `None` if it has none.
+fn base(group: &Group) -> Option<String> {
+    match group.targets.as_slice() {
+        [] => None,
+        [(id, _)] => Some(id.clone()),
+        _ => Some(own_name(group)),
+    }
+}
+
+/// `os.environ/NAME` as a reference.
+fn reference(text: &str) -> String {
+    format!("${{{}}}", text.trim_start_matches("os.environ/"))
+}
+
+fn model_keys(information: Option<&Node>) -> Vec<String> {
+    let Some(information) = information else { return Vec::new() };
+    let mut keys = Vec::new();
+    let mode = text_of(information, "mode");
+    if let Some((_, word)) = CAPABILITIES.iter().find(|(known, _)| Some(*known) == mode) {
+        keys.push(format!("capabilities: [{word}]"));
+    }
+    if let Some(tokens) = number_of(information, "max_input_tokens").filter(|it| *it >= 1.0) {
+        keys.push(format!("context_length: {tokens:.0}"));
+    }
+    if let Some(cost) = number_of(information, "output_cost_per_image").filter(|it| *it >= 0.0) {
+        keys.push(format!("price_micros: {:.0}", cost * 1_000_000.0));
+    }
+    if let Some(description) = text_of(information, "description") {
+        keys.push(format!("description: {}", quoted(description)));
+    }
+    keys
+}
+
+fn write_provider(out: &mut String, provider: &Provider) {
+    line(out, 1, &format!("{}:", quoted(&provider.name)));
+    line(out, 2, &format!("kind: {}", provider.kind));
+    line(out, 2, &format!("base_url: {}", quoted(&provider.base)));
+    if !provider.variable.is_empty() {
+        line(out, 2, &format!("api_key: ${{{}}}", provider.variable));
+    }
+    if provider.discover {
+        line(out, 2, "discover: true");
+    }
+    if !provider.models.is_empty() {
+        line(out, 2, "models:");
+    }
+    for (model, keys) in &provider.models {
+        let keys =
+            if keys.is_empty() { String::new() } else { format!(" {{{}}}", keys.join(", ")) };
+        line(out, 3, &format!("{}:{keys}", quoted(model)));
+    }
+}
