@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use gateway_store::{Alert, AlertDelivery};
 use http::header::{CONTENT_TYPE, HOST, HeaderName};
 use http::{HeaderValue, Method, Request, Uri};
-use http_body_util::Full;
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
 use lettre::transport::smtp::authentication::Credentials;
@@ -79,7 +77,7 @@ impl Webhook {
         });
         let id = format!("msg_alert_{}", alert.id);
         let message = SignedMessage::new(&self.secret, id, body.to_string(), clock::unix_seconds());
-        let mut request = Request::new(Full::new(Bytes::from(message.body.clone())));
+        let mut request = Request::new(message.body.clone().into());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.url.clone();
         let headers = request.headers_mut();
