@@ -46,7 +46,7 @@ impl ChargedAccounts {
 /// How much of an amount is used, before and after charges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShareChange {
-    /// The kind of the amount: `balance`, `key_limit` …
+    /// The kind of the amount: `balance`, `budget` or `key_limit`.
     pub(crate) kind: &'static str,
     /// The account: a member, a key.
     pub(crate) account: String,
@@ -74,6 +74,7 @@ impl Alerts<'_> {
         let Some(share) = crossed.max() else { return };
         let what = match *kind {
             "balance" => "balance since the last top-up",
+            "budget" => "budget of this period",
             "key_limit" => "spend limit of the key",
             kind => kind,
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_store::{Credit, Error};
-use ledger::{LineageId, MemberId, Micros};
+use ledger::{BudgetScope, BudgetStatus, LineageId, MemberId, Micros, Time, Windows};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Alerts, ShareChange};
@@ -24,7 +24,12 @@ const MAX_REMEMBERED: usize = 100_000;
 pub(crate) async fn run(service: Arc<Service>) {
     let Some(config) = &service.config.alerts else { return };
     let alerts = Alerts { config, store: &service.billing.store };
-    let mut watcher = Watcher { alerts, balances: HashMap::new(), limits: HashMap::new() };
+    let mut watcher = Watcher {
+        alerts,
+        balances: HashMap::new(),
+        limits: HashMap::new(),
+        budgets: HashMap::new(),
+    };
     let mut states = HashMap::new();
     let mut ticks = interval(WATCH_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -34,7 +39,7 @@ pub(crate) async fn run(service: Arc<Service>) {
             _ = ticks.tick() => {}
         }
         for (member, lineage) in service.billing.charged.take() {
-            if let Err(error) = watcher.look(member, lineage).await {
+            if let Err(error) = watcher.look(member, lineage, &service.billing.windows()).await {
                 tracing::warn!(error = %chain(&error), %member, "account not checked for alerts");
             }
         }
@@ -52,6 +57,8 @@ struct Watcher<'a> {
     balances: HashMap<MemberId, KnownBalance>,
     /// Used shares of the spend limits of keys.
     limits: HashMap<LineageId, u32>,
+    /// Used shares of budgets, and when they reset.
+    budgets: HashMap<BudgetScope, (Time, u32)>,
 }
 
 #[derive(Clone, Copy)]
@@ -62,18 +69,27 @@ struct KnownBalance {
 }
 
 impl Watcher<'_> {
-    async fn look(&mut self, member: MemberId, lineage: LineageId) -> Result<(), Error> {
-        if self.balances.len() + self.limits.len() > MAX_REMEMBERED {
+    async fn look(
+        &mut self,
+        member: MemberId,
+        lineage: LineageId,
+        windows: &Windows,
+    ) -> Result<(), Error> {
+        if self.balances.len() + self.limits.len() + self.budgets.len() > MAX_REMEMBERED {
             self.balances.clear();
             self.limits.clear();
+            self.budgets.clear();
         }
-        self.look_at_balance(member).await?;
-        self.look_at_limit(lineage).await
+        self.look_at_member(member, windows).await?;
+        self.look_at_key(lineage, windows).await
     }
 
-    async fn look_at_balance(&mut self, member: MemberId) -> Result<(), Error> {
+    async fn look_at_member(&mut self, member: MemberId, windows: &Windows) -> Result<(), Error> {
         let store = self.alerts.store;
         let Some(account) = store.account(member).await? else { return Ok(()) };
+        if let Some(status) = account.budget_status(windows) {
+            self.look_at_budget(member.to_string(), status).await;
+        }
         // Only a top-up raises a balance.
         let known = self.balances.get(&member).filter(|known| account.balance <= known.balance);
         let (credit, before) = match known {
@@ -96,9 +112,12 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    async fn look_at_limit(&mut self, lineage: LineageId) -> Result<(), Error> {
+    async fn look_at_key(&mut self, lineage: LineageId, windows: &Windows) -> Result<(), Error> {
         let store = self.alerts.store;
         let Some(state) = store.lineage(lineage).await? else { return Ok(()) };
+        if let Some(status) = state.budget_status(windows) {
+            self.look_at_budget(self.key_name(lineage).await?, status).await;
+        }
         let Some(limit) = state.limits.spend else { return Ok(()) };
         let used = percent(state.spent.get(), limit.get());
         let before = self.limits.insert(lineage, used).filter(|before| *before <= used);
@@ -111,6 +130,20 @@ impl Watcher<'_> {
         };
         self.alerts.share_changed(&change).await;
         Ok(())
+    }
+
+    async fn look_at_budget(&mut self, account: String, status: BudgetStatus) {
+        let (resets_at, used) = (status.resets_at, status.percent_used().min(100));
+        let known = self.budgets.insert(status.scope, (resets_at, used));
+        let known = known.filter(|(end, before)| *end == resets_at && *before <= used);
+        let change = ShareChange {
+            kind: "budget",
+            account,
+            period: format!("{}:{}", status.budget.amount.get(), resets_at.micros()),
+            before: known.map_or(0, |(_, before)| before),
+            after: used,
+        };
+        self.alerts.share_changed(&change).await;
     }
 
     async fn key_name(&self, lineage: LineageId) -> Result<String, Error> {

@@ -22,8 +22,8 @@ pub const MAX_RECIPIENTS: usize = 20;
 #[serde(default)]
 #[schemars(transform = section::<Self>)]
 pub struct Alerts {
-    /// Alert when this many percent of a balance are used since its last top-up, or of the spend
-    /// limit of a key. An empty list disables these alerts.
+    /// Alert when this many percent of a balance are used since its last top-up, or of a budget, or
+    /// of the spend limit of a key. An empty list disables these alerts.
     #[schemars(length(max = MAX_SHARES))]
     #[schemars(extend("items" = {"type": "integer", "minimum": 1, "maximum": 100}))]
     pub shares: Vec<u32>,

@@ -169,6 +169,23 @@ fn providers_limits_and_the_ledger_alert() {
 }
 
 #[test]
+fn the_budget_of_a_member_alerts() {
+    let (ground, receiver) = (Ground::new(), Receiver::start());
+    let key = ten_requests(&ground);
+    assert_eq!(ground.run(["member", "budget", "alice", "0.004/month"]).code, 0);
+    ground.configure(&format!("alerts:\n  shares: [75]\n{}", receiver.config()));
+    let served = ground.serve();
+    chat(&served, &key, 3);
+    eventually("three quarters are used", || receiver.came().len() == 1);
+    let alert = &receiver.came()[0];
+    assert_eq!(alert["type"], "alert.budget");
+    assert_eq!(alert["data"]["message"], "mem_1 has used 75 % of its budget of this period");
+    chat(&served, &key, 1);
+    assert_eq!(served.chat(&key, "test/echo").0, 402);
+    assert_eq!(receiver.came().len(), 1, "a share alerts once");
+}
+
+#[test]
 fn alerts_are_sent_by_mail() {
     let ground = Ground::new();
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
