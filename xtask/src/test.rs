@@ -12,8 +12,10 @@ use crate::workspace::Workspace;
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     thread::scope(|scope| {
         let installation = Installation::start(scope, workspace)?;
-        let build = nextest_arguments(Profile::Default, arguments);
-        process::run(workspace.cargo().args(build).arg("--no-run"))?;
+        // Arguments for a run may not fit a build.
+        if arguments.is_empty() {
+            process::run(workspace.cargo().args(["nextest", "run", "--workspace", "--no-run"]))?;
+        }
         installation.wait()
     })?;
     run_suites(workspace, Profile::Default, arguments)
