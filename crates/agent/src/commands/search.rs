@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let count = counted(found.results.len(), "result");
     let age = found.cached_at.as_deref().and_then(|at| since(at, session));
     let age = age.map_or_else(String::new, |age| format!(", found {age} ago"));
-    session.output.note(format!("{count} of {}{age}", printable(&found.provider)));
+    session.output.note(format!("{count} from {}{age}", printable(&found.provider)));
     service.tell_cost(&answer);
     Ok(())
 }

@@ -51,9 +51,13 @@ pub(crate) fn log(bench: &TestHome) -> PathBuf {
 
 /// What of it is the same in every run.
 pub(crate) fn steady(bench: &TestHome, run: &ProgramOutput) -> String {
+    without_paths(&run.transcript().replace(&bench.home().display().to_string(), "[home]"))
+}
+
+/// A text without the paths of this machine.
+pub(crate) fn without_paths(text: &str) -> String {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut text = run.transcript().replace(&bench.home().display().to_string(), "[home]");
-    text = text.replace(SERVER, "[server]").replace(&path, "[path]");
+    let mut text = text.replace(SERVER, "[server]").replace(&path, "[path]");
     let places = std::env::split_paths(&path).map(|folder| folder.join("python3"));
     if let Some(python) = places.into_iter().find(|place| place.is_file()) {
         text = text.replace(&python.display().to_string(), "[python3]");

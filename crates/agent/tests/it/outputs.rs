@@ -3,11 +3,11 @@
 
 use std::env;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::gateway::up::Machine;
 use crate::gateway::{plain, settings};
-use crate::mcp_live::{UNSTEADY, configure, entry};
+use crate::mcp_live::{UNSTEADY, configure, entry, without_paths};
 use crate::terminal::{Terminal, text};
 
 const COMMANDS: &[&str] = &[
@@ -46,8 +46,8 @@ const COMMANDS: &[&str] = &[
     "agent gateway member create bob",
     "agent gateway member list",
     "agent gateway member show bob",
-    "agent gateway member top-up bob 5 --reference invoice-7",
-    "agent gateway member block bob --reason 'left the team'",
+    "agent gateway member top-up bob 5 --reason 'invoice 7'",
+    "agent gateway member block bob",
     "agent gateway key create bob --name laptop",
     "agent gateway key list",
     "agent gateway ledger statement bob",
@@ -89,33 +89,44 @@ fn read(columns: u16) {
     for command in COMMANDS {
         shown += &format!("$ {command}\n{}\n", run(&machine, &served.address, command, columns));
     }
-    let shown = plain(&machine.bench, &shown);
+    for key in machine.json(&["key", "list"])["keys"].as_array().unwrap() {
+        // As long as an id, so that tables stay the same.
+        shown = shown.replace(key["id"].as_str().unwrap(), "[id-of-key]_");
+    }
+    let shown = plain(&machine.bench, &without_paths(&shown));
     let mut settings = settings();
     for (pattern, replacement) in UNSTEADY {
         settings.add_filter(pattern, replacement);
     }
+    settings.add_filter(r"\d{4}-\d\d-\d\d", "[date]");
+    settings.add_filter(r"[\d.]+ [MGT]B free", "[n] GB free");
     settings.bind(|| insta::assert_snapshot!(format!("at_{columns}_columns"), shown));
 }
 
-/// What a terminal shows of a command, and its exit code unless it is 0.
+/// What a terminal shows of a command in the end, and its exit code unless it is 0.
 fn run(machine: &Machine, address: &str, command: &str, columns: u16) -> String {
-    let mut shell = machine.bench.command([""; 0]);
-    let program = Path::new(shell.get_program()).parent().unwrap().to_owned();
+    let agent = machine.bench.command([""; 0]);
+    let folder = Path::new(agent.get_program()).parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = [program].into_iter().chain(env::split_paths(&path));
-    let path = env::join_paths(path).unwrap();
-    let mut words = Command::new("sh");
-    words.args(["-c", command]).env_clear().current_dir(machine.bench.work());
-    for (name, value) in shell.get_envs() {
-        words.env(name, value.unwrap_or_default());
-    }
-    words.env("PATH", path).env("USER", "me").env("AGENT_BASE_URL", format!("http://{address}/v1"));
-    shell = words;
-    let terminal = Terminal::open().sized(columns, 24);
+    let path = env::join_paths([folder].into_iter().chain(env::split_paths(&path))).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env_clear().current_dir(machine.bench.work());
+    shell.env("AGENT_HOME", machine.home()).env("PATH", path).env("USER", "me");
+    shell.env("AGENT_BASE_URL", format!("http://{address}/v1"));
     shell.env("TERM", "xterm").env("NO_COLOR", "1").env("COLUMNS", columns.to_string());
-    shell.stdin(std::process::Stdio::null()).stdout(terminal.stdio()).stderr(terminal.stdio());
-    let mut shown = Vec::new();
-    let output = terminal.watch(shell.spawn().unwrap(), |bytes| shown.extend_from_slice(bytes));
-    let code = output.status.code().unwrap_or(-1);
-    text(&shown) + &if code == 0 { String::new() } else { format!("[exit code {code}]\n") }
+    let terminal = Terminal::open().sized(columns, 24);
+    shell.stdin(Stdio::null()).stdout(terminal.stdio()).stderr(terminal.stdio());
+    let mut bytes = Vec::new();
+    let output = terminal.watch(shell.spawn().unwrap(), |more| bytes.extend_from_slice(more));
+    let mut shown = String::new();
+    for line in text(&bytes).lines() {
+        // Progress and unfinished words are overwritten.
+        let line = line.rsplit(['\r', '\u{1b}']).next().unwrap();
+        shown += line.strip_prefix("[2K").or(line.strip_prefix("[J")).unwrap_or(line);
+        shown += "\n";
+    }
+    match output.status.code() {
+        Some(0) => shown,
+        code => format!("{shown}[exit code {}]\n", code.unwrap_or(-1)),
+    }
 }

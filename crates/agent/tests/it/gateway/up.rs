@@ -58,7 +58,7 @@ impl Machine {
             .to_owned()
     }
 
-    pub(super) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
         let run = self.bench.run(["gateway", "--json"].iter().chain(arguments));
         assert_eq!(run.code, 0, "{run:?}");
         serde_json::from_str(&run.stdout).unwrap()

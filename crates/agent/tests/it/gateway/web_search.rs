@@ -30,7 +30,10 @@ impl Site {
                 let first = lines.next().unwrap_or_default();
                 let path = first.split([' ', '?']).nth(1).unwrap_or_default().to_owned();
                 lines.find(String::is_empty);
-                let _ = tell.send(path.clone());
+                // Probes come whenever the service likes.
+                if path != "/healthz" {
+                    let _ = tell.send(path.clone());
+                }
                 let (kind, body) = match path.as_str() {
                     "/search" => {
                         let _ = opened.recv();

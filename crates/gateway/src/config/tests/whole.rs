@@ -34,7 +34,7 @@ log: {levl: info}
             "error 6:1: zzz: is not a known key (known keys: `listen`, `metrics_listen`, \
              `public_url`, `database`, `artifacts`, `admin_token`, `key_secret`, `providers`, \
              `models`, `prices`, `limits`, `remote_images`, `on_client_gone`, `idempotency_hours`, \
-             `responses_days`, `hold_lease_seconds`, `time_zone`, `log`, `trace`, `research`, `fetch`, \
+             `responses_days`, `hold_lease_seconds`, `time_zone`, `log`, `trace`, `alerts`, `research`, `fetch`, \
              `downloads`, `media`, `search`, `mcp`)",
             "error 7:14: admin_token: the variable `ADMIN` is not set (set it in the profile's `.env` file or in the environment)",
             "error 11:15: providers.p.base_url: must be a URL that starts with `http://` or \
@@ -177,9 +177,28 @@ fn with_key(section: &DocumentedSection, key: &DocumentedKey, value: &str) -> St
         }
         "prices.default_micros" => format!("prices: {{default_micros: {{{pair}}}}}"),
         "limits.new_keys" => format!("limits: {{new_keys: {{{pair}}}}}"),
+        "alerts.email" => nested(
+            "alerts: {email",
+            &[("host", "localhost"), ("from", "a@b.c"), ("to", "[a@b.c]")],
+            key,
+            &pair,
+        ),
+        "alerts.webhook" => nested(
+            "alerts: {webhook",
+            &[("url", "\"https://a.b\""), ("secret", "a-secret-of-at-least-32-characters")],
+            key,
+            &pair,
+        ),
         "trace" => format!("trace: {{otlp_endpoint: \"http://[::1]:4318\", {pair}}}"),
         name => format!("{name}: {{{pair}}}"),
     }
+}
+
+/// A section within a section, with its required keys.
+fn nested(begin: &str, required: &[(&str, &str)], key: &DocumentedKey, pair: &str) -> String {
+    let others = required.iter().filter(|(name, _)| *name != key.name);
+    let others: String = others.map(|(name, value)| format!("{name}: {value}, ")).collect();
+    format!("{begin}: {{{others}{pair}}}}}")
 }
 
 #[test]
