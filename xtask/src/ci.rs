@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::setup::Installation;
 use crate::test::Profile;
 use crate::workspace::Workspace;
-use crate::{chaos, dist, docs, fuzz, process, test, tidy};
+use crate::{chaos, docs, fuzz, process, test, tidy};
 
 const FUZZ_SECONDS: u32 = 5;
 
@@ -49,7 +49,6 @@ enum Step {
     /// Waits until the peers are installed.
     Peers,
     Test,
-    Packages,
     Fuzz,
     Chaos,
 }
@@ -63,7 +62,6 @@ impl Step {
         Self::Docs,
         Self::Peers,
         Self::Test,
-        Self::Packages,
         Self::Fuzz,
         Self::Chaos,
     ];
@@ -77,7 +75,6 @@ impl Step {
             Self::Docs => "docs",
             Self::Peers => "peers",
             Self::Test => "test",
-            Self::Packages => "packages",
             Self::Fuzz => "fuzz",
             Self::Chaos => "chaos",
         }
@@ -107,7 +104,6 @@ impl Step {
                 )
             }
             Self::Test => test::run_suites(workspace, Profile::Ci, &[]),
-            Self::Packages => dist::run_short(workspace),
             Self::Fuzz => fuzz::run_short(workspace, FUZZ_SECONDS),
             Self::Chaos => chaos::run_short(workspace),
         }

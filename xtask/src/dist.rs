@@ -19,12 +19,10 @@ mod wheel;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
-use crate::process;
 use crate::workspace::{Workspace, create_empty};
 use release::Release;
 
@@ -33,12 +31,9 @@ const KEY_VARIABLE: &str = "AGENT_DIST_KEY";
 const SUMS: &str = "SHA256SUMS";
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    make(workspace, &Options::parse(arguments)?)
-}
-
-fn make(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
+    let options = Options::parse(arguments)?;
     let folder = workspace.target_directory().join("dist");
-    let release = Release::prepare(workspace, options)?;
+    let release = Release::prepare(workspace, &options)?;
     let packages = folder.join("packages");
     for artifact in build(&release, &packages)? {
         println!("{:>12} bytes  {}", artifact.bytes.len(), packages.join(artifact.name).display());
@@ -52,17 +47,6 @@ fn make(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
         println!("signed manifest: none; use `--key FILE` or the variable {KEY_VARIABLE}");
     }
     if options.check { check::run(workspace, &release, &folder) } else { Ok(()) }
-}
-
-/// Packs and checks the program of the tests, because the artifacts do not depend on its profile.
-pub(crate) fn run_short(workspace: &Workspace) -> Result<(), Failure> {
-    let target = workspace.target_directory();
-    let stripped = target.join("debug/agent-stripped");
-    let mut strip = Command::new("strip");
-    process::run(strip.arg("-o").arg(&stripped).arg(target.join("debug/agent")))?;
-    let options =
-        Options { binary: Some(stripped), allow_dirty: true, check: true, ..Options::default() };
-    make(workspace, &options)
 }
 
 /// Builds all artifacts and their sums into an empty folder.
