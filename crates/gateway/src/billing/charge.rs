@@ -89,6 +89,7 @@ pub(crate) struct Results {
 }
 
 /// The result of opening a charge.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Opened {
     Charge(Charge),
     Replay(Replay),

@@ -159,12 +159,12 @@ pub(super) async fn check_images(
         serde_json::from_slice(answer).map_err(|_| Failure::Malformed("invalid response"))?;
     for text in list.data.into_iter().filter_map(|found| found.b64_json) {
         let bytes = decoded(&text, max_bytes)?;
-        parser.image(Some(member.0), &bytes).await.map_err(invalid)?;
+        parser.image(Some(member.0), &bytes).await.map_err(|error| invalid(&error))?;
     }
     Ok(())
 }
 
-fn invalid(error: Error) -> Failure {
+fn invalid(error: &Error) -> Failure {
     Failure::Malformed(match error {
         Error::Rejected(Rejection::Media(why)) => why.as_str(),
         _ => "the response could not be checked",
@@ -173,7 +173,7 @@ fn invalid(error: Error) -> Failure {
 
 /// A checked file, or why it is invalid.
 fn made(checked: Result<&'static str, Error>, bytes: Bytes) -> Result<Made, Failure> {
-    let media_type = checked.map_err(invalid)?;
+    let media_type = checked.map_err(|error| invalid(&error))?;
     let sha256 = Sha256::digest(&bytes).into();
     Ok(Made { media_type, bytes, sha256 })
 }

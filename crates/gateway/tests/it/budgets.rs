@@ -142,7 +142,7 @@ fn two_processes_on_postgresql_never_exceed_one_budget() {
         let send = |number: usize| {
             let (service, key) = (&services[number % 2], key.as_str());
             scope.spawn(move || {
-                let word = if number % 3 == 0 { "[[status-500]]" } else { "x" };
+                let word = if number.is_multiple_of(3) { "[[status-500]]" } else { "x" };
                 let answer = service.post(CHAT, key, &chat(word));
                 match answer.status {
                     200 => 1,

@@ -20,7 +20,7 @@ const MODELS: &str = "kind: openai, health: false, \
 const LIMITS: &str = "limits: {max_body_bytes: 100000000}\n";
 const MIB: usize = 1024 * 1024;
 const PIECE: usize = 64 * 1024;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const MODEL: &str = "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nup/hear\r\n";
 const FILE: &str = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\
     Content-Type: audio/wav\r\n\r\n";
@@ -82,13 +82,12 @@ fn serve(stream: &TcpStream, act: Act, tell: &Sender<Seen>) -> std::io::Result<(
     };
     let (mut count, mut piece) = (0, vec![0; PIECE]);
     loop {
-        let left = match length {
-            Some(length) => length - count,
-            None => {
-                let mut line = String::new();
-                reader.read_line(&mut line)?;
-                usize::from_str_radix(line.trim(), 16).unwrap_or_default()
-            }
+        let left = if let Some(length) = length {
+            length - count
+        } else {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            usize::from_str_radix(line.trim(), 16).unwrap_or_default()
         };
         // A chunk of length 0 ends the body; an empty line is a connection that ended.
         if left == 0 {
@@ -108,10 +107,10 @@ fn serve(stream: &TcpStream, act: Act, tell: &Sender<Seen>) -> std::io::Result<(
             if count == 0 {
                 let _ = tell.send(Seen::FirstBytes);
             }
-            let had = count;
+            let before = count;
             count += read;
             match act {
-                Act::Early(status) if had < MIB && count >= MIB => answer(status, count)?,
+                Act::Early(status) if before < MIB && count >= MIB => answer(status, count)?,
                 Act::Die if count >= MIB => return Ok(()),
                 _ => {}
             }
@@ -142,7 +141,7 @@ impl Client {
 
     /// Sends zeros; the service may have closed the connection.
     fn zeros(&mut self, bytes: usize) {
-        let piece = [0; PIECE];
+        let piece = vec![0; PIECE];
         for _ in 0..bytes / PIECE {
             if self.0.stream().write_all(&piece).is_err() {
                 return;
@@ -308,10 +307,10 @@ fn fields_after_the_file_and_idempotency_keys_work() {
         assert_eq!(send("").1, heard);
     }
     assert_eq!(upstream.requests().len(), 2);
-    let word = "idempotency-key: once\r\n";
-    assert_eq!(send(word).1, heard);
-    let (head, answer) = send(word);
-    assert_eq!((head.header("idempotent-replayed"), answer), ("true", heard.into()));
+    let key = "idempotency-key: once\r\n";
+    assert_eq!(send(key).1, heard);
+    let (response, answer) = send(key);
+    assert_eq!((response.header("idempotent-replayed"), answer), ("true", heard.into()));
     assert_eq!(upstream.requests().len(), 3);
     assert_eq!(paid(&world.service, &world.ada), 1500);
 }

@@ -197,7 +197,8 @@ fn with_key(section: &DocumentedSection, key: &DocumentedKey, value: &str) -> St
 /// A section within a section, with its required keys.
 fn nested(begin: &str, required: &[(&str, &str)], key: &DocumentedKey, pair: &str) -> String {
     let others = required.iter().filter(|(name, _)| *name != key.name);
-    let others: String = others.map(|(name, value)| format!("{name}: {value}, ")).collect();
+    let others =
+        others.fold(String::new(), |text, (name, value)| text + name + ": " + value + ", ");
     format!("{begin}: {{{others}{pair}}}}}")
 }
 
