@@ -107,7 +107,7 @@ pub struct Config {
     pub log: Log,
     /// Where traces go, if anywhere.
     pub trace: Option<Trace>,
-    /// What operators are told, if anything.
+    /// Alerts to operators, if there are any.
     pub alerts: Option<Alerts>,
 }
 

@@ -42,7 +42,8 @@ pub(super) fn write(workspace: &Workspace, program: &Path) -> Result<(), Failure
     println!("docs: wrote docs/images/terminal.svg");
     // A test draws the pages, because it has the browser, the clock and the upstream for them.
     let mut test = workspace.cargo();
-    test.args(["nextest", "run", "--package", "agent", "-E", "test(/^gateway::pictures::/)"]);
+    // With the targets of all tests, which share their dependencies.
+    test.args(["nextest", "run", "--workspace", "-E", "test(/^gateway::pictures::/)"]);
     process::run(test.env("AGENT_DOCS_IMAGES", &folder))?;
     println!("docs: wrote docs/images/console*.png");
     Ok(())

@@ -215,6 +215,8 @@ fn tokens(text: &str) -> Vec<String> {
             '"' => string_length(rest),
             'r' if rest.starts_with("r\"") || rest.starts_with("r#\"") => raw_string_length(rest),
             '\'' => character_length(rest),
+            // `impl Trait + use<'a>` imports nothing.
+            'u' if rest.starts_with("use<") => "use<".len(),
             ':' if rest.starts_with("::") => {
                 tokens.push("::".to_owned());
                 2

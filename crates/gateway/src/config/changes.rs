@@ -2,7 +2,7 @@
 
 use settings::{Node, Position, Problem};
 
-use super::{Config, Reading};
+use super::Config;
 
 /// A key of the file, and whether two configurations agree on it.
 type Comparison = (&'static str, fn(&Config, &Config) -> bool);
@@ -62,20 +62,19 @@ impl Config {
     }
 }
 
-impl Reading {
-    /// The keys on which the file differs from the running configuration although they cannot change
-    /// while the service runs.
-    pub fn fixed_changes(&self, running: &Config) -> Vec<Problem> {
-        let Some(new) = &self.config else { return Vec::new() };
-        let changed = differing(FIXED, running, new);
-        let problem = |key| {
-            let position = self.fixed.iter().find(|(known, _)| *known == key);
-            let position = position.map_or(Position::default(), |(_, position)| *position);
-            let message = "cannot change while the service runs";
-            Problem::error(position, message).at(key).hint("restart the service, or change it back")
-        };
-        changed.map(problem).collect()
-    }
+/// Why a file that differs on keys that cannot change while the service runs is rejected.
+pub(super) fn fixed_changes(
+    running: &Config,
+    new: &Config,
+    positions: &[(&'static str, Position)],
+) -> Vec<Problem> {
+    let problem = |key| {
+        let position = positions.iter().find(|(known, _)| *known == key);
+        let position = position.map_or(Position::default(), |(_, position)| *position);
+        let message = "cannot change while the service runs";
+        Problem::error(position, message).at(key).hint("restart the service, or change it back")
+    };
+    differing(FIXED, running, new).map(problem).collect()
 }
 
 fn differing<'a>(

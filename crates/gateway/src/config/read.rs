@@ -17,7 +17,7 @@ use settings::{
 
 use super::address::Address;
 use super::alerts::{Alerts, MailSecurity};
-use super::changes::fixed_keys;
+use super::changes::{fixed_changes, fixed_keys};
 use super::fetch::Fetch;
 use super::format::FORMATS;
 use super::limit::Limits;
@@ -44,7 +44,7 @@ pub struct Reading {
     /// Values that must never be shown, the longest first.
     pub secrets: Vec<KnownSecret>,
     /// Where the file sets keys that a running service cannot change.
-    pub(super) fixed: Vec<(&'static str, Position)>,
+    fixed: Vec<(&'static str, Position)>,
 }
 
 /// Top-level keys.
@@ -183,6 +183,15 @@ pub fn read(text: &str, scope: &Scope, folder: &Path) -> Reading {
     let is_usable = !problems.iter().any(Problem::is_error);
     let (config, problems) = (config.filter(|_| is_usable), in_order(problems));
     Reading { config, problems, secrets, fixed: fixed_keys(&root) }
+}
+
+impl Reading {
+    /// The keys on which the file differs from the running configuration although they cannot change
+    /// while the service runs.
+    pub fn fixed_changes(&self, running: &Config) -> Vec<Problem> {
+        let new = self.config.as_ref();
+        new.map_or(Vec::new(), |new| fixed_changes(running, new, &self.fixed))
+    }
 }
 
 impl File {

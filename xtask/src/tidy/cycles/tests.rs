@@ -8,7 +8,10 @@ fn imports_in_one_direction_have_no_findings() {
     let tree = Tree::of(&[
         ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\npub use c::C;"),
         ("crates/a/src/b.rs", "use crate::C;\npub struct B(C);"),
-        ("crates/a/src/c.rs", "// use crate::B;\npub struct C;"),
+        (
+            "crates/a/src/c.rs",
+            "// use crate::B;\npub struct C;\nfn f() -> impl Fn() + use<> { || 1; }",
+        ),
     ]);
     assert_eq!(printed(&check(&tree)), Vec::<String>::new());
 }
