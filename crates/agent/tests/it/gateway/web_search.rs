@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Ground, Served};
 
-/// A search provider with one result, which is a page of its own.
+/// A search provider with one result: a page of the same server.
 struct Site {
     address: SocketAddr,
     /// The paths that were requested.
