@@ -86,8 +86,11 @@ pub(crate) async fn callers_on_other_runtimes_get_replies_and_may_disappear(db: 
     // Earlier operations are complete when this one is.
     db.hold(&key, 1).await.unwrap();
     let (balance, held) = db.money(member).await;
-    assert_eq!(balance, 100_000 - 3 * EACH * 10);
-    assert!((1..=1 + EACH * 10).contains(&held), "{held}");
+    // A caller that disappears may have ended some of its holds already.
+    let charged_to_gone = 100_000 - 3 * EACH * 10 - balance;
+    assert_eq!(charged_to_gone % 10, 0);
+    assert!((0..=EACH * 10).contains(&charged_to_gone), "{charged_to_gone}");
+    assert!((1..=1 + EACH * 10 - charged_to_gone).contains(&held), "{held}, {charged_to_gone}");
     db.check().await;
 }
 
