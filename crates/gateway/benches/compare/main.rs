@@ -86,13 +86,11 @@ async fn compare() -> String {
         let (chat, stream) = (&chats[at], &streams[at]);
         let word = |is: bool| if is { "yes" } else { "no" };
         table.push_str(&format!(
-            "| {} | {} | {:.0} | {:.1} ms | {} | {:.0} | {} MiB | {} | {} | {} |\n",
+            "| {} | {} | {:.1} ms | {} | {} MiB | {} | {} | {} |\n",
             program.title,
-            duration(median(chat, |round| round.cpu_us)),
-            median(chat, |round| round.per_second),
+            cells(chat),
             percentile(&times, 99),
-            duration(median(stream, |round| round.cpu_us)),
-            median(stream, |round| round.per_second),
+            cells(stream),
             memory(&program.processes).rss / 1024,
             word(program.authenticates),
             word(program.charges),
@@ -102,13 +100,39 @@ async fn compare() -> String {
     table
 }
 
-async fn measure(programs: &[Program], behaviour: Behaviour) -> Vec<Vec<Round>> {
-    let contenders = programs.iter().map(|program| Contender {
-        name: program.title,
-        processes: program.processes.clone(),
-        target: program.target(behaviour),
-    });
-    TURNS.measure(&contenders.collect::<Vec<_>>()).await
+/// The rounds of each program, or the status of its answer if it cannot do this.
+async fn measure(programs: &[Program], behaviour: Behaviour) -> Vec<Result<Vec<Round>, u16>> {
+    let (mut contenders, mut answers) = (Vec::new(), Vec::new());
+    for program in programs {
+        let target = program.target(behaviour);
+        let answer = target.connect().await.try_ask(&target, 0).await;
+        if answer.is_ok() {
+            let processes = program.processes.clone();
+            contenders.push(Contender { name: program.title, processes, target });
+        }
+        answers.push(answer);
+    }
+    let mut measured = TURNS.measure(&contenders).await.into_iter();
+    let result = |answer: Result<(), (u16, String)>| match answer {
+        Ok(()) => Ok(measured.next().expect("the rounds of a contender")),
+        Err((status, body)) => {
+            println!("status {status}: {body}");
+            Err(status)
+        }
+    };
+    answers.into_iter().map(result).collect()
+}
+
+/// CPU time of a request and requests per second.
+fn cells(measured: &Result<Vec<Round>, u16>) -> String {
+    match measured {
+        Ok(rounds) => format!(
+            "{} | {:.0}",
+            duration(median(rounds, |round| round.cpu_us)),
+            median(rounds, |round| round.per_second)
+        ),
+        Err(status) => format!("fails ({status}) | -"),
+    }
 }
 
 fn duration(microseconds: f64) -> String {

@@ -15,6 +15,9 @@ pub(crate) const PROVIDER: &str = "mock";
 /// The same upstream, with the interface of messages.
 pub(crate) const ANTHROPIC: &str = "claude";
 
+/// Opens the pages of the operator.
+pub(crate) const ADMIN_TOKEN: &str = "an-admin-token-of-at-least-32-characters";
+
 /// With a separate file.
 pub(crate) async fn sqlite(upstream: SocketAddr) -> Home {
     Home::sqlite(&providers(upstream)).await
@@ -33,7 +36,7 @@ fn providers(upstream: SocketAddr) -> String {
     });
     let models = models.join(", ");
     format!(
-        "providers:\n  {PROVIDER}:\n    kind: openai\n    base_url: http://{upstream}/v1\n    \
+        "admin_token: {ADMIN_TOKEN}\nproviders:\n  {PROVIDER}:\n    kind: openai\n    base_url: http://{upstream}/v1\n    \
          models: {{{models}}}\n    health: {{interval: 3600}}\n  {ANTHROPIC}:\n    kind: anthropic\n    \
          base_url: http://{upstream}/v1\n    models: [message]\n    health: {{interval: 3600}}\n"
     )

@@ -18,6 +18,7 @@ mod many;
 mod memory;
 #[path = "../shared/message.rs"]
 mod message;
+mod pages;
 #[path = "../shared/process.rs"]
 mod process;
 mod request;

@@ -3,6 +3,8 @@
 //! The schema is the service's own. What is written adds up, which `ledger check` confirms. The
 //! postings of all members are mixed, as they are when many use a service at once.
 
+use std::time::SystemTime;
+
 use gateway::KeyHasher;
 use rusqlite::{Connection, params};
 
@@ -12,7 +14,8 @@ use crate::service::{CONCURRENCY, CREDIT_MICROS, Home, REQUESTS_PER_MINUTE, new_
 /// What each charge takes.
 const PRICE_MICROS: i64 = 1000;
 const SCOPES: &str = "models chat responses research media search fetch mcp";
-const AT: i64 = 1_700_000_000_000_000;
+/// The time between two charges of a member, in microseconds: 40 days.
+const PERIOD: i64 = 40 * 86_400_000_000;
 
 /// How much there is.
 #[derive(Debug, Clone, Copy)]
@@ -32,13 +35,20 @@ pub(crate) fn fill(home: &mut Home, amount: Amount) {
     let begin = "PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; \
                  PRAGMA temp_store = MEMORY; BEGIN";
     connection.execute_batch(begin).expect("a transaction");
-    members(&connection, amount);
-    postings(&connection, amount);
-    home.keys = keys(&connection, &home.hasher(), amount);
+    let start = now() - PERIOD * (amount.postings / amount.members);
+    members(&connection, amount, start);
+    postings(&connection, amount, start);
+    usage(&connection);
+    home.keys = keys(&connection, &home.hasher(), amount, start);
     connection.execute_batch(&index).expect("the index again");
     let followed = "UPDATE followed SET posting = (SELECT max(id) FROM postings)";
     connection.execute_batch(followed).expect("the rows tell of all postings");
     connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").expect("it is written");
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since.as_micros()).expect("a number")
 }
 
 /// An index is made faster when all rows are there.
@@ -49,7 +59,7 @@ fn take_index(connection: &Connection, name: &str) -> String {
     sql
 }
 
-fn members(connection: &Connection, amount: Amount) {
+fn members(connection: &Connection, amount: Amount, start: i64) {
     let spent = PRICE_MICROS * (amount.postings / amount.members - 1);
     let count = amount.members;
     connection
@@ -57,7 +67,7 @@ fn members(connection: &Connection, amount: Amount) {
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
              INSERT INTO members (id, name, created_at, balance, last_posting) \
              SELECT n, 'member ' || n, ?2, ?3, ?4 + n FROM n",
-            params![count, AT, CREDIT_MICROS - spent, amount.postings - count],
+            params![count, start, CREDIT_MICROS - spent, amount.postings - count],
         )
         .expect("members");
     connection
@@ -69,37 +79,53 @@ fn members(connection: &Connection, amount: Amount) {
         .expect("lineages");
 }
 
-/// First everyone pays in, then everyone is charged, round by round.
-fn postings(connection: &Connection, amount: Amount) {
+/// First everyone pays in, then everyone is charged, round by round, spread over all days.
+fn postings(connection: &Connection, amount: Amount, start: i64) {
     connection
         .execute(
             "INSERT INTO postings (at, kind, member, amount, balance, reason) \
              SELECT ?1, 'top_up', id, ?2, ?2, 'bench' FROM members ORDER BY id",
-            params![AT, CREDIT_MICROS],
+            params![start, CREDIT_MICROS],
         )
         .expect("postings");
+    let between = PERIOD / amount.members;
     for round in 1..amount.postings / amount.members {
         let hold = "unhex(printf('%032x', ?1 * 100000000 + id))";
         let receipts = format!(
             "INSERT INTO receipts (id, member, lineage, charged, rule, operation, model, \
              input_tokens, output_tokens, since, at) SELECT {hold}, id, id, ?2, 'answered', 'chat', \
-             'mock/small', 19, 140, ?3, ?3 FROM members ORDER BY id"
+             'mock/small', 19, 140, ?3 + ?4 * id, ?3 + ?4 * id FROM members ORDER BY id"
         );
-        connection.execute(&receipts, params![round, PRICE_MICROS, AT + round]).expect("receipts");
+        let begun = start + PERIOD * round;
+        let values = params![round, PRICE_MICROS, begun, between];
+        connection.execute(&receipts, values).expect("receipts");
         let postings = format!(
             "INSERT INTO postings (at, kind, member, amount, balance, hold, previous) \
-             SELECT ?3, 'charge', id, -?2, ?4, {hold}, ?5 + id FROM members ORDER BY id"
+             SELECT ?3 + ?6 * id, 'charge', id, -?2, ?4, {hold}, ?5 + id FROM members ORDER BY id"
         );
         let balance = CREDIT_MICROS - round * PRICE_MICROS;
         let before = (round - 1) * amount.members;
-        connection
-            .execute(&postings, params![round, PRICE_MICROS, AT + round, balance, before])
-            .expect("postings");
+        let values = params![round, PRICE_MICROS, begun, balance, before, between];
+        connection.execute(&postings, values).expect("postings");
     }
 }
 
+fn usage(connection: &Connection) {
+    let add = "INSERT INTO usage SELECT at / 86400000000, member, lineage, operation, model, \
+               count(*), sum(input_tokens), sum(output_tokens), sum(charged) FROM receipts \
+               GROUP BY 1, 2, 3, 4, 5; \
+               INSERT INTO usage_totals SELECT day, operation, model, sum(requests), \
+               sum(input_tokens), sum(output_tokens), sum(charged) FROM usage GROUP BY 1, 2, 3";
+    connection.execute_batch(add).expect("usage");
+}
+
 /// A key for everyone; those that are known here are real.
-fn keys(connection: &Connection, hasher: &KeyHasher, amount: Amount) -> Vec<String> {
+fn keys(
+    connection: &Connection,
+    hasher: &KeyHasher,
+    amount: Amount,
+    start: i64,
+) -> Vec<String> {
     let asking = i64::try_from(amount.asking).expect("a number");
     let step = amount.members / asking;
     connection
@@ -107,7 +133,7 @@ fn keys(connection: &Connection, hasher: &KeyHasher, amount: Amount) -> Vec<Stri
             "INSERT INTO keys (id, hash, member, lineage, name, scopes, created_at) \
              SELECT printf('%012d', id), zeroblob(32), id, id, 'bench', ?1, ?2 FROM members \
              WHERE id % ?3 <> 0",
-            params![SCOPES, AT, step],
+            params![SCOPES, start, step],
         )
         .expect("keys");
     let mut insert = connection
@@ -119,7 +145,7 @@ fn keys(connection: &Connection, hasher: &KeyHasher, amount: Amount) -> Vec<Stri
     let mut keys = Vec::with_capacity(amount.asking);
     for member in (step..=amount.members).step_by(usize::try_from(step).expect("a number")) {
         let key = new_key();
-        let values = params![key.public_id(), hasher.hash(&key), member, SCOPES, AT];
+        let values = params![key.public_id(), hasher.hash(&key), member, SCOPES, start];
         insert.execute(values).expect("a key");
         keys.push(key.as_str().to_owned());
     }

@@ -14,7 +14,7 @@ use crate::service::{Home, Service};
 use crate::table::{Better, Goal, Spread, row};
 use crate::turns::{Contender, Round, Turns, median, ratios};
 use crate::upstream::{self, Behaviour, CHUNKS};
-use crate::{chat, home, idle, many};
+use crate::{chat, home, idle, many, pages};
 
 /// The number of members, each with a separate key.
 const MEMBERS: usize = 64;
@@ -279,6 +279,7 @@ impl Rows {
             contender("full", &services[1], Behaviour::Small, &full),
         ];
         let measured = self.measure(&all, CONNECTIONS).await;
+        pages::rows(services[1].address, &full.keys[0]);
         drop(services);
         full.check_ledger();
         let goal = Goal { bar: 1.3, aim: None, unit: "×", better: Better::Lower };

@@ -100,6 +100,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
     while let Some(request) = inbox.request(&mut stream).await? {
         if request.is_get {
             stream.write_all(&models).await?;
+            inbox.take(&request);
             continue;
         }
         match Behaviour::of(inbox.body(&request)) {

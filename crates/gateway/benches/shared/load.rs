@@ -64,16 +64,25 @@ pub(crate) struct Connection {
 
 impl Connection {
     async fn ask(&mut self, target: &Target, number: usize) {
+        if let Err((status, body)) = self.try_ask(target, number).await {
+            panic!("another answer than was expected: {status} {body}");
+        }
+    }
+
+    /// An answer that is not right is returned with its status.
+    pub(crate) async fn try_ask(
+        &mut self,
+        target: &Target,
+        number: usize,
+    ) -> Result<(), (u16, String)> {
         self.stream.write_all(target.request(number)).await.expect("a request is taken");
         let answer = self.inbox.answer(&mut self.stream).await.expect("an answer comes");
         let body = self.inbox.answer_body(&answer);
-        assert!(
-            answer.status == 200 && (target.is_right)(body),
-            "another answer than was expected: {} {}",
-            answer.status,
-            String::from_utf8_lossy(body),
-        );
+        if answer.status != 200 || !(target.is_right)(body) {
+            return Err((answer.status, String::from_utf8_lossy(body).into_owned()));
+        }
         self.inbox.take_answer(&answer);
+        Ok(())
     }
 }
 
