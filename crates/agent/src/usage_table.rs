@@ -86,6 +86,7 @@ fn dimension<'a>(entry: &'a UsageEntry, by: &str) -> (&'a str, Option<&'a str>) 
     };
     let text = match by {
         "member" => return owner(&entry.member),
+        "team" => return owner(&entry.team),
         "key" => return owner(&entry.key),
         "day" => &entry.day,
         "operation" => &entry.operation,

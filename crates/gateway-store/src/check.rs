@@ -62,13 +62,19 @@ pub(crate) fn wrong_budgets(sum: BudgetSum, condition: &str) -> [String; 2] {
         BudgetSum::Charged => ("receipts", "charged", "budget_charged"),
         BudgetSum::Held => ("holds", "amount", "budget_held"),
     };
-    [("member", "members", "member"), ("key lineage", "lineages", "lineage")].map(
-        |(name, table, owner)| {
+    // The budget of a member counts all its requests, that of a team those that it pays for.
+    let of_accounts = format!(
+        "(SELECT id, member AS owner, since, {amount} FROM {rows} UNION ALL \
+         SELECT id, payer, since, {amount} FROM {rows} WHERE payer IS NOT NULL)"
+    );
+    let of_keys = format!("(SELECT id, lineage AS owner, since, {amount} FROM {rows})");
+    [("member", "members", of_accounts), ("key lineage", "lineages", of_keys)].map(
+        |(name, table, counted)| {
             format!(
                 "SELECT '{name} ' || t.id AS what, t.{stored} AS stored, \
                  CAST(coalesce(d.total, 0) AS bigint) AS added_up FROM {table} t LEFT JOIN \
-                 (SELECT b.id, sum(r.{amount}) AS total FROM {rows} r \
-                 JOIN {table} b ON b.id = r.{owner} \
+                 (SELECT b.id, sum(r.{amount}) AS total FROM {counted} r \
+                 JOIN {table} b ON b.id = r.owner \
                  WHERE b.budget IS NOT NULL AND r.since >= b.budget_start {condition} GROUP BY b.id) d \
                  ON d.id = t.id WHERE t.budget IS NOT NULL AND t.{stored} <> coalesce(d.total, 0)"
             )

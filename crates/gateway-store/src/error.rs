@@ -26,6 +26,9 @@ pub enum Error {
     /// The named thing exists already.
     #[error("this {0} already exists")]
     Exists(&'static str),
+    /// The state of a row does not allow the change.
+    #[error("{0}")]
+    Conflict(&'static str),
     /// The database is corrupt.
     #[error("the database is corrupt: {0}")]
     Damaged(String),
@@ -63,7 +66,7 @@ impl Error {
             Self::Unavailable(_) | Self::Full(_) | Self::Busy | Self::Closed => {
                 ErrorKind::Temporary
             }
-            Self::Missing(_) | Self::Exists(_) => ErrorKind::Caller,
+            Self::Missing(_) | Self::Exists(_) | Self::Conflict(_) => ErrorKind::Caller,
             _ => ErrorKind::Operator,
         }
     }

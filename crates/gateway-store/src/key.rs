@@ -5,6 +5,7 @@ use std::fmt;
 use ledger::{Budget, Limits, LineageId, MemberId, Micros, Time};
 use serde_json::{Map, Value, json};
 
+use crate::Role;
 use crate::audit::AuditChange;
 
 /// A permission of a key.
@@ -97,6 +98,10 @@ pub struct KeyRecord {
     /// The member's name.
     pub member_name: String,
     pub member_blocked: bool,
+    /// The member's role.
+    pub role: Role,
+    /// The member's team.
+    pub team: Option<MemberId>,
 }
 
 /// A key to create.

@@ -39,7 +39,7 @@ pub use error::{Error, ErrorKind};
 pub use key::{Key, KeyChange, KeyRecord, KeyRotation, LimitsChange, NewKey, Scope};
 pub use location::{DatabaseLocation, SchemaState, StoreOptions};
 pub use media::{Artifact, MediaRun};
-pub use member::{Member, MemberChange};
+pub use member::{Member, MemberChange, Role};
 pub use process::{DrainedProvider, ProcessReport, ProviderAction, SharedState};
 pub use research::{
     FinishedStep, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus,

@@ -1,15 +1,18 @@
-//! Members.
+//! Members and teams.
 
-use ledger::{Budget, MemberId, Time};
+use ledger::{AccountKind, Budget, MemberId, Micros, Time};
 use serde_json::json;
 
+use crate::Error;
 use crate::audit::AuditChange;
+use crate::error::Result;
 use crate::key::described_budget;
 
-/// A member of the service.
+/// A member of the service, or a team of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub id: MemberId,
+    pub kind: AccountKind,
     /// The unique name that the operator chose.
     pub name: String,
     /// When the member was created.
@@ -18,6 +21,20 @@ pub struct Member {
     pub blocked: bool,
     /// What the member may spend in each period.
     pub budget: Option<Budget>,
+    pub role: Role,
+    /// The team that pays for the member's requests.
+    pub team: Option<MemberId>,
+}
+
+/// What a member may do besides sending requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    #[default]
+    Member,
+    /// Sees the usage of its team and sets the budgets of its members.
+    Manager,
+    /// May use the pages of operators.
+    Operator,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,32 +47,130 @@ pub enum MemberChange {
     Unblock,
     /// Sets or removes the budget. A new one counts from now on.
     Budget(Option<Budget>),
+    /// Of a member only. A manager must be in a team.
+    Role(Role),
+    /// Moves a member into a team, or out of its team. A manager becomes a member.
+    Team(Option<MemberId>),
+    /// Removes a team that has neither members nor money. Its postings remain.
+    Remove,
+}
+
+impl Role {
+    pub const ALL: [Self; 3] = [Self::Member, Self::Manager, Self::Operator];
+
+    /// The name as it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Manager => "manager",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+/// The column of the account that pays: empty if the member does.
+pub(crate) fn stored_payer(member: MemberId, payer: MemberId) -> Option<i64> {
+    (payer != member).then_some(payer.0)
+}
+
+/// What must be known about a team to remove it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TeamState {
+    pub(crate) has_members: bool,
+    pub(crate) balance: Micros,
+    pub(crate) held: Micros,
+}
+
+impl TeamState {
+    pub(crate) fn check_removable(&self) -> Result<()> {
+        if self.has_members {
+            return Err(Error::Conflict("the team has members; move them out of it first"));
+        }
+        if self.held != Micros::ZERO {
+            let message = "the team has requests that still run; wait until they end";
+            return Err(Error::Conflict(message));
+        }
+        if self.balance != Micros::ZERO {
+            let message = "the team has a balance; take it out with an adjustment first";
+            return Err(Error::Conflict(message));
+        }
+        Ok(())
+    }
 }
 
 impl Member {
     pub(crate) fn creation(&self) -> AuditChange {
         let detail = json!({ "name": self.name });
-        AuditChange { action: "member.create", subject: self.id.to_string(), detail }
+        let action = match self.kind {
+            AccountKind::Member => "member.create",
+            AccountKind::Team | AccountKind::RemovedTeam => "team.create",
+        };
+        AuditChange { action, subject: self.id.to_string(), detail }
+    }
+
+    /// Checks that a change fits to this account. The store checks other rows.
+    pub(crate) fn check(&self, change: &MemberChange) -> Result<()> {
+        match (self.kind, change) {
+            (AccountKind::RemovedTeam, _) => Err(Error::Missing("team")),
+            (AccountKind::Team, MemberChange::Role(_) | MemberChange::Team(_)) => {
+                Err(Error::Missing("member"))
+            }
+            (AccountKind::Member, MemberChange::Remove) => Err(Error::Missing("team")),
+            (AccountKind::Member, MemberChange::Role(Role::Manager)) if self.team.is_none() => {
+                let message = "a manager needs a team; add the member to a team first";
+                Err(Error::Conflict(message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Applies a change and describes it for the audit log.
     pub(crate) fn apply(&mut self, change: &MemberChange) -> AuditChange {
+        let is_team = self.kind == AccountKind::Team;
+        let either = |member, team| if is_team { team } else { member };
         let (action, detail) = match change {
             MemberChange::Rename(name) => {
                 let before = std::mem::replace(&mut self.name, name.clone());
-                ("member.rename", json!({ "from": before, "to": name }))
+                let detail = json!({ "from": before, "to": name });
+                (either("member.rename", "team.rename"), detail)
             }
             MemberChange::Block => {
                 self.blocked = true;
-                ("member.block", json!({}))
+                (either("member.block", "team.block"), json!({}))
             }
             MemberChange::Unblock => {
                 self.blocked = false;
-                ("member.unblock", json!({}))
+                (either("member.unblock", "team.unblock"), json!({}))
             }
             MemberChange::Budget(budget) => {
                 self.budget = *budget;
-                ("member.budget", json!({ "budget": described_budget(*budget) }))
+                let detail = json!({ "budget": described_budget(*budget) });
+                (either("member.budget", "team.budget"), detail)
+            }
+            MemberChange::Role(role) => {
+                let before = std::mem::replace(&mut self.role, *role);
+                ("member.role", json!({ "from": before.as_str(), "to": role.as_str() }))
+            }
+            MemberChange::Team(team) => {
+                let before = std::mem::replace(&mut self.team, *team);
+                // The manager of one team must not manage another one by moving there.
+                if self.role == Role::Manager && before != *team {
+                    self.role = Role::Member;
+                }
+                let id = |team: Option<MemberId>| team.map(|team| team.to_string());
+                ("member.team", json!({ "from": id(before), "to": id(*team) }))
+            }
+            MemberChange::Remove => {
+                self.kind = AccountKind::RemovedTeam;
+                // The name becomes free.
+                let name = format!("{} (removed {})", self.name, self.id);
+                let before = std::mem::replace(&mut self.name, name);
+                ("team.remove", json!({ "name": before }))
             }
         };
         AuditChange { action, subject: self.id.to_string(), detail }

@@ -188,6 +188,15 @@ impl Sqlite {
         self.read(move |db, _| rows::receipt(db, member, id)).await
     }
 
+    pub(crate) async fn team_receipts(
+        &self,
+        member: MemberId,
+        before: Option<HoldId>,
+        limit: u32,
+    ) -> Result<Vec<Receipt>> {
+        self.read(move |db, _| rows::team_receipts(db, member, before, limit)).await
+    }
+
     pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
         self.read(move |db, _| rows::related(db, id)).await
     }

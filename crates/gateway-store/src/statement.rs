@@ -1,6 +1,6 @@
 //! Account statements of members, and the relations of receipts.
 
-use ledger::{HoldId, Posting, Receipt};
+use ledger::{HoldId, MemberId, Posting, Receipt};
 
 /// The relations of a receipt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,4 +21,6 @@ pub struct StatementLine {
     pub operation: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
+    /// The member whose request was charged.
+    pub asked_by: Option<MemberId>,
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{
-    Account, EndResult, Hold, HoldId, Lineage, LineageId, MemberId, RateLimitStatus, Receipt,
-    Refusal, Time, Transfer, TransferResult,
+    Account, AccountKind, EndResult, Hold, HoldId, Lineage, LineageId, MemberId, RateLimitStatus,
+    Receipt, Refusal, Time, Transfer, TransferResult,
 };
 use tokio::sync::oneshot;
 
@@ -187,7 +187,7 @@ impl Store {
         dispatch!(self, delete_expired())
     }
 
-    /// Returns a member's account.
+    /// Returns the account of a member or a team.
     pub async fn account(&self, member: MemberId) -> Result<Option<Account>> {
         dispatch!(self, account(member))
     }
@@ -200,6 +200,16 @@ impl Store {
     /// Returns the receipt of a hold, of one member or of any.
     pub async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
         dispatch!(self, receipt(member, id))
+    }
+
+    /// Lists receipts of a member that a team paid, with an id below `before`, newest first.
+    pub async fn team_receipts(
+        &self,
+        member: MemberId,
+        before: Option<HoldId>,
+        limit: u32,
+    ) -> Result<Vec<Receipt>> {
+        dispatch!(self, team_receipts(member, before, limit))
     }
 
     /// Returns the request that another one belongs to, and the receipts of those that belong to it.
@@ -237,11 +247,17 @@ impl Store {
         dispatch!(self, check_ledger())
     }
 
-    /// Creates a member without money; names are unique.
+    /// Creates a member without money. Names of members and teams are unique.
     pub async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
-        dispatch!(self, create_member(name, by))
+        dispatch!(self, create_account(AccountKind::Member, name, by))
     }
 
+    /// Creates a team without money and members. Names of members and teams are unique.
+    pub async fn create_team(&self, name: &str, by: &Actor) -> Result<Member> {
+        dispatch!(self, create_account(AccountKind::Team, name, by))
+    }
+
+    /// Changes a member or a team.
     pub async fn change_member(
         &self,
         id: MemberId,
@@ -251,24 +267,39 @@ impl Store {
         dispatch!(self, change_member(id, change, by))
     }
 
-    /// Returns a member by id.
+    /// Returns a member or a team by id.
     pub async fn member(&self, id: MemberId) -> Result<Option<Member>> {
         dispatch!(self, member(id))
     }
 
-    /// Returns a member by name.
+    /// Returns a member or a team by name.
     pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         dispatch!(self, member_by_name(name))
     }
 
-    /// Returns the names of members; those that do not exist are missing.
+    /// Returns the names of members and teams; those that do not exist are missing.
     pub async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
         dispatch!(self, member_names(ids))
     }
 
     /// Lists members with an id above `after`, in order.
     pub async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
-        dispatch!(self, members(after, limit))
+        dispatch!(self, accounts_of_kind(AccountKind::Member, after, limit))
+    }
+
+    /// Lists teams with an id above `after`, in order.
+    pub async fn teams(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
+        dispatch!(self, accounts_of_kind(AccountKind::Team, after, limit))
+    }
+
+    /// Lists the members of a team with an id above `after`, in order.
+    pub async fn team_members(
+        &self,
+        team: MemberId,
+        after: MemberId,
+        limit: u32,
+    ) -> Result<Vec<Member>> {
+        dispatch!(self, team_members(team, after, limit))
     }
 
     /// Creates a key and its lineage.

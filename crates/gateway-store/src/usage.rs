@@ -22,6 +22,8 @@ const MAX_TOKENS: i64 = 1_000_000_000;
 pub enum UsageDimension {
     Day,
     Member,
+    /// The team that paid.
+    Team,
     /// The lineage of a key.
     Key,
     Operation,
@@ -35,6 +37,8 @@ pub enum UsageDimension {
 pub struct UsageQuery {
     /// One member, or all.
     pub member: Option<MemberId>,
+    /// What one team paid, or any account.
+    pub team: Option<MemberId>,
     /// The first day, in days since 1970, UTC.
     pub from_day: i32,
     /// The last day.
@@ -49,6 +53,8 @@ pub struct UsageQuery {
 pub struct UsageLine {
     pub day: Option<i32>,
     pub member: Option<MemberId>,
+    /// The team that paid; 0 if the member paid.
+    pub team: Option<MemberId>,
     pub lineage: Option<LineageId>,
     pub operation: Option<String>,
     /// Empty if no model answered.
@@ -76,6 +82,8 @@ pub(crate) struct UsageKey {
     pub(crate) lineage: LineageId,
     pub(crate) operation: Cow<'static, str>,
     pub(crate) model: Option<Arc<str>>,
+    /// The team that paid, 0 if the member paid.
+    pub(crate) team: MemberId,
 }
 
 /// Usage to add to the stored rows.
@@ -100,6 +108,7 @@ impl UsageRollup {
             lineage: receipt.lineage,
             operation: receipt.operation.clone(),
             model: receipt.model.clone(),
+            team: if receipt.payer == receipt.member { MemberId(0) } else { receipt.payer },
         };
         let TokenCounts { input, output } = receipt.tokens;
         let bounded = |tokens: Option<i64>| tokens.unwrap_or(0).clamp(0, MAX_TOKENS);
@@ -155,14 +164,22 @@ pub(crate) struct Dialect {
 }
 
 impl UsageDimension {
-    pub const ALL: [Self; 6] =
-        [Self::Day, Self::Member, Self::Key, Self::Operation, Self::Model, Self::Provider];
+    pub const ALL: [Self; 7] = [
+        Self::Day,
+        Self::Member,
+        Self::Team,
+        Self::Key,
+        Self::Operation,
+        Self::Model,
+        Self::Provider,
+    ];
 
     /// The name as it is shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
             Self::Member => "member",
+            Self::Team => "team",
             Self::Key => "key",
             Self::Operation => "operation",
             Self::Model => "model",
@@ -179,6 +196,7 @@ impl UsageDimension {
         match self {
             Self::Day => "u.day".to_owned(),
             Self::Member => "u.member".to_owned(),
+            Self::Team => "u.team".to_owned(),
             Self::Key => "u.lineage".to_owned(),
             Self::Operation => "u.operation".to_owned(),
             Self::Model => "u.model".to_owned(),
@@ -198,6 +216,10 @@ impl UsageQuery {
     /// known words, and needs no parameters.
     pub(crate) fn sql(&self, dialect: Dialect) -> String {
         let (from, to) = (self.from_day, self.to_day);
+        // SQLite uses the index of teams only if the query repeats its condition.
+        let team = self
+            .team
+            .map_or(String::new(), |team| format!(" AND u.team = {} AND u.team <> 0", team.0));
         let (days, table) = if let Some(MemberId(member)) = self.member {
             // One look-up for each day on which anything was used, however many members there are.
             let days = format!(
@@ -207,14 +229,15 @@ impl UsageQuery {
             );
             let table = format!(
                 "days CROSS JOIN usage u \
-                 WHERE days.day <= {to} AND u.day = days.day AND u.member = {member}"
+                 WHERE days.day <= {to} AND u.day = days.day AND u.member = {member}{team}"
             );
             (days, table)
         } else {
-            let is_of_member =
-                |by: &UsageDimension| matches!(by, UsageDimension::Member | UsageDimension::Key);
-            let table = if self.by.iter().any(is_of_member) { "usage" } else { "usage_totals" };
-            (String::new(), format!("{table} u WHERE u.day BETWEEN {from} AND {to}"))
+            use UsageDimension::{Key, Member, Team};
+            let is_of_member = |by: &UsageDimension| matches!(by, Member | Team | Key);
+            let is_total = self.team.is_none() && !self.by.iter().any(is_of_member);
+            let table = if is_total { "usage_totals" } else { "usage" };
+            (String::new(), format!("{table} u WHERE u.day BETWEEN {from} AND {to}{team}"))
         };
         let dimensions = self.by.iter().flat_map(|by| [by.expression(dialect), ", ".to_owned()]);
         let dimensions: String = dimensions.collect();
@@ -239,7 +262,7 @@ impl UsageQuery {
     }
 }
 
-/// The usage that follows from each receipt, in the order of the columns of `usage`.
+/// The usage that follows from each receipt.
 fn receipts_as_usage(dialect: Dialect) -> String {
     let Dialect { least, greatest, .. } = dialect;
     let settled = |rule: &ChargeRule| rule.outcome() == HoldOutcome::Settled;
@@ -251,8 +274,8 @@ fn receipts_as_usage(dialect: Dialect) -> String {
     let bounded = |column| format!("{least}({greatest}(coalesce({column}, 0), 0), {MAX_TOKENS})");
     format!(
         "SELECT at / 86400000000 AS day, member, lineage, operation, coalesce(model, '') AS model, \
-         1 AS requests, {} AS input_tokens, {} AS output_tokens, charged \
-         FROM receipts WHERE rule IN ({})",
+         coalesce(payer, 0) AS team, 1 AS requests, {} AS input_tokens, {} AS output_tokens, \
+         charged FROM receipts WHERE rule IN ({})",
         bounded("input_tokens"),
         bounded("output_tokens"),
         rules.join(", "),
@@ -265,7 +288,7 @@ pub(crate) fn wrong_usage(dialect: Dialect, condition: &str) -> [String; 2] {
     let receipts = receipts_as_usage(dialect);
     [
         comparison(
-            "day, member, lineage, operation, model",
+            "day, member, lineage, operation, model, team",
             "' of day ' || day || ', member ' || member || ', key lineage ' || lineage",
             "usage",
             &format!("{receipts} {condition}"),
@@ -308,8 +331,9 @@ pub(crate) fn rebuild(dialect: Dialect, shard: &str) -> String {
                 CAST(sum(output_tokens) AS bigint), CAST(sum(charged) AS bigint)";
     format!(
         "DELETE FROM usage; DELETE FROM usage_totals; \
-         INSERT INTO usage SELECT day, member, lineage, operation, model, {sums} \
-         FROM ({}) AS receipt GROUP BY day, member, lineage, operation, model; \
+         INSERT INTO usage (day, member, lineage, operation, model, team, requests, input_tokens, \
+         output_tokens, charged) SELECT day, member, lineage, operation, model, team, {sums} \
+         FROM ({}) AS receipt GROUP BY day, member, lineage, operation, model, team; \
          INSERT INTO usage_totals SELECT day, operation, model{shard}, {sums} \
          FROM usage GROUP BY day, operation, model",
         receipts_as_usage(dialect)

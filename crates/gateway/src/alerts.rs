@@ -34,7 +34,7 @@ impl ChargedAccounts {
         }
         let mut accounts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if accounts.len() < MAX_CHARGED {
-            accounts.insert((receipt.member, receipt.lineage));
+            accounts.extend(receipt.owners().map(|owner| (owner, receipt.lineage)));
         }
     }
 

@@ -8,7 +8,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use ledger::{BudgetStatus, EndReason, HoldId, IdempotencyConflict, LimitStatus, Micros, Refusal};
+use ledger::{
+    AccountKind, BudgetStatus, EndReason, HoldId, IdempotencyConflict, LimitStatus, Micros, Refusal,
+};
 use wire::admin::MAX_NAME_CHARS;
 use wire::error::{Code, ErrorBody, ErrorDetail};
 
@@ -26,6 +28,8 @@ struct Facts {
     message: String,
     param: Option<String>,
     money: Option<(Micros, Micros)>,
+    /// Whose money or limit is exhausted.
+    scope: Option<&'static str>,
     resets_at: Option<String>,
     retry_after: Option<Duration>,
     limit_status: LimitStatus,
@@ -54,6 +58,7 @@ impl ApiError {
             message: message.into(),
             param: None,
             money: None,
+            scope: None,
             resets_at: None,
             retry_after: None,
             limit_status: LimitStatus::default(),
@@ -106,10 +111,13 @@ impl ApiError {
         })
     }
 
-    /// Adds what a request costs, and what there is.
+    /// Adds what a request costs, what there is, and whose money or limit that is.
     #[must_use]
-    pub(crate) fn money(self, needed: Micros, available: Micros) -> Self {
-        self.with(|facts| facts.money = Some((needed, available)))
+    pub(crate) fn money(self, needed: Micros, available: Micros, scope: &'static str) -> Self {
+        self.with(|facts| {
+            facts.money = Some((needed, available));
+            facts.scope = Some(scope);
+        })
     }
 
     /// Adds when a budget resets.
@@ -145,6 +153,7 @@ impl ApiError {
                 request_id: None,
                 needed_micros: self.0.money.map(|(needed, _)| needed.get()),
                 available_micros: self.0.money.map(|(_, available)| available.get()),
+                scope: self.0.scope.map(str::to_owned),
                 resets_at: self.0.resets_at.clone(),
             },
         }
@@ -272,12 +281,15 @@ impl From<Refusal> for ApiError {
                 let message = format!(
                     "this request costs {needed} credits; the key can spend {available} more"
                 );
-                Self::new(Code::KeyLimitReached, message).money(needed, available)
+                Self::new(Code::KeyLimitReached, message).money(needed, available, "key")
             }
-            Refusal::InsufficientBalance { needed, available } => {
-                let message =
-                    format!("this request costs {needed} credits; {available} are available");
-                Self::new(Code::InsufficientBalance, message).money(needed, available)
+            Refusal::InsufficientBalance { needed, available, account } => {
+                let of_team = if account == AccountKind::Team { " to the team" } else { "" };
+                let message = format!(
+                    "this request costs {needed} credits; {available} are available{of_team}"
+                );
+                let error = Self::new(Code::InsufficientBalance, message);
+                error.money(needed, available, account.as_str())
             }
             Refusal::BudgetReached { needed, status } => refuse_budget(needed, &status),
             Refusal::IdempotencyKeyUsed(IdempotencyConflict::OtherBody) => Self::new(
@@ -306,7 +318,8 @@ fn refuse_budget(needed: Micros, status: &BudgetStatus) -> ApiError {
         "this request costs {needed} credits; {left} are left of the {amount} that this {scope} may \
          spend per {period}; the budget resets at {resets_at}"
     );
-    ApiError::new(Code::BudgetReached, message).money(needed, left).resets_at(resets_at)
+    let error = ApiError::new(Code::BudgetReached, message).resets_at(resets_at);
+    error.money(needed, left, scope).with(|facts| facts.limit_status.budget = Some(*status))
 }
 
 impl From<gateway_store::Error> for ApiError {

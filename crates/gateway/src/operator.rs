@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use gateway_store::{
     Actor, KeyChange, KeyRecord, KeyRotation, LedgerCheck, Member, MemberChange, NewKey,
-    ProviderAction, Scope, Store,
+    ProviderAction, Role, Scope, Store,
 };
 use ledger::{
-    Budget, Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer, TransferResult,
+    AccountKind, Budget, Limits, MemberId, Micros, PostingKind, Refusal, Time, Transfer,
+    TransferResult,
 };
 use wire::admin::{
     MAX_AMOUNT_MICROS, MAX_KEY_MODELS, MAX_KEY_RATE, MAX_NAME_CHARS, MAX_OVERLAP_SECONDS,
@@ -85,12 +86,20 @@ pub enum Error {
     /// An expired or revoked key cannot be rotated.
     #[error("this key is revoked or expired; create a new one")]
     KeyOver,
-    /// The member has too little for an adjustment.
-    #[error("the member has {available} available credits; held amounts cannot be taken")]
+    /// The member or team has too little for an adjustment.
+    #[error("the {} has {available} available credits; held amounts cannot be taken", account.as_str())]
     Short {
         /// The available amount.
         available: Micros,
+        /// Whose.
+        account: AccountKind,
     },
+    /// The state of the object does not allow the change.
+    #[error("{0}")]
+    Conflict(&'static str),
+    /// A manager asks for something that only an operator may do.
+    #[error("a manager may only set budgets of members of the own team")]
+    NotOwnTeam,
     /// The ledger refuses it.
     #[error("{0}; nothing was changed")]
     Refused(Refusal),
@@ -120,7 +129,29 @@ impl Operator<'_> {
         Ok(self.store.create_member(name, self.by).await?)
     }
 
-    /// Renames, blocks or unblocks a member, or sets its budget.
+    /// Creates a team.
+    pub async fn create_team(self, name: &str) -> Result<Member> {
+        check_member_name(name)?;
+        Ok(self.store.create_team(name, self.by).await?)
+    }
+
+    /// Sets the budget of a member on behalf of the manager of its team.
+    pub async fn set_budget_as_manager(
+        self,
+        manager: MemberId,
+        member: MemberId,
+        budget: Option<Budget>,
+    ) -> Result<Member> {
+        let managed = self.store.member(manager).await?.filter(|it| it.role == Role::Manager);
+        let team = managed.filter(|it| !it.blocked).and_then(|it| it.team);
+        let found = self.store.member(member).await?.and_then(|it| it.team);
+        if team.is_none() || found != team {
+            return Err(Error::NotOwnTeam);
+        }
+        self.change_member(member, &MemberChange::Budget(budget)).await
+    }
+
+    /// Changes a member or a team.
     pub async fn change_member(self, id: MemberId, change: &MemberChange) -> Result<Member> {
         if let MemberChange::Rename(name) = change {
             check_member_name(name)?;
@@ -148,7 +179,9 @@ impl Operator<'_> {
         }
         self.store.post(transfer, self.by).await?.map_err(|refusal| match refusal {
             Refusal::UnknownMember => Error::Missing("member"),
-            Refusal::InsufficientBalance { available, .. } => Error::Short { available },
+            Refusal::InsufficientBalance { available, account, .. } => {
+                Error::Short { available, account }
+            }
             refusal => Error::Refused(refusal),
         })
     }
@@ -271,6 +304,7 @@ impl From<gateway_store::Error> for Error {
         match error {
             gateway_store::Error::Missing(what) => Self::Missing(what),
             gateway_store::Error::Exists(what) => Self::Exists(what),
+            gateway_store::Error::Conflict(message) => Self::Conflict(message),
             error => Self::Store(error),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gateway_store::{Store, UsageCounts, UsageDimension, UsageLine, UsageQuery};
-use ledger::{LineageId, MemberId, Time};
+use ledger::{LineageId, MemberId, Time, Usage};
 use time::format_description::well_known::Iso8601;
 use time::{Date, Duration, OffsetDateTime};
 use wire::usage::{
@@ -22,6 +22,8 @@ const DEFAULT_DAYS: i32 = 30;
 pub struct UsageOrder {
     /// One member, or all.
     pub member: Option<MemberId>,
+    /// What one team paid, or any account.
+    pub team: Option<MemberId>,
     /// The first day, `YYYY-MM-DD`.
     pub from: Option<String>,
     /// The last day.
@@ -64,8 +66,8 @@ impl UsageOrder {
             let wanted = format!("a whole number from 1 to {}", MAX_USAGE_LINES - 1);
             return Err(invalid("limit", &wanted));
         }
-        let (member, limit) = (self.member, limit + 1);
-        Ok(UsageQuery { member, from_day, to_day, by: self.dimensions()?, limit })
+        let (member, team, limit) = (self.member, self.team, limit + 1);
+        Ok(UsageQuery { member, team, from_day, to_day, by: self.dimensions()?, limit })
     }
 
     fn dimensions(&self) -> Result<Vec<UsageDimension>, Error> {
@@ -84,7 +86,26 @@ impl UsageOrder {
     }
 }
 
-/// Names of the members and keys of a list.
+/// Answered requests of a member today and in this month, also those that a team paid.
+pub(crate) async fn current(
+    store: &Store,
+    member: MemberId,
+    now: Time,
+) -> Result<Usage, gateway_store::Error> {
+    let today = EPOCH.checked_add(Duration::days(now.day().into())).unwrap_or(EPOCH);
+    let first_of_month = now.day() - i32::from(today.day()) + 1;
+    let mut usage = Usage::default();
+    for (period, from_day) in [(&mut usage.day, now.day()), (&mut usage.month, first_of_month)] {
+        let (member, to_day) = (Some(member), now.day());
+        let query = UsageQuery { member, team: None, from_day, to_day, by: Vec::new(), limit: 1 };
+        if let Some(line) = store.usage(&query).await?.first() {
+            (period.requests, period.charged) = (line.counts.requests, line.counts.charged);
+        }
+    }
+    Ok(usage)
+}
+
+/// Names of the members, teams and keys of a list.
 #[derive(Default)]
 struct Names {
     members: HashMap<MemberId, String>,
@@ -95,7 +116,8 @@ struct Names {
 impl Names {
     async fn load(store: &Store, lines: &[UsageLine]) -> Result<Self, Error> {
         let mut names = Self::default();
-        let members: Vec<MemberId> = lines.iter().filter_map(|line| line.member).collect();
+        let members = lines.iter().flat_map(|line| line.member.into_iter().chain(line.team));
+        let members: Vec<MemberId> = members.collect();
         if !members.is_empty() {
             names.members = store.member_names(&members).await?;
         }
@@ -118,6 +140,7 @@ impl Names {
         UsageEntry {
             day: line.day.map(day_text),
             member: line.member.map(member),
+            team: line.team.filter(|team| *team != MemberId(0)).map(member),
             key: line.lineage.as_ref().and_then(key),
             operation: line.operation,
             model: line.model,

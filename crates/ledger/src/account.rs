@@ -1,15 +1,18 @@
-//! Accounts of members.
+//! Accounts of members and teams.
 
 use crate::{
     Budget, BudgetScope, BudgetStatus, BudgetUse, MemberId, Micros, Posting, PostingKind, Time,
     Windows,
 };
 
-/// A member's money and recent usage.
+/// The money and recent usage of a member or a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// The owner of the account.
     pub id: MemberId,
+    pub kind: AccountKind,
+    /// The team that pays for the member's requests; `None` if the member pays.
+    pub team: Option<MemberId>,
     /// The sum of all postings. Holds never make it negative.
     pub balance: Micros,
     /// The sum of all live holds.
@@ -18,9 +21,20 @@ pub struct Account {
     pub blocked: bool,
     /// Charged requests of the current day and month.
     pub usage: Usage,
-    /// What the member may spend in each period; `None` is unlimited.
+    /// What may be spent in each period; `None` is unlimited. That of a member covers all its requests,
+    /// also those that a team pays for.
     pub budget: Option<Budget>,
     pub budget_use: BudgetUse,
+}
+
+/// The owners of accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccountKind {
+    Member,
+    /// Pays for the requests of its members.
+    Team,
+    /// A team that was removed. Its postings remain.
+    RemovedTeam,
 }
 
 /// Charged requests of the current day and month, UTC.
@@ -48,6 +62,8 @@ impl Account {
     pub fn new(id: MemberId) -> Self {
         Self {
             id,
+            kind: AccountKind::Member,
+            team: None,
             balance: Micros::ZERO,
             held: Micros::ZERO,
             blocked: false,
@@ -59,12 +75,16 @@ impl Account {
 
     /// The budget with its use; `None` is unlimited.
     pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {
-        Some(BudgetStatus::new(
-            BudgetScope::Member(self.id),
-            self.budget?,
-            self.budget_use,
-            windows,
-        ))
+        let scope = match self.kind {
+            AccountKind::Member => BudgetScope::Member(self.id),
+            AccountKind::Team | AccountKind::RemovedTeam => BudgetScope::Team(self.id),
+        };
+        Some(BudgetStatus::new(scope, self.budget?, self.budget_use, windows))
+    }
+
+    /// The account that pays for requests of this member.
+    pub fn payer(&self) -> MemberId {
+        self.team.unwrap_or(self.id)
     }
 
     /// The balance without what is held.
@@ -78,6 +98,24 @@ impl Account {
         if posting.kind == PostingKind::Charge {
             self.usage.count(posting.charged(), posting.at);
         }
+    }
+}
+
+impl AccountKind {
+    pub const ALL: [Self; 3] = [Self::Member, Self::Team, Self::RemovedTeam];
+
+    /// The name as it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Team => "team",
+            Self::RemovedTeam => "removed_team",
+        }
+    }
+
+    /// Parses the result of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::hold::owners;
 use crate::{
-    Account, Budget, BudgetStatus, BudgetUse, ChargeRule, EndResult, Hold, HoldEnd, HoldId,
-    HoldOutcome, HoldRequest, IdempotencyRecord, LimitStatus, Lineage, LineageId, MemberId, Micros,
-    Posting, PostingKind, RateLimitStatus, Receipt, Refusal, Time, TokenCounts, Transfer,
-    TransferResult, Windows,
+    Account, AccountKind, BudgetStatus, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
+    HoldRequest, IdempotencyRecord, LimitStatus, Lineage, LineageId, MemberId, Micros, Posting,
+    PostingKind, RateLimitStatus, Receipt, Refusal, Time, TokenCounts, Transfer, TransferResult,
+    Windows,
 };
 
 /// The rows that one transaction works on.
@@ -103,7 +104,8 @@ impl Book {
         Ok(status)
     }
 
-    /// Opens a hold. The windows are those of `now`.
+    /// Opens a hold on the account of the member, or on that of the member's team. The windows are those
+    /// of `now`.
     pub fn hold(
         &mut self,
         request: HoldRequest,
@@ -116,13 +118,14 @@ impl Book {
         if self.holds.contains_key(&request.id) {
             return Err(Refusal::IdUsed);
         }
-        let account = self.accounts.get_mut(&request.member).ok_or(Refusal::UnknownMember)?;
+        let asker = self.accounts.get(&request.member).ok_or(Refusal::UnknownMember)?;
+        let payer = self.accounts.get(&asker.payer()).ok_or(Refusal::UnknownMember)?;
         let lineage = self
             .lineages
             .get_mut(&request.lineage)
             .filter(|lineage| lineage.member == request.member)
             .ok_or(Refusal::UnknownLineage)?;
-        if account.blocked {
+        if asker.blocked || payer.blocked {
             return Err(Refusal::Blocked);
         }
         if let Some(key) = &request.idempotency
@@ -130,20 +133,28 @@ impl Book {
         {
             return Err(Refusal::IdempotencyKeyUsed(record.conflict_with(&key.body_sha256)));
         }
-        let after = check_funds(account, lineage, request.amount)?;
-        let budget = check_budgets(account, lineage, request.amount, windows)?;
+        let after = check_funds(payer, lineage, request.amount)?;
+        let of_team = (payer.id != asker.id).then(|| payer.budget_status(windows)).flatten();
+        let budgets = [lineage.budget_status(windows), asker.budget_status(windows), of_team];
+        let budget = check_budgets(budgets, request.amount)?;
         let rate = lineage.count_request(now)?;
 
-        account.held = after.account;
+        let payer = payer.id;
         lineage.held = after.lineage;
         lineage.running += 1;
-        let mut since = now;
-        for (budget, used) in budget_uses(account, lineage) {
-            *used = used.at(windows.of(budget.period));
-            used.hold(request.amount);
-            since = since.max(used.start);
+        let of_lineage = lineage.budget_use.hold(lineage.limits.budget, request.amount, windows);
+        let mut since = of_lineage.map_or(now, |start| now.max(start));
+        for id in owners(request.member, payer) {
+            let Some(account) = self.accounts.get_mut(&id) else { continue };
+            if id == payer {
+                account.held = after.account;
+            }
+            let start = account.budget_use.hold(account.budget, request.amount, windows);
+            since = start.map_or(since, |start| since.max(start));
+            if id == payer || start.is_some() {
+                mark_changed(&mut self.changed_accounts, id);
+            }
         }
-        mark_changed(&mut self.changed_accounts, request.member);
         mark_changed(&mut self.changed_lineages, request.lineage);
         if let Some(key) = &request.idempotency {
             let record = IdempotencyRecord {
@@ -159,6 +170,7 @@ impl Book {
         let hold = Hold {
             id: request.id,
             member: request.member,
+            payer,
             lineage: request.lineage,
             amount: request.amount,
             operation: request.operation,
@@ -193,6 +205,7 @@ impl Book {
         let receipt = Receipt {
             id: hold.id,
             member: hold.member,
+            payer: hold.payer,
             lineage: hold.lineage,
             charged,
             rule: end.rule,
@@ -225,6 +238,9 @@ impl Book {
     /// transfer with a known reference is not posted again.
     pub fn post(&mut self, transfer: Transfer, now: Time) -> Result<TransferResult, Refusal> {
         let account = self.accounts.get_mut(&transfer.member).ok_or(Refusal::UnknownMember)?;
+        if account.kind == AccountKind::RemovedTeam {
+            return Err(Refusal::UnknownMember);
+        }
         if let Some(reference) = &transfer.reference
             && let Some(known) = self.referenced.get(&(transfer.member, reference.clone()))
         {
@@ -241,8 +257,8 @@ impl Book {
         }
         let balance = account.balance.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
         if amount.is_negative() && balance < account.held {
-            let needed = Micros::new(-amount.get());
-            return Err(Refusal::InsufficientBalance { needed, available: account.available() });
+            let (needed, available) = (Micros::new(-amount.get()), account.available());
+            return Err(Refusal::InsufficientBalance { needed, available, account: account.kind });
         }
         let (house, reason) = (kind.house(), Some(reason));
         let hold = None;
@@ -312,16 +328,19 @@ impl Book {
             lineage.running = lineage.running.saturating_sub(1);
             mark_changed(&mut self.changed_lineages, hold.lineage);
         }
-        let Some(account) = self.accounts.get_mut(&hold.member) else { return };
-        account.held = account.held.minus(hold.amount).unwrap_or(Micros::ZERO);
-        if account.budget.is_some() {
-            account.budget_use.end(hold.since, hold.amount, charged);
+        for id in owners(hold.member, hold.payer) {
+            if let Some(account) = self.accounts.get_mut(&id).filter(|it| it.budget.is_some()) {
+                account.budget_use.end(hold.since, hold.amount, charged);
+                mark_changed(&mut self.changed_accounts, id);
+            }
         }
+        let Some(account) = self.accounts.get_mut(&hold.payer) else { return };
+        account.held = account.held.minus(hold.amount).unwrap_or(Micros::ZERO);
         if charged > Micros::ZERO {
             let posting = Posting {
                 at: now,
                 kind: PostingKind::Charge,
-                member: hold.member,
+                member: hold.payer,
                 house: PostingKind::Charge.house(),
                 amount: Micros::new(-charged.get()),
                 balance: account.balance.minus(charged).unwrap_or(account.balance),
@@ -332,7 +351,7 @@ impl Book {
             account.apply(&posting);
             self.changes.postings.push(posting);
         }
-        mark_changed(&mut self.changed_accounts, hold.member);
+        mark_changed(&mut self.changed_accounts, hold.payer);
     }
 
     fn end_idempotency_record(&mut self, hold: &Hold, answered: bool) {
@@ -359,7 +378,7 @@ struct HeldAfter {
     lineage: Micros,
 }
 
-/// Checks that account and lineage cover the amount.
+/// Checks that the paying account and the lineage cover the amount.
 fn check_funds(account: &Account, lineage: &Lineage, amount: Micros) -> Result<HeldAfter, Refusal> {
     if let Some(limit) = lineage.limits.concurrency
         && lineage.running >= limit
@@ -375,7 +394,8 @@ fn check_funds(account: &Account, lineage: &Lineage, amount: Micros) -> Result<H
     let available = account.available();
     if available < amount {
         let available = available.max(Micros::ZERO);
-        return Err(Refusal::InsufficientBalance { needed: amount, available });
+        let account = account.kind;
+        return Err(Refusal::InsufficientBalance { needed: amount, available, account });
     }
     let account_held = account.held.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
     let lineage_held = lineage.held.plus(amount).ok_or(Refusal::AmountOutOfRange)?;
@@ -384,12 +404,9 @@ fn check_funds(account: &Account, lineage: &Lineage, amount: Micros) -> Result<H
 
 /// Checks that all budgets cover the amount; returns the one that has the least left afterwards.
 fn check_budgets(
-    account: &Account,
-    lineage: &Lineage,
+    budgets: [Option<BudgetStatus>; 3],
     amount: Micros,
-    windows: &Windows,
 ) -> Result<Option<BudgetStatus>, Refusal> {
-    let budgets = [lineage.budget_status(windows), account.budget_status(windows)];
     let mut tightest: Option<BudgetStatus> = None;
     for status in budgets.into_iter().flatten() {
         let refused = Refusal::BudgetReached { needed: amount, status };
@@ -397,15 +414,6 @@ fn check_budgets(
         tightest = tightest.filter(|known| known.left() <= after.left()).or(Some(after));
     }
     Ok(tightest)
-}
-
-fn budget_uses<'a>(
-    account: &'a mut Account,
-    lineage: &'a mut Lineage,
-) -> impl Iterator<Item = (Budget, &'a mut BudgetUse)> {
-    let of_account = account.budget.map(|budget| (budget, &mut account.budget_use));
-    let of_lineage = lineage.limits.budget.map(|budget| (budget, &mut lineage.budget_use));
-    of_account.into_iter().chain(of_lineage)
 }
 
 /// A linear search: transactions change few rows.

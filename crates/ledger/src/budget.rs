@@ -51,6 +51,7 @@ pub struct BudgetUse {
 pub enum BudgetScope {
     Key(LineageId),
     Member(MemberId),
+    Team(MemberId),
 }
 
 /// A budget with its use in the current window.
@@ -94,6 +95,7 @@ impl BudgetScope {
         match self {
             Self::Key(_) => "key",
             Self::Member(_) => "member",
+            Self::Team(_) => "team",
         }
     }
 }
@@ -136,9 +138,16 @@ impl BudgetUse {
         }
     }
 
-    /// Counts a new hold.
-    pub(crate) fn hold(&mut self, amount: Micros) {
+    /// Counts a new hold in the window of now; returns the start of the count, if there is a budget.
+    pub(crate) fn hold(
+        &mut self,
+        budget: Option<Budget>,
+        amount: Micros,
+        windows: &Windows,
+    ) -> Option<Time> {
+        *self = self.at(windows.of(budget?.period));
         self.held = self.held.plus(amount).unwrap_or(Micros::MAX);
+        Some(self.start)
     }
 
     /// Gives back what a hold of this time reserved, and counts its charge.

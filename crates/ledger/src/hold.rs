@@ -10,7 +10,7 @@ use crate::{HoldId, IdempotencyKey, LimitStatus, LineageId, MemberId, Micros, Ti
 pub struct HoldRequest {
     /// A new id.
     pub id: HoldId,
-    /// The member who pays.
+    /// The member who asks.
     pub member: MemberId,
     /// The API key that is used.
     pub lineage: LineageId,
@@ -31,8 +31,10 @@ pub struct HoldRequest {
 pub struct Hold {
     /// Id of the hold and of its receipt.
     pub id: HoldId,
-    /// The member who pays.
+    /// The member who asks.
     pub member: MemberId,
+    /// The account that pays: the member's, or that of the team when the hold was opened.
+    pub payer: MemberId,
     /// The API key that is used.
     pub lineage: LineageId,
     /// The price.
@@ -192,8 +194,10 @@ pub enum HoldOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     pub id: HoldId,
-    /// The member who pays.
+    /// The member who asked.
     pub member: MemberId,
+    /// The account that paid: the member's or a team's.
+    pub payer: MemberId,
     /// The API key that is used.
     pub lineage: LineageId,
     /// The charged amount.
@@ -219,6 +223,17 @@ pub enum EndResult {
     Ended(Receipt),
     /// The hold had ended before and nothing changed; its receipt is in the store.
     AlreadyEnded,
+}
+
+impl Receipt {
+    /// The accounts whose budgets count this request, each once.
+    pub fn owners(&self) -> impl Iterator<Item = MemberId> {
+        owners(self.member, self.payer)
+    }
+}
+
+pub(crate) fn owners(member: MemberId, payer: MemberId) -> impl Iterator<Item = MemberId> {
+    std::iter::once(member).chain((payer != member).then_some(payer))
 }
 
 impl ChargeRule {

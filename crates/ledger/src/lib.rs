@@ -25,7 +25,7 @@ mod refusal;
 mod time;
 mod transfer;
 
-pub use account::{Account, Usage, UsagePeriod};
+pub use account::{Account, AccountKind, Usage, UsagePeriod};
 pub use book::{Book, Changes};
 pub use budget::{Budget, BudgetScope, BudgetStatus, BudgetUse, Period, Window, Windows};
 pub use hold::{

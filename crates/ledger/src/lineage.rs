@@ -11,7 +11,7 @@ const MICROS_A_MINUTE: i64 = 60_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
     pub id: LineageId,
-    /// The member who pays.
+    /// The member who asks.
     pub member: MemberId,
     /// The limits of all its keys together.
     pub limits: Limits,

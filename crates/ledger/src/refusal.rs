@@ -1,6 +1,6 @@
 //! Reasons to refuse a request or a transfer.
 
-use crate::{BudgetStatus, IdempotencyConflict, Micros, RateLimitStatus};
+use crate::{AccountKind, BudgetStatus, IdempotencyConflict, Micros, RateLimitStatus};
 
 /// Why a request or a transfer was refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,13 +50,15 @@ pub enum Refusal {
         /// The budget.
         status: BudgetStatus,
     },
-    /// The member's balance does not cover the price.
+    /// The balance of the member or the team does not cover the price.
     #[error("{available} are available, {needed} are needed")]
     InsufficientBalance {
         /// The price.
         needed: Micros,
-        /// The member's available balance.
+        /// The available balance.
         available: Micros,
+        /// Whose balance.
+        account: AccountKind,
     },
     /// The idempotency key was used before.
     #[error("the idempotency key was used before")]

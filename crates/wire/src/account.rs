@@ -17,7 +17,13 @@ pub struct Me {
     pub id: String,
     /// What the operator calls the member.
     pub name: String,
-    /// All there is.
+    /// `member`, `manager` of the team, or `operator` of the service.
+    #[serde(default)]
+    pub role: String,
+    /// The team that pays for requests instead of the member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamAccount>,
+    /// The balance of the member.
     pub balance_micros: i64,
     /// What is set aside for requests that run.
     pub held_micros: i64,
@@ -25,11 +31,29 @@ pub struct Me {
     pub available_micros: i64,
     /// The key that asks.
     pub key: KeyView,
-    /// Charged requests of the member.
+    /// Charged requests of the member; in a team, also those that the team paid.
     pub usage: UsageView,
     /// Budgets that apply to this key, with what is left of them.
     #[serde(default)]
     pub budgets: Vec<BudgetView>,
+}
+
+/// The account of the member's team.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TeamAccount {
+    /// `mem_<number>`.
+    pub id: String,
+    /// The name that the operator chose.
+    pub name: String,
+    /// The balance of the team.
+    pub balance_micros: i64,
+    /// What is held for running requests of its members.
+    pub held_micros: i64,
+    /// What its members can spend.
+    pub available_micros: i64,
+    /// What the team may spend in each period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetView>,
 }
 
 /// An amount that may be spent in each day, week or month.
@@ -60,7 +84,7 @@ pub enum PeriodWord {
 /// A budget with its use in the current period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetView {
-    /// What it limits: `key` or `member`.
+    /// What it limits: `key`, `member` or `team`.
     pub scope: String,
     /// What may be spent in each period.
     pub amount_micros: i64,
@@ -132,6 +156,9 @@ pub struct ReceiptView {
     pub rule: String,
     /// What was charged.
     pub charge_micros: i64,
+    /// The account that paid: that of the member, or of its team then.
+    #[serde(default)]
+    pub payer: String,
     /// RFC 3339.
     pub started_at: String,
     /// RFC 3339.

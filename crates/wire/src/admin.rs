@@ -2,9 +2,12 @@
 //!
 //! What is sent is strict: a field that is not known is refused. Amounts are whole micro-credits.
 
+mod team;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::team::{NewTeam, TeamPatch, TeamView};
 pub use crate::account::MAX_AMOUNT_MICROS;
 use crate::account::{BudgetBody, BudgetView, ReceiptView};
 use crate::whole_number::{given, given_whole, whole};
@@ -58,9 +61,43 @@ pub struct MemberPatch {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BudgetBody>")]
     pub budget: Option<Option<BudgetBody>>,
+    /// What it may do besides sending requests. A manager must be in a team.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleWord>,
+    /// The id of the team that pays from now on; null for none. A manager becomes a member.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", regex(pattern = MEMBER_ID))]
+    pub team: Option<Option<String>>,
 }
 
-/// Money that a member paid in.
+/// The id of a member or a team.
+const MEMBER_ID: &str = "^mem_[1-9][0-9]{0,17}$";
+
+/// What a member may do besides sending requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum RoleWord {
+    /// Nothing.
+    Member,
+    /// See the usage of its team and set budgets of its members, on the web pages.
+    Manager,
+    /// Use the web pages of operators.
+    Operator,
+}
+
+impl RoleWord {
+    /// As written in a body.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Manager => "manager",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// Money that a member or a team paid in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopUp {
@@ -235,6 +272,12 @@ pub struct MemberView {
     pub name: String,
     /// Whether its keys are refused.
     pub blocked: bool,
+    /// `member`, `manager` or `operator`.
+    #[serde(default)]
+    pub role: String,
+    /// The id of the team that pays for its requests; null if it pays itself.
+    #[serde(default)]
+    pub team: Option<String>,
     /// RFC 3339.
     pub created_at: String,
     /// All there is.
@@ -343,6 +386,9 @@ pub struct StatementView {
     pub operation: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
+    /// Of a charge: the member whose request it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<String>,
 }
 
 /// What became of a request, and whose it was.
@@ -362,7 +408,7 @@ pub struct AuditView {
     pub id: i64,
     /// RFC 3339.
     pub at: String,
-    /// `cli:<user>`, `admin-api:<address>`, `service`.
+    /// `cli:<user>`, `admin-api:<address>`, `console:<address>`, `member:<id>`, `service`.
     pub actor: String,
     /// The request it came with.
     pub request: Option<String>,

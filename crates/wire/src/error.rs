@@ -31,6 +31,9 @@ pub struct ErrorDetail {
     /// What there is, where money is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_micros: Option<i64>,
+    /// Whose money or limit is exhausted: `member`, `key` or `team`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     /// When the budget resets that does not cover the price, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<String>,
@@ -90,7 +93,7 @@ codes! {
     InsufficientBalance = 402 "insufficient_balance" "payment_required",
     /// The key's spend limit does not cover the price.
     KeyLimitReached = 402 "key_limit_reached" "payment_required",
-    /// A budget of the member or the key does not cover the price until it resets.
+    /// A budget of the member, the key or the team does not cover the price until it resets.
     BudgetReached = 402 "budget_reached" "payment_required",
     /// The key is not for this.
     ScopeMissing = 403 "scope_missing" "permission_error",

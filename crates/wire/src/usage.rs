@@ -36,6 +36,9 @@ pub struct UsageEntry {
     /// The member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<UsageOwner>,
+    /// The team that paid; missing if the member paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<UsageOwner>,
     /// The key, or the newest one that it was rotated into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<UsageOwner>,
@@ -53,7 +56,7 @@ pub struct UsageEntry {
     pub sums: UsageSums,
 }
 
-/// A member or a key.
+/// A member, a team or a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageOwner {
     /// `mem_<number>`, or the public part of the key.

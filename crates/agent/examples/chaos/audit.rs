@@ -128,7 +128,11 @@ fn compare(member: &Member, records: &[Record], charges: &Charges, totals: &mut 
 fn holds_end(deployment: &Deployment, member: &Member) -> bool {
     let deadline = Instant::now() + RELEASE;
     while Instant::now() < deadline {
-        if deployment.gateway_json(&["member", "show", &member.name])["held_micros"] == 0 {
+        let show = match &member.team {
+            Some(team) => ["team", "show", team],
+            None => ["member", "show", &member.name],
+        };
+        if deployment.gateway_json(&show)["held_micros"] == 0 {
             return true;
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -142,7 +146,8 @@ impl Charges {
         let mut before = String::new();
         loop {
             let limit = PAGE.to_string();
-            let mut arguments = vec!["ledger", "statement", &member.name, "--limit", &limit];
+            let payer = member.team.as_ref().unwrap_or(&member.name);
+            let mut arguments = vec!["ledger", "statement", payer, "--limit", &limit];
             if !before.is_empty() {
                 arguments.extend(["--before", &before]);
             }

@@ -61,6 +61,8 @@ impl fmt::Display for Store {
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) key: String,
+    /// The team that pays, if there is one.
+    pub(crate) team: Option<String>,
 }
 
 /// One service process and where it listens.
@@ -154,7 +156,17 @@ impl Deployment {
     pub(crate) fn create_member(&self, name: &str) -> Member {
         self.gateway(&["member", "create", name, "--credit", CREDIT]);
         let key = self.gateway(&["key", "create", name, "--name", "chaos", "--quiet"]);
-        Member { name: name.to_owned(), key: key.trim().to_owned() }
+        Member { name: name.to_owned(), key: key.trim().to_owned(), team: None }
+    }
+
+    /// Lets a team with credit and budgets pay for the member.
+    pub(crate) fn add_to_team(&self, member: &mut Member) {
+        let team = format!("team of {}", member.name);
+        self.gateway(&["team", "create", &team, "--credit", CREDIT]);
+        self.gateway(&["team", "budget", &team, &format!("{CREDIT}/month")]);
+        self.gateway(&["member", "budget", &member.name, &format!("{CREDIT}/month")]);
+        self.gateway(&["team", "join", &team, &member.name]);
+        member.team = Some(team);
     }
 
     /// Runs `agent gateway …` to its end and returns its output.

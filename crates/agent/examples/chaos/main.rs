@@ -1,8 +1,9 @@
 //! The real service under mixed load while its processes, database and disk fail at random.
 //!
 //! A run alternates between two deployments: one process on SQLite, and two processes on PostgreSQL.
-//! Each round creates a member, starts clients for every kind of operation, injects faults,
-//! repairs everything, and then compares the ledger with what the clients received ([`audit`]).
+//! Each round creates a member, in every second one with a team that pays, starts clients for every kind
+//! of operation, injects faults, repairs everything, and then compares the ledger with what the clients
+//! received ([`audit`]).
 //! The program exits with 1 if any round finds a violation. `cargo xtask chaos` builds and runs it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the summary is its purpose")]
 #![expect(clippy::unwrap_used, reason = "a run that cannot continue ends")]
@@ -81,7 +82,11 @@ fn run_round(
     counts: &mut FaultCounts,
     totals: &mut Totals,
 ) {
-    let member = deployment.create_member(&format!("member-{round}"));
+    let mut member = deployment.create_member(&format!("member-{round}"));
+    // Every second round of each deployment.
+    if round / 2 % 2 == 1 {
+        deployment.add_to_team(&mut member);
+    }
     let load = Load::start(&deployment.addresses(), deployment.page_url(), &member.key);
     let end = Instant::now() + ROUND;
     while Instant::now() < end {

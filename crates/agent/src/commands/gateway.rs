@@ -25,6 +25,7 @@ mod reload;
 mod restore;
 mod schema;
 mod serve;
+mod team;
 mod usage;
 
 use clap::Subcommand;
@@ -73,6 +74,7 @@ enum Gateway {
     Import(import::Args),
     Migrate(migrate::Args),
     Member(member::Args),
+    Team(team::Args),
     Key(key::Args),
     Ledger(ledger::Args),
     Usage(usage::Args),
@@ -103,6 +105,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Import(args) => import::run(&args, session),
         Gateway::Migrate(args) => migrate::run(&args, &location, session),
         Gateway::Member(args) => member::run(args, &location, session),
+        Gateway::Team(args) => team::run(args, &location, session),
         Gateway::Key(args) => key::run(args, &location, session),
         Gateway::Ledger(args) => ledger::run(args, &location, session),
         Gateway::Usage(args) => usage::run(&args, &location, session),

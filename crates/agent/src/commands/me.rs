@@ -34,8 +34,14 @@ fn text(me: &Me, base: &str) -> String {
     let mut lines = vec![
         ("service", base.to_owned()),
         ("member", format!("{} ({})", printable(&me.name), printable(&me.id))),
-        ("available", format!("{} credits", credits(me.available_micros))),
     ];
+    if let Some(team) = &me.team {
+        let (id, available) = (printable(&team.id), credits(team.available_micros));
+        let pays = format!("{} ({id}), {available} credits available", printable(&team.name));
+        lines.push(("team", pays));
+    }
+    let own = if me.team.is_some() { " of your own, not used in a team" } else { "" };
+    lines.push(("available", format!("{} credits{own}", credits(me.available_micros))));
     if me.held_micros > 0 {
         lines.push(("held", format!("{} credits", credits(me.held_micros))));
     }

@@ -10,19 +10,23 @@ use crate::error::Result;
 use crate::{RelatedReceipts, SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
-    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, budget_held \
-    FROM members WHERE id = $1";
+    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, budget_held, \
+    kind, team FROM members WHERE id = $1";
 
 const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
     budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival FROM lineages WHERE id = $1";
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-    output_tokens, since, at FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
+    output_tokens, since, at, payer FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
+
+const TEAM_RECEIPTS: &str = "SELECT id, member, lineage, charged, rule, operation, model, \
+    input_tokens, output_tokens, since, at, payer FROM receipts \
+    WHERE member = $1 AND payer IS NOT NULL AND id < $2 ORDER BY id DESC LIMIT $3";
 
 const PARENT: &str = "SELECT parent FROM sub_requests WHERE id = $1";
 
 const CHILDREN: &str = "SELECT r.id, member, lineage, charged, rule, operation, model, \
-    input_tokens, output_tokens, since, at FROM sub_requests s JOIN receipts r ON r.id = s.id \
+    input_tokens, output_tokens, since, at, payer FROM sub_requests s JOIN receipts r ON r.id = s.id \
     WHERE s.parent = $1 ORDER BY since, r.id LIMIT $2";
 
 const ANSWER: &str = concat!(
@@ -31,7 +35,7 @@ const ANSWER: &str = concat!(
 );
 
 const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount, p.balance, \
-        p.hold, p.reason, p.reference, r.operation, r.model \
+        p.hold, p.reason, p.reference, r.operation, r.model, r.member \
     FROM (SELECT * FROM postings WHERE member = $1 AND id < $2 ORDER BY id DESC LIMIT $3) p \
     LEFT JOIN receipts r ON r.id = p.hold ORDER BY p.id DESC";
 
@@ -51,6 +55,16 @@ impl Postgres {
     ) -> Result<Option<Receipt>> {
         let member = member.map(|member| member.0);
         self.row(RECEIPT, &[&HoldUuid(id), &member], rows::receipt).await
+    }
+
+    pub(crate) async fn team_receipts(
+        &self,
+        member: MemberId,
+        before: Option<HoldId>,
+        limit: u32,
+    ) -> Result<Vec<Receipt>> {
+        let before = HoldUuid(before.unwrap_or(HoldId::from_bytes([u8::MAX; 16])));
+        self.rows(TEAM_RECEIPTS, &[&member.0, &before, &page(limit)], rows::receipt).await
     }
 
     pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
@@ -82,5 +96,6 @@ fn line(row: &Row) -> Result<StatementLine> {
         posting: rows::posting(&mut columns)?,
         operation: columns.take()?,
         model: columns.take()?,
+        asked_by: columns.take::<Option<i64>>()?.map(MemberId),
     })
 }

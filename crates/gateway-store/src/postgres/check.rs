@@ -30,8 +30,8 @@ const CHECKS: [(&str, &str); 9] = [
         "SELECT 'member ' || coalesce(m.id, h.member) AS what, coalesce(m.held, 0) AS stored, \
             coalesce(h.total, 0)::bigint AS added_up \
         FROM members m \
-        FULL JOIN (SELECT member, sum(amount) AS total FROM holds GROUP BY member) h \
-            ON h.member = m.id \
+        FULL JOIN (SELECT coalesce(payer, member) AS member, sum(amount) AS total FROM holds \
+            GROUP BY 1) h ON h.member = m.id \
         WHERE m.id IS NULL OR m.held <> coalesce(h.total, 0)",
     ),
     (
@@ -65,7 +65,7 @@ const CHECKS: [(&str, &str); 9] = [
         "charged",
         "SELECT 'receipt req_' || replace(coalesce(r.id, p.hold)::text, '-', '') AS what, \
             coalesce(r.charged, 0) AS stored, coalesce(p.total, 0)::bigint AS added_up \
-        FROM (SELECT id, member, charged FROM receipts WHERE charged > 0) r \
+        FROM (SELECT id, coalesce(payer, member) AS member, charged FROM receipts WHERE charged > 0) r \
         FULL JOIN (SELECT hold, min(member) AS member, -sum(amount) AS total, count(*) AS times \
             FROM postings WHERE hold IS NOT NULL GROUP BY hold) p ON p.hold = r.id \
         WHERE r.id IS NULL OR p.hold IS NULL OR r.charged <> p.total OR r.member <> p.member \

@@ -21,7 +21,7 @@ macro_rules! record {
     () => {
         "SELECT k.id, k.hash, k.member, k.lineage, k.name, k.scopes, k.models, k.created_at, \
             k.expires_at, k.revoked_at, l.spend_limit, l.requests_per_minute, l.concurrency, \
-            l.budget, l.budget_period, m.name, m.blocked \
+            l.budget, l.budget_period, m.name, m.blocked, m.role, m.team \
         FROM keys k JOIN lineages l ON l.id = k.lineage JOIN members m ON m.id = k.member "
     };
 }
@@ -42,7 +42,8 @@ const NAMES: &str = "SELECT lineage, id, name FROM keys WHERE lineage = ANY($1) 
 
 const CREATE_LINEAGE: &str = "INSERT INTO lineages (member, spend_limit, requests_per_minute, \
         concurrency, budget, budget_period) \
-    SELECT id, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::text FROM members WHERE id = $1 RETURNING id";
+    SELECT id, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::text \
+    FROM members WHERE id = $1 AND kind = 'member' RETURNING id";
 
 const CREATE: &str = concat!(
     "INSERT INTO keys (id, hash, member, lineage, name, scopes, models, expires_at, created_at) \

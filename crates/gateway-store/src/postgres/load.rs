@@ -64,6 +64,12 @@ impl RowSet {
         }
         self.new_holds.push(request.id);
     }
+
+    /// Whether the teams of all members are in the book.
+    fn has_teams(&self, book: &Book) -> bool {
+        let teams = self.members.iter().filter_map(|id| book.account(*id)?.team);
+        teams.into_iter().all(|team| book.account(team).is_some())
+    }
 }
 
 /// The loaded rows, and the time at which they were locked.
@@ -88,12 +94,27 @@ struct LoadedRows {
     audit: Vec<Row>,
 }
 
+/// The most tries to lock the teams of members that change their team meanwhile.
+const MAX_TRIES: u32 = 5;
+
 /// Begins a transaction, locks and reads in one round trip, unless a lock is taken.
+///
+/// The statement that locks looks up teams before it waits for the members. A member who changed teams
+/// in between has a team that is not locked: then all begins anew.
 pub(super) async fn load(
     client: &Client,
     statements: &Statements,
     needed: &RowSet,
 ) -> std::result::Result<Result<LoadedBatch>, DriverError> {
+    for _ in 1..MAX_TRIES {
+        let loaded = read(&query(client, statements, needed).await?);
+        match &loaded {
+            Ok(batch) if !needed.has_teams(&batch.book) => {
+                client.batch_execute("ROLLBACK").await?;
+            }
+            _ => return Ok(loaded),
+        }
+    }
     Ok(read(&query(client, statements, needed).await?))
 }
 
@@ -115,7 +136,7 @@ async fn query(
         needed.references.iter().map(|(id, reference)| (id.0, reference.as_str())).unzip();
 
     let begin = client.execute(&statements.begin, &[]);
-    let members = async { client.query(&statements.lock_members, &[&members]).await };
+    let members = async { client.query(&statements.lock_members, &[&members, &holds]).await };
     let lineages = async {
         if lineages.is_empty() && holds.is_empty() {
             return Ok(Vec::new());

@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 use ledger::{
-    Account, Budget, BudgetUse, ChargeRule, Hold, HoldId, HouseAccount, IdempotencyRecord,
-    LimitStatus, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting, PostingKind,
-    Receipt, Time, TokenCounts, Usage, UsagePeriod,
+    Account, AccountKind, Budget, BudgetUse, ChargeRule, Hold, HoldId, HouseAccount,
+    IdempotencyRecord, LimitStatus, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting,
+    PostingKind, Receipt, Time, TokenCounts, Usage, UsagePeriod,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
@@ -12,7 +12,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
 use crate::{
-    Artifact, AuditEntry, Error, Key, KeyRecord, MediaRun, Member, SavedAnswer, Scope,
+    Artifact, AuditEntry, Error, Key, KeyRecord, MediaRun, Member, Role, SavedAnswer, Scope,
     StoredResponse,
 };
 
@@ -113,6 +113,18 @@ impl<'a> RowReader<'a> {
         Ok(BudgetUse { start: self.time()?, charged: self.micros()?, held: self.micros()? })
     }
 
+    fn kind(&mut self) -> Result<AccountKind> {
+        AccountKind::parse(self.take()?).ok_or_else(|| damaged("a kind"))
+    }
+
+    fn role(&mut self) -> Result<Role> {
+        Role::parse(self.take()?).ok_or_else(|| damaged("a role"))
+    }
+
+    fn optional_member(&mut self) -> Result<Option<MemberId>> {
+        Ok(self.take::<Option<i64>>()?.map(MemberId))
+    }
+
     fn period(&mut self) -> Result<UsagePeriod> {
         Ok(UsagePeriod { number: self.take()?, requests: self.take()?, charged: self.micros()? })
     }
@@ -123,7 +135,7 @@ pub(super) fn first<T: for<'a> FromSql<'a>>(row: &Row) -> Result<T> {
     RowReader::new(row).take()
 }
 
-/// `id, balance, held, blocked`, day and month, budget and its use.
+/// `id, balance, held, blocked`, day and month, budget and its use, `kind, team`.
 pub(super) fn account(row: &Row) -> Result<Account> {
     let mut columns = RowReader::new(row);
     Ok(Account {
@@ -134,6 +146,8 @@ pub(super) fn account(row: &Row) -> Result<Account> {
         usage: Usage { day: columns.period()?, month: columns.period()? },
         budget: columns.budget()?,
         budget_use: columns.budget_use()?,
+        kind: columns.kind()?,
+        team: columns.optional_member()?,
     })
 }
 
@@ -167,14 +181,16 @@ pub(super) fn lineage(row: &Row) -> Result<Lineage> {
     })
 }
 
-/// A live hold and its idempotency record, if any: `id, member,
+/// A live hold and its idempotency record, if any: `id, member, payer,
 /// lineage, amount, operation, model, owner, since, lease_until, idempotency, body_sha256,
 /// answered`.
 pub(super) fn hold(row: &Row) -> Result<(Hold, Option<IdempotencyRecord>)> {
     let mut columns = RowReader::new(row);
+    let (id, member) = (columns.hold_id()?, MemberId(columns.take()?));
     let hold = Hold {
-        id: columns.hold_id()?,
-        member: MemberId(columns.take()?),
+        id,
+        member,
+        payer: columns.optional_member()?.unwrap_or(member),
         lineage: LineageId(columns.take()?),
         amount: columns.micros()?,
         operation: columns.take::<String>()?.into(),
@@ -207,12 +223,13 @@ pub(super) fn idempotency_record(row: &Row) -> Result<IdempotencyRecord> {
     })
 }
 
-/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at`.
+/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at, payer`.
 pub(super) fn receipt(row: &Row) -> Result<Receipt> {
     let mut columns = RowReader::new(row);
+    let (id, member) = (columns.hold_id()?, MemberId(columns.take()?));
     Ok(Receipt {
-        id: columns.hold_id()?,
-        member: MemberId(columns.take()?),
+        id,
+        member,
         lineage: LineageId(columns.take()?),
         charged: columns.micros()?,
         rule: ChargeRule::parse(columns.take()?).ok_or_else(|| damaged("a rule"))?,
@@ -221,6 +238,7 @@ pub(super) fn receipt(row: &Row) -> Result<Receipt> {
         tokens: TokenCounts { input: columns.take()?, output: columns.take()? },
         since: columns.time()?,
         at: columns.time()?,
+        payer: columns.optional_member()?.unwrap_or(member),
     })
 }
 
@@ -235,7 +253,7 @@ pub(super) fn answer(row: &Row) -> Result<SavedAnswer> {
     })
 }
 
-/// `id, name, created_at, blocked, budget, budget_period`.
+/// `id, name, created_at, blocked, budget, budget_period, kind, role, team`.
 pub(super) fn member(row: &Row) -> Result<Member> {
     let mut columns = RowReader::new(row);
     Ok(Member {
@@ -244,11 +262,14 @@ pub(super) fn member(row: &Row) -> Result<Member> {
         created_at: columns.time()?,
         blocked: columns.take()?,
         budget: columns.budget()?,
+        kind: columns.kind()?,
+        role: columns.role()?,
+        team: columns.optional_member()?,
     })
 }
 
 /// `id, hash, member, lineage, name, scopes, models, created_at, expires_at, revoked_at`, limits,
-/// the member's `name, blocked`.
+/// the member's `name, blocked, role, team`.
 pub(super) fn key_record(row: &Row) -> Result<KeyRecord> {
     let mut columns = RowReader::new(row);
     let key = Key {
@@ -264,7 +285,14 @@ pub(super) fn key_record(row: &Row) -> Result<KeyRecord> {
         revoked_at: columns.optional_time()?,
     };
     let limits = columns.limits()?;
-    Ok(KeyRecord { key, limits, member_name: columns.take()?, member_blocked: columns.take()? })
+    Ok(KeyRecord {
+        key,
+        limits,
+        member_name: columns.take()?,
+        member_blocked: columns.take()?,
+        role: columns.role()?,
+        team: columns.optional_member()?,
+    })
 }
 
 fn scopes(names: &[&str]) -> Result<Vec<Scope>> {

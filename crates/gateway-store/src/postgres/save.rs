@@ -6,6 +6,7 @@ use tokio_postgres::{Client, Error as DriverError, Statement};
 use super::rows::{HoldUuid, Value};
 use super::statements::Statements;
 use crate::media::stored_bytes;
+use crate::member::stored_payer;
 use crate::usage::UsageRollup;
 use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 
@@ -128,6 +129,7 @@ impl BatchWriter<'_> {
             row.since.micros(),
             row.lease_until.micros(),
             row.idempotency.as_deref(),
+            stored_payer(row.member, row.payer),
         );
         let receipts: &[Value<'_>] = columns!(changes.receipts, row =>
             HoldUuid(row.id),
@@ -141,6 +143,7 @@ impl BatchWriter<'_> {
             row.tokens.output,
             row.since.micros(),
             row.at.micros(),
+            stored_payer(row.member, row.payer),
         );
         let postings: &[Value<'_>] = columns!(changes.postings, row =>
             row.at.micros(),
@@ -161,6 +164,7 @@ impl BatchWriter<'_> {
             row.0.lineage.0,
             &*row.0.operation,
             row.0.model(),
+            row.0.team.0,
             row.1.requests,
             row.1.input_tokens,
             row.1.output_tokens,

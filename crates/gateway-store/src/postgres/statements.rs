@@ -28,12 +28,16 @@ macro_rules! set_budget {
 }
 pub(super) use set_budget;
 
-/// The lock on a member's row protects everything of the member. Members are locked in id order to
-/// avoid deadlocks.
+/// The lock on a member's row protects everything of the member, and that on a team's row its account.
+/// Teams of members and those that pay for holds are locked too, all in id order to avoid deadlocks.
 const LOCK_MEMBERS: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, \
         month, month_requests, month_charged, budget, budget_period, budget_start, \
-        budget_charged, budget_held \
-    FROM members WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+        budget_charged, budget_held, kind, team \
+    FROM members \
+    WHERE id = ANY($1::bigint[] \
+        || ARRAY(SELECT team FROM members WHERE id = ANY($1::bigint[]) AND team IS NOT NULL) \
+        || ARRAY(SELECT payer FROM holds WHERE id = ANY($2::uuid[]) AND payer IS NOT NULL)) \
+    ORDER BY id FOR NO KEY UPDATE";
 
 const LINEAGES: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
         budget_period, budget_start, budget_charged, budget_held, spent, held, running, \
@@ -41,7 +45,7 @@ const LINEAGES: &str = "SELECT id, member, spend_limit, requests_per_minute, con
     FROM lineages \
     WHERE id = ANY($1 || ARRAY(SELECT lineage FROM holds WHERE id = ANY($2)))";
 
-const HOLDS: &str = "SELECT h.id, h.member, h.lineage, h.amount, h.operation, h.model, h.owner, \
+const HOLDS: &str = "SELECT h.id, h.member, h.payer, h.lineage, h.amount, h.operation, h.model, h.owner, \
         h.since, h.lease_until, h.idempotency, r.body_sha256, r.answered \
     FROM holds h \
     LEFT JOIN repeats r ON r.lineage = h.lineage AND r.word = h.idempotency AND r.hold = h.id \
@@ -91,23 +95,26 @@ const WRITE_LEDGER: &str = "WITH \
     holds_ended AS (DELETE FROM holds WHERE id = ANY($21)), \
     holds_begun AS ( \
         INSERT INTO holds (id, member, lineage, amount, operation, model, owner, since, \
-            lease_until, idempotency) \
+            lease_until, idempotency, payer) \
         SELECT * FROM unnest($22::uuid[], $23::bigint[], $24::bigint[], $25::bigint[], \
-            $26::text[], $27::text[], $28::bigint[], $29::bigint[], $30::bigint[], $31::text[])), \
+            $26::text[], $27::text[], $28::bigint[], $29::bigint[], $30::bigint[], $31::text[], \
+            $32::bigint[])), \
     receipts_added AS ( \
         INSERT INTO receipts (id, member, lineage, charged, rule, operation, model, \
-            input_tokens, output_tokens, since, at) \
-        SELECT * FROM unnest($32::uuid[], $33::bigint[], $34::bigint[], $35::bigint[], \
-            $36::text[], $37::text[], $38::text[], $39::bigint[], $40::bigint[], \
-            $41::bigint[], $42::bigint[])), \
+            input_tokens, output_tokens, since, at, payer) \
+        SELECT * FROM unnest($33::uuid[], $34::bigint[], $35::bigint[], $36::bigint[], \
+            $37::text[], $38::text[], $39::text[], $40::bigint[], $41::bigint[], \
+            $42::bigint[], $43::bigint[], $44::bigint[])), \
     used AS ( \
-        SELECT * FROM unnest($52::integer[], $53::bigint[], $54::bigint[], $55::text[], \
-            $56::text[], $57::bigint[], $58::bigint[], $59::bigint[], $60::bigint[]) \
-            AS n (day, member, lineage, operation, model, requests, input_tokens, output_tokens, \
+        SELECT * FROM unnest($54::integer[], $55::bigint[], $56::bigint[], $57::text[], \
+            $58::text[], $59::bigint[], $60::bigint[], $61::bigint[], $62::bigint[], $63::bigint[]) \
+            AS n (day, member, lineage, operation, model, team, requests, input_tokens, output_tokens, \
                 charged)), \
     usage_added AS ( \
-        INSERT INTO usage AS u SELECT * FROM used \
-        ON CONFLICT (day, member, lineage, operation, model) DO UPDATE SET \
+        INSERT INTO usage AS u (day, member, lineage, operation, model, team, requests, \
+            input_tokens, output_tokens, charged) \
+        SELECT * FROM used \
+        ON CONFLICT (day, member, lineage, operation, model, team) DO UPDATE SET \
             requests = u.requests + excluded.requests, \
             input_tokens = u.input_tokens + excluded.input_tokens, \
             output_tokens = u.output_tokens + excluded.output_tokens, \
@@ -124,8 +131,8 @@ const WRITE_LEDGER: &str = "WITH \
             charged = u.charged + excluded.charged) \
     INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason, reference) \
     SELECT at, kind, member, house, amount, balance, hold, reason, reference \
-    FROM unnest($43::bigint[], $44::text[], $45::bigint[], $46::text[], $47::bigint[], \
-        $48::bigint[], $49::uuid[], $50::text[], $51::text[]) WITH ORDINALITY \
+    FROM unnest($45::bigint[], $46::text[], $47::bigint[], $48::text[], $49::bigint[], \
+        $50::bigint[], $51::uuid[], $52::text[], $53::text[]) WITH ORDINALITY \
         AS n (at, kind, member, house, amount, balance, hold, reason, reference, place) \
     ORDER BY place";
 

@@ -50,6 +50,7 @@ fn line(row: &Row, by: &[UsageDimension]) -> Result<UsageLine> {
         match dimension {
             UsageDimension::Day => line.day = columns.take()?,
             UsageDimension::Member => line.member = Some(MemberId(columns.take()?)),
+            UsageDimension::Team => line.team = Some(MemberId(columns.take()?)),
             UsageDimension::Key => line.lineage = Some(LineageId(columns.take()?)),
             UsageDimension::Operation => line.operation = columns.take()?,
             UsageDimension::Model => line.model = columns.take()?,

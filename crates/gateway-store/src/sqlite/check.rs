@@ -34,7 +34,7 @@ fn check_members(connection: &Connection, applied: i64, check: &mut LedgerCheck)
          coalesce(previous, 0) FROM postings ORDER BY member, id",
     )?;
     let mut holds = connection.prepare(
-        "SELECT member, sum(amount), count(*) FROM holds GROUP BY member ORDER BY member",
+        "SELECT coalesce(payer, member), sum(amount), count(*) FROM holds GROUP BY 1 ORDER BY 1",
     )?;
     let mut members = RowCursor::new(&mut members, numbers::<3>)?;
     let mut postings = RowCursor::new(&mut postings, numbers::<7>)?;
@@ -142,8 +142,10 @@ fn check_lineages(connection: &Connection, applied: i64, check: &mut LedgerCheck
 
 /// Checks that each charge has one posting of its amount, and each charge posting a receipt.
 fn check_receipts(connection: &Connection, check: &mut LedgerCheck) -> Result<()> {
-    let mut receipts = connection
-        .prepare("SELECT id, member, charged, rule FROM receipts WHERE charged > 0 ORDER BY id")?;
+    let mut receipts = connection.prepare(
+        "SELECT id, coalesce(payer, member), charged, rule FROM receipts \
+                  WHERE charged > 0 ORDER BY id",
+    )?;
     let mut postings = connection.prepare(
         "SELECT hold, member, -amount, id FROM postings WHERE hold IS NOT NULL ORDER BY hold, id",
     )?;

@@ -86,11 +86,14 @@ pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()>
     let mut last = LastPostings::default();
     let mut used = UsageRollup::default();
     for UnappliedPosting { id, posting, receipt } in unapplied {
-        // The ledger check reports missing rows.
-        if !accounts.contains_key(&posting.member)
-            && let Some(account) = rows::account(db, posting.member)?
-        {
-            accounts.insert(posting.member, account);
+        let asker = receipt.as_ref().map(|receipt| receipt.member);
+        for owner in asker.into_iter().chain([posting.member]) {
+            // The ledger check reports missing rows.
+            if !accounts.contains_key(&owner)
+                && let Some(account) = rows::account(db, owner)?
+            {
+                accounts.insert(owner, account);
+            }
         }
         if let Some(account) = accounts.get_mut(&posting.member) {
             account.apply(&posting);
@@ -99,8 +102,10 @@ pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()>
         let Some(receipt) = receipt else { continue };
         used.add(&receipt);
         let windows = calendar.windows(receipt.since);
-        if let Some(account) = accounts.get_mut(&receipt.member) {
-            account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
+        for owner in receipt.owners() {
+            if let Some(account) = accounts.get_mut(&owner) {
+                account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
+            }
         }
         let lineage = receipt.lineage;
         if !lineages.contains_key(&lineage)
@@ -131,7 +136,7 @@ pub(super) fn account(
         if unapplied.posting.member == id {
             account.apply(&unapplied.posting);
         }
-        if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.member == id) {
+        if let Some(receipt) = unapplied.receipt.filter(|it| it.owners().any(|owner| owner == id)) {
             let windows = calendar.windows(receipt.since);
             account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
         }

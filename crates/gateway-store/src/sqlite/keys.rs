@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ledger::{LineageId, MemberId, Micros, Time};
+use ledger::{AccountKind, LineageId, MemberId, Micros, Time};
 use rusqlite::{Connection, Row, params};
 use serde_json::json;
 
@@ -20,7 +20,7 @@ const MAX_LISTED: u32 = 10_000;
 
 const COLUMNS: &str = "SELECT keys.id, hash, keys.member, lineage, keys.name, scopes, models, \
      keys.created_at, expires_at, revoked_at, spend_limit, requests_per_minute, concurrency, \
-     lineages.budget, lineages.budget_period, members.name, blocked FROM keys JOIN lineages ON lineages.id = keys.lineage \
+     lineages.budget, lineages.budget_period, members.name, blocked, role, team FROM keys JOIN lineages ON lineages.id = keys.lineage \
      JOIN members ON members.id = keys.member";
 
 impl Sqlite {
@@ -122,7 +122,8 @@ impl Sqlite {
 }
 
 fn create(db: &Connection, new: &NewKey, by: &Actor, now: Time) -> Result<Key> {
-    members::by_id(db, new.member)?.ok_or(Error::Missing("member"))?;
+    let member = members::by_id(db, new.member)?;
+    member.filter(|it| it.kind == AccountKind::Member).ok_or(Error::Missing("member"))?;
     let spend = new.limits.spend.map(Micros::get);
     let (rate, concurrency) = (new.limits.requests_per_minute, new.limits.concurrency);
     let (budget, period) = stored_budget(new.limits.budget);
@@ -226,6 +227,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
         limits: limits(row, 10)?,
         member_name: row.get(15)?,
         member_blocked: row.get(16)?,
+        role: members::role(row, 17)?,
+        team: row.get::<_, Option<i64>>(18)?.map(MemberId),
     })
 }
 

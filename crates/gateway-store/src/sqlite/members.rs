@@ -1,28 +1,35 @@
-//! Members.
+//! Members and teams.
 
 use std::collections::HashMap;
 
-use ledger::MemberId;
+use ledger::{AccountKind, MemberId};
 use rusqlite::{Connection, Row, params};
 
 use super::connection::ConnectionExt;
 use super::error::exists;
-use super::rows::{budget, time};
+use super::rows::{self, budget, kind, time, unknown};
 use super::{Sqlite, audit, save};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
-use crate::{Actor, Error, Member, MemberChange};
+use crate::member::TeamState;
+use crate::{Actor, Error, Member, MemberChange, Role};
 
-const COLUMNS: &str = "SELECT id, name, created_at, blocked, budget, budget_period FROM members";
+const COLUMNS: &str =
+    "SELECT id, name, created_at, blocked, budget, budget_period, kind, role, team FROM members";
 
 impl Sqlite {
-    pub(crate) async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
+    pub(crate) async fn create_account(
+        &self,
+        kind: AccountKind,
+        name: &str,
+        by: &Actor,
+    ) -> Result<Member> {
         let (name, by) = (name.to_owned(), by.clone());
         self.write(move |db, now| {
-            let sql = "INSERT INTO members (name, created_at) VALUES (?1, ?2)";
-            let id = db.prepare_cached(sql)?.insert(params![name, now.micros()]);
-            let id = MemberId(id.map_err(exists("member"))?);
-            let member = Member { id, name, created_at: now, blocked: false, budget: None };
+            let sql = "INSERT INTO members (kind, name, created_at) VALUES (?1, ?2, ?3)";
+            let id = db.prepare_cached(sql)?.insert(params![kind.as_str(), name, now.micros()]);
+            let id = id.map_err(exists("member"))?;
+            let member = by_id(db, MemberId(id))?.ok_or(Error::Missing("member"))?;
             audit::append(db, member.creation(), now, &by)?;
             Ok(member)
         })
@@ -38,9 +45,15 @@ impl Sqlite {
         let (change, by) = (change.clone(), by.clone());
         self.write_ledger(move |db, now| {
             let mut member = by_id(db, id)?.ok_or(Error::Missing("member"))?;
+            member.check(&change)?;
+            check_others(db, id, &change)?;
             let audited = member.apply(&change);
-            db.prepare_cached("UPDATE members SET name = ?2, blocked = ?3 WHERE id = ?1")?
-                .execute(params![id.0, member.name, member.blocked])
+            let sql = "UPDATE members SET name = ?2, blocked = ?3, kind = ?4, role = ?5, team = ?6 \
+                       WHERE id = ?1";
+            let team = member.team.map(|team| team.0);
+            let (kind, role) = (member.kind.as_str(), member.role.as_str());
+            db.prepare_cached(sql)?
+                .execute(params![id.0, member.name, member.blocked, kind, role, team])
                 .map_err(exists("member"))?;
             save::set_budget(db, "members", id.0, member.budget, now)?;
             audit::append(db, audited, now, &by)?;
@@ -73,12 +86,50 @@ impl Sqlite {
         .await
     }
 
-    pub(crate) async fn members(&self, after: MemberId, limit: u32) -> Result<Vec<Member>> {
+    pub(crate) async fn accounts_of_kind(
+        &self,
+        kind: AccountKind,
+        after: MemberId,
+        limit: u32,
+    ) -> Result<Vec<Member>> {
         self.read(move |db, _| {
-            let sql = format!("{COLUMNS} WHERE id > ?1 ORDER BY id LIMIT ?2");
+            let kind = kind.as_str();
+            // The index of teams is used only if the text is part of the statement.
+            let sql = format!("{COLUMNS} WHERE kind = '{kind}' AND id > ?1 ORDER BY id LIMIT ?2");
             db.rows(&sql, params![after.0, limit.min(MAX_PAGE)], read)
         })
         .await
+    }
+
+    pub(crate) async fn team_members(
+        &self,
+        team: MemberId,
+        after: MemberId,
+        limit: u32,
+    ) -> Result<Vec<Member>> {
+        self.read(move |db, _| {
+            let sql = format!("{COLUMNS} WHERE team = ?1 AND id > ?2 ORDER BY id LIMIT ?3");
+            db.rows(&sql, params![team.0, after.0, limit.min(MAX_PAGE)], read)
+        })
+        .await
+    }
+}
+
+/// Checks the rows of other accounts that a change depends on.
+fn check_others(db: &Connection, id: MemberId, change: &MemberChange) -> Result<()> {
+    match change {
+        MemberChange::Team(Some(team)) => {
+            let found = by_id(db, *team)?.filter(|team| team.kind == AccountKind::Team);
+            found.map(drop).ok_or(Error::Missing("team"))
+        }
+        MemberChange::Remove => {
+            let account = rows::account(db, id)?.ok_or(Error::Missing("team"))?;
+            let sql = "SELECT 1 FROM members WHERE team = ?1 LIMIT 1";
+            let has_members = db.prepare_cached(sql)?.exists([id.0])?;
+            let (balance, held) = (account.balance, account.held);
+            TeamState { has_members, balance, held }.check_removable()
+        }
+        _ => Ok(()),
     }
 }
 
@@ -93,5 +144,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Member> {
         created_at: time(row, 2)?,
         blocked: row.get(3)?,
         budget: budget(row, 4)?,
+        kind: kind(row, 6)?,
+        role: role(row, 7)?,
+        team: row.get::<_, Option<i64>>(8)?.map(MemberId),
     })
+}
+
+pub(super) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
+    let role: String = row.get(column)?;
+    Role::parse(&role).ok_or_else(|| unknown(column, &role))
 }

@@ -1,9 +1,9 @@
 //! Rows of the ledger, read from their tables.
 
 use ledger::{
-    Account, Book, Budget, BudgetUse, ChargeRule, Hold, HoldId, IdempotencyRecord, LimitStatus,
-    Limits, Lineage, LineageId, MemberId, Micros, Period, Posting, PostingKind, Receipt, Time,
-    TokenCounts, Usage, UsagePeriod,
+    Account, AccountKind, Book, Budget, BudgetUse, ChargeRule, Hold, HoldId, IdempotencyRecord,
+    LimitStatus, Limits, Lineage, LineageId, MemberId, Micros, Period, Posting, PostingKind,
+    Receipt, Time, TokenCounts, Usage, UsagePeriod,
 };
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
@@ -14,10 +14,16 @@ use crate::limits::MAX_PAGE;
 use crate::{RelatedReceipts, StatementLine};
 
 pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
-    let sql = "SELECT balance, (SELECT coalesce(sum(amount), 0) FROM holds WHERE member = ?1), \
+    // A member pays for holds without a payer. Its budget covers all of its holds.
+    let sql = "SELECT balance, coalesce((SELECT sum(amount) FROM holds \
+               WHERE member = ?1 AND payer IS NULL), 0) \
+               + coalesce((SELECT sum(amount) FROM holds WHERE payer = ?1), 0), \
                blocked, day, day_requests, day_charged, month, month_requests, month_charged, \
                budget, budget_period, budget_start, budget_charged, \
-               (SELECT sum(amount) FROM holds WHERE member = ?1 AND since >= budget_start) \
+               coalesce((SELECT sum(amount) FROM holds \
+               WHERE member = ?1 AND since >= budget_start), 0) \
+               + coalesce((SELECT sum(amount) FROM holds \
+               WHERE payer = ?1 AND since >= budget_start), 0), kind, team \
                FROM members WHERE id = ?1";
     db.row(sql, [id.0], |row| {
         let period = |first| -> rusqlite::Result<UsagePeriod> {
@@ -29,6 +35,8 @@ pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> 
         };
         Ok(Account {
             id,
+            kind: kind(row, 14)?,
+            team: row.get::<_, Option<i64>>(15)?.map(MemberId),
             balance: micros(row, 0)?,
             held: micros(row, 1)?,
             blocked: row.get(2)?,
@@ -61,12 +69,13 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
 }
 
 pub(super) fn hold(db: &Connection, member: MemberId, id: HoldId) -> Result<Option<Hold>> {
-    let sql = "SELECT lineage, amount, operation, model, owner, since, lease_until, idempotency \
-               FROM holds WHERE member = ?1 AND id = ?2";
+    let sql = "SELECT lineage, amount, operation, model, owner, since, lease_until, idempotency, \
+               payer FROM holds WHERE member = ?1 AND id = ?2";
     db.row(sql, params![member.0, id.to_bytes()], |row| {
         Ok(Hold {
             id,
             member,
+            payer: payer(row, 8, member)?,
             lineage: LineageId(row.get(0)?),
             amount: micros(row, 1)?,
             operation: row.get(2)?,
@@ -86,16 +95,30 @@ pub(super) fn receipt(
     id: HoldId,
 ) -> Result<Option<Receipt>> {
     let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-               output_tokens, since, at FROM receipts WHERE id = ?1";
+               output_tokens, since, at, payer FROM receipts WHERE id = ?1";
     let receipt = db.row(sql, [id.to_bytes()], |row| read_receipt(row, 0))?;
     Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
+}
+
+/// Receipts of a member that a team paid, newest first.
+pub(super) fn team_receipts(
+    db: &Connection,
+    member: MemberId,
+    before: Option<HoldId>,
+    limit: u32,
+) -> Result<Vec<Receipt>> {
+    let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
+               output_tokens, since, at, payer FROM receipts \
+               WHERE member = ?1 AND payer IS NOT NULL AND id < ?2 ORDER BY id DESC LIMIT ?3";
+    let before = before.map_or([u8::MAX; 16], HoldId::to_bytes);
+    db.rows(sql, params![member.0, before, limit.min(MAX_PAGE)], |row| read_receipt(row, 0))
 }
 
 pub(super) fn related(db: &Connection, id: HoldId) -> Result<RelatedReceipts> {
     let sql = "SELECT parent FROM sub_requests WHERE id = ?1";
     let parent = db.row(sql, [id.to_bytes()], |row| hold_id(row, 0))?;
     let sql = "SELECT receipts.id, member, lineage, charged, rule, operation, model, \
-               input_tokens, output_tokens, since, at \
+               input_tokens, output_tokens, since, at, payer \
                FROM sub_requests JOIN receipts ON receipts.id = sub_requests.id \
                WHERE parent = ?1 ORDER BY since, receipts.id LIMIT ?2";
     let children = db.rows(sql, params![id.to_bytes(), MAX_PAGE], |row| read_receipt(row, 0))?;
@@ -105,9 +128,11 @@ pub(super) fn related(db: &Connection, id: HoldId) -> Result<RelatedReceipts> {
 /// Reads the columns of a receipt, from this one on.
 fn read_receipt(row: &Row<'_>, first: usize) -> rusqlite::Result<Receipt> {
     let rule: String = row.get(first + 4)?;
+    let member = MemberId(row.get(first + 1)?);
     Ok(Receipt {
         id: hold_id(row, first)?,
-        member: MemberId(row.get(first + 1)?),
+        member,
+        payer: payer(row, first + 11, member)?,
         lineage: LineageId(row.get(first + 2)?),
         charged: micros(row, first + 3)?,
         rule: ChargeRule::parse(&rule).ok_or_else(|| unknown(first + 4, &rule))?,
@@ -127,13 +152,14 @@ pub(super) fn statement(
     limit: u32,
 ) -> Result<Vec<StatementLine>> {
     let sql = "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
-               operation, model, previous \
+               operation, model, previous, receipts.member \
                FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
                WHERE postings.id = ?1 AND postings.member = ?2";
     let read = |row: &Row<'_>| {
         let posting = posting(row, member)?;
-        let (operation, model) = (row.get(8)?, row.get(9)?);
-        Ok((StatementLine { id: row.get(7)?, posting, operation, model }, row.get(10)?))
+        let (id, operation, model) = (row.get(7)?, row.get(8)?, row.get(9)?);
+        let asked_by = row.get::<_, Option<i64>>(11)?.map(MemberId);
+        Ok((StatementLine { id, posting, operation, model, asked_by }, row.get(10)?))
     };
     let mut next = posting_before(db, member, before)?;
     let mut lines = Vec::new();
@@ -194,7 +220,7 @@ pub(super) struct UnappliedPosting {
 pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<UnappliedPosting>> {
     let sql = "SELECT postings.at, kind, amount, balance, hold, reason, reference, postings.id, \
                postings.member, receipts.id, receipts.member, lineage, charged, rule, operation, \
-               model, input_tokens, output_tokens, since, receipts.at \
+               model, input_tokens, output_tokens, since, receipts.at, payer \
                FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
                WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id";
     db.rows(sql, [], |row| {
@@ -233,6 +259,7 @@ pub(super) fn load_hold(
     if !book.has_hold(id) {
         let Some(hold) = hold(db, member, id)? else { return Ok(()) };
         load_member(db, book, hold.member)?;
+        load_account(db, book, hold.payer)?;
         load_lineage(db, book, hold.lineage)?;
         book.add_hold(hold);
     }
@@ -253,7 +280,16 @@ pub(super) fn load_key_of_hold(
     Ok(())
 }
 
+/// Loads the account of a member, and that of its team.
 pub(super) fn load_member(db: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
+    load_account(db, book, id)?;
+    match book.account(id).and_then(|account| account.team) {
+        Some(team) => load_account(db, book, team),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn load_account(db: &Connection, book: &mut Book, id: MemberId) -> Result<()> {
     if book.account(id).is_none()
         && let Some(account) = account(db, id)?
     {
@@ -321,6 +357,16 @@ fn budget_use(row: &Row<'_>, first: usize) -> rusqlite::Result<BudgetUse> {
     let held: Option<i64> = row.get(first + 4)?;
     let (start, charged) = (time(row, first + 2)?, micros(row, first + 3)?);
     Ok(BudgetUse { start, charged, held: Micros::new(held.unwrap_or_default()) })
+}
+
+/// Reads the account that pays for a request of this member.
+fn payer(row: &Row<'_>, column: usize, member: MemberId) -> rusqlite::Result<MemberId> {
+    Ok(row.get::<_, Option<i64>>(column)?.map_or(member, MemberId))
+}
+
+pub(super) fn kind(row: &Row<'_>, column: usize) -> rusqlite::Result<AccountKind> {
+    let kind: String = row.get(column)?;
+    AccountKind::parse(&kind).ok_or_else(|| unknown(column, &kind))
 }
 
 pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {

@@ -18,6 +18,7 @@ use crate::audit::AuditChange;
 use crate::batch::AppliedBatch;
 use crate::error::Result;
 use crate::key::stored_budget;
+use crate::member::stored_payer;
 use crate::usage::UsageRollup;
 use crate::{SavedAnswer, StoredResponse};
 
@@ -144,8 +145,9 @@ pub(super) fn set_budget(
 }
 
 fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {
-    let mut insert =
-        db.prepare_cached("INSERT INTO holds VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO holds VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
     for hold in holds {
         insert.execute(params![
             hold.id.to_bytes(),
@@ -158,6 +160,7 @@ fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {
             hold.since.micros(),
             hold.lease_until.micros(),
             hold.idempotency,
+            stored_payer(hold.member, hold.payer),
         ])?;
     }
     Ok(())
@@ -165,7 +168,7 @@ fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {
 
 fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     for receipt in receipts {
         insert.execute(params![
@@ -180,6 +183,7 @@ fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
             receipt.tokens.output,
             receipt.since.micros(),
             receipt.at.micros(),
+            stored_payer(receipt.member, receipt.payer),
         ])?;
     }
     Ok(())

@@ -10,9 +10,9 @@ use crate::{UsageCounts, UsageDimension, UsageLine, UsageQuery};
 
 pub(super) const DIALECT: Dialect = Dialect { least: "min", greatest: "max", position: "instr" };
 
-const ADD: &str = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
-    ON CONFLICT DO UPDATE SET requests = requests + ?6, input_tokens = input_tokens + ?7, \
-        output_tokens = output_tokens + ?8, charged = charged + ?9";
+const ADD: &str = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+    ON CONFLICT DO UPDATE SET requests = requests + ?7, input_tokens = input_tokens + ?8, \
+        output_tokens = output_tokens + ?9, charged = charged + ?10";
 
 const ADD_TOTAL: &str = "INSERT INTO usage_totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
     ON CONFLICT DO UPDATE SET requests = requests + ?4, input_tokens = input_tokens + ?5, \
@@ -49,6 +49,7 @@ pub(super) fn add(db: &Connection, rollup: &UsageRollup) -> Result<()> {
             key.lineage.0,
             key.operation,
             key.model(),
+            key.team.0,
             requests,
             input_tokens,
             output_tokens,
@@ -78,6 +79,7 @@ fn line(row: &Row<'_>, by: &[UsageDimension]) -> rusqlite::Result<UsageLine> {
         match dimension {
             UsageDimension::Day => line.day = row.get(column)?,
             UsageDimension::Member => line.member = Some(MemberId(row.get(column)?)),
+            UsageDimension::Team => line.team = Some(MemberId(row.get(column)?)),
             UsageDimension::Key => line.lineage = Some(LineageId(row.get(column)?)),
             UsageDimension::Operation => line.operation = row.get(column)?,
             UsageDimension::Model => line.model = row.get(column)?,

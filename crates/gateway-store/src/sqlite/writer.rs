@@ -303,7 +303,7 @@ impl Writer {
         if self.refresh().is_err() {
             return deferred_rows::account(&self.connection, &self.options.calendar, id);
         }
-        rows::load_member(&self.connection, &mut self.book, id)?;
+        rows::load_account(&self.connection, &mut self.book, id)?;
         Ok(self.book.account(id).cloned())
     }
 
@@ -428,6 +428,7 @@ impl Writer {
                             continue;
                         };
                         rows::load_member(&self.connection, &mut self.book, member)?;
+                        rows::load_account(&self.connection, &mut self.book, hold.payer)?;
                         self.load_lineage(hold.lineage)?;
                         self.book.add_hold(hold);
                     }

@@ -53,7 +53,8 @@ async fn works_after_migration(db: TestDatabase) {
     assert!(lines.iter().all(|line| line.posting.reference.is_none()));
     assert_eq!(lines[0].posting.hold, Some(CHARGED));
     let (from_day, to_day, by) = (0, 0, Vec::new());
-    let query = UsageQuery { member: Some(MemberId(1)), from_day, to_day, by, limit: 10 };
+    let query =
+        UsageQuery { member: Some(MemberId(1)), team: None, from_day, to_day, by, limit: 10 };
     for query in [UsageQuery { member: None, ..query.clone() }, query] {
         let usage = db.store.usage(&query).await.unwrap();
         let counts = UsageCounts { requests: 1, charged: Micros::new(30), ..Default::default() };
@@ -110,7 +111,7 @@ async fn sqlite_files_of_the_first_schema_are_migrated() {
     let blob = |id: HoldId| format!("x'{}'", digits(id));
     write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
     write(&path, &format!("{SQLITE_1} PRAGMA user_version = 1; {}", rows(blob, "sqlite")));
-    migrate(&DatabaseLocation::Sqlite(path), 14).await;
+    migrate(&DatabaseLocation::Sqlite(path), 15).await;
     works_after_migration(TestDatabase::sqlite_in(folder).await).await;
 }
 
@@ -158,6 +159,6 @@ async fn postgresql_databases_of_the_first_schema_are_migrated() {
     database.query(POSTGRES_1);
     database.query("INSERT INTO schema_version VALUES (1, 1)");
     database.query(&rows(uuid, "postgres"));
-    migrate(&DatabaseLocation::Postgres(database.url()), 10).await;
+    migrate(&DatabaseLocation::Postgres(database.url()), 11).await;
     works_after_migration(TestDatabase::on_database(database, StoreOptions::default()).await).await;
 }

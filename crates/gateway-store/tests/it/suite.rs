@@ -13,6 +13,7 @@ mod references;
 pub(crate) mod research;
 pub(crate) mod responses;
 mod sessions;
+mod teams;
 mod usage;
 
 use crate::test_database::TestDatabase;
@@ -83,6 +84,16 @@ suite! {
         a_clock_set_back_does_not_reset_a_budget,
         concurrent_requests_never_exceed_a_budget,
         a_wrong_budget_is_found;
+    teams:
+        a_team_pays_for_its_members,
+        budgets_of_team_member_and_key_all_apply,
+        running_holds_keep_the_account_that_pays,
+        a_blocked_team_or_member_gets_no_hold,
+        teams_are_created_joined_and_removed,
+        usage_is_counted_for_the_team_that_paid,
+        a_wrong_payer_is_found,
+        concurrent_members_never_exceed_a_team,
+        members_may_move_while_requests_run;
     idempotency:
         a_key_in_use_is_reported_as_running,
         a_key_with_another_body_is_refused,

@@ -8,6 +8,7 @@ mod books;
 mod keys;
 mod members;
 mod service;
+mod teams;
 mod upstreams;
 
 use std::ops::RangeInclusive;
@@ -52,6 +53,12 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::TOP_UP, members::top_up)
         .on(&table::ADJUST, members::adjust)
         .on(&table::STATEMENT, members::statement)
+        .on(&table::LIST_TEAMS, teams::list)
+        .on(&table::CREATE_TEAM, teams::create)
+        .on(&table::SHOW_TEAM, teams::show)
+        .on(&table::CHANGE_TEAM, teams::change)
+        .on(&table::REMOVE_TEAM, teams::remove)
+        .on(&table::LIST_TEAM_MEMBERS, teams::members)
         .on(&table::LIST_KEYS, keys::list)
         .on(&table::CREATE_KEY, keys::create)
         .on(&table::SHOW_KEY, keys::show)
@@ -234,7 +241,9 @@ impl From<Error> for ApiError {
         match error {
             Error::Invalid { field, .. } => Self::of_param(Code::InvalidRequest, field, message),
             Error::Missing(_) => Self::new(Code::NotFound, message),
+            Error::NotOwnTeam => Self::new(Code::NotFound, message),
             Error::Exists(_)
+            | Error::Conflict(_)
             | Error::Past
             | Error::KeyOver
             | Error::Short { .. }

@@ -125,17 +125,19 @@ impl RequestAdmission {
         price.answer(work(&caller)).await
     }
 
-    /// Rejects a member whose balance does not cover the cheapest request of a scope. This only
+    /// Rejects a member whose balance, or that of its team, does not cover the cheapest request of a scope. This only
     /// spares work: the hold decides.
     async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> Result<(), ApiError> {
         let needed = self.cheapest(scope);
         if needed == Micros::ZERO {
             return Ok(());
         }
-        let account = self.billing.store.account(caller.key.member).await?;
-        let available = account.ok_or_else(ApiError::no_key)?.available();
+        let payer = caller.team.unwrap_or(caller.key.member);
+        let account = self.billing.store.account(payer).await?.ok_or_else(ApiError::no_key)?;
+        let available = account.available();
         if available < needed {
-            return Err(Refusal::InsufficientBalance { needed, available }.into());
+            let account = account.kind;
+            return Err(Refusal::InsufficientBalance { needed, available, account }.into());
         }
         Ok(())
     }

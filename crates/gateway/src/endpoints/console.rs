@@ -21,6 +21,7 @@ mod receipts;
 mod research;
 mod sessions;
 mod sign_in;
+mod team;
 mod token;
 mod usage;
 
@@ -71,6 +72,10 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/keys/{id}", get(keys::show).post(keys::change)),
         ("/keys/{id}/rotate", post(keys::rotate)),
         ("/keys/{id}/revoke", post(keys::revoke)),
+        ("/team", get(team::show)),
+        ("/team/members/{id}", get(team::member).post(team::set_budget)),
+        ("/team/usage", get(usage::show_team)),
+        ("/team/usage.csv", get(usage::csv_of_team)),
         ("/models", get(models::list)),
         ("/playground", get(playground::show)),
         ("/playground/chat", post(playground::chat)),

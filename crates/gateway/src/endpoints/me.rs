@@ -6,10 +6,10 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use gateway_store::{KeyRecord, RelatedReceipts};
+use gateway_store::{KeyRecord, RelatedReceipts, Store};
 use http::HeaderMap;
-use ledger::{Account, HoldId, Lineage, Micros, Receipt, UsagePeriod, Windows};
-use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, UsageView};
+use ledger::{Account, HoldId, Lineage, Micros, Receipt, Usage, UsagePeriod, Windows};
+use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, TeamAccount, UsageView};
 use wire::error::Code;
 
 use super::fixed_price::FixedPrice;
@@ -35,7 +35,8 @@ pub(super) async fn show(
         let store = &billing.store;
         let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
         let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
-        Ok(json(&me(&caller, &account, &lineage, &billing.windows())))
+        let team = TeamState::find(store, &account).await?;
+        Ok(json(&me(&caller, &account, &lineage, team.as_ref(), &billing.windows())))
     };
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
@@ -94,13 +95,52 @@ pub(super) async fn receipt(
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
 
-fn me(caller: &KeyRecord, account: &Account, lineage: &Lineage, windows: &Windows) -> Me {
-    let budgets = [lineage.budget_status(windows), account.budget_status(windows)];
-    let usage = account.usage.at(clock::now());
+/// The team of a member.
+pub(super) struct TeamState {
+    pub(super) name: String,
+    pub(super) account: Account,
+    /// Answered requests of the member, also those that a team paid.
+    pub(super) usage: Usage,
+}
+
+impl TeamState {
+    pub(super) async fn find(
+        store: &Store,
+        member: &Account,
+    ) -> Result<Option<Self>, gateway_store::Error> {
+        let Some(id) = member.team else { return Ok(None) };
+        let names = store.member_names(&[id]).await?;
+        let Some(account) = store.account(id).await? else { return Ok(None) };
+        let usage = crate::usage::current(store, member.id, clock::now()).await?;
+        let name = names.get(&id).cloned().unwrap_or_default();
+        Ok(Some(Self { name, account, usage }))
+    }
+}
+
+fn me(
+    caller: &KeyRecord,
+    account: &Account,
+    lineage: &Lineage,
+    team: Option<&TeamState>,
+    windows: &Windows,
+) -> Me {
+    let of_team = team.and_then(|team| team.account.budget_status(windows));
+    let budgets = [lineage.budget_status(windows), account.budget_status(windows), of_team];
+    let usage = team.map_or_else(|| account.usage.at(clock::now()), |team| team.usage);
+    let team_view = |team: &TeamState| TeamAccount {
+        id: team.account.id.to_string(),
+        name: team.name.clone(),
+        balance_micros: team.account.balance.get(),
+        held_micros: team.account.held.get(),
+        available_micros: team.account.available().get(),
+        budget: of_team.as_ref().map(budget::view),
+    };
     Me {
         object: "member".to_owned(),
         id: account.id.to_string(),
         name: caller.member_name.clone(),
+        role: caller.role.as_str().to_owned(),
+        team: team.map(team_view),
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
         available_micros: account.available().get(),
@@ -139,6 +179,7 @@ pub(super) fn receipt_view(receipt: &Receipt, related: RelatedReceipts) -> Recei
         outcome: receipt.rule.outcome().as_str().to_owned(),
         rule: receipt.rule.as_str().to_owned(),
         charge_micros: receipt.charged.get(),
+        payer: receipt.payer.to_string(),
         started_at: clock::rfc3339(receipt.since),
         ended_at: clock::rfc3339(receipt.at),
         input_tokens: receipt.tokens.input,

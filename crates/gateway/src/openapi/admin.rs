@@ -3,8 +3,8 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::admin::{
     Adjustment, AlertView, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView,
-    MemberPatch, MemberReceipt, MemberView, NewKeyBody, NewMember, OfferedModel, Page, PostingView,
-    ProviderView, ReloadView, Rotation, StatementView, TopUp,
+    MemberPatch, MemberReceipt, MemberView, NewKeyBody, NewMember, NewTeam, OfferedModel, Page,
+    PostingView, ProviderView, ReloadView, Rotation, StatementView, TeamPatch, TeamView, TopUp,
 };
 use wire::error::Code;
 use wire::usage::UsageList;
@@ -45,13 +45,16 @@ const WRONG_BODY_OR_CONFLICT: &[Code] = &[
     Code::BodyTooLarge,
 ];
 
-static MEMBER_ID: Parameter = Parameter {
+const PATH_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
     description: "Id of a member.",
     schema: member_id,
     example: "mem_1",
 };
+static MEMBER_ID: Parameter = PATH_ID;
+static ACCOUNT_ID: Parameter = Parameter { description: "Id of a member or a team.", ..PATH_ID };
+static TEAM_ID: Parameter = Parameter { description: "Id of a team.", ..PATH_ID };
 static KEY_ID: Parameter = Parameter {
     location: ParameterLocation::Path,
     name: "id",
@@ -154,13 +157,104 @@ pub(crate) static CHANGE_MEMBER: Operation = Operation {
     verb: Verb::Patch,
     path: "/admin/v1/members/{id}",
     id: "changeMember",
-    summary: "Rename, block or unblock a member, or set its budget",
-    description: "Keys of a blocked member are rejected from the next request on. A new budget counts \
-                  requests that begin from now on.",
+    summary: "Change a member",
+    description: "Renames, blocks or unblocks a member, sets its budget or its role, or moves it to \
+                  another team. Keys of a blocked member are rejected from the next request on. A \
+                  new budget counts requests that begin from now on. A team pays for requests that \
+                  begin after the member joined; the balance of the member stays its own.",
     parameters: &[&MEMBER_ID],
     body: Some(json_body(of::<MemberPatch>, r#"{"blocked": true}"#)),
     answers: answers!(200, "The member.", MemberView),
     failures: WRONG_BODY_OR_CONFLICT,
+    ..PLAIN
+};
+
+/// `GET /admin/v1/teams`.
+pub(crate) static LIST_TEAMS: Operation = Operation {
+    path: "/admin/v1/teams",
+    id: "listTeams",
+    summary: "List teams",
+    description: "Lists teams in the order of their creation.",
+    parameters: &[&LIMIT, &AFTER_MEMBER],
+    answers: answers!(200, "The teams.", Page<TeamView>),
+    failures: &[Code::InvalidRequest],
+    ..PLAIN
+};
+
+/// `POST /admin/v1/teams`.
+pub(crate) static CREATE_TEAM: Operation = Operation {
+    verb: Verb::Post,
+    path: "/admin/v1/teams",
+    id: "createTeam",
+    summary: "Create a team",
+    description: "Creates a team with a zero balance and no members. A team pays for the requests of \
+                  its members. Top-ups, adjustments and statements of a team use the paths of \
+                  members with the id of the team; members join with `PATCH /admin/v1/members/{id}`.",
+    body: Some(json_body(of::<NewTeam>, r#"{"name": "research"}"#)),
+    answers: answers!(201, "The team.", TeamView),
+    failures: &[
+        Code::InvalidJson,
+        Code::InvalidRequest,
+        Code::BodyTimeout,
+        Code::Conflict,
+        Code::BodyTooLarge,
+    ],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/teams/{id}`.
+pub(crate) static SHOW_TEAM: Operation = Operation {
+    path: "/admin/v1/teams/{id}",
+    id: "showTeam",
+    summary: "Get a team",
+    description: "Returns a team with its balance and budget.",
+    parameters: &[&TEAM_ID],
+    answers: answers!(200, "The team.", TeamView),
+    failures: &[Code::NotFound],
+    ..PLAIN
+};
+
+/// `PATCH /admin/v1/teams/{id}`.
+pub(crate) static CHANGE_TEAM: Operation = Operation {
+    verb: Verb::Patch,
+    path: "/admin/v1/teams/{id}",
+    id: "changeTeam",
+    summary: "Change a team",
+    description: "Renames, blocks or unblocks a team, or sets its budget. Requests of members of a \
+                  blocked team are rejected.",
+    parameters: &[&TEAM_ID],
+    body: Some(json_body(
+        of::<TeamPatch>,
+        r#"{"budget": {"amount_micros": 50000000, "period": "month"}}"#,
+    )),
+    answers: answers!(200, "The team.", TeamView),
+    failures: WRONG_BODY_OR_CONFLICT,
+    ..PLAIN
+};
+
+/// `DELETE /admin/v1/teams/{id}`.
+pub(crate) static REMOVE_TEAM: Operation = Operation {
+    verb: Verb::Delete,
+    path: "/admin/v1/teams/{id}",
+    id: "removeTeam",
+    summary: "Remove a team",
+    description: "A team that has members, a balance or running requests is a conflict. Its name \
+                  becomes free; its postings and receipts remain.",
+    parameters: &[&TEAM_ID],
+    answers: answers!(200, "The removed team.", TeamView),
+    failures: &[Code::NotFound, Code::Conflict],
+    ..PLAIN
+};
+
+/// `GET /admin/v1/teams/{id}/members`.
+pub(crate) static LIST_TEAM_MEMBERS: Operation = Operation {
+    path: "/admin/v1/teams/{id}/members",
+    id: "listTeamMembers",
+    summary: "List the members of a team",
+    description: "Lists members in the order of their creation.",
+    parameters: &[&TEAM_ID, &LIMIT, &AFTER_MEMBER],
+    answers: answers!(200, "The members.", Page<MemberView>),
+    failures: &[Code::InvalidRequest, Code::NotFound],
     ..PLAIN
 };
 
@@ -190,7 +284,7 @@ pub(crate) static TOP_UP: Operation = Operation {
     description: "With a `reference`, repeated requests top up once; the same reference with a \
                   different amount or reason is a conflict. Without a reference, each request tops \
                   up again.",
-    parameters: &[&MEMBER_ID],
+    parameters: &[&ACCOUNT_ID],
     body: Some(json_body(
         of::<TopUp>,
         r#"{"amount_micros": 5000000, "reason": "invoice 17", "reference": "invoice-17"}"#,
@@ -208,7 +302,7 @@ pub(crate) static ADJUST: Operation = Operation {
     summary: "Adjust a balance",
     description: "Cannot take more than the available balance; money reserved for requests is not \
                   touched. `reference` works as for top-ups and shares one namespace with them.",
-    parameters: &[&MEMBER_ID],
+    parameters: &[&ACCOUNT_ID],
     body: Some(json_body(of::<Adjustment>, r#"{"amount_micros": -1000, "reason": "paid twice"}"#)),
     answers: MOVED,
     failures: WRONG_BODY_OR_CONFLICT,
@@ -219,9 +313,9 @@ pub(crate) static ADJUST: Operation = Operation {
 pub(crate) static STATEMENT: Operation = Operation {
     path: "/admin/v1/members/{id}/statement",
     id: "showStatement",
-    summary: "Get a member's statement",
+    summary: "Get the statement of a member or a team",
     description: "All postings, newest first.",
-    parameters: &[&MEMBER_ID, &LIMIT, &BEFORE],
+    parameters: &[&ACCOUNT_ID, &LIMIT, &BEFORE],
     answers: answers!(200, "The postings.", Page<StatementView>),
     failures: &[Code::InvalidRequest, Code::NotFound],
     ..PLAIN
@@ -355,14 +449,22 @@ static USAGE_MEMBER: Parameter = Parameter {
     schema: member_id,
     example: "",
 };
+static USAGE_TEAM: Parameter = Parameter {
+    description: "Only what this team paid.",
+    name: "team",
+    location: ParameterLocation::Query,
+    schema: member_id,
+    example: "",
+};
+
 /// `GET /admin/v1/usage`.
 pub(crate) static USAGE: Operation = Operation {
     path: "/admin/v1/usage",
     id: "listUsageOfMembers",
     summary: "What was used",
     description: "Answered requests of one member or of all, their tokens and charges, summed up by day, \
-                  member, key, operation, model, provider or several of these.",
-    parameters: &[&FROM, &TO, &BY, &USAGE_MEMBER, &LINES],
+                  member, team, key, operation, model, provider or several of these.",
+    parameters: &[&FROM, &TO, &BY, &USAGE_MEMBER, &USAGE_TEAM, &LINES],
     answers: answers!(200, "The sums.", UsageList),
     failures: &[Code::InvalidRequest],
     ..PLAIN

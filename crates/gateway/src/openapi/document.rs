@@ -47,7 +47,7 @@ static RATE: &[&Header] = &[
     },
     &Header {
         name: "x-budget-limit-micros",
-        description: "Amount of the budget with the least left, if the key or the member has one.",
+        description: "Amount of the budget with the least left, if the key, the member or the team has one.",
         schema: count,
     },
     &Header {
@@ -57,7 +57,7 @@ static RATE: &[&Header] = &[
     },
     &Header {
         name: "x-budget-scope",
-        description: "What this budget limits: `key` or `member`.",
+        description: "What this budget limits: `key`, `member` or `team`.",
         schema: text,
     },
     &Header {

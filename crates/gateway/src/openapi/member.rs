@@ -211,7 +211,7 @@ pub(super) static TO: Parameter = Parameter {
 pub(super) static BY: Parameter = Parameter {
     location: ParameterLocation::Query,
     name: "by",
-    description: "What to sum up by: one or more of `day`, `key`, `operation`, `model`, `provider` and \
+    description: "What to sum up by: one or more of `day`, `key`, `operation`, `model`, `provider`, `team` and \
                   `member`, separated by commas.",
     schema: dimensions,
     example: "day,model",
@@ -229,7 +229,7 @@ fn day(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn dimensions(_: &mut SchemaGenerator) -> Schema {
-    let word = "(day|member|key|operation|model|provider)";
+    let word = "(day|member|team|key|operation|model|provider)";
     json_schema!({
         "type": "string", "pattern": format!("^{word}(,{word})*$"), "default": "day",
     })

@@ -5,6 +5,7 @@ mod looks;
 mod member_pages;
 mod operator_pages;
 mod security;
+mod teams;
 
 use agent_test_support::browser::{Browser, ColorScheme};
 use agent_test_support::upstream::Upstream;

@@ -53,6 +53,7 @@ mod site;
 mod slow_client;
 mod statuses;
 mod support;
+mod teams;
 mod tls;
 mod traces;
 mod uploads;

@@ -1,14 +1,14 @@
 //! Any sequence of operations has the result that the model predicts.
 
 use ledger::{
-    Account, Book, Budget, BudgetUse, ChargeRule, EndResult, Hold, HoldEnd, HoldId, HoldOutcome,
-    HoldRequest, IdempotencyConflict, IdempotencyKey, Limits, Lineage, LineageId, MemberId, Micros,
-    Period, PostingKind, Refusal, Time, TokenCounts, Transfer, TransferResult,
+    Account, AccountKind, Book, Budget, BudgetUse, ChargeRule, EndResult, Hold, HoldEnd, HoldId,
+    HoldOutcome, HoldRequest, IdempotencyConflict, IdempotencyKey, Limits, Lineage, LineageId,
+    MemberId, Micros, Period, PostingKind, Refusal, Time, TokenCounts, Transfer, TransferResult,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Event, Held, Model, Rejected, budget, windows};
+use crate::model::{Event, Held, Model, Rejected, TEAM, budget, windows};
 use crate::tables::Tables;
 
 const MINUTE: i64 = 60_000_000;
@@ -35,6 +35,11 @@ enum Step {
         ago: usize,
     },
     Admit(i64),
+    /// A member joins or leaves the team.
+    Join {
+        member: i64,
+        joins: bool,
+    },
     Pass(i64),
     /// Writes the changes; `reload` starts the next transaction with rows read again.
     Commit {
@@ -57,10 +62,10 @@ fn step() -> impl Strategy<Value = Step> {
     let key = proptest::option::weighted(0.4, (0..3_u8, 0..2_u8));
     let reference = proptest::option::weighted(0.5, 0..2_u8);
     prop_oneof![
-        2 => (0..4_i64, select(PostingKind::ALL.to_vec()), moved, reference).prop_map(
+        2 => (0..5_i64, select(PostingKind::ALL.to_vec()), moved, reference).prop_map(
             |(member, kind, amount, reference)| Step::Post(member, kind, amount, reference)
         ),
-        6 => (0..4_i64, 0..6_i64, amount, key).prop_map(|(member, lineage, amount, key)| {
+        6 => (0..5_i64, 0..6_i64, amount, key).prop_map(|(member, lineage, amount, key)| {
             // Mostly a key of the same member.
             let member = if amount % 7 == 0 { member } else { owner(lineage).0 };
             Step::Hold { member, lineage, amount, key }
@@ -69,12 +74,13 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(ago, as_owner, rule, answered)| Step::End { ago, as_owner, rule, answered }),
         1 => (0..6_usize).prop_map(|ago| Step::Expire { ago }),
         2 => (0..6_i64).prop_map(Step::Admit),
+        1 => (1..4_i64, any::<bool>()).prop_map(|(member, joins)| Step::Join { member, joins }),
         2 => prop_oneof![0..2_000_000_i64, 0..90_000_000_i64].prop_map(Step::Pass),
         2 => any::<bool>().prop_map(|reload| Step::Commit { reload }),
     ]
 }
 
-/// Members 1 and 2 have keys, 3 is blocked and has one; member 0 and key 0 do not exist.
+/// Members 1 and 2 have keys, 3 is blocked and has one, 4 is the team; member 0 and key 0 do not exist.
 fn owner(lineage: i64) -> MemberId {
     MemberId(match lineage {
         1 | 2 => 1,
@@ -107,15 +113,19 @@ struct Harness {
 
 impl Harness {
     fn new() -> Self {
-        let members: Vec<_> = (1..=3).map(MemberId).collect();
+        let members: Vec<_> = (1..=4).map(MemberId).collect();
         let lineages = (1..=5).map(|id| (LineageId(id), owner(id), limits(id))).collect();
         let blocked = vec![MemberId(3)];
-        let model = Model { events: Vec::new(), blocked, members, lineages };
+        let (events, joined) = (Vec::new(), Vec::new());
+        let model = Model { events, blocked, members, joined, lineages };
         let mut tables = Tables::default();
         for member in &model.members {
             let mut account = Account::new(*member);
             account.blocked = model.blocked.contains(member);
             account.budget = budget(*member);
+            if *member == TEAM {
+                account.kind = AccountKind::Team;
+            }
             tables.accounts.insert(*member, account);
         }
         tables.lineages = model.rows().into_iter().map(|row| (row.id, row)).collect();
@@ -142,6 +152,7 @@ impl Harness {
                 }
             }
             Step::Admit(lineage) => self.admit(LineageId(lineage)),
+            Step::Join { member, joins } => self.join(MemberId(member), joins),
             Step::Pass(micros) => self.now = self.now.plus_micros(micros),
             Step::Commit { reload } => {
                 self.tables.write(self.book.take_changes());
@@ -152,6 +163,15 @@ impl Harness {
             }
         }
         self.check_figures();
+    }
+
+    /// Running holds keep the account that pays for them.
+    fn join(&mut self, member: MemberId, joins: bool) {
+        self.tables.write(self.book.take_changes());
+        self.tables.accounts.get_mut(&member).unwrap().team = joins.then_some(TEAM);
+        self.book = self.tables.book();
+        self.model.joined.retain(|known| *known != member);
+        self.model.joined.extend(joins.then_some(member));
     }
 
     fn ago(&self, ago: usize) -> Option<HoldId> {
@@ -202,6 +222,7 @@ impl Harness {
         let held = Held {
             id,
             member: request.member,
+            payer: self.model.payer(request.member),
             lineage: request.lineage,
             amount,
             since: self.now,
@@ -297,7 +318,7 @@ impl Harness {
             assert_eq!(account.balance.get(), self.model.balance(*member));
             assert_eq!(account.held.get(), self.model.held_of(*member));
             assert!(!account.held.is_negative() && account.held <= account.balance, "overdrawn");
-            let used = self.model.used(budget(*member), self.now, |held| held.member == *member);
+            let used = self.model.used(budget(*member), self.now, |held| held.is_of(*member));
             let status = account.budget_status(&windows(self.now));
             assert_eq!(status.map_or(0, |status| status.used.get()), used);
             assert!(status.is_none_or(|status| status.used <= status.budget.amount));
@@ -344,11 +365,11 @@ impl Harness {
         let members: i64 = tables.accounts.values().map(|account| account.balance.get()).sum();
         assert_eq!(members + house, 0, "the sum over all accounts");
         for receipt in tables.receipts.values() {
-            let is_its = |amount: i64| amount == receipt.charged.get();
             let of_it = tables.postings.iter().filter(|posting| posting.hold == Some(receipt.id));
-            let of_it: Vec<_> = of_it.map(|posting| -posting.amount.get()).collect();
+            let of_it: Vec<_> = of_it.map(|it| (-it.amount.get(), it.member)).collect();
             assert_eq!(of_it.len(), usize::from(receipt.charged > Micros::ZERO));
-            assert!(of_it.into_iter().all(is_its));
+            let paid = (receipt.charged.get(), receipt.payer);
+            assert!(of_it.into_iter().all(|posted| posted == paid));
         }
         let counted = tables.accounts.values().map(|account| account.usage.month.requests);
         let charges = tables.postings.iter().filter(|posting| posting.hold.is_some()).count();
@@ -371,20 +392,23 @@ impl Harness {
             (Micros::new(sum), u32::try_from(of_it.len()).unwrap())
         };
         for account in tables.accounts.values() {
-            let (blocked, budget) = (account.blocked, account.budget);
-            let mut replayed = Account { blocked, budget, ..Account::new(account.id) };
-            let of_it = tables.postings.iter().filter(|posting| posting.member == account.id);
-            for posting in of_it {
-                replayed.apply(posting);
-                if let Some(receipt) = posting.hold.map(|hold| &tables.receipts[&hold]) {
+            let Account { id, kind, team, blocked, budget, .. } = *account;
+            let mut replayed = Account { kind, team, blocked, budget, ..Account::new(id) };
+            for posting in &tables.postings {
+                if posting.member == id {
+                    replayed.apply(posting);
+                }
+                let receipt = posting.hold.map(|hold| &tables.receipts[&hold]);
+                if let Some(receipt) = receipt.filter(|it| it.owners().any(|owner| owner == id)) {
                     let windows = windows(receipt.since);
                     replayed.budget_use.replay(budget, receipt.since, receipt.charged, &windows);
                 }
             }
-            (replayed.held, _) = held(&|hold| hold.member == account.id);
+            (replayed.held, _) = held(&|hold| hold.payer == id);
             let used = current(&mut replayed.budget_use, budget);
             (replayed.budget_use.held, _) = held(&|hold| {
-                used.is_some_and(|start| hold.member == account.id && hold.since >= start)
+                let is_its = hold.member == id || hold.payer == id;
+                used.is_some_and(|start| is_its && hold.since >= start)
             });
             let mut account = account.clone();
             current(&mut account.budget_use, budget);

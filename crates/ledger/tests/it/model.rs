@@ -20,6 +20,7 @@ pub(crate) enum Event {
 pub(crate) struct Held {
     pub(crate) id: HoldId,
     pub(crate) member: MemberId,
+    pub(crate) payer: MemberId,
     pub(crate) lineage: LineageId,
     pub(crate) amount: i64,
     pub(crate) since: Time,
@@ -50,6 +51,8 @@ pub(crate) struct Model {
     pub(crate) events: Vec<Event>,
     pub(crate) blocked: Vec<MemberId>,
     pub(crate) members: Vec<MemberId>,
+    /// Members that are in the team now.
+    pub(crate) joined: Vec<MemberId>,
     pub(crate) lineages: Vec<(LineageId, MemberId, Limits)>,
 }
 
@@ -57,10 +60,15 @@ impl Model {
     pub(crate) fn balance(&self, member: MemberId) -> i64 {
         let of = |event: &Event| match event {
             Event::Posted { member: whose, amount, .. } if *whose == member => *amount,
-            Event::Ended { id, charged, .. } if self.held(*id).member == member => -charged,
+            Event::Ended { id, charged, .. } if self.held(*id).payer == member => -charged,
             _ => 0,
         };
         self.events.iter().map(of).sum()
+    }
+
+    /// The account that pays for a request of a member now.
+    pub(crate) fn payer(&self, member: MemberId) -> MemberId {
+        if self.joined.contains(&member) { TEAM } else { member }
     }
 
     pub(crate) fn live(&self) -> Vec<&Held> {
@@ -72,7 +80,7 @@ impl Model {
     }
 
     pub(crate) fn held_of(&self, member: MemberId) -> i64 {
-        self.live().iter().filter(|held| held.member == member).map(|held| held.amount).sum()
+        self.live().iter().filter(|held| held.payer == member).map(|held| held.amount).sum()
     }
 
     pub(crate) fn held_by(&self, lineage: LineageId) -> (i64, u32) {
@@ -128,7 +136,7 @@ impl Model {
         let is_of_member =
             |(id, member, _): &&(_, _, _)| (*id, *member) == (request.lineage, request.member);
         self.lineages.iter().find(is_of_member).ok_or(Rejected::UnknownLineage)?;
-        if self.blocked.contains(&request.member) {
+        if self.blocked.contains(&request.member) || self.blocked.contains(&request.payer) {
             return Err(Rejected::Blocked);
         }
         self.check_idempotency_key(request)?;
@@ -141,13 +149,14 @@ impl Model {
         if limits.spend.is_some_and(|limit| used > limit.get()) {
             return Err(Rejected::KeyLimit);
         }
-        if self.balance(request.member) - self.held_of(request.member) < request.amount {
+        if self.balance(request.payer) - self.held_of(request.payer) < request.amount {
             return Err(Rejected::Balance);
         }
-        let whose = request.member;
+        let of_account = |id| (budget(id), self.used(budget(id), now, |held| held.is_of(id)));
         for (budget, used) in [
             (limits.budget, self.used(limits.budget, now, |held| held.lineage == request.lineage)),
-            (budget(whose), self.used(budget(whose), now, |held| held.member == whose)),
+            of_account(request.member),
+            of_account(request.payer),
         ] {
             if budget.is_some_and(|budget| used + request.amount > budget.amount.get()) {
                 return Err(Rejected::Budget);
@@ -272,10 +281,24 @@ impl Model {
     }
 }
 
-/// The budget of a member.
+/// The account of the team.
+pub(crate) const TEAM: MemberId = MemberId(4);
+
+impl Held {
+    /// Whether the budget of this member or team counts it.
+    pub(crate) fn is_of(&self, account: MemberId) -> bool {
+        self.member == account || self.payer == account
+    }
+}
+
+/// The budget of a member or of the team.
 pub(crate) fn budget(member: MemberId) -> Option<Budget> {
-    let amount = Micros::new(90);
-    (member == MemberId(2)).then_some(Budget { amount, period: Period::Week })
+    let (amount, period) = match member {
+        MemberId(2) => (90, Period::Week),
+        TEAM => (110, Period::Day),
+        _ => return None,
+    };
+    Some(Budget { amount: Micros::new(amount), period })
 }
 
 /// Short windows, so that a sequence of operations passes many of them.

@@ -147,6 +147,7 @@ fn detail(message: String) -> ErrorDetail {
         request_id: None,
         needed_micros: None,
         available_micros: None,
+        scope: None,
         resets_at: None,
     }
 }

@@ -13,6 +13,7 @@ fn the_four_keys_are_always_there() {
             request_id: None,
             needed_micros: None,
             available_micros: None,
+            scope: None,
             resets_at: None,
         },
     };

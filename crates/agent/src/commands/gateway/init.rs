@@ -102,7 +102,8 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     };
     let providers: Vec<String> = config.providers.iter().map(|it| it.name.clone()).collect();
     let (account, issued) = OperatorStore::of(config, session, async |books| {
-        let (created, account) = create(books, &member, credit).await?;
+        let (created, account) =
+            create(books, ledger::AccountKind::Member, &member, credit).await?;
         let order = KeyOrder {
             member: created.id,
             name: KEY_NAME.to_owned(),

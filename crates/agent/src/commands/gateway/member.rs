@@ -1,15 +1,15 @@
 //! `agent gateway member`: who may use the service, and what they have.
 
-mod change;
+pub(super) mod change;
 pub(super) mod create;
-mod list;
+pub(super) mod list;
 mod show;
-mod transfer;
+pub(super) mod transfer;
 
 use clap::Subcommand;
 use gateway::rfc3339;
 use gateway_store::Member;
-use ledger::Account;
+use ledger::{Account, AccountKind};
 use serde_json::{Value, json};
 
 use super::budget::budget_json;
@@ -46,6 +46,7 @@ enum Command {
     Block(change::Block),
     Unblock(change::Unblock),
     Budget(change::SetBudget),
+    Role(change::SetRole),
     TopUp(transfer::TopUp),
     Adjust(transfer::Adjust),
 }
@@ -59,18 +60,20 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
         Command::Block(args) => change::block(&args, location, session),
         Command::Unblock(args) => change::unblock(&args, location, session),
         Command::Budget(args) => change::budget(&args, location, session),
+        Command::Role(args) => change::role(&args, location, session),
         Command::TopUp(args) => transfer::top_up(&args, location, session),
         Command::Adjust(args) => transfer::adjust(&args, location, session),
     }
 }
 
-async fn account(books: &OperatorStore, member: &Member) -> Result<Account, Diagnostic> {
+pub(super) async fn account(books: &OperatorStore, member: &Member) -> Result<Account, Diagnostic> {
     let found = books.store.account(member.id).await.map_err(|error| trouble(&error))?;
     Ok(found.unwrap_or_else(|| Account::new(member.id)))
 }
 
-fn member_json(member: &Member, account: &Account) -> Value {
-    json!({
+/// A member or a team.
+pub(super) fn member_json(member: &Member, account: &Account) -> Value {
+    let mut value = json!({
         "id": member.id.to_string(),
         "name": member.name,
         "created_at": rfc3339(member.created_at),
@@ -79,5 +82,10 @@ fn member_json(member: &Member, account: &Account) -> Value {
         "held_micros": account.held.get(),
         "available_micros": account.available().get(),
         "budget": budget_json(member.budget),
-    })
+    });
+    if member.kind == AccountKind::Member {
+        value["role"] = member.role.as_str().into();
+        value["team"] = json!(member.team.map(|team| team.to_string()));
+    }
+    value
 }

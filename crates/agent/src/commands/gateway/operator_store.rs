@@ -5,7 +5,7 @@ use std::fs;
 use gateway::config::Config;
 use gateway::operator::{self, Operator};
 use gateway_store::{Actor, DatabaseLocation, Error, ErrorKind, KeyRecord, Member, Store};
-use ledger::MemberId;
+use ledger::{AccountKind, MemberId};
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 use wire::key::ApiKey;
@@ -60,21 +60,56 @@ impl OperatorStore {
     }
 
     pub(crate) async fn member(&self, word: &str) -> Result<Member, Diagnostic> {
+        self.account(word, AccountKind::Member).await
+    }
+
+    /// The member or team of this name or id.
+    pub(crate) async fn account(
+        &self,
+        word: &str,
+        kind: AccountKind,
+    ) -> Result<Member, Diagnostic> {
+        let found = self.find(word).await?;
+        if let Some(account) = found.as_ref().filter(|found| found.kind == kind) {
+            return Ok(account.clone());
+        }
+        let noun = kind.as_str();
+        let message = format!("unknown {noun} `{}`", printable(word));
+        if let Some(other) = found {
+            let hint = match other.kind {
+                AccountKind::Member => "this is a member; see `agent gateway member`",
+                AccountKind::Team => "this is a team; see `agent gateway team`",
+                AccountKind::RemovedTeam => "this team was removed",
+            };
+            return Err(Diagnostic::failed(message).hint(hint));
+        }
+        let known = match kind {
+            AccountKind::Member => self.store.members(MemberId(0), MAX_LOOKED_THROUGH).await,
+            _ => self.store.teams(MemberId(0), MAX_LOOKED_THROUGH).await,
+        };
+        let known = known.unwrap_or_default();
+        let near = nearest(word, known.iter().map(|account| account.name.as_str()));
+        Err(Diagnostic::failed(message).hint(match near {
+            Some(near) => format!("did you mean `{}`?", printable(near)),
+            None => format!("list {noun}s with `agent gateway {noun} list`"),
+        }))
+    }
+
+    async fn find(&self, word: &str) -> Result<Option<Member>, Diagnostic> {
         let number = word.strip_prefix(MEMBER_PREFIX).and_then(|number| number.parse().ok());
         let found = match number {
             Some(number) => self.store.member(MemberId(number)).await,
             None => self.store.member_by_name(word).await,
         };
-        if let Some(member) = found.map_err(|error| trouble(&error))? {
-            return Ok(member);
+        found.map_err(|error| trouble(&error))
+    }
+
+    /// The member or team of this name or id, whichever it is.
+    pub(crate) async fn any_account(&self, word: &str) -> Result<Member, Diagnostic> {
+        match self.find(word).await? {
+            Some(account) => Ok(account),
+            None => self.member(word).await,
         }
-        let message = format!("unknown member `{}`", printable(word));
-        let known = self.store.members(MemberId(0), MAX_LOOKED_THROUGH).await.unwrap_or_default();
-        let near = nearest(word, known.iter().map(|member| member.name.as_str()));
-        Err(Diagnostic::failed(message).hint(match near {
-            Some(near) => format!("did you mean `{}`?", printable(near)),
-            None => "list members with `agent gateway member list`".to_owned(),
-        }))
     }
 
     /// The key of a public id, or of a whole key.
@@ -127,7 +162,9 @@ pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
 /// What the store says, as it is shown.
 pub(crate) fn trouble(error: &Error) -> Diagnostic {
     match error {
-        Error::Missing(_) | Error::Exists(_) => Diagnostic::failed(error.to_string()),
+        Error::Missing(_) | Error::Exists(_) | Error::Conflict(_) => {
+            Diagnostic::failed(error.to_string())
+        }
         error => store_trouble("the database operation failed", error),
     }
 }

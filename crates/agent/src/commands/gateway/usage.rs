@@ -1,6 +1,7 @@
 //! `agent gateway usage`: what members used, summed up.
 
 use gateway::usage::UsageOrder;
+use ledger::AccountKind;
 
 use super::file::Location;
 use super::moment::now;
@@ -12,7 +13,7 @@ use crate::usage_table::{UsageOptions, print};
 /// Show what members used: requests, tokens and credits
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Sum up by day, member, key, operation, model, provider or several of these. Only answered requests count. Amounts are credits; --csv and --json \
+    after_help = "Sum up by day, member, team, key, operation, model, provider or several of these. Only answered requests count. Amounts are credits; --csv and --json \
                         have micro-credits.\n\n\
                         Examples:\n  agent gateway usage\n  \
                         agent gateway usage --by member --from 2026-01-01 --limit 20\n  \
@@ -22,6 +23,9 @@ pub(crate) struct Args {
     /// Only this member: a name or a number such as `mem_3`
     #[arg(long)]
     member: Option<String>,
+    /// Only what this team paid: a name or a number such as `mem_3`
+    #[arg(long)]
+    team: Option<String>,
     #[command(flatten)]
     options: UsageOptions,
 }
@@ -32,9 +36,13 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             Some(word) => Some(books.member(word).await?.id),
             None => None,
         };
+        let team = match &args.team {
+            Some(word) => Some(books.account(word, AccountKind::Team).await?.id),
+            None => None,
+        };
         let UsageOptions { from, to, by, limit, .. } = &args.options;
         let (from, to, by, limit) = (from.clone(), to.clone(), by.clone(), *limit);
-        let order = UsageOrder { member, from, to, by, limit };
+        let order = UsageOrder { member, team, from, to, by, limit };
         order.answer(&books.store, now(session)).await.map_err(refused)
     })?;
     if session.output.is_json() {

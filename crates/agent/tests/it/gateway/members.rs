@@ -149,3 +149,80 @@ fn budgets_are_set_shown_and_removed() {
     assert_eq!(removed["budget"], serde_json::Value::Null);
     assert_eq!(ground.json(["key", "show", &key])["budget"], serde_json::Value::Null);
 }
+
+#[test]
+fn a_team_is_made_funded_joined_and_removed() {
+    let ground = Ground::new();
+    ground.alice();
+    let runs = [
+        ground.transcript(["team", "list"]),
+        ground.transcript(["team", "create", "crew", "--credit", "5"]),
+        ground.transcript(["team", "create", "alice"]),
+        ground.transcript(["team", "show", "crew"]),
+        ground.transcript(["member", "role", "alice", "manager"]),
+        ground.transcript(["team", "join", "crew", "alice"]),
+        ground.transcript(["member", "role", "alice", "manager"]),
+        ground.transcript(["team", "budget", "crew", "50/month"]),
+        ground.transcript(["team", "top-up", "crew", "1", "--reason", "invoice 17"]),
+        ground.transcript(["team", "list"]),
+        ground.transcript(["team", "remove", "crew"]),
+        ground.transcript(["team", "leave", "alice"]),
+        ground.transcript(["team", "remove", "crew"]),
+        ground.transcript(["team", "adjust", "crew", "-6", "--reason", "closed"]),
+        ground.transcript(["team", "remove", "crew"]),
+        ground.transcript(["team", "list"]),
+    ];
+    settings().bind(|| insta::assert_snapshot!(runs.join("\n")));
+}
+
+#[test]
+fn teams_and_members_are_not_mixed_up() {
+    let ground = Ground::new();
+    ground.alice();
+    assert_eq!(ground.run(["team", "create", "crew"]).code, 0);
+    for (arguments, hint) in [
+        (["member", "show", "crew"], "this is a team"),
+        (["member", "block", "mem_2"], "this is a team"),
+        (["team", "show", "alice"], "this is a member"),
+        (["team", "remove", "mem_1"], "this is a member"),
+        (["team", "show", "crwe"], "did you mean `crew`?"),
+        (["team", "leave", "crew"], "this is a team"),
+    ] {
+        let refused = ground.run(arguments);
+        assert_eq!(refused.code, 1, "{arguments:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(hint), "{arguments:?}: {}", refused.stderr);
+    }
+    assert_eq!(ground.run(["member", "role", "alice", "king"]).code, 2);
+    assert_eq!(ground.run(["key", "create", "crew", "--name", "x"]).code, 1);
+    assert_eq!(ground.json(["team", "list"])["teams"][0]["name"], "crew");
+    assert_eq!(ground.json(["member", "list"])["members"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_team_pays_for_the_requests_of_a_served_member() {
+    let ground = Ground::new();
+    let key = ground.alice();
+    assert_eq!(ground.run(["team", "create", "crew", "--credit", "5"]).code, 0);
+    let joined = ground.json(["team", "join", "crew", "alice"]);
+    assert_eq!((&joined["team"], &joined["role"]), (&"mem_2".into(), &"member".into()));
+    let served = ground.serve();
+    let (status, body) = served.chat(&key, "test/echo");
+    assert_eq!(status, 200, "{body}");
+    let shown = ground.json(["team", "show", "crew"]);
+    assert_eq!(
+        (&shown["balance_micros"], &shown["members"][0]["name"]),
+        (&4_999_000.into(), &"alice".into())
+    );
+    let member = ground.run(["member", "show", "alice"]).stdout;
+    assert!(member.contains("crew (mem_2), which pays"), "{member}");
+    let statement = ground.json(["ledger", "statement", "crew"]);
+    assert_eq!(statement["lines"][0]["asked_by"], "mem_1");
+    let receipt = statement["lines"][0]["receipt"].as_str().unwrap().to_owned();
+    let receipt = ground.run(["ledger", "receipt", &receipt]).stdout;
+    assert!(receipt.contains("paid by  team mem_2"), "{receipt}");
+    let usage = ground.json(["usage", "--by", "team"]);
+    assert_eq!(usage["data"][0]["team"]["name"], "crew");
+    let usage = ground.json(["usage", "--team", "crew", "--by", "member"]);
+    assert_eq!(usage["data"][0]["member"]["name"], "alice");
+    assert_eq!(ground.json(["ledger", "check"])["wrong"], 0);
+}

@@ -4,18 +4,43 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use agent_test_support::mcp::example;
-use gateway_store::{DatabaseLocation, Store};
-use ledger::{HoldId, HoldOutcome, Limits};
+use gateway_store::{DatabaseLocation, Key, MemberChange, Store};
+use ledger::{Budget, HoldId, HoldOutcome, Limits, MemberId, Micros, Period};
 
 use super::deferred_rows;
-use crate::test_database::TestDatabase;
+use crate::test_database::{TestDatabase, actor};
 
 const KILLS: i64 = 20;
+const CREDIT: i64 = 1_000_000_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_operations_survive_a_kill() {
     let db = TestDatabase::sqlite().await;
-    let (member, key) = db.member("ann", 1_000_000_000, Limits::default()).await;
+    let (member, key) = db.member("ann", CREDIT, Limits::default()).await;
+    survives_kills(&db, &key, member).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledged_operations_of_a_team_survive_a_kill() {
+    let db = TestDatabase::sqlite().await;
+    let (member, key) = db.member("ann", 0, Limits::default()).await;
+    let team = db.store.create_team("crew", &actor()).await.unwrap().id;
+    db.top_up(team, CREDIT).await.unwrap();
+    let budget = Budget { amount: Micros::new(CREDIT), period: Period::Month };
+    for (id, change) in [
+        (member, MemberChange::Team(Some(team))),
+        (member, MemberChange::Budget(Some(budget))),
+        (team, MemberChange::Budget(Some(budget))),
+    ] {
+        db.store.change_member(id, &change, &actor()).await.unwrap();
+    }
+    survives_kills(&db, &key, team).await;
+    assert_eq!(db.another().await.account(member).await.unwrap().unwrap().balance, Micros::ZERO);
+}
+
+/// Kills a process that opens and settles holds, again and again. The payer has [`CREDIT`].
+async fn survives_kills(db: &TestDatabase, key: &Key, payer: MemberId) {
+    let member = key.member;
     db.store.close().await;
     let DatabaseLocation::Sqlite(path) = &db.location else { panic!() };
     let program = example("store_writer");
@@ -39,7 +64,7 @@ async fn acknowledged_operations_survive_a_kill() {
         }
         child.wait().unwrap();
         assert!(acknowledged.len() > lines_read);
-        unapplied += deferred_rows::unapplied(&db);
+        unapplied += deferred_rows::unapplied(db);
 
         let store = db.another().await;
         for line in &acknowledged {
@@ -56,16 +81,16 @@ async fn acknowledged_operations_survive_a_kill() {
         assert_eq!(check.findings, [], "after kill {round}");
         store.acquire_serving_lock().await.unwrap();
         store.end_holds_except(-1).await.unwrap();
-        let account = store.account(member).await.unwrap().unwrap();
+        let account = store.account(payer).await.unwrap().unwrap();
         assert_eq!(account.held.get(), 0);
-        let charged = 1_000_000_000 - account.balance.get();
+        let charged = CREDIT - account.balance.get();
         // At most one batch was written but not acknowledged.
         assert!((3 * settled..3 * settled + 3 * 64 * (round + 1)).contains(&charged));
         assert_eq!(store.check_ledger().await.unwrap().findings, []);
         store.close().await;
     }
     assert!(unapplied > 0, "no kill ever hit deferred rows");
-    let expired = expired_holds(&db);
+    let expired = expired_holds(db);
     assert!(expired > 0, "no kill ever hit a live hold");
 }
 

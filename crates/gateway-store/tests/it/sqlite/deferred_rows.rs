@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use gateway_store::{Error, Key, NewHold};
-use ledger::{ChargeRule, EndResult, Hold, Limits, MemberId, Micros};
+use gateway_store::{Error, Key, MemberChange, NewHold};
+use ledger::{Budget, ChargeRule, EndResult, Hold, Limits, MemberId, Micros, Period};
 use rusqlite::Connection;
 
 use crate::test_database::{LEASE, TestDatabase, actor, closing, new_hold, with_key};
@@ -91,6 +91,7 @@ async fn deferred_usage_is_invisible_to_callers_and_survives_a_crash() {
     let today = gateway_store::Clock::system().now().day();
     let query = gateway_store::UsageQuery {
         member: None,
+        team: None,
         from_day: today - 1,
         to_day: today + 1,
         by: Vec::new(),
@@ -162,6 +163,38 @@ async fn another_process_applies_unapplied_postings() {
     db.store.close().await;
     assert_eq!(other.account(member).await.unwrap().unwrap().held.get(), 1400);
     assert_eq!(other.check_ledger().await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn another_process_applies_unapplied_postings_of_a_team() {
+    let db = TestDatabase::sqlite().await;
+    let (member, key) = db.member("ann", 50, Limits::default()).await;
+    let team = db.store.create_team("crew", &actor()).await.unwrap().id;
+    db.top_up(team, 1000).await.unwrap();
+    let budget = |amount| Budget { amount: Micros::new(amount), period: Period::Month };
+    for (id, change) in [
+        (member, MemberChange::Team(Some(team))),
+        (member, MemberChange::Budget(Some(budget(400)))),
+        (team, MemberChange::Budget(Some(budget(700)))),
+    ] {
+        db.store.change_member(id, &change, &actor()).await.unwrap();
+    }
+    let mut holds = Vec::new();
+    for _ in 0..20 {
+        holds.push(db.hold(&key, 3).await.unwrap());
+    }
+    end_together(&db, &holds).await;
+    assert!(unapplied(&db) > 10);
+    db.check().await;
+    let other = db.another().await;
+    let windows = db.options.calendar.windows(db.options.clock.now());
+    for (id, balance, used) in [(team, 940, 60), (member, 50, 60)] {
+        let account = other.account(id).await.unwrap().unwrap();
+        let budget = account.budget_status(&windows).unwrap();
+        assert_eq!((account.balance.get(), budget.used.get()), (balance, used));
+    }
+    assert_eq!(unapplied(&db), 0);
+    db.check().await;
 }
 
 #[tokio::test]

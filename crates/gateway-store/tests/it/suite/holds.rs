@@ -119,7 +119,7 @@ pub(crate) async fn concurrent_holds_never_exceed_the_balance(db: TestDatabase) 
                     store.end(closing(&hold, ChargeRule::Answered)).await.unwrap();
                     true
                 }
-                Err(Refusal::InsufficientBalance { needed, available }) => {
+                Err(Refusal::InsufficientBalance { needed, available, .. }) => {
                     assert!(needed == Micros::new(7) && available < needed);
                     false
                 }
@@ -179,7 +179,8 @@ pub(crate) async fn adjustments_cannot_take_held_money(db: TestDatabase) {
     db.hold(&key, 60).await.unwrap();
     let refused = db.move_money(member, PostingKind::Adjustment, -41).await;
     let (needed, available) = (Micros::new(41), Micros::new(40));
-    assert_eq!(refused, Err(Refusal::InsufficientBalance { needed, available }));
+    let account = ledger::AccountKind::Member;
+    assert_eq!(refused, Err(Refusal::InsufficientBalance { needed, available, account }));
     db.move_money(member, PostingKind::Adjustment, -40).await.unwrap();
     assert_eq!(db.money(member).await, (60, 60));
     db.check().await;

@@ -39,6 +39,7 @@ fn hold_of(key: &gateway_store::Key, id: HoldId) -> Hold {
     Hold {
         id,
         member: key.member,
+        payer: key.member,
         lineage: key.lineage,
         amount: ledger::Micros::ZERO,
         operation: "".into(),

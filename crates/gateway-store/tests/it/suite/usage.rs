@@ -19,7 +19,8 @@ async fn request(db: &TestDatabase, key: &Key, price: i64, operation: &'static s
 }
 
 fn all(member: Option<MemberId>, by: &[By]) -> UsageQuery {
-    UsageQuery { member, from_day: today() - 2, to_day: today() + 2, by: by.to_vec(), limit: 100 }
+    let (from_day, to_day) = (today() - 2, today() + 2);
+    UsageQuery { member, team: None, from_day, to_day, by: by.to_vec(), limit: 100 }
 }
 
 fn today() -> i32 {
@@ -35,6 +36,7 @@ async fn summed(db: &TestDatabase, member: Option<MemberId>, by: By) -> Vec<(Str
     let text = |line: &UsageLine| match by {
         By::Day => line.day.map(|day| day.to_string()),
         By::Member => line.member.map(|member| member.to_string()),
+        By::Team => line.team.map(|team| team.to_string()),
         By::Key => line.lineage.map(|lineage| lineage.0.to_string()),
         By::Operation => line.operation.clone(),
         By::Model => line.model.clone(),

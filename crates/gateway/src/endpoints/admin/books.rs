@@ -44,14 +44,17 @@ pub(in crate::endpoints) async fn usage(
 ) -> Result<Response, ApiError> {
     let mut order = UsageOrder::default();
     read_usage_query(&mut order, query.as_deref(), |order, (name, value)| {
-        if name == "member" {
-            let id = MemberId::parse(value).ok_or_else(|| {
-                let message = "`member` must be the id of a member, `mem_<number>`";
-                ApiError::of_param(Code::InvalidRequest, "member", message)
-            })?;
-            order.member = Some(id);
-        }
-        Ok(name == "member")
+        let account = match name {
+            "member" => &mut order.member,
+            "team" => &mut order.team,
+            _ => return Ok(false),
+        };
+        let id = MemberId::parse(value).ok_or_else(|| {
+            let message = format!("`{name}` must be the id of a {name}, `mem_<number>`");
+            ApiError::of_param(Code::InvalidRequest, name, message)
+        })?;
+        *account = Some(id);
+        Ok(true)
     })?;
     Ok(json(&order.answer(admin.store(), clock::now()).await?))
 }

@@ -7,7 +7,7 @@ use axum::extract::RawQuery;
 use axum::response::Response;
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
 use http::Request;
-use ledger::{Limits, Micros, Time};
+use ledger::{AccountKind, Limits, Micros, Time};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::admin::{IssuedKey, KeyPatch, KeyRecordView, NewKeyBody, Page, Rotation, ScopeWord};
@@ -31,7 +31,7 @@ pub(in crate::endpoints) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let page_query = PageQuery::read(query.as_deref(), "after")?;
-    let member = members::find(&admin, &id).await?;
+    let member = members::find(&admin, &id, AccountKind::Member).await?;
     let keys = admin.store().keys(member.id).await?;
     let start = match &page_query.cursor {
         None => 0,
@@ -54,7 +54,7 @@ pub(in crate::endpoints) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let asked: NewKeyBody = strict(&admin, request).await?;
-    let member = members::find(&admin, &id).await?;
+    let member = members::find(&admin, &id, AccountKind::Member).await?;
     let defaults = admin.config.limits.new_keys;
     let order = KeyOrder {
         member: member.id,

@@ -3,11 +3,11 @@
 use axum::body::Body;
 use axum::extract::RawQuery;
 use axum::response::Response;
-use gateway_store::{Member, MemberChange, StatementLine};
+use gateway_store::{Member, MemberChange, Role, StatementLine};
 use http::{HeaderValue, Request};
-use ledger::{MemberId, Micros, Posting, PostingKind, Transfer, TransferResult};
+use ledger::{AccountKind, MemberId, Micros, Posting, PostingKind, Transfer, TransferResult};
 use wire::admin::{
-    Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TopUp,
+    Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TeamPatch, TopUp,
 };
 use wire::error::Code;
 
@@ -24,18 +24,29 @@ pub(in crate::endpoints) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let page_query = PageQuery::read(query.as_deref(), "after")?;
-    let after = match &page_query.cursor {
-        None => MemberId(0),
-        Some(cursor) => MemberId::parse(cursor).ok_or_else(|| {
-            let message = "`after` must be a member id, `mem_<number>`";
-            ApiError::of_param(Code::InvalidRequest, "after", message)
-        })?,
-    };
-    let members = admin.store().members(after, page_query.one_more()).await?;
+    let members = admin.store().members(after(&page_query)?, page_query.one_more()).await?;
+    page(&admin, &page_query, members).await
+}
+
+/// The id after which a list of accounts continues.
+pub(super) fn after(page_query: &PageQuery) -> Result<MemberId, ApiError> {
+    let Some(cursor) = &page_query.cursor else { return Ok(MemberId(0)) };
+    MemberId::parse(cursor).ok_or_else(|| {
+        let message = "`after` must be a member id, `mem_<number>`";
+        ApiError::of_param(Code::InvalidRequest, "after", message)
+    })
+}
+
+/// A page of members with their accounts.
+pub(super) async fn page(
+    admin: &Admin,
+    page_query: &PageQuery,
+    members: Vec<Member>,
+) -> Result<Response, ApiError> {
     let page = page_query.page(members);
     let mut data = Vec::with_capacity(page.data.len());
     for member in &page.data {
-        data.push(view(&admin, member).await?);
+        data.push(view(admin, member).await?);
     }
     Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }))
 }
@@ -50,7 +61,7 @@ pub(in crate::endpoints) async fn create(
 }
 
 pub(in crate::endpoints) async fn show(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
-    let member = find(&admin, &id).await?;
+    let member = find(&admin, &id, AccountKind::Member).await?;
     Ok(json(&view(&admin, &member).await?))
 }
 
@@ -60,23 +71,51 @@ pub(in crate::endpoints) async fn change(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let patch: MemberPatch = strict(&admin, request).await?;
-    let mut member = find(&admin, &id).await?;
-    // The name first: if it is taken, nothing is changed.
-    if let Some(name) = patch.name.filter(|name| *name != member.name) {
-        member = apply(&admin, member.id, MemberChange::Rename(name)).await?;
+    let mut member = find(&admin, &id, AccountKind::Member).await?;
+    let team = match patch.team {
+        Some(Some(team)) => Some(Some(find(&admin, &team, AccountKind::Team).await?.id)),
+        Some(None) => Some(None),
+        None => None,
+    };
+    let MemberPatch { name, blocked, budget, .. } = patch;
+    member = change_account(&admin, member, TeamPatch { name, blocked, budget }).await?;
+    if let Some(team) = team.filter(|team| *team != member.team) {
+        member = apply(&admin, member.id, MemberChange::Team(team)).await?;
     }
-    if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != member.blocked) {
-        let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
-        member = apply(&admin, member.id, change).await?;
-    }
-    if let Some(budget) = patch.budget {
-        let change = MemberChange::Budget(budget.map(budget::parse));
-        member = apply(&admin, member.id, change).await?;
+    if let Some(role) = patch.role.and_then(|role| Role::parse(role.word()))
+        && role != member.role
+    {
+        member = apply(&admin, member.id, MemberChange::Role(role)).await?;
     }
     Ok(json(&view(&admin, &member).await?))
 }
 
-async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> Result<Member, ApiError> {
+/// Changes what members and teams have in common.
+pub(super) async fn change_account(
+    admin: &Admin,
+    mut member: Member,
+    patch: TeamPatch,
+) -> Result<Member, ApiError> {
+    // The name first: if it is taken, nothing is changed.
+    if let Some(name) = patch.name.filter(|name| *name != member.name) {
+        member = apply(admin, member.id, MemberChange::Rename(name)).await?;
+    }
+    if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != member.blocked) {
+        let change = if blocked { MemberChange::Block } else { MemberChange::Unblock };
+        member = apply(admin, member.id, change).await?;
+    }
+    if let Some(budget) = patch.budget {
+        let change = MemberChange::Budget(budget.map(budget::parse));
+        member = apply(admin, member.id, change).await?;
+    }
+    Ok(member)
+}
+
+pub(super) async fn apply(
+    admin: &Admin,
+    id: MemberId,
+    change: MemberChange,
+) -> Result<Member, ApiError> {
     let member = admin.operator().change_member(id, &change).await?;
     // Any of its keys may be cached.
     admin.identities.forget_all();
@@ -125,13 +164,18 @@ pub(in crate::endpoints) async fn statement(
 ) -> Result<Response, ApiError> {
     let page_query = PageQuery::read(query.as_deref(), "before")?;
     let before = page_query.number("before")?.unwrap_or(i64::MAX);
-    let member = find(&admin, &id).await?;
-    let lines = admin.store().statement(member.id, before, page_query.one_more()).await?;
+    let member = self::member(&id)?;
+    admin.store().account(member).await?.ok_or_else(|| missing("member"))?;
+    let lines = admin.store().statement(member, before, page_query.one_more()).await?;
     Ok(json(&page_query.page(lines.iter().map(line_view).collect())))
 }
 
-pub(super) async fn find(admin: &Admin, id: &str) -> Result<Member, ApiError> {
-    admin.store().member(member(id)?).await?.ok_or_else(|| missing("member"))
+/// The member or team of this id.
+pub(super) async fn find(admin: &Admin, id: &str, kind: AccountKind) -> Result<Member, ApiError> {
+    let missing = || missing(kind.as_str());
+    let id = MemberId::parse(id).ok_or_else(missing)?;
+    let found = admin.store().member(id).await?.filter(|found| found.kind == kind);
+    found.ok_or_else(missing)
 }
 
 fn member(id: &str) -> Result<MemberId, ApiError> {
@@ -145,6 +189,8 @@ async fn view(admin: &Admin, member: &Member) -> Result<MemberView, ApiError> {
         id: member.id.to_string(),
         name: member.name.clone(),
         blocked: member.blocked,
+        role: member.role.as_str().to_owned(),
+        team: member.team.map(|team| team.to_string()),
         created_at: clock::rfc3339(member.created_at),
         balance_micros: account.balance.get(),
         held_micros: account.held.get(),
@@ -179,5 +225,6 @@ fn line_view(line: &StatementLine) -> StatementView {
         request: posting.hold.map(|hold| hold.to_string()),
         operation: line.operation.clone(),
         model: line.model.clone(),
+        asked_by: line.asked_by.map(|member| member.to_string()),
     }
 }

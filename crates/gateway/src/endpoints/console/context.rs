@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequestParts};
-use gateway_store::{Actor, NewSession, Store, WebSession};
+use gateway_store::{Actor, NewSession, Role, Scope, Store, WebSession};
 use http::header::{HOST, ORIGIN, USER_AGENT};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
+use ledger::MemberId;
 use pages::{Account, Frame, NavItem};
 
 use super::super::state::AppState;
 use super::super::{body, check_host};
 use super::fields::Fields;
-use super::page::{self, MEMBER_NAV, OPERATOR_NAV, PageError};
+use super::page::{self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, TEAM};
 use super::token::{Cookie, Token};
 use crate::billing::Billing;
 use crate::clock;
@@ -32,6 +33,8 @@ const MAX_FORM_BYTES: u64 = 64 * 1024;
 const MAX_CLIENT_CHARS: usize = 200;
 /// The header in which scripts send the token of forms.
 const CSRF_HEADER: &str = "x-csrf-token";
+/// The place of the team in the navigation of its manager, after the keys.
+const TEAM_PLACE: usize = 4;
 /// How long a session lasts unused, and at most, in seconds: of members and of operators.
 const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
 const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
@@ -46,6 +49,9 @@ pub(super) struct PageContext {
     pub(super) query: Fields,
     token: Token,
     name: String,
+    /// The role now, and the team.
+    role: Role,
+    pub(super) team: Option<MemberId>,
 }
 
 /// The person of a session.
@@ -60,7 +66,15 @@ pub(super) struct MemberContext {
     pub(super) caller: Caller,
 }
 
-/// A request of an operator.
+/// A request of the manager of a team.
+pub(super) struct ManagerContext {
+    context: MemberContext,
+    pub(super) managed: MemberId,
+    /// The actor in the audit log.
+    pub(super) by: Actor,
+}
+
+/// A request of an operator: a person with the admin token, or a member with this role.
 pub(super) struct OperatorContext {
     context: PageContext,
     /// The actor in the audit log.
@@ -80,7 +94,7 @@ impl SessionStarter<'_> {
     /// returns its cookie. Without a caller it is an operator's.
     pub(super) async fn start(&self, caller: Option<&Caller>) -> Result<HeaderValue, PageError> {
         let token = Token::draw().ok_or_else(PageError::internal)?;
-        let (idle, most) = if caller.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
+        let (idle, most) = seconds(caller);
         let client = self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
         let session = NewSession {
             hash: token.hash(),
@@ -95,6 +109,12 @@ impl SessionStarter<'_> {
         let cookie = Cookie::Session.set(self.config, Some(&token), most);
         cookie.ok_or_else(PageError::internal)
     }
+}
+
+/// How long a session lasts unused, and at most.
+fn seconds(caller: Option<&Caller>) -> (u64, u64) {
+    let is_member = caller.is_some_and(|caller| caller.role != Role::Operator);
+    if is_member { MEMBER_SECONDS } else { OPERATOR_SECONDS }
 }
 
 fn micros(seconds: u64) -> i64 {
@@ -113,10 +133,6 @@ pub(super) async fn find(
     let Some(info) = parts.extensions.get::<RequestInfo>().copied() else { return Ok(None) };
     let Some(token) = Token::of(&parts.headers, &config, Cookie::Session) else { return Ok(None) };
     let Some(session) = billing.store.session(token.hash()).await? else { return Ok(None) };
-    let limits = if session.member.is_some() { MEMBER_SECONDS } else { OPERATOR_SECONDS };
-    if clock::now().micros() - session.seen_at.micros() > RENEW_MICROS {
-        billing.store.renew_session(session.hash, micros(limits.0)).await?;
-    }
     let caller = match &session.key {
         None => None,
         // The session ends with its key.
@@ -125,9 +141,23 @@ pub(super) async fn find(
             Err(_) => return Ok(None),
         },
     };
+    if clock::now().micros() - session.seen_at.micros() > RENEW_MICROS {
+        let (idle, _) = seconds(caller.as_ref());
+        billing.store.renew_session(session.hash, micros(idle)).await?;
+    }
+    let (role, team) = match &caller {
+        None => (Role::Operator, None),
+        // Read again: a role that was taken away ends at once, also on other processes.
+        Some(caller) if caller.role != Role::Member => {
+            let member = billing.store.member(caller.key.member).await?;
+            member.map_or((Role::Member, None), |member| (member.role, member.team))
+        }
+        Some(caller) => (Role::Member, caller.team),
+    };
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let name = caller.as_ref().map_or("Operator".to_owned(), |it| it.member_name.clone());
-    let context = PageContext { config, billing, identities, info, session, query, token, name };
+    let context =
+        PageContext { config, billing, identities, info, session, query, token, name, role, team };
     Ok(match caller {
         Some(caller) => Some(SignedIn::Member(Box::new(MemberContext { context, caller }))),
         None if context.session.member.is_none() && context.config.admin_token.is_some() => {
@@ -152,7 +182,15 @@ impl PageContext {
 
     /// The frame of a page at this path of the navigation.
     pub(super) fn frame(&self, title: &str, path: &str) -> Frame {
-        let nav = if self.session.member.is_some() { MEMBER_NAV } else { OPERATOR_NAV };
+        let is_member = self.session.member.is_some();
+        let is_of_operators = !is_member || path.starts_with(OPERATOR_PAGES.path);
+        let mut nav = if is_of_operators { OPERATOR_NAV } else { MEMBER_NAV }.to_vec();
+        match self.role {
+            Role::Manager => nav.insert(TEAM_PLACE.min(nav.len()), TEAM.clone()),
+            Role::Operator if is_of_operators && is_member => nav.push(OWN_PAGES.clone()),
+            Role::Operator if is_member => nav.push(OPERATOR_PAGES.clone()),
+            Role::Operator | Role::Member => {}
+        }
         let item = |item: &NavItem| NavItem { is_current: item.path == path, ..item.clone() };
         let detail = match &self.session.key {
             Some(key) => format!("Key {key}"),
@@ -247,11 +285,54 @@ impl FromRequestParts<AppState> for OperatorContext {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
         match find(parts, state).await? {
             Some(SignedIn::Operator(context)) => Ok(*context),
-            Some(SignedIn::Member(_)) => {
-                Err(PageError::forbidden("This page is for operators of the service."))
-            }
+            Some(SignedIn::Member(context)) => context.into_operator(),
             None => Err(sign_in_first(parts)),
         }
+    }
+}
+
+impl FromRequestParts<AppState> for ManagerContext {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+        let context = MemberContext::from_request_parts(parts, state).await?;
+        match context.team {
+            Some(managed) if context.role == Role::Manager => {
+                let by = context.actor();
+                Ok(Self { context, managed, by })
+            }
+            _ => Err(PageError::forbidden("This page is for the manager of a team.")),
+        }
+    }
+}
+
+impl MemberContext {
+    /// The member in the audit log.
+    fn actor(&self) -> Actor {
+        let name = format!("member:{}", self.caller.key.member);
+        Actor { name, request: Some(self.info.id.to_string()) }
+    }
+
+    fn into_operator(self) -> Result<OperatorContext, PageError> {
+        if self.role != Role::Operator {
+            return Err(PageError::forbidden("This page is for operators of the service."));
+        }
+        // A key that was made for one purpose must not open everything.
+        if self.caller.key.scopes.len() < Scope::ALL.len() {
+            let message = "Sign in with a key of all scopes to use the pages of operators.";
+            return Err(PageError::forbidden(message));
+        }
+        request_log::note_operator();
+        let by = self.actor();
+        Ok(OperatorContext { context: self.context, by })
+    }
+}
+
+impl Deref for ManagerContext {
+    type Target = MemberContext;
+
+    fn deref(&self) -> &MemberContext {
+        &self.context
     }
 }
 

@@ -4,10 +4,11 @@ use askama::Template;
 use axum::response::Response;
 use pages::{Frame, Html, credits};
 
+use super::super::me::TeamState;
 use super::budget::BudgetCard;
 use super::context::MemberContext;
 use super::page::{self, PageError};
-use super::receipts::{ReceiptRow, rows};
+use super::receipts::{self, ReceiptRow};
 use super::usage;
 use crate::clock;
 
@@ -31,6 +32,15 @@ struct OverviewPage {
     recent: Vec<ReceiptRow>,
     is_empty: bool,
     usage: Html,
+    /// The team that pays, if there is one.
+    team: Option<TeamCard>,
+}
+
+struct TeamCard {
+    name: String,
+    available: String,
+    balance: String,
+    held: String,
 }
 
 struct KeyLimit {
@@ -43,11 +53,18 @@ pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> 
     let (store, member) = (context.store(), context.caller.key.member);
     let account = store.account(member).await?.ok_or_else(|| PageError::missing("member"))?;
     let lineage = store.lineage(context.caller.key.lineage).await?;
-    let lines = store.statement(member, i64::MAX, RECENT).await?;
-    let periods = account.usage.at(clock::now());
+    let team = TeamState::find(store, &account).await?;
+    let recent = if team.is_some() {
+        receipts::rows_of_team(store.team_receipts(member, None, RECENT).await?)
+    } else {
+        receipts::rows(store.statement(member, i64::MAX, RECENT).await?)
+    };
+    let own = || account.usage.at(clock::now());
+    let periods = team.as_ref().map_or_else(own, |team| team.usage);
     let windows = context.billing.windows();
     let of_key = lineage.as_ref().and_then(|lineage| lineage.budget_status(&windows));
-    let budgets = [of_key, account.budget_status(&windows)];
+    let of_team = team.as_ref().and_then(|team| team.account.budget_status(&windows));
+    let budgets = [of_key, account.budget_status(&windows), of_team];
     let limit = lineage.and_then(|lineage| {
         let (spent, limit) = (lineage.spent.get(), lineage.limits.spend?.get());
         let percent = if limit > 0 { i128::from(spent) * 100 / i128::from(limit) } else { 100 };
@@ -65,8 +82,14 @@ pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> 
         month_requests: pages::count(periods.month.requests.unsigned_abs()),
         limit,
         budgets: budgets.iter().flatten().map(BudgetCard::new).collect(),
-        is_empty: lines.is_empty(),
-        recent: rows(lines),
+        is_empty: recent.is_empty(),
+        recent,
         usage: usage::recent(&context).await?,
+        team: team.map(|team| TeamCard {
+            name: team.name,
+            available: credits(team.account.available().get()),
+            balance: credits(team.account.balance.get()),
+            held: credits(team.account.held.get()),
+        }),
     })
 }

@@ -21,6 +21,10 @@ const DONE: &[(&str, &str)] = &[
     ("cancelled", "The job is cancelled."),
     ("member-created", "The member is created. Give them a key and a first top-up."),
     ("member-changed", "The member is changed."),
+    ("team-created", "The team is created. Top up and add members."),
+    ("team-changed", "The team is changed."),
+    ("team-removed", "The team is removed. Its postings and receipts remain."),
+    ("budget-saved", "The budget is saved."),
     ("posted", "The amount is posted."),
     ("drained", "The provider gets no new requests. Running requests finish."),
     ("enabled", "The provider gets new requests again."),
@@ -52,10 +56,18 @@ pub(super) const MEMBER_NAV: &[NavItem] = &[
     item("", "API reference", "/docs", "doc"),
 ];
 
+/// The page of the manager of a team.
+pub(super) const TEAM: NavItem = item("", "Team", "/team", "people");
+
+/// The way of a member with the role operator to the pages of operators, and back.
+pub(super) const OPERATOR_PAGES: NavItem = item("Service", "Operator pages", "/operator", "server");
+pub(super) const OWN_PAGES: NavItem = item("Account", "My pages", "/", "home");
+
 /// The pages of operators.
 pub(super) const OPERATOR_NAV: &[NavItem] = &[
     item("", "Overview", "/operator", "home"),
     item("", "Members", "/operator/members", "people"),
+    item("", "Teams", "/operator/teams", "people"),
     item("", "Usage", "/operator/usage", "chart"),
     item("", "Ledger", "/operator/ledger", "book"),
     item("", "Audit log", "/operator/audit", "list"),

@@ -25,8 +25,8 @@ struct ReceiptsPage {
     query: String,
     kind: String,
     kinds: &'static [(&'static str, &'static str)],
-    /// The cursor of the next page; 0 for none.
-    next: i64,
+    /// The cursor of the next page; empty for none.
+    next: String,
     is_first: bool,
     is_filtered: bool,
 }
@@ -45,13 +45,32 @@ pub(super) struct ReceiptRow {
     pub(super) request: String,
 }
 
+/// The word for receipts that a team paid.
+const TEAM: &str = "team";
+
 /// The kinds of lines to choose from.
 const KINDS: &[(&str, &str)] = &[
-    ("", "Everything"),
+    ("all", "Everything"),
+    (TEAM, "Paid by your team"),
     ("charge", "Charges"),
     ("top_up", "Top-ups"),
     ("adjustment", "Adjustments"),
 ];
+
+/// Receipts that a team paid.
+pub(super) fn rows_of_team(receipts: Vec<Receipt>) -> Vec<ReceiptRow> {
+    let now = clock::now().micros();
+    let row = |receipt: Receipt| ReceiptRow {
+        at: pages::moment(receipt.at.micros(), now),
+        what: receipt.operation.replace('_', " "),
+        detail: receipt.model.as_deref().unwrap_or_default().to_owned(),
+        amount: credits(-receipt.charged.get()),
+        balance: String::new(),
+        is_credit: false,
+        request: receipt.id.to_string(),
+    };
+    receipts.into_iter().map(row).collect()
+}
 
 pub(super) fn rows(lines: Vec<StatementLine>) -> Vec<ReceiptRow> {
     let now = clock::now().micros();
@@ -91,7 +110,7 @@ impl Search<'_> {
             let is_in = |text: &String| text.to_lowercase().contains(&self.words);
             texts.into_iter().flatten().any(is_in)
         };
-        (self.kind.is_empty() || posting.kind.as_str() == self.kind)
+        (self.kind == "all" || posting.kind.as_str() == self.kind)
             && (self.words.is_empty() || has_words())
     }
 
@@ -102,7 +121,7 @@ impl Search<'_> {
         member: MemberId,
         mut before: i64,
     ) -> Result<(Vec<StatementLine>, i64), PageError> {
-        let is_all = self.words.is_empty() && self.kind.is_empty();
+        let is_all = self.words.is_empty() && self.kind == "all";
         let batch = if is_all { u32::try_from(PAGE + 1).unwrap_or(BATCH) } else { BATCH };
         let (mut found, mut searched) = (Vec::new(), 0);
         while searched < MAX_SEARCHED {
@@ -126,24 +145,70 @@ impl Search<'_> {
     }
 }
 
+impl Search<'_> {
+    /// A page of the receipts that a team paid and that match, and the cursor of the next page.
+    async fn run_on_team(
+        &self,
+        store: &Store,
+        member: MemberId,
+        mut before: Option<HoldId>,
+    ) -> Result<(Vec<Receipt>, Option<HoldId>), PageError> {
+        let has_words = |receipt: &Receipt| {
+            let is_in = |text: &str| text.to_lowercase().contains(&self.words);
+            is_in(&receipt.operation) || receipt.model.as_deref().is_some_and(is_in)
+        };
+        let (mut found, mut searched) = (Vec::new(), 0);
+        while searched < MAX_SEARCHED {
+            let receipts = store.team_receipts(member, before, BATCH).await?;
+            let is_last = receipts.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
+            searched += receipts.len();
+            for receipt in receipts {
+                if found.len() == PAGE {
+                    return Ok((found, before));
+                }
+                before = Some(receipt.id);
+                if self.words.is_empty() || has_words(&receipt) {
+                    found.push(receipt);
+                }
+            }
+            if is_last {
+                return Ok((found, None));
+            }
+        }
+        Ok((found, before))
+    }
+}
+
 pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
-    let (query, kind) = (context.param("q"), context.param("kind"));
+    let query = context.param("q");
+    let kind = match context.param("kind") {
+        "" if context.team.is_some() => TEAM,
+        "" => "all",
+        kind => kind,
+    };
     if HoldId::parse(query).is_some() {
         return Ok(redirect(&format!("/receipts/{query}")));
     }
-    let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
+    let before = context.param("before");
     let search = Search { words: query.to_lowercase(), kind };
-    let member = context.caller.key.member;
-    let (lines, next) = search.run(context.store(), member, before.unwrap_or(i64::MAX)).await?;
+    let (store, member) = (context.store(), context.caller.key.member);
+    let (rows, next) = if kind == TEAM {
+        let (found, next) = search.run_on_team(store, member, HoldId::parse(before)).await?;
+        (rows_of_team(found), next.map(|id| id.to_string()))
+    } else {
+        let start = before.parse().ok().filter(|&start: &i64| start > 0).unwrap_or(i64::MAX);
+        let (lines, next) = search.run(store, member, start).await?;
+        (rows(lines), (next > 0).then(|| next.to_string()))
+    };
     page::show(&ReceiptsPage {
         frame: context.frame("Receipts", "/receipts"),
-        rows: rows(lines),
+        rows,
         query: query.to_owned(),
         kind: kind.to_owned(),
         kinds: KINDS,
-        next,
-        is_first: before.is_none(),
-        is_filtered: !query.is_empty() || !kind.is_empty(),
+        next: next.unwrap_or_default(),
+        is_first: before.is_empty(),
+        is_filtered: !query.is_empty() || !matches!(kind, "all" | TEAM),
     })
 }
 
@@ -166,6 +231,7 @@ struct ReceiptPage {
     /// The request that this one belongs to; empty if there is none.
     parent: String,
     children: Vec<ChildRow>,
+    is_paid_by_team: bool,
 }
 
 /// A request that belongs to this one.
@@ -219,6 +285,7 @@ fn receipt_page(frame: Frame, receipt: &Receipt, related: RelatedReceipts) -> Re
         took: pages::duration(receipt.at.micros() - receipt.since.micros()),
         parent: related.parent.map(|id| id.to_string()).unwrap_or_default(),
         children: related.children.into_iter().map(child).collect(),
+        is_paid_by_team: receipt.payer != receipt.member,
     }
 }
 

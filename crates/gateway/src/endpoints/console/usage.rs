@@ -1,5 +1,7 @@
 //! Usage of a member, or of all: a chart by day, a table, and both as CSV.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::body::Body;
 use axum::response::Response;
@@ -11,7 +13,7 @@ use time::format_description::well_known::Iso8601;
 use time::{Date, Duration};
 use wire::usage::{UsageEntry, UsageList, UsageSums};
 
-use super::context::{MemberContext, OperatorContext, PageContext};
+use super::context::{ManagerContext, MemberContext, OperatorContext, PageContext};
 use super::page::{self, PageError, refusal};
 use crate::clock;
 use crate::usage::UsageOrder;
@@ -32,11 +34,14 @@ const MEMBER_DIMENSIONS: &[(&str, &str)] =
     &[("model", "Model"), ("key", "Key"), ("operation", "Operation"), ("day", "Day")];
 const OPERATOR_DIMENSIONS: &[(&str, &str)] = &[
     ("member", "Member"),
+    ("team", "Team"),
     ("model", "Model"),
     ("provider", "Provider"),
     ("operation", "Operation"),
     ("day", "Day"),
 ];
+const TEAM_DIMENSIONS: &[(&str, &str)] =
+    &[("member", "Member"), ("model", "Model"), ("operation", "Operation"), ("day", "Day")];
 const MEASURES: &[(&str, &str)] =
     &[("credits", "Credits"), ("requests", "Requests"), ("tokens", "Tokens")];
 
@@ -81,18 +86,29 @@ struct UsageRow {
 /// Whose usage is shown.
 struct Subject {
     path: &'static str,
+    /// The path in the navigation.
+    nav: &'static str,
     member: Option<MemberId>,
+    team: Option<MemberId>,
     dimensions: &'static [(&'static str, &'static str)],
 }
 
 impl Subject {
     fn of_member(context: &MemberContext) -> Self {
         let member = Some(context.caller.key.member);
-        Self { path: "/usage", member, dimensions: MEMBER_DIMENSIONS }
+        let path = "/usage";
+        Self { path, nav: path, member, team: None, dimensions: MEMBER_DIMENSIONS }
+    }
+
+    fn of_team(context: &ManagerContext) -> Self {
+        let team = Some(context.managed);
+        let (path, nav) = ("/team/usage", "/team");
+        Self { path, nav, member: None, team, dimensions: TEAM_DIMENSIONS }
     }
 
     fn of_all() -> Self {
-        Self { path: "/operator/usage", member: None, dimensions: OPERATOR_DIMENSIONS }
+        let (path, dimensions) = ("/operator/usage", OPERATOR_DIMENSIONS);
+        Self { path, nav: path, member: None, team: None, dimensions }
     }
 
     async fn ask(
@@ -103,7 +119,8 @@ impl Subject {
         limit: u32,
     ) -> Result<UsageList, PageError> {
         let (from, to) = (Some(view.from.clone()), Some(view.to.clone()));
-        let order = UsageOrder { member: self.member, from, to, by: Some(by), limit: Some(limit) };
+        let (member, team) = (self.member, self.team);
+        let order = UsageOrder { member, team, from, to, by: Some(by), limit: Some(limit) };
         order.answer(context.store(), clock::now()).await.map_err(|error| match refusal(error) {
             Ok(refused) => PageError::new(StatusCode::BAD_REQUEST, refused.message),
             Err(error) => error,
@@ -118,7 +135,7 @@ impl Subject {
         let all = measured(view.show, &table.total);
         let row = |entry: &UsageEntry| row(name_of(view.by, entry), &entry.sums, view.show, all);
         page::show(&UsagePage {
-            frame: context.frame("Usage", self.path),
+            frame: context.frame("Usage", self.nav),
             path: self.path,
             chart: chart(&view, &table, &lines),
             rows: table.data.iter().map(row).collect(),
@@ -173,6 +190,25 @@ pub(super) async fn show_all(context: OperatorContext) -> Result<Response, PageE
 
 pub(super) async fn csv_of_all(context: OperatorContext) -> Result<Response, PageError> {
     Subject::of_all().csv(&context).await
+}
+
+pub(super) async fn show_team(context: ManagerContext) -> Result<Response, PageError> {
+    Subject::of_team(&context).page(&context).await
+}
+
+pub(super) async fn csv_of_team(context: ManagerContext) -> Result<Response, PageError> {
+    Subject::of_team(&context).csv(&context).await
+}
+
+/// Requests and credits of each member of a team in the last days, by the id of the member.
+pub(super) async fn of_members(
+    context: &ManagerContext,
+) -> Result<HashMap<String, UsageSums>, PageError> {
+    let view = View::of_days("member", "credits", DEFAULT_RANGE);
+    let list =
+        Subject::of_team(context).ask(context, &view, "member".to_owned(), MAX_LINES).await?;
+    let member = |entry: UsageEntry| Some((entry.member?.id, entry.sums));
+    Ok(list.data.into_iter().filter_map(member).collect())
 }
 
 /// The spend of the last days of a member by model, for the overview.
@@ -234,6 +270,7 @@ fn name_of(by: &str, entry: &UsageEntry) -> String {
         "provider" => entry.provider.clone(),
         "operation" => entry.operation.clone(),
         "key" => entry.key.as_ref().map(|key| format!("{} ({})", key.name, key.id)),
+        "team" => entry.team.as_ref().map(|team| format!("{} ({})", team.name, team.id)),
         "member" => entry.member.as_ref().map(|member| format!("{} ({})", member.name, member.id)),
         _ => entry.day.clone(),
     };

@@ -5,7 +5,8 @@ use agent_test_support::browser::{Browser, ColorScheme};
 use serde_json::json;
 
 use super::{browse, world};
-use crate::support::ADMIN_TOKEN;
+use crate::support::{ADMIN_TOKEN, PRICE};
+use crate::teams::{change, team};
 
 const MEMBER: &[&str] = &[
     "/",
@@ -25,6 +26,8 @@ const OPERATOR: &[&str] = &[
     "/operator",
     "/operator/members",
     "/operator/members/mem_1",
+    "/operator/teams",
+    "/operator/usage?by=team",
     "/operator/usage",
     "/operator/ledger",
     "/operator/audit",
@@ -64,6 +67,14 @@ fn look(side: Side, width: u32, scheme: ColorScheme) {
     let (_upstream, service, holder) = world();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
     assert_eq!(service.post("/v1/chat/completions", holder.key.as_str(), &chat).status, 200);
+    // On a phone the member is the manager of a team.
+    let crew = team(&service, "crew", 10 * PRICE);
+    let has_team = width < 500;
+    if has_team {
+        change(&service, &holder, &json!({ "team": crew })).good();
+        change(&service, &holder, &json!({ "role": "manager" })).good();
+        assert_eq!(service.post("/v1/chat/completions", holder.key.as_str(), &chat).status, 200);
+    }
     let browser = Browser::start(width, 900, scheme);
     browser.goto(&service.origin());
     check(&browser, "sign-in");
@@ -76,6 +87,12 @@ fn look(side: Side, width: u32, scheme: ColorScheme) {
         .collect();
     if side == Side::Member {
         paths.push(format!("/keys/{}", holder.key.public_id()));
+        if has_team {
+            let of_member = format!("/team/members/{}", holder.member);
+            paths.extend(["/team".to_owned(), "/team/usage".to_owned(), of_member]);
+        }
+    } else {
+        paths.push(format!("/operator/teams/{crew}"));
     }
     for path in paths {
         browser.goto(&format!("{}{path}", service.origin()));

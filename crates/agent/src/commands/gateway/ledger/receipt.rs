@@ -44,6 +44,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         return session.output.json(&json!({
             "id": receipt.id.to_string(),
             "member": receipt.member.to_string(),
+            "payer": receipt.payer.to_string(),
             "operation": receipt.operation,
             "model": receipt.model,
             "outcome": receipt.rule.outcome().as_str(),
@@ -77,6 +78,9 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             format!("{} in, {} out", count(receipt.tokens.input), count(receipt.tokens.output)),
         ),
     ];
+    if receipt.payer != receipt.member {
+        lines.insert(1, ("paid by", format!("team {}", receipt.payer)));
+    }
     lines.extend(related.parent.map(|parent| ("parent", parent.to_string())));
     lines.extend(related.children.iter().map(|child| {
         let (id, operation, charged) = (child.id, &child.operation, in_credits(child.charged));

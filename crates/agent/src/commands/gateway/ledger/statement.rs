@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::table::{Alignment, Table};
 
-/// List charges and payments of a member, newest first
+/// List charges and payments of a member or a team, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Amounts are credits; --csv and --json print micro-credits.
@@ -23,7 +23,7 @@ Examples:
   agent gateway ledger statement alice --csv > alice.csv
   agent gateway ledger statement alice --before 1200 --limit 50")]
 pub(crate) struct Args {
-    /// Member name or id, for example `mem_3`
+    /// Name or id of a member or a team, for example `mem_3`
     member: String,
     /// Maximum number of lines
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let (member, lines) = OperatorStore::with(location, session, async |books| {
-        let member = books.member(&args.member).await?;
+        let member = books.any_account(&args.member).await?;
         let before = args.before.unwrap_or(i64::MAX);
         let lines = books.store.statement(member.id, before, args.limit).await;
         Ok((member, lines.map_err(|error| trouble(&error))?))
@@ -74,6 +74,7 @@ fn statement_json(member: &Member, lines: &[StatementLine]) -> Value {
             "operation": line.operation,
             "model": line.model,
             "receipt": receipt(line),
+            "asked_by": line.asked_by.map(|member| member.to_string()),
             "reason": posting.reason,
         })
     });

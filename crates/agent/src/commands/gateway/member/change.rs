@@ -1,7 +1,8 @@
-//! `agent gateway member rename`, `block`, `unblock` and `budget`.
+//! Changes of members and teams: name, block, budget, role, team.
 
 use gateway::operator::Error;
-use gateway_store::MemberChange;
+use gateway_store::{MemberChange, Role};
+use ledger::{AccountKind, Budget};
 use task_loop::untrusted::printable;
 
 use super::{account, member_json};
@@ -54,6 +55,13 @@ Examples:
   agent gateway member budget alice 20/month
   agent gateway member budget alice none")]
 pub(crate) struct SetBudget {
+    #[command(flatten)]
+    wanted: BudgetArgs,
+}
+
+/// A budget of a member or a team.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands::gateway) struct BudgetArgs {
     /// Member name or id, for example `mem_3`
     member: String,
     /// Amount and period (day, week or month), or `none`
@@ -63,15 +71,54 @@ pub(crate) struct SetBudget {
     unit: AmountUnit,
 }
 
+/// Set what a member may do on the web pages
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A manager sees the balance and usage of its team and sets the budgets of its members. An operator \
+may use the operator pages after signing in with a key of all scopes.
+
+Examples:
+  agent gateway member role alice manager
+  agent gateway member role alice member")]
+pub(crate) struct SetRole {
+    /// Member name or id, for example `mem_3`
+    member: String,
+    /// New role
+    #[arg(value_parser = ["member", "manager", "operator"])]
+    role: String,
+}
+
 pub(crate) fn budget(
     args: &SetBudget,
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let read = |text: &str| budget::read(text, args.unit);
-    let wanted = optional(Some(&args.budget), read)?.flatten();
-    let done = if wanted.is_some() { "Set the budget" } else { "Removed the budget" };
-    change(&args.member, done, &MemberChange::Budget(wanted), location, session)
+    args.wanted.set(AccountKind::Member, location, session)
+}
+
+impl BudgetArgs {
+    pub(in crate::commands::gateway) fn set(
+        &self,
+        kind: AccountKind,
+        location: &Location,
+        session: &Session,
+    ) -> Result<(), Diagnostic> {
+        let read = |text: &str| budget::read(text, self.unit);
+        let wanted: Option<Budget> = optional(Some(&self.budget), read)?.flatten();
+        let done = if wanted.is_some() { "Set the budget" } else { "Removed the budget" };
+        let change = MemberChange::Budget(wanted);
+        change_account(kind, &self.member, done, &change, location, session)
+    }
+}
+
+pub(crate) fn role(
+    args: &SetRole,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let wanted = Role::parse(&args.role).unwrap_or_default();
+    let done = format!("Set the role to {}", wanted.as_str());
+    change(&args.member, &done, &MemberChange::Role(wanted), location, session)
 }
 
 pub(crate) fn rename(
@@ -106,8 +153,20 @@ fn change(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
+    change_account(AccountKind::Member, member, done, change, location, session)
+}
+
+/// Changes a member or a team and prints it.
+pub(in crate::commands::gateway) fn change_account(
+    kind: AccountKind,
+    word: &str,
+    done: &str,
+    change: &MemberChange,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
     let (member, account) = OperatorStore::with(location, session, async |books| {
-        let member = books.member(member).await?;
+        let member = books.account(word, kind).await?;
         let changed = books.operator().change_member(member.id, change).await;
         let member = changed.map_err(|error| match (error, change) {
             (Error::Exists(_), MemberChange::Rename(to)) => {

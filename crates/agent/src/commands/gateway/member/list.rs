@@ -1,7 +1,7 @@
-//! `agent gateway member list`.
+//! `list` of members and teams.
 
 use gateway_store::Member;
-use ledger::{Account, MemberId};
+use ledger::{Account, AccountKind, MemberId};
 use serde_json::{Value, json};
 
 use super::{account, member_json};
@@ -18,6 +18,13 @@ Examples:
   agent gateway member list
   agent gateway member list --after mem_100 --limit 50 --json")]
 pub(crate) struct Args {
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// The part of the list to print.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands::gateway) struct PageArgs {
     /// Maximum number of members
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -27,12 +34,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    list(&args.page, AccountKind::Member, location, session)
+}
+
+pub(in crate::commands::gateway) fn list(
+    args: &PageArgs,
+    kind: AccountKind,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let noun = kind.as_str();
     let members = OperatorStore::with(location, session, async |books| {
         let after = match &args.after {
-            Some(word) => books.member(word).await?.id,
+            Some(word) => books.account(word, kind).await?.id,
             None => MemberId(0),
         };
-        let members = books.store.members(after, args.limit).await;
+        let members = match kind {
+            AccountKind::Member => books.store.members(after, args.limit).await,
+            _ => books.store.teams(after, args.limit).await,
+        };
         let mut list: Vec<(Member, Account)> = Vec::new();
         for member in members.map_err(|error| trouble(&error))? {
             let account = account(books, &member).await?;
@@ -42,14 +62,16 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     })?;
     if session.output.is_json() {
         let list = members.iter().map(|(member, account)| member_json(member, account));
-        return session.output.json(&json!({ "members": list.collect::<Vec<Value>>() }));
+        let list = list.collect::<Vec<Value>>();
+        return session.output.json(&json!({ (format!("{noun}s")): list }));
     }
     if members.is_empty() {
-        session.output.note("No members. Create one with `agent gateway member create`.");
+        let note = format!("No {noun}s. Create one with `agent gateway {noun} create`.");
+        session.output.note(note);
         return Ok(());
     }
     let mut table = Table::new([
-        ("member", Alignment::Left),
+        (noun, Alignment::Left),
         ("name", Alignment::Left),
         ("balance", Alignment::Right),
         ("held", Alignment::Right),

@@ -1,5 +1,6 @@
 //! `agent gateway member show`.
 
+use gateway_store::Role;
 use ledger::UsagePeriod;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
@@ -26,12 +27,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let (member, account, keys, windows) = OperatorStore::with(location, session, async |books| {
-        let member = books.member(&args.member).await?;
-        let account = account(books, &member).await?;
-        let keys = books.store.keys(member.id).await.map_err(|error| trouble(&error))?;
-        Ok((member, account, keys, budget::windows(&books.config, session)))
-    })?;
+    let (member, account, keys, team, windows) =
+        OperatorStore::with(location, session, async |books| {
+            let member = books.member(&args.member).await?;
+            let account = account(books, &member).await?;
+            let keys = books.store.keys(member.id).await.map_err(|error| trouble(&error))?;
+            let team = match member.team {
+                Some(team) => books.store.member(team).await.map_err(|error| trouble(&error))?,
+                None => None,
+            };
+            Ok((member, account, keys, team, budget::windows(&books.config, session)))
+        })?;
     let usage = account.usage.at(now(session));
     let status = account.budget_status(&windows);
     if session.output.is_json() {
@@ -60,6 +66,13 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         period(&usage.month),
         budget::status_text(status.as_ref()),
     ))?;
+    if let Some(team) = &team {
+        let name = printable(&team.name);
+        session.output.text(format!("  team       {name} ({}), which pays\n", team.id))?;
+    }
+    if member.role != Role::Member {
+        session.output.text(format!("  role       {}\n", member.role.as_str()))?;
+    }
     if keys.is_empty() {
         let id = member.id.to_string();
         session

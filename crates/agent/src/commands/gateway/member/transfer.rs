@@ -1,8 +1,8 @@
-//! `agent gateway member top-up` and `adjust`: money that moves by an operator's hand.
+//! `top-up` and `adjust` of members and teams: money that moves by an operator's hand.
 
 use gateway::rfc3339;
 use gateway_store::Member;
-use ledger::{Micros, PostingKind, Transfer, TransferResult};
+use ledger::{AccountKind, Micros, PostingKind, Transfer, TransferResult};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
@@ -38,7 +38,7 @@ pub(crate) struct Adjust {
 }
 
 #[derive(Debug, clap::Args)]
-struct TransferArgs {
+pub(in crate::commands::gateway) struct TransferArgs {
     /// Member name or id, for example `mem_3`
     member: String,
     /// Amount in credits
@@ -59,12 +59,7 @@ pub(crate) fn top_up(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let TransferArgs { unit, amount, .. } = &args.transfer;
-    if unit.read(amount)? <= Micros::ZERO {
-        return Err(Diagnostic::usage(format!("the amount must be positive, found `{amount}`"))
-            .hint("remove credit with `agent gateway member adjust`"));
-    }
-    args.transfer.run(PostingKind::TopUp, location, session)
+    args.transfer.top_up(AccountKind::Member, location, session)
 }
 
 pub(crate) fn adjust(
@@ -72,19 +67,35 @@ pub(crate) fn adjust(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    args.transfer.run(PostingKind::Adjustment, location, session)
+    args.transfer.run(AccountKind::Member, PostingKind::Adjustment, location, session)
 }
 
 impl TransferArgs {
-    fn run(
+    pub(in crate::commands::gateway) fn top_up(
         &self,
+        account: AccountKind,
+        location: &Location,
+        session: &Session,
+    ) -> Result<(), Diagnostic> {
+        let amount = &self.amount;
+        if self.unit.read(amount)? <= Micros::ZERO {
+            let hint = format!("remove credit with `agent gateway {} adjust`", account.as_str());
+            let message = format!("the amount must be positive, found `{amount}`");
+            return Err(Diagnostic::usage(message).hint(hint));
+        }
+        self.run(account, PostingKind::TopUp, location, session)
+    }
+
+    pub(in crate::commands::gateway) fn run(
+        &self,
+        account: AccountKind,
         kind: PostingKind,
         location: &Location,
         session: &Session,
     ) -> Result<(), Diagnostic> {
         let amount = self.unit.read(&self.amount)?;
         let (member, posted) = OperatorStore::with(location, session, async |books| {
-            let member = books.member(&self.member).await?;
+            let member = books.account(&self.member, account).await?;
             let transfer = Transfer {
                 member: member.id,
                 kind,

@@ -19,7 +19,14 @@ fn record(lineage: i64, change: impl FnOnce(&mut KeyRecord)) -> KeyRecord {
         revoked_at: None,
     };
     let limits = Limits::default();
-    let mut record = KeyRecord { key, limits, member_name: String::new(), member_blocked: false };
+    let mut record = KeyRecord {
+        key,
+        limits,
+        member_name: String::new(),
+        member_blocked: false,
+        role: gateway_store::Role::Member,
+        team: None,
+    };
     change(&mut record);
     record
 }

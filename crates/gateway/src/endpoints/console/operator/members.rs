@@ -1,12 +1,14 @@
-//! Members: list, create, block, money, keys.
+//! Members and teams: list, create, block, money, keys, roles.
 
 use askama::Template;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
-use gateway_store::{Member, MemberChange, Scope};
+use gateway_store::{Member, MemberChange, Role, Scope};
 use http::{Request, StatusCode};
-use ledger::{Account, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult};
+use ledger::{
+    Account, AccountKind, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult,
+};
 use pages::{Frame, Html, credits};
 
 use crate::clock;
@@ -22,12 +24,18 @@ use crate::operator::{KeyOrder, Operator};
 const PAGE: u32 = 50;
 /// Postings on the page of a member.
 const RECENT: u32 = 20;
+/// Members on the page of a team.
+const MAX_TEAM: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "console/operator/members.html")]
 struct MembersPage {
     frame: Frame,
     csrf: String,
+    /// The path of these pages.
+    base: &'static str,
+    /// `member` or `team`.
+    noun: &'static str,
     members: Vec<MemberRow>,
     query: String,
     name: String,
@@ -50,28 +58,56 @@ fn operator(context: &OperatorContext) -> Operator<'_> {
     Operator { store: context.store(), by: &context.by }
 }
 
+/// The path of the pages of members or teams.
+fn base(kind: AccountKind) -> &'static str {
+    match kind {
+        AccountKind::Member => "/operator/members",
+        AccountKind::Team | AccountKind::RemovedTeam => "/operator/teams",
+    }
+}
+
 pub(in crate::endpoints) async fn list(context: OperatorContext) -> Result<Response, PageError> {
+    list_of(&context, AccountKind::Member).await
+}
+
+pub(in crate::endpoints) async fn list_teams(
+    context: OperatorContext,
+) -> Result<Response, PageError> {
+    list_of(&context, AccountKind::Team).await
+}
+
+async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Response, PageError> {
     let query = context.param("q");
     if !query.is_empty() {
-        let found = match MemberId::parse(query) {
-            Some(id) => context.store().member(id).await?,
-            None => context.store().member_by_name(query).await?,
-        };
-        if let Some(member) = found {
-            return Ok(redirect(&format!("/operator/members/{}", member.id)));
+        if let Some(found) = by_word(context, query).await? {
+            return Ok(redirect(&format!("{}/{}", base(found.kind), found.id)));
         }
     }
-    members_page(&context, StatusCode::OK, "", None).await
+    members_page(context, kind, StatusCode::OK, "", None).await
+}
+
+/// The member or team of a name or an id.
+async fn by_word(context: &OperatorContext, word: &str) -> Result<Option<Member>, PageError> {
+    let found = match MemberId::parse(word) {
+        Some(id) => context.store().member(id).await?,
+        None => context.store().member_by_name(word).await?,
+    };
+    Ok(found.filter(|found| found.kind != AccountKind::RemovedTeam))
 }
 
 async fn members_page(
     context: &OperatorContext,
+    kind: AccountKind,
     status: StatusCode,
     name: &str,
     refusal: Option<Refusal>,
 ) -> Result<Response, PageError> {
     let after = MemberId::parse(context.param("after"));
-    let mut found = context.store().members(after.unwrap_or(MemberId(0)), PAGE + 1).await?;
+    let first = after.unwrap_or(MemberId(0));
+    let mut found = match kind {
+        AccountKind::Member => context.store().members(first, PAGE + 1).await?,
+        _ => context.store().teams(first, PAGE + 1).await?,
+    };
     let has_more = found.len() > PAGE as usize;
     found.truncate(PAGE as usize);
     let mut members = Vec::with_capacity(found.len());
@@ -79,15 +115,19 @@ async fn members_page(
         members.push(row(context, member).await?);
     }
     let query = context.param("q");
-    let mut frame = context.frame("Members", "/operator/members");
+    let (base, noun) = (base(kind), kind.as_str());
+    let title = if kind == AccountKind::Member { "Members" } else { "Teams" };
+    let mut frame = context.frame(title, base);
     if let Some(refusal) = refusal {
         frame.notice = Some(page::refused(refusal.message));
     } else if !query.is_empty() {
-        frame.notice = Some(page::refused(format!("No member has the name or id “{query}”.")));
+        frame.notice = Some(page::refused(format!("No {noun} has the name or id “{query}”.")));
     }
     let page = MembersPage {
         frame,
         csrf: context.csrf(),
+        base,
+        noun,
         next: members.last().filter(|_| has_more).map(|row| row.id.clone()).unwrap_or_default(),
         members,
         query: query.to_owned(),
@@ -123,14 +163,39 @@ pub(in crate::endpoints) async fn create(
     context: OperatorContext,
     request: Request<Body>,
 ) -> Result<Response, PageError> {
+    create_as(&context, AccountKind::Member, request).await
+}
+
+pub(in crate::endpoints) async fn create_team(
+    context: OperatorContext,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
+    create_as(&context, AccountKind::Team, request).await
+}
+
+async fn create_as(
+    context: &OperatorContext,
+    kind: AccountKind,
+    request: Request<Body>,
+) -> Result<Response, PageError> {
     let fields = context.submitted(request).await?;
-    match operator(&context).create_member(fields.get("name")).await {
-        Ok(member) => Ok(redirect(&format!("/operator/members/{}?done=member-created", member.id))),
+    let name = fields.get("name");
+    let created = match kind {
+        AccountKind::Member => operator(context).create_member(name).await,
+        _ => operator(context).create_team(name).await,
+    };
+    match created {
+        Ok(made) => Ok(done(&made, &format!("{}-created", kind.as_str()))),
         Err(error) => {
             let refused = Some(refusal(error)?);
-            members_page(&context, StatusCode::BAD_REQUEST, fields.get("name"), refused).await
+            members_page(context, kind, StatusCode::BAD_REQUEST, name, refused).await
         }
     }
+}
+
+/// Leads back to the page of a member or team, which says what was done.
+fn done(account: &Member, word: &str) -> Response {
+    redirect(&format!("{}/{}?done={word}", base(account.kind), account.id))
 }
 
 #[derive(Template)]
@@ -138,10 +203,18 @@ pub(in crate::endpoints) async fn create(
 struct MemberPage {
     frame: Frame,
     csrf: String,
+    /// The path of these pages.
+    base: &'static str,
+    is_team: bool,
     row: MemberRow,
     available: String,
     is_blocked: bool,
     keys: Vec<KeyRow>,
+    /// The members of a team.
+    members: Vec<TeamMemberRow>,
+    /// The role and the team of a member.
+    roles: [(&'static str, bool); 3],
+    team: String,
     statement: Vec<ReceiptRow>,
     form: TransferForm,
     budget: BudgetForm,
@@ -149,6 +222,13 @@ struct MemberPage {
     /// The secret of a key that was just created.
     secret: String,
     wrong: &'static str,
+}
+
+/// A member on the page of its team.
+struct TeamMemberRow {
+    id: String,
+    name: String,
+    role: &'static str,
 }
 
 /// The texts of the form that moves money.
@@ -182,7 +262,35 @@ struct Shown {
 async fn find(context: &OperatorContext, id: &str) -> Result<Member, PageError> {
     let missing = || PageError::missing("member");
     let id = MemberId::parse(id).ok_or_else(missing)?;
-    context.store().member(id).await?.ok_or_else(missing)
+    let found = context.store().member(id).await?;
+    found.filter(|found| found.kind != AccountKind::RemovedTeam).ok_or_else(missing)
+}
+
+/// The statement of a member, or that of a team with the names of those who asked.
+async fn statement(
+    context: &OperatorContext,
+    member: &Member,
+) -> Result<Vec<ReceiptRow>, PageError> {
+    let lines = context.store().statement(member.id, i64::MAX, RECENT).await?;
+    let askers: Vec<Option<MemberId>> = lines.iter().map(|line| line.asked_by).collect();
+    let mut rows = receipts::rows(lines);
+    if member.kind == AccountKind::Member {
+        return Ok(rows);
+    }
+    let ids: Vec<MemberId> = askers.iter().copied().flatten().collect();
+    let names = context.store().member_names(&ids).await?;
+    for (row, asker) in rows.iter_mut().zip(askers) {
+        if let Some(name) = asker.and_then(|asker| names.get(&asker)) {
+            row.detail = format!("{name}: {}", row.detail);
+        }
+    }
+    Ok(rows)
+}
+
+async fn team_name(context: &OperatorContext, member: &Member) -> Result<String, PageError> {
+    let Some(team) = member.team else { return Ok(String::new()) };
+    let mut names = context.store().member_names(&[team]).await?;
+    Ok(names.remove(&team).unwrap_or_default())
 }
 
 async fn member_page(
@@ -191,8 +299,13 @@ async fn member_page(
     shown: Shown,
 ) -> Result<Response, PageError> {
     let keys = context.store().keys(member.id).await?;
-    let lines = context.store().statement(member.id, i64::MAX, RECENT).await?;
-    let mut frame = context.frame(&member.name, "/operator/members");
+    let members = context.store().team_members(member.id, MemberId(0), MAX_TEAM).await?;
+    let members = members.into_iter().map(|it| TeamMemberRow {
+        id: it.id.to_string(),
+        name: it.name,
+        role: it.role.as_str(),
+    });
+    let mut frame = context.frame(&member.name, base(member.kind));
     let wrong = shown.refusal.as_ref().map_or("", |refusal| refusal.field);
     let status = if shown.refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     if let Some(refusal) = shown.refusal {
@@ -203,13 +316,18 @@ async fn member_page(
     let page = MemberPage {
         frame,
         csrf: context.csrf(),
+        base: base(member.kind),
+        is_team: member.kind == AccountKind::Team,
+        members: members.collect(),
+        roles: Role::ALL.map(|role| (role.as_str(), role == member.role)),
+        team: team_name(context, member).await?,
         available: credits(account.available().get()),
         budget: shown.budget.unwrap_or_else(|| BudgetForm::new(member.budget)),
         budgets: budget.iter().map(BudgetCard::new).collect(),
         row: row(context, member).await?,
         is_blocked: member.blocked,
         keys: keys::rows(context, keys).await?,
-        statement: receipts::rows(lines),
+        statement: statement(context, member).await?,
         form: shown.form,
         secret: shown.secret,
         wrong,
@@ -217,7 +335,7 @@ async fn member_page(
     page::show_as(status, &page)
 }
 
-/// Renames, blocks or unblocks a member, or sets its budget.
+/// Changes a member or a team: name, block, budget, role, team, members, removal.
 pub(in crate::endpoints) async fn change(
     context: OperatorContext,
     Id(id): Id,
@@ -225,9 +343,28 @@ pub(in crate::endpoints) async fn change(
 ) -> Result<Response, PageError> {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
+    let mut changed_id = member.id;
     let change = match fields.get("action") {
         "block" => MemberChange::Block,
         "unblock" => MemberChange::Unblock,
+        "remove" => MemberChange::Remove,
+        "role" => MemberChange::Role(Role::parse(fields.get("role")).unwrap_or_default()),
+        "team" => match wanted_team(&context, fields.get("team")).await? {
+            Ok(team) => MemberChange::Team(team),
+            Err(refused) => return refused_page(&context, &member, refused).await,
+        },
+        action @ ("join" | "leave") => {
+            let wanted = by_word(&context, fields.get("member")).await?;
+            let of_team = |it: &Member| action == "join" || it.team == Some(member.id);
+            let wanted = wanted.filter(|it| it.kind == AccountKind::Member && of_team(it));
+            let Some(wanted) = wanted else {
+                let message = format!("There is no member “{}”.", fields.get("member"));
+                let refused = Refusal { field: "member", message };
+                return refused_page(&context, &member, refused).await;
+            };
+            changed_id = wanted.id;
+            MemberChange::Team((action == "join").then_some(member.id))
+        }
         "budget" => match budget::read(&fields) {
             Ok(budget) => MemberChange::Budget(budget),
             Err(wrong) => {
@@ -238,15 +375,36 @@ pub(in crate::endpoints) async fn change(
         },
         _ => MemberChange::Rename(fields.get("name").to_owned()),
     };
-    let changed = operator(&context).change_member(member.id, &change).await;
+    let changed = operator(&context).change_member(changed_id, &change).await;
     context.identities.forget_all();
     match changed {
-        Ok(_) => Ok(redirect(&format!("/operator/members/{id}?done=member-changed"))),
-        Err(error) => {
-            let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&context, &member, shown).await
+        Ok(_) if change == MemberChange::Remove => {
+            Ok(redirect("/operator/teams?done=team-removed"))
         }
+        Ok(_) => Ok(done(&member, &format!("{}-changed", member.kind.as_str()))),
+        Err(error) => refused_page(&context, &member, refusal(error)?).await,
     }
+}
+
+async fn refused_page(
+    context: &OperatorContext,
+    member: &Member,
+    refusal: Refusal,
+) -> Result<Response, PageError> {
+    member_page(context, member, Shown { refusal: Some(refusal), ..Shown::default() }).await
+}
+
+/// The team that a form names; `None` if the field is empty.
+async fn wanted_team(
+    context: &OperatorContext,
+    word: &str,
+) -> Result<Result<Option<MemberId>, Refusal>, PageError> {
+    if word.is_empty() {
+        return Ok(Ok(None));
+    }
+    let found = by_word(context, word).await?.filter(|found| found.kind == AccountKind::Team);
+    let refused = || Refusal { field: "team", message: format!("There is no team “{word}”.") };
+    Ok(found.map(|team| Some(team.id)).ok_or_else(refused))
 }
 
 /// Moves money: the first form is shown again with the balance before and after, the second posts.
@@ -277,12 +435,8 @@ pub(in crate::endpoints) async fn transfer(
         return member_page(&context, &member, Shown { form, ..Shown::default() }).await;
     }
     match operator(&context).transfer(transfer).await {
-        Ok(TransferResult::Posted(_)) => {
-            Ok(redirect(&format!("/operator/members/{id}?done=posted")))
-        }
-        Ok(TransferResult::AlreadyPosted(_)) => {
-            Ok(redirect(&format!("/operator/members/{id}?done=already-posted")))
-        }
+        Ok(TransferResult::Posted(_)) => Ok(done(&member, "posted")),
+        Ok(TransferResult::AlreadyPosted(_)) => Ok(done(&member, "already-posted")),
         Err(error) => {
             let shown = Shown { form, refusal: Some(refusal(error)?), ..Shown::default() };
             member_page(&context, &member, shown).await
@@ -353,7 +507,7 @@ pub(in crate::endpoints) async fn revoke_key(
     match operator(&context).revoke_key(&key).await {
         Ok(_) => {
             context.identities.forget(&key);
-            Ok(redirect(&format!("/operator/members/{id}?done=key-revoked")))
+            Ok(done(&member, "key-revoked"))
         }
         Err(error) => {
             let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
