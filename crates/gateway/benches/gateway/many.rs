@@ -120,12 +120,7 @@ fn usage(connection: &Connection) {
 }
 
 /// A key for everyone; those that are known here are real.
-fn keys(
-    connection: &Connection,
-    hasher: &KeyHasher,
-    amount: Amount,
-    start: i64,
-) -> Vec<String> {
+fn keys(connection: &Connection, hasher: &KeyHasher, amount: Amount, start: i64) -> Vec<String> {
     let asking = i64::try_from(amount.asking).expect("a number");
     let step = amount.members / asking;
     connection

@@ -21,6 +21,7 @@ mod receipts;
 mod research;
 mod sessions;
 mod sign_in;
+mod slow_usage;
 mod team;
 mod token;
 mod usage;
@@ -98,7 +99,11 @@ pub(super) fn paths() -> impl Iterator<Item = &'static str> {
 
 pub(super) fn router(calls: InternalCalls) -> Router<AppState> {
     let add = |router: Router<AppState>, (path, methods)| router.route(path, methods);
-    routes().into_iter().fold(Router::new(), add).layer(Extension(Arc::new(calls)))
+    routes()
+        .into_iter()
+        .fold(Router::new(), add)
+        .layer(Extension(Arc::new(calls)))
+        .layer(Extension(Arc::new(slow_usage::SlowUsage::default())))
 }
 
 /// Whether a browser asks for a page. Programs ask for anything, or for JSON.

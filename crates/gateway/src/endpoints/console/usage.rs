@@ -1,11 +1,14 @@
 //! Usage of a member, or of all: a chart by day, a table, and both as CSV.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use askama::Template;
+use axum::Extension;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use gateway_store::Store;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
 use ledger::MemberId;
 use pages::{BarChart, Frame, Html, Series, credits};
@@ -15,6 +18,7 @@ use wire::usage::{UsageEntry, UsageList, UsageSums};
 
 use super::context::{ManagerContext, MemberContext, OperatorContext, PageContext};
 use super::page::{self, PageError, refusal};
+use super::slow_usage::SlowUsage;
 use crate::clock;
 use crate::usage::UsageOrder;
 
@@ -61,9 +65,12 @@ struct UsagePage {
     name: &'static str,
     total: UsageRow,
     has_more: bool,
+    /// Whether the rows are still being added up.
+    is_pending: bool,
 }
 
 /// What the address asks for.
+#[derive(Clone)]
 struct View {
     by: &'static str,
     show: &'static str,
@@ -84,6 +91,7 @@ struct UsageRow {
 }
 
 /// Whose usage is shown.
+#[derive(Clone, Copy)]
 struct Subject {
     path: &'static str,
     /// The path in the navigation.
@@ -113,7 +121,7 @@ impl Subject {
 
     async fn ask(
         &self,
-        context: &PageContext,
+        store: &Store,
         view: &View,
         by: String,
         limit: u32,
@@ -121,7 +129,7 @@ impl Subject {
         let (from, to) = (Some(view.from.clone()), Some(view.to.clone()));
         let (member, team) = (self.member, self.team);
         let order = UsageOrder { member, team, from, to, by: Some(by), limit: Some(limit) };
-        order.answer(context.store(), clock::now()).await.map_err(|error| match refusal(error) {
+        order.answer(store, clock::now()).await.map_err(|error| match refusal(error) {
             Ok(refused) => PageError::new(StatusCode::BAD_REQUEST, refused.message),
             Err(error) => error,
         })
@@ -129,19 +137,57 @@ impl Subject {
 
     async fn page(&self, context: &PageContext) -> Result<Response, PageError> {
         let view = View::read(context, self.dimensions);
-        let table = self.ask(context, &view, view.by.to_owned(), MAX_ROWS).await?;
-        let lines = self.ask(context, &view, by_day(view.by), MAX_LINES).await?;
+        let table = self.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;
+        let lines = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
+        let chart = chart(&view, &table, &lines);
+        self.show(context, view, chart, table, false)
+    }
+
+    /// The page over all members by member or by team, which may take long to add up.
+    async fn slow_page(
+        self,
+        context: &PageContext,
+        view: View,
+        slow: &SlowUsage,
+    ) -> Result<Response, PageError> {
+        let days = View { by: "day", ..view.clone() };
+        let lines = self.ask(context.store(), &days, days.by.to_owned(), MAX_LINES).await?;
+        let chart = chart(&days, &lines, &lines);
+        let ask = {
+            let (billing, view) = (Arc::clone(&context.billing), view.clone());
+            async move { self.ask(&billing.store, &view, view.by.to_owned(), MAX_ROWS).await }
+        };
+        let name = format!("{} {} {}", view.by, view.from, view.to);
+        let table = slow.get(name, ask).await?;
+        let is_pending = table.is_none();
+        let none = UsageList { data: Vec::new(), has_more: false, ..lines };
+        let mut response = self.show(context, view, chart, table.unwrap_or(none), is_pending)?;
+        if is_pending {
+            response.headers_mut().insert(REFRESH, HeaderValue::from_static("2"));
+        }
+        Ok(response)
+    }
+
+    fn show(
+        &self,
+        context: &PageContext,
+        view: View,
+        chart: Html,
+        table: UsageList,
+        is_pending: bool,
+    ) -> Result<Response, PageError> {
         let name = self.dimensions.iter().find(|(word, _)| *word == view.by);
         let all = measured(view.show, &table.total);
         let row = |entry: &UsageEntry| row(name_of(view.by, entry), &entry.sums, view.show, all);
         page::show(&UsagePage {
             frame: context.frame("Usage", self.nav),
             path: self.path,
-            chart: chart(&view, &table, &lines),
+            chart,
             rows: table.data.iter().map(row).collect(),
             name: name.map_or("", |(_, name)| name),
             total: self::row("Total".to_owned(), &table.total, view.show, all),
             has_more: table.has_more,
+            is_pending,
             dimensions: self.dimensions,
             measures: MEASURES,
             ranges: RANGES,
@@ -151,7 +197,7 @@ impl Subject {
 
     async fn csv(&self, context: &PageContext) -> Result<Response, PageError> {
         let view = View::read(context, self.dimensions);
-        let list = self.ask(context, &view, by_day(view.by), MAX_LINES).await?;
+        let list = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
         let mut text =
             format!("day,{},requests,input_tokens,output_tokens,charged_micros\n", view.by);
         for entry in &list.data {
@@ -184,8 +230,17 @@ pub(super) async fn csv(context: MemberContext) -> Result<Response, PageError> {
     Subject::of_member(&context).csv(&context).await
 }
 
-pub(super) async fn show_all(context: OperatorContext) -> Result<Response, PageError> {
-    Subject::of_all().page(&context).await
+pub(super) async fn show_all(
+    context: OperatorContext,
+    Extension(slow): Extension<Arc<SlowUsage>>,
+) -> Result<Response, PageError> {
+    let subject = Subject::of_all();
+    match View::read(&context, subject.dimensions) {
+        view if matches!(view.by, "member" | "team") => {
+            subject.slow_page(&context, view, &slow).await
+        }
+        _ => subject.page(&context).await,
+    }
 }
 
 pub(super) async fn csv_of_all(context: OperatorContext) -> Result<Response, PageError> {
@@ -205,8 +260,9 @@ pub(super) async fn of_members(
     context: &ManagerContext,
 ) -> Result<HashMap<String, UsageSums>, PageError> {
     let view = View::of_days("member", "credits", DEFAULT_RANGE);
-    let list =
-        Subject::of_team(context).ask(context, &view, "member".to_owned(), MAX_LINES).await?;
+    let list = Subject::of_team(context)
+        .ask(context.store(), &view, "member".to_owned(), MAX_LINES)
+        .await?;
     let member = |entry: UsageEntry| Some((entry.member?.id, entry.sums));
     Ok(list.data.into_iter().filter_map(member).collect())
 }
@@ -215,11 +271,11 @@ pub(super) async fn of_members(
 pub(super) async fn recent(context: &MemberContext) -> Result<Html, PageError> {
     let subject = Subject::of_member(context);
     let view = View::of_days("model", "credits", DEFAULT_RANGE);
-    let table = subject.ask(context, &view, view.by.to_owned(), MAX_ROWS).await?;
+    let table = subject.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;
     if table.total.requests == 0 {
         return Ok(Html::default());
     }
-    let lines = subject.ask(context, &view, by_day(view.by), MAX_LINES).await?;
+    let lines = subject.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
     Ok(chart(&view, &table, &lines))
 }
 
