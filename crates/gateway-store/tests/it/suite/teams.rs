@@ -242,7 +242,7 @@ pub(crate) async fn usage_is_counted_for_the_team_that_paid(db: TestDatabase) {
     assert_eq!(summed(of_ann.clone()).await, [(Some(ann.member.0), 10)]);
     assert_eq!(summed(UsageQuery { team: None, ..of_ann }).await, [(Some(ann.member.0), 13)]);
     db.check().await;
-    db.execute("UPDATE usage SET team = 0");
+    db.execute("UPDATE usage SET team = 9 WHERE team <> 0");
     assert!(db.store.check_ledger().await.unwrap().wrong > 0);
     db.store.rebuild_usage().await.unwrap();
     assert_eq!(summed(all).await, expected);

@@ -63,9 +63,10 @@ pub(crate) struct SetBudget {
 #[derive(Debug, clap::Args)]
 pub(in crate::commands::gateway) struct BudgetArgs {
     /// Member name or id, for example `mem_3`
+    #[arg(index = 1)]
     member: String,
     /// Amount and period (day, week or month), or `none`
-    #[arg(value_name = "AMOUNT/PERIOD", allow_hyphen_values = true)]
+    #[arg(index = 2, value_name = "AMOUNT/PERIOD", allow_hyphen_values = true)]
     budget: String,
     #[command(flatten)]
     unit: AmountUnit,

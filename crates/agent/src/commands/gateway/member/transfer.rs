@@ -40,9 +40,10 @@ pub(crate) struct Adjust {
 #[derive(Debug, clap::Args)]
 pub(in crate::commands::gateway) struct TransferArgs {
     /// Member name or id, for example `mem_3`
+    #[arg(index = 1)]
     member: String,
     /// Amount in credits
-    #[arg(allow_hyphen_values = true)]
+    #[arg(index = 2, allow_hyphen_values = true)]
     amount: String,
     /// Reason, recorded in the statement and the audit log
     #[arg(long)]
