@@ -4,6 +4,7 @@
 //! what went wrong, and [`output`] is the only other place that writes to the terminal.
 
 mod approval_file;
+mod attachments;
 mod cli;
 mod commands;
 mod config;

@@ -168,6 +168,9 @@ impl TaskPrinter {
         self.running.retain(|(id, _)| *id != call.id);
         let name = self.shown.line(&call.name);
         let mut how = format!("{}, {}", duration(outcome.took), size(outcome.text.len()));
+        if !outcome.attachments.is_empty() {
+            how.push_str(&format!(", {}", counted(outcome.attachments.len(), "attachment")));
+        }
         if let Some(charge) = outcome.charge_micros.filter(|charge| *charge != 0) {
             how.push_str(&format!(", {} credits", credits(charge)));
         }
@@ -214,9 +217,14 @@ impl Listener for TaskPrinter {
             }
             Event::Called { call, outcome } => self.called(call, outcome),
             Event::Trimmed { cut } => self.note(&format!(
-                "{DIM}the conversation exceeded the context window: {} results and {} messages \
-                 were cut{DIM:#}",
-                cut.results, cut.messages
+                "{DIM}the conversation exceeded the context window: {} results, {} messages and \
+                 {} attachments were cut{DIM:#}",
+                cut.results, cut.messages, cut.attachments
+            )),
+            Event::Rejected { kind, count } => self.note(&format!(
+                "{WARNING}note:{WARNING:#} the model does not accept {}: {} left out",
+                kind.plural(),
+                counted(count, "attachment")
             )),
             Event::Waiting { trouble, wait } => {
                 let line = trouble.line();

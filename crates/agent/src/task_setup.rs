@@ -215,7 +215,8 @@ impl TaskSetup {
     ) -> Result<Model, Diagnostic> {
         let form = self.wanted.form.unwrap_or(self.config.form);
         let found = Model::find(Arc::clone(&self.member.client), Some(id), form).await;
-        let model = found.map_err(|error| model_diagnostic(&error, Some(id), &self.member))?;
+        let found = found.map_err(|error| model_diagnostic(&error, Some(id), &self.member))?;
+        let model = self.configured(found);
         self.start_servers(client, &model).await?;
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
@@ -232,9 +233,18 @@ impl TaskSetup {
         let configured = self.member.settings.model.as_ref().map(|model| model.value.as_str());
         let model = Model::find(Arc::clone(&self.member.client), asked.or(configured), form);
         let model = model.await.map_err(|error| model_diagnostic(&error, asked, &self.member))?;
+        let model = self.configured(model);
         self.start_servers(client, &model).await?;
         self.served.with_model(model.clone(), counting.clone());
         Ok(model)
+    }
+
+    /// The model with what the configuration says about models.
+    fn configured(&self, mut model: Model) -> Model {
+        if let Some(kinds) = &self.config.attachments {
+            model.accepts = kinds.iter().copied().collect();
+        }
+        model
     }
 
     /// Starts the servers for a model that can use tools.
@@ -306,7 +316,8 @@ impl TaskSetup {
         let share = window * u64::from(self.config.tools_share) / 100;
         let toolbox = Toolbox::new(client.clone(), gate, self.fleet.shown.clone())
             .parallel(parallel.map(|entry| entry.name))
-            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX));
+            .most_tokens(u32::try_from(share).unwrap_or(u32::MAX))
+            .accepts(model.accepts.clone());
         if self.skills.catalogue.skills.is_empty() {
             return Ok(toolbox);
         }

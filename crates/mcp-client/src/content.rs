@@ -17,7 +17,7 @@ use crate::tool::{
 };
 
 pub use crate::tool::DecodeError;
-pub use blob::MAX_BLOB_BYTES;
+pub use blob::{MAX_BLOB_BYTES, media_type};
 pub use injection::injection_warnings;
 pub(crate) use redaction::redact_value;
 pub use render::{Attachment, MAX_ATTACHMENTS, MAX_TEXT_CHARS, Rendered, render};

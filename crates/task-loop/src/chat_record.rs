@@ -15,8 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 pub use self::parsed::{ParsedRecord, summary};
+use crate::attachment::Attachment;
 use crate::conversation::{Journal, Message};
 use crate::usage::TaskUsage;
+
+/// The most attachments in one file. Further ones are only described, so that the file stays small
+/// enough to be read.
+const MAX_ATTACHMENT_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -67,6 +72,8 @@ struct Inner {
     /// There is none until something was said.
     file: Option<File>,
     observer: Box<dyn RecordObserver>,
+    /// Bytes of attachments that can still be stored.
+    room: usize,
     /// Writing failed, and the observer knows.
     is_broken: bool,
 }
@@ -80,7 +87,8 @@ impl ChatRecord {
         observer: Box<dyn RecordObserver>,
     ) -> Self {
         let (file, is_broken) = (None, false);
-        let inner = Inner { path, head, opening, file, observer, is_broken };
+        let room = MAX_ATTACHMENT_BYTES;
+        let inner = Inner { path, head, opening, file, observer, room, is_broken };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -101,7 +109,9 @@ impl ChatRecord {
         match open() {
             Ok(file) => {
                 let (opening, file) = (Vec::new(), Some(file));
-                let inner = Inner { path, head, opening, file, observer, is_broken: false };
+                let stored = usize::try_from(good).unwrap_or(usize::MAX);
+                let room = MAX_ATTACHMENT_BYTES.saturating_sub(stored);
+                let inner = Inner { path, head, opening, file, observer, room, is_broken: false };
                 Ok(Self { inner: Arc::new(Mutex::new(inner)) })
             }
             Err(source) => Err(RecordError::Resume { path, source }),
@@ -136,7 +146,14 @@ impl ChatRecord {
 
 impl Journal for ChatRecord {
     fn said(&mut self, message: &Message) {
-        self.lock().keep(&RecordLine::Said(message.clone()));
+        let (mut inner, mut message) = (self.lock(), message.clone());
+        let bytes: usize = message.attachments().iter().map(Attachment::bytes).sum();
+        if bytes > inner.room {
+            message.drop_attachments("the file of the conversation has no room for it", |_| true);
+        } else {
+            inner.room -= bytes;
+        }
+        inner.keep(&RecordLine::Said(message));
     }
 }
 

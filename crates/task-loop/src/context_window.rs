@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use crate::attachment::{Attachment, MAX_IN_REQUEST, MAX_REQUEST_BYTES};
 use crate::conversation::{Conversation, Message};
 use crate::member::MemberError;
 use crate::model::Model;
@@ -20,6 +21,8 @@ const MESSAGE_TOKENS: u64 = 8;
 const SMALL_BYTES: usize = 400;
 /// What is left of the results of the latest round, at both ends, when they alone are too much.
 const ENDS_BYTES: usize = 2000;
+/// Why an attachment is removed.
+const WHY: &str = "to fit the context window";
 /// How often the window can turn out to be smaller than it is said to be.
 const MAX_SHRINKS: u32 = 4;
 
@@ -30,6 +33,8 @@ pub struct Trimmed {
     pub results: usize,
     /// Messages that are gone.
     pub messages: usize,
+    /// Attachments that gave way to a note.
+    pub attachments: usize,
     /// How much it was, in bytes.
     pub characters: usize,
 }
@@ -59,6 +64,7 @@ impl ContextWindow {
     pub(crate) fn fit(&self, conversation: &mut Conversation) -> Option<Trimmed> {
         let mut cut = Trimmed::default();
         let messages = conversation.messages_mut();
+        cut.old_attachments(messages);
         let fits = |messages: &[Message]| total(messages) <= self.room.get();
         let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
         let latest = latest.unwrap_or(messages.len());
@@ -79,8 +85,30 @@ impl ContextWindow {
 }
 
 impl Trimmed {
+    /// Keeps the newest attachments, as many as one request can have.
+    fn old_attachments(&mut self, messages: &mut [Message]) {
+        let all = || messages.iter().rev().flat_map(|m| m.attachments().iter().rev());
+        let mut bytes = 0;
+        let fits = |one: &&Attachment| {
+            bytes += one.bytes();
+            bytes <= MAX_REQUEST_BYTES
+        };
+        let kept = all().take(MAX_IN_REQUEST).take_while(fits).count();
+        let mut gone = all().count() - kept;
+        for message in messages {
+            let first = Cell::new(gone);
+            let is_gone = |_: &Attachment| first.replace(first.get().saturating_sub(1)) > 0;
+            let dropped = message.drop_attachments("newer ones take its place", is_gone);
+            gone -= dropped;
+            self.attachments += dropped;
+        }
+    }
+
     /// Cuts the result of a tool, but for its ends.
     fn result(&mut self, message: &mut Message, ends: usize) {
+        if matches!(message, Message::Tool { .. }) {
+            self.attachments += message.drop_attachments(WHY, |_| true);
+        }
         let Message::Tool { text, name, .. } = message else { return };
         if text.len() <= SMALL_BYTES + 2 * ends {
             return;
@@ -128,7 +156,7 @@ fn drop_old_turns(
 
 fn bytes(message: &Message) -> usize {
     match message {
-        Message::System { text } | Message::User { text } | Message::Tool { text, .. } => {
+        Message::System { text } | Message::User { text, .. } | Message::Tool { text, .. } => {
             text.len()
         }
         Message::Assistant { text, calls } => {
@@ -139,7 +167,10 @@ fn bytes(message: &Message) -> usize {
 }
 
 fn total(messages: &[Message]) -> u64 {
-    let of = |message: &Message| MESSAGE_TOKENS + tokens(bytes(message));
+    let of = |message: &Message| {
+        let attached: u64 = message.attachments().iter().map(Attachment::tokens).sum();
+        MESSAGE_TOKENS + tokens(bytes(message)) + attached
+    };
     messages.iter().map(of).sum()
 }
 

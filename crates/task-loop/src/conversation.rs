@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attachment::{Attachment, MediaKind};
 use crate::end::TaskEnd;
 
 /// One thing that was said.
@@ -11,11 +12,11 @@ use crate::end::TaskEnd;
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
     /// What the model should know before all else.
-    System {
-        text: String,
-    },
+    System { text: String },
     User {
         text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     Assistant {
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -27,7 +28,42 @@ pub enum Message {
         id: String,
         name: String,
         text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
+}
+
+impl Message {
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), attachments: Vec::new() }
+    }
+
+    pub fn tool(id: String, name: String, text: String) -> Self {
+        Self::Tool { id, name, text, attachments: Vec::new() }
+    }
+
+    pub fn attachments(&self) -> &[Attachment] {
+        match self {
+            Self::User { attachments, .. } | Self::Tool { attachments, .. } => attachments,
+            Self::System { .. } | Self::Assistant { .. } => &[],
+        }
+    }
+
+    /// Removes the attachments for which `is_gone` holds, and says so in the text. Returns how many
+    /// they were.
+    pub(crate) fn drop_attachments(
+        &mut self,
+        why: &str,
+        is_gone: impl Fn(&Attachment) -> bool,
+    ) -> usize {
+        let (Self::User { text, attachments } | Self::Tool { text, attachments, .. }) = self else {
+            return 0;
+        };
+        let gone = attachments.extract_if(.., |one| is_gone(one));
+        let notes: Vec<String> = gone.map(|one| format!("\n[{one}: removed, {why}]")).collect();
+        text.push_str(&notes.concat());
+        notes.len()
+    }
 }
 
 /// A tool that the model wants called.
@@ -91,6 +127,20 @@ impl Conversation {
         &mut self.messages
     }
 
+    /// Removes all attachments of the first kind that there is, because the model rejects them.
+    pub(crate) fn drop_rejected_kind(&mut self) -> Option<(MediaKind, usize)> {
+        let has = |kind: &MediaKind| {
+            self.messages.iter().flat_map(Message::attachments).any(|one| one.kind == *kind)
+        };
+        let kind = MediaKind::ALL.into_iter().find(has)?;
+        let why = format!("the model does not accept {}", kind.plural());
+        let dropped = self
+            .messages
+            .iter_mut()
+            .map(|message| message.drop_attachments(&why, |one| one.kind == kind));
+        Some((kind, dropped.sum()))
+    }
+
     /// What the model said last, since the person spoke.
     pub fn answer(&self) -> String {
         let said = self.messages.iter().rev().take_while(|m| !matches!(m, Message::User { .. }));
@@ -125,7 +175,7 @@ impl Conversation {
         let open: Vec<Call> = calls.iter().filter(|call| !has_result(call)).cloned().collect();
         for Call { id, name, .. } in open.clone() {
             let text = format!("[no result: {why}; it may or may not have run]");
-            self.push(Message::Tool { id, name, text });
+            self.push(Message::tool(id, name, text));
         }
         open
     }

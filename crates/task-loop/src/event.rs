@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::attachment::{Attachment, MediaKind};
 use crate::context_window::Trimmed;
 use crate::conversation::Call;
 use crate::end::TaskEnd;
@@ -37,6 +38,11 @@ pub enum Event<'a> {
     },
     Trimmed {
         cut: &'a Trimmed,
+    },
+    /// The model rejected attachments of this kind; it is asked again without them.
+    Rejected {
+        kind: MediaKind,
+        count: usize,
     },
     /// The service could not answer; it is asked again after a while.
     Waiting {
@@ -75,12 +81,16 @@ impl Event<'_> {
             Self::Called { call, outcome } => json!({
                 "type": "tool_result", "id": call.id, "name": call.name,
                 "outcome": outcome.how.word(), "text": outcome.text,
+                "attachments": outcome.attachments.iter().map(described).collect::<Vec<_>>(),
                 "milliseconds": millis(outcome.took), "charge_micros": outcome.charge_micros,
             }),
             Self::Trimmed { cut } => json!({
                 "type": "trimmed", "results": cut.results, "messages": cut.messages,
-                "characters": cut.characters,
+                "attachments": cut.attachments, "characters": cut.characters,
             }),
+            Self::Rejected { kind, count } => {
+                json!({"type": "attachments_rejected", "kind": kind, "count": count})
+            }
             Self::Waiting { trouble, wait } => json!({
                 "type": "waiting", "because": trouble.line(), "milliseconds": millis(*wait),
             }),
@@ -101,6 +111,11 @@ impl Event<'_> {
             }
         }
     }
+}
+
+/// An attachment without its bytes.
+fn described(attachment: &Attachment) -> Value {
+    json!({"kind": attachment.kind, "mime": attachment.mime, "bytes": attachment.bytes()})
 }
 
 /// Arguments as they were meant, or as they stand.

@@ -11,6 +11,7 @@
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 pub mod approval_gate;
+pub mod attachment;
 pub mod chat_record;
 mod context_window;
 pub mod conversation;
@@ -32,5 +33,5 @@ mod usage;
 
 pub use nearest::nearest;
 pub use sanitizer::Sanitizer;
-pub use task::{TaskContext, TaskResult, run};
+pub use task::{TaskContext, TaskResult, UserInput, run};
 pub use usage::TaskUsage;

@@ -3,6 +3,7 @@
 mod chat;
 mod responses;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::attachment::MediaKind;
 use crate::conversation::{Call, Conversation};
 use crate::member::{self, CHARGE, MemberClient, MemberError, MemberRequest, PRICE, number};
 use crate::nearest::nearest;
@@ -41,6 +43,8 @@ pub struct Model {
     pub context_length: Option<u64>,
     /// Whether it can be given tools; the service says so where it cannot.
     pub takes_tools: bool,
+    /// What it can be given beside text.
+    pub accepts: BTreeSet<MediaKind>,
     /// What a question costs; 0 where the service does not say.
     pub price_micros: i64,
 }
@@ -101,6 +105,17 @@ pub struct ListedModel {
     pub context_length: Option<u64>,
     #[serde(default)]
     tools: Option<bool>,
+    #[serde(default)]
+    input_modalities: Option<Vec<String>>,
+    #[serde(default)]
+    architecture: Option<Architecture>,
+}
+
+/// Where some services list the modalities.
+#[derive(Debug, Deserialize)]
+struct Architecture {
+    #[serde(default)]
+    input_modalities: Option<Vec<String>>,
 }
 
 /// Why no model can be used.
@@ -123,6 +138,12 @@ impl ListedModel {
     fn is_for_chat(&self) -> bool {
         let can = |all: &Vec<String>| all.iter().any(|one| one == "chat");
         self.capabilities.as_ref().is_none_or(can)
+    }
+
+    fn accepts(&self) -> BTreeSet<MediaKind> {
+        let nested = || self.architecture.as_ref()?.input_modalities.as_deref();
+        let listed = self.input_modalities.as_deref().or_else(nested);
+        listed.map_or_else(MediaKind::usual, MediaKind::listed)
     }
 }
 
@@ -167,6 +188,7 @@ impl Model {
             form,
             context_length: listed.context_length.filter(|length| *length > 0),
             takes_tools: listed.tools.unwrap_or(true),
+            accepts: listed.accepts(),
             price_micros: listed.price_micros.unwrap_or_default(),
             member,
         })
@@ -327,8 +349,15 @@ pub fn new_key() -> String {
 
 impl ListedModel {
     fn named(id: &str) -> Self {
-        let id = id.to_owned();
-        Self { id, capabilities: None, price_micros: None, context_length: None, tools: None }
+        Self {
+            id: id.to_owned(),
+            capabilities: None,
+            price_micros: None,
+            context_length: None,
+            tools: None,
+            input_modalities: None,
+            architecture: None,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::attachment::Attachment;
 use crate::context_window::{self, ContextWindow};
 use crate::conversation::{Call, Conversation, Message};
 use crate::end::{EndCause, TaskEnd};
@@ -48,16 +49,30 @@ pub struct TaskResult {
     pub spent: TaskUsage,
 }
 
+/// What a person says, with what they attach.
+#[derive(Debug, Clone, Default)]
+pub struct UserInput {
+    pub text: String,
+    pub attachments: Vec<Attachment>,
+}
+
+impl From<&str> for UserInput {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), attachments: Vec::new() }
+    }
+}
+
 /// Runs one task in a conversation.
 pub async fn run(
-    words: &str,
+    input: UserInput,
     conversation: &mut Conversation,
     context: &TaskContext<'_>,
     listener: &mut dyn Listener,
 ) -> TaskResult {
     let begun = Instant::now();
     context.counting.task_started();
-    conversation.push(Message::User { text: words.to_owned() });
+    let UserInput { text, attachments } = input;
+    conversation.push(Message::User { text, attachments });
     let mut course = RunningTask::new(context, conversation, listener);
     let limit = context.bounds.time;
     let end = tokio::select! {
@@ -126,7 +141,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         let tools = self.context.toolbox.offered();
         let window = ContextWindow::of(self.context.model, &tools);
         let mut patience = RetryBudget::default();
-        let key = model::new_key();
+        let mut key = model::new_key();
         loop {
             let trimmed = window.fit(self.conversation);
             if let Some(trimmed) = &trimmed {
@@ -155,6 +170,11 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                     return Ok(reply);
                 }
                 Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
+                // Few services say what their models accept, so a model may reject attachments.
+                Err(trouble) if is_rejection(&trouble) && self.drop_rejected_attachments() => {
+                    // Another question needs another key.
+                    key = model::new_key();
+                }
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
                         self.answered(&Err(&trouble));
@@ -166,6 +186,12 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                 }
             }
         }
+    }
+
+    fn drop_rejected_attachments(&mut self) -> bool {
+        let Some((kind, count)) = self.conversation.drop_rejected_kind() else { return false };
+        self.listener.event(Event::Rejected { kind, count });
+        true
     }
 
     /// A question is over, however often it was asked.
@@ -217,4 +243,9 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         let next = self.spent.charge_micros.saturating_add(self.context.model.price_micros);
         (next > limit).then(|| TaskEnd::of(EndCause::Budget { limit }))
     }
+}
+
+/// Whether the service understood the question and would reject it again.
+fn is_rejection(trouble: &MemberError) -> bool {
+    matches!(trouble.status(), Some(400 | 413 | 415 | 422))
 }

@@ -17,6 +17,7 @@ use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
 use self::own::OwnTool;
 use crate::approval_gate::{ApprovalGate, Verdict};
+use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::Call;
 use crate::nearest::nearest;
 use crate::sanitizer::Sanitizer;
@@ -71,6 +72,8 @@ pub struct CallOutcome {
     pub how: CallStatus,
     /// The result for the model.
     pub text: String,
+    /// What the model gets beside the text.
+    pub attachments: Vec<Attachment>,
     pub took: Duration,
     pub charge_micros: Option<i64>,
     pub approval: Verdict,
@@ -89,6 +92,8 @@ pub struct Toolbox {
     /// How many tokens the definitions of all tools may cost before they have to be found.
     most_tokens: u32,
     is_closed: bool,
+    /// What the model can be given beside text.
+    accepts: BTreeSet<MediaKind>,
     found: Mutex<BTreeSet<Arc<str>>>,
 }
 
@@ -102,6 +107,7 @@ impl Toolbox {
             parallel: BTreeSet::new(),
             most_tokens: u32::MAX,
             is_closed: false,
+            accepts: BTreeSet::new(),
             found: Mutex::default(),
         }
     }
@@ -124,6 +130,13 @@ impl Toolbox {
     #[must_use]
     pub fn most_tokens(mut self, tokens: u32) -> Self {
         self.most_tokens = tokens;
+        self
+    }
+
+    /// The model can be given attachments of these kinds.
+    #[must_use]
+    pub fn accepts(mut self, kinds: BTreeSet<MediaKind>) -> Self {
+        self.accepts = kinds;
         self
     }
 
@@ -237,8 +250,27 @@ impl Toolbox {
         let charge = outcome.meta.as_ref().and_then(cost);
         let rendered = render(&outcome);
         let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
-        let text = if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
-        CallOutcome { how, text, charge_micros: charge, ..blocked(String::new()) }
+        let mut text =
+            if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
+        let mut attachments = Vec::new();
+        for (at, bytes) in rendered.attachments.iter().enumerate() {
+            match self.attached(&bytes.bytes) {
+                Ok(attachment) => attachments.push(attachment),
+                Err(why) => {
+                    text.push_str(&format!("\n[attachment {} is not shown: {why}]", at + 1));
+                }
+            }
+        }
+        CallOutcome { how, text, attachments, charge_micros: charge, ..blocked(String::new()) }
+    }
+
+    /// Bytes of a result as an attachment for the model, or why it does not get them.
+    fn attached(&self, bytes: &[u8]) -> Result<Attachment, String> {
+        let attachment = Attachment::new(bytes, None).map_err(|error| error.to_string())?;
+        if self.accepts.contains(&attachment.kind) {
+            return Ok(attachment);
+        }
+        Err(format!("you cannot be given {}", attachment.kind.plural()))
     }
 
     /// Finds tools, which the model is offered from now on.
@@ -269,6 +301,7 @@ fn blocked(text: String) -> CallOutcome {
     CallOutcome {
         how: CallStatus::Blocked,
         text,
+        attachments: Vec::new(),
         took: Duration::ZERO,
         charge_micros: None,
         approval: Verdict::NotRequired,

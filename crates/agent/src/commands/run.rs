@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::Client;
-use task_loop::TaskContext;
 use task_loop::approval_gate::PreApprovals;
+use task_loop::attachment::Attachment;
 use task_loop::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
+use task_loop::{TaskContext, UserInput};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
+use crate::attachments;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
@@ -34,6 +36,7 @@ task. Risky tool calls are shown in full and need your approval.
 Examples:
   agent run \"What changed in this folder today?\"
   git diff | agent run \"Review this change\"
+  agent run --image shot.png \"What is wrong on this page?\"
   agent run --json \"Say hello\" | jq .
   agent run --batch tasks.txt --jobs 4 > answers.jsonl")]
 pub(crate) struct Args {
@@ -47,6 +50,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "batch",
           value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
+    /// Image, PDF or audio file to attach; can be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    image: Vec<PathBuf>,
     #[command(flatten)]
     manner: TaskOptions,
 }
@@ -129,19 +135,22 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         None => None,
     };
     let words = if tasks.is_none() { words(&args.words)? } else { String::new() };
+    let attachments: Vec<Attachment> =
+        args.image.iter().map(|path| attachments::read(path)).collect::<Result<_, _>>()?;
+    let input = UserInput { text: words, attachments };
     let wanted = TaskRequest { is_alone: tasks.is_some(), ..args.manner.wanted() };
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
         let shared = SharedTaskSetup { setup: &setup, client };
         match &tasks {
             Some(tasks) => batch::run(tasks, args, shared, interrupts, session).await,
-            None => one(&words, args, shared, interrupts, session).await,
+            None => one(input, args, shared, interrupts, session).await,
         }
     })
 }
 
 async fn one(
-    words: &str,
+    input: UserInput,
     args: &Args,
     SharedTaskSetup { setup, client }: SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
@@ -150,6 +159,7 @@ async fn one(
     let ran = interrupts.guard(async |stop| {
         let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
         let model = setup.ready(client, &counting, &stop).await?;
+        attachments::check(&input.attachments, &model)?;
         let (shown, reporter) = (setup.fleet.shown.clone(), Arc::clone(&setup.fleet.reporter));
         let toolbox = setup.toolbox(client, &model, session)?;
         let context = TaskContext {
@@ -162,7 +172,7 @@ async fn one(
         };
         let mut printer = TaskPrinter::new(session.output.clone(), shown, reporter);
         let mut conversation = setup.conversation(&model, session);
-        let done = task_loop::run(words, &mut conversation, &context, &mut printer).await;
+        let done = task_loop::run(input, &mut conversation, &context, &mut printer).await;
         Ok::<_, Diagnostic>((done, printer))
     });
     let (done, printer) = ran.await??;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use settings::section;
+use task_loop::attachment::MediaKind;
 use task_loop::limits::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
 
@@ -39,6 +40,10 @@ section! {
         /// Offer the tools of the member service to the model.
         #[serde(rename = "member_tools")]
         pub(crate) own_tools: bool = true,
+        /// Kinds of attachments that models receive: `image`, `document`, `audio`. By default, those
+        /// that the service lists for the model, or images and documents if it lists none.
+        #[schemars(length(max = 3))]
+        pub(crate) attachments: Option<Vec<MediaKind>>,
         /// Additional instructions for every model.
         #[schemars(length(max = MAX_INSTRUCTIONS), extend("x-verbatim" = true))]
         pub(crate) instructions: Option<String>,

@@ -1,5 +1,6 @@
 //! `agent chat`: a person at a terminal, or a program, and a model that is scripted.
 
+mod attaching;
 mod keeping;
 mod piped;
 mod reloading;
@@ -12,13 +13,13 @@ use std::fs;
 use std::process::Command;
 
 use agent_test_support::command::{ProgramOutput, TestHome};
-use agent_test_support::mcp::ServerCommand;
 use agent_test_support::port;
 use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
 
 use self::screen::Screen;
 use crate::gateway::Served;
+pub(super) use crate::tasks::launched as entry;
 
 /// A home with a service, and a model server behind it.
 pub(super) struct Ground {
@@ -118,12 +119,6 @@ pub(super) fn says(text: &'static str) -> Step {
 /// A turn of the model with one call.
 pub(super) fn calls(name: &str, arguments: &serde_json::Value) -> Step {
     Step::Turn("", vec![(name.to_owned(), arguments.to_string())])
-}
-
-/// An entry for a server that is started so.
-pub(super) fn entry(name: &str, launch: &ServerCommand, more: &str) -> String {
-    let args = serde_json::to_string(&launch.args).unwrap();
-    format!("  {name}:\n    command: {}\n    args: {args}\n{more}", launch.command.display())
 }
 
 /// What every run has otherwise.

@@ -2,6 +2,7 @@
 //! each test wants.
 
 mod approvals;
+mod attached;
 mod bounds;
 mod counted;
 mod hostile;
@@ -15,6 +16,7 @@ use std::fs;
 use std::process::Command;
 
 use agent_test_support::command::ProgramOutput;
+use agent_test_support::mcp::ServerCommand;
 use agent_test_support::upstream::{RecordedRequest, Step};
 use serde_json::{Value, json};
 
@@ -140,6 +142,22 @@ pub(crate) fn notes(more: &str) -> String {
     format!(
         "  notes:\n    command: python3\n    args: [server]\n    env: {{FIXTURE_LOG: fixture.log}}\n{more}"
     )
+}
+
+/// A task waits for this server, however slow the machine is.
+pub(crate) const REQUIRED: &str = "    required: true\n";
+
+/// The entry of a server that is started like this.
+pub(crate) fn launched(name: &str, server: &ServerCommand, more: &str) -> String {
+    let variables: serde_json::Map<_, _> =
+        server.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let env = if variables.is_empty() {
+        String::new()
+    } else {
+        format!("    env: {}\n", Value::Object(variables))
+    };
+    let (command, args) = (server.command.display(), json!(server.args));
+    format!("  {name}:\n    command: {command}\n    args: {args}\n{env}{more}")
 }
 
 pub(crate) fn text(words: &str) -> Value {

@@ -48,10 +48,14 @@ pub(super) fn strip_data_url(data: String) -> (Option<String>, String) {
     (mime, body.to_owned())
 }
 
-/// Guesses the MIME type by magic bytes.
+/// Guesses the MIME type of a blob.
 pub(super) fn guess_media_type(base64: &str) -> &'static str {
-    let head = decode(base64.get(..32).unwrap_or(base64)).unwrap_or_default();
-    match head.as_slice() {
+    media_type(&decode(base64.get(..32).unwrap_or(base64)).unwrap_or_default())
+}
+
+/// The MIME type by magic bytes; `application/octet-stream` if they are unknown.
+pub fn media_type(bytes: &[u8]) -> &'static str {
+    match bytes {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
         [b'G', b'I', b'F', b'8', ..] => "image/gif",

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use serde::Deserialize;
+
 use super::{RecordError, RecordHeader, RecordLine};
 use crate::conversation::Message;
 use crate::usage::TaskUsage;
@@ -65,16 +67,25 @@ impl ParsedRecord {
     }
 }
 
+/// A line without its attachments, which can be large.
+#[derive(Deserialize)]
+struct Brief {
+    role: String,
+    #[serde(default)]
+    text: String,
+}
+
 /// The number of messages of the person and the model, and the first line of the person.
 pub fn summary(path: &Path) -> io::Result<(usize, String)> {
     let (mut said, mut first) = (0, None);
     for line in BufReader::new(fs::File::open(path)?).split(b'\n') {
-        match serde_json::from_slice(&line?) {
-            Ok(RecordLine::Said(Message::User { text })) => {
+        let Ok(Brief { role, text }) = serde_json::from_slice(&line?) else { continue };
+        match role.as_str() {
+            "user" => {
                 said += 1;
                 first.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
             }
-            Ok(RecordLine::Said(Message::Assistant { text, .. })) if !text.is_empty() => said += 1,
+            "assistant" if !text.is_empty() => said += 1,
             _ => {}
         }
     }

@@ -8,11 +8,11 @@ fn window(room: u64) -> ContextWindow {
 }
 
 fn turn(conversation: &mut Conversation, n: usize, result: &str) {
-    conversation.push(Message::User { text: format!("question {n}") });
+    conversation.push(Message::user(format!("question {n}")));
     let id = n.to_string();
     let call = Call { id: id.clone(), name: "t".to_owned(), arguments: "{}".to_owned() };
     conversation.push(Message::Assistant { text: String::new(), calls: vec![call] });
-    conversation.push(Message::Tool { id, name: "t".to_owned(), text: result.to_owned() });
+    conversation.push(Message::tool(id, "t".to_owned(), result.to_owned()));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn then_old_turns_go_and_the_latest_question_stays() {
     let messages = conversation.messages();
     assert_eq!(messages[0], Message::System { text: "the rules".to_owned() });
     assert!(matches!(&messages[1], Message::System { text } if text.contains("were removed")));
-    assert!(messages.contains(&Message::User { text: "question 4".to_owned() }));
+    assert!(messages.contains(&Message::user("question 4")));
 }
 
 #[test]
@@ -60,4 +60,53 @@ fn a_latest_result_that_is_too_much_keeps_its_ends() {
     window(4000).fit(&mut conversation).unwrap();
     let Message::Tool { text, .. } = conversation.messages().last().unwrap() else { panic!() };
     assert!(text.starts_with("begin") && text.ends_with("end") && text.len() < 5000);
+}
+
+fn image() -> Attachment {
+    Attachment::new(b"\x89PNG\r\n\x1a\n", None).unwrap()
+}
+
+#[test]
+fn a_request_has_the_newest_attachments() {
+    let mut conversation = Conversation::new("s");
+    for n in 0..3 {
+        let attachments = vec![image(); 9];
+        conversation.push(Message::User { text: n.to_string(), attachments });
+    }
+    let cut = window(1_000_000).fit(&mut conversation).unwrap();
+    assert_eq!((cut.attachments, cut.messages), (27 - MAX_IN_REQUEST, 0));
+    let left = conversation.messages().iter().map(|message| message.attachments().len());
+    assert_eq!(left.collect::<Vec<_>>(), [0, 2, 9, 9]);
+    let Message::User { text, .. } = &conversation.messages()[1] else { panic!() };
+    assert_eq!(text.matches("[image/png, 6 bytes: removed, newer ones take its place]").count(), 7);
+}
+
+#[test]
+fn the_bytes_of_all_attachments_are_bounded() {
+    let mut bytes = b"%PDF".to_vec();
+    bytes.resize(MAX_REQUEST_BYTES / 2, 0);
+    let document = Attachment::new(&bytes, None).unwrap();
+    let mut conversation = Conversation::new("s");
+    for _ in 0..3 {
+        let attachments = vec![document.clone()];
+        conversation.push(Message::User { text: String::new(), attachments });
+    }
+    let cut = window(u64::MAX).fit(&mut conversation).unwrap();
+    assert_eq!(cut.attachments, 1);
+    assert!(conversation.messages()[1].attachments().is_empty());
+}
+
+#[test]
+fn attachments_of_old_results_go_before_turns() {
+    let mut conversation = Conversation::new("s");
+    for n in 0..2 {
+        turn(&mut conversation, n, "short");
+        let Some(Message::Tool { attachments, .. }) = conversation.messages_mut().last_mut() else {
+            panic!()
+        };
+        attachments.push(image());
+    }
+    let cut = window(2000).fit(&mut conversation).unwrap();
+    assert_eq!((cut.attachments, cut.results, cut.messages), (1, 0, 0));
+    assert_eq!(conversation.messages()[6].attachments().len(), 1, "the newest one stays");
 }

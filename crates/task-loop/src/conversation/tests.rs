@@ -11,9 +11,9 @@ fn call(id: &str) -> Call {
 fn what_is_kept_reads_back() {
     let all = vec![
         Message::System { text: "be good".to_owned() },
-        Message::User { text: "hi\n\"you\"".to_owned() },
+        Message::user("hi\n\"you\""),
         Message::Assistant { text: String::new(), calls: vec![call("1")] },
-        Message::Tool { id: "1".to_owned(), name: "t".to_owned(), text: "ok".to_owned() },
+        Message::tool("1".to_owned(), "t".to_owned(), "ok".to_owned()),
         Message::Assistant { text: "done".to_owned(), calls: Vec::new() },
     ];
     let lines: Vec<String> =
@@ -26,10 +26,10 @@ fn what_is_kept_reads_back() {
 #[test]
 fn every_call_gets_a_result_however_a_task_ends() {
     let mut conversation = Conversation::new("s");
-    conversation.push(Message::User { text: "go".to_owned() });
+    conversation.push(Message::user("go"));
     let calls = vec![call("1"), call("2")];
     conversation.push(Message::Assistant { text: String::new(), calls });
-    let result = Message::Tool { id: "1".into(), name: "t".into(), text: "ok".into() };
+    let result = Message::tool("1".into(), "t".into(), "ok".into());
     conversation.push(result);
     let open = conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled));
     assert_eq!(open, [call("2")]);
@@ -62,8 +62,8 @@ fn a_journal_hears_everything_that_is_said_from_then_on() {
 #[test]
 fn the_answer_is_of_this_turn() {
     let mut conversation = Conversation::new("s");
-    conversation.push(Message::User { text: "one".to_owned() });
+    conversation.push(Message::user("one"));
     conversation.push(Message::Assistant { text: "first".to_owned(), calls: Vec::new() });
-    conversation.push(Message::User { text: "two".to_owned() });
+    conversation.push(Message::user("two"));
     assert_eq!(conversation.answer(), "");
 }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Conversation, Message};
 
 pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition]) -> Value {
-    let messages: Vec<Value> = conversation.messages().iter().map(message).collect();
+    let messages = messages(conversation.messages());
     let mut body = json!({
         "model": model,
         "messages": messages,
@@ -19,10 +20,62 @@ pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition
     body
 }
 
+/// A tool message takes only text, and nothing may stand between the results of one round: their
+/// attachments follow in a user message.
+fn messages(said: &[Message]) -> Vec<Value> {
+    let (mut messages, mut attached) = (Vec::with_capacity(said.len()), Vec::new());
+    for one in said {
+        if !matches!(one, Message::Tool { .. }) {
+            flush(&mut attached, &mut messages);
+        }
+        messages.push(message(one));
+        if let Message::Tool { name, attachments, .. } = one
+            && !attachments.is_empty()
+        {
+            let label = format!("Attachments of the result of {name}, sent by the tool:");
+            attached.push(text_part(&label));
+            attached.extend(attachments.iter().map(part));
+        }
+    }
+    flush(&mut attached, &mut messages);
+    messages
+}
+
+fn flush(attached: &mut Vec<Value>, messages: &mut Vec<Value>) {
+    if !attached.is_empty() {
+        messages.push(json!({"role": "user", "content": std::mem::take(attached)}));
+    }
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn part(one: &Attachment) -> Value {
+    match one.kind {
+        MediaKind::Image => json!({"type": "image_url", "image_url": {"url": one.data_url()}}),
+        MediaKind::Audio => json!({
+            "type": "input_audio",
+            "input_audio": {"data": one.data, "format": one.audio_format()},
+        }),
+        MediaKind::Document => json!({
+            "type": "file",
+            "file": {"filename": one.file_name(), "file_data": one.data_url()},
+        }),
+    }
+}
+
 fn message(message: &Message) -> Value {
     match message {
         Message::System { text } => json!({"role": "system", "content": text}),
-        Message::User { text } => json!({"role": "user", "content": text}),
+        Message::User { text, attachments } if attachments.is_empty() => {
+            json!({"role": "user", "content": text})
+        }
+        Message::User { text, attachments } => {
+            let parts: Vec<Value> =
+                std::iter::once(text_part(text)).chain(attachments.iter().map(part)).collect();
+            json!({"role": "user", "content": parts})
+        }
         Message::Assistant { text, calls } if calls.is_empty() => {
             json!({"role": "assistant", "content": text})
         }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Definition, Finish, PartialReply, Usage, add_arguments};
+use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::{Call, Conversation, Message};
 use crate::member::MemberError;
 
@@ -18,16 +19,39 @@ pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition
 
 fn items(message: &Message) -> Vec<Value> {
     let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let with = |text: &str, attachments: &[Attachment]| match attachments {
+        [] => json!(text),
+        attached => {
+            let text = json!({"type": "input_text", "text": text});
+            std::iter::once(text).chain(attached.iter().map(part)).collect()
+        }
+    };
     match message {
         Message::System { text } => vec![said("system", text)],
-        Message::User { text } => vec![said("user", text)],
+        Message::User { text, attachments } => {
+            vec![json!({"role": "user", "content": with(text, attachments)})]
+        }
         Message::Assistant { text, calls } => {
             let text = (!text.is_empty()).then(|| said("assistant", text));
             text.into_iter().chain(calls.iter().map(call)).collect()
         }
-        Message::Tool { id, text, .. } => {
-            vec![json!({"type": "function_call_output", "call_id": id, "output": text})]
+        Message::Tool { id, text, attachments, .. } => {
+            let output = with(text, attachments);
+            vec![json!({"type": "function_call_output", "call_id": id, "output": output})]
         }
+    }
+}
+
+fn part(one: &Attachment) -> Value {
+    match one.kind {
+        MediaKind::Image => json!({"type": "input_image", "image_url": one.data_url()}),
+        MediaKind::Audio => json!({
+            "type": "input_audio",
+            "input_audio": {"data": one.data, "format": one.audio_format()},
+        }),
+        MediaKind::Document => json!({
+            "type": "input_file", "filename": one.file_name(), "file_data": one.data_url(),
+        }),
     }
 }
 

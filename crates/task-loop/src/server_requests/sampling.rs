@@ -150,7 +150,7 @@ fn conversation(params: &Value) -> Result<(Conversation, u32), RpcError> {
         match message["role"].as_str() {
             Some("assistant") => messages.push(Message::Assistant { text, calls }),
             Some("user") if text.is_empty() => {}
-            Some("user") => messages.push(Message::User { text }),
+            Some("user") => messages.push(Message::user(text)),
             _ => return Err(invalid("`role` must be `user` or `assistant`")),
         }
     }
@@ -169,7 +169,7 @@ fn result_message(block: &Value) -> Message {
         _ => texts.join("\n"),
     };
     let id = block["toolUseId"].as_str().unwrap_or_default().to_owned();
-    Message::Tool { id, name: String::new(), text }
+    Message::tool(id, String::new(), text)
 }
 
 fn tools(params: &Value) -> Result<Vec<Definition>, RpcError> {
@@ -202,7 +202,7 @@ fn limits(params: &Value) -> Limits {
 fn shown(conversation: &Conversation) -> String {
     let line = |message: &Message| match message {
         Message::System { text } => format!("system: {text}"),
-        Message::User { text } => format!("user: {text}"),
+        Message::User { text, .. } => format!("user: {text}"),
         Message::Assistant { text, calls } => {
             let calls: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             format!("assistant: {text} {}", calls.join(", "))

@@ -8,6 +8,7 @@ use tokio::sync::mpsc::channel;
 
 use super::{RunningTask, TaskContext};
 use crate::approval_gate::Verdict;
+use crate::attachment::Attachment;
 use crate::conversation::{Call, Message};
 use crate::event::{Event, Listener};
 use crate::toolbox::CallOutcome;
@@ -48,20 +49,20 @@ impl RunningTask<'_, '_> {
                 self.spent.charge_micros += outcome.charge_micros.unwrap_or_default();
                 round.is_stopped |= outcome.approval == Verdict::Stopped;
                 round.is_all_denied &= !outcome.approval.is_yes();
-                self.tell(call, outcome.text);
+                self.tell(call, outcome.text, outcome.attachments);
             }
         }
         let why =
             if round.is_stopped { "the task is ending" } else { "too many calls in one round" };
         for call in rest.iter().chain(too_many) {
-            self.tell(call, format!("not run: {why}"));
+            self.tell(call, format!("not run: {why}"), Vec::new());
         }
         round
     }
 
-    fn tell(&mut self, call: &Call, text: String) {
+    fn tell(&mut self, call: &Call, text: String, attachments: Vec<Attachment>) {
         let Call { id, name, .. } = call.clone();
-        self.conversation.push(Message::Tool { id, name, text });
+        self.conversation.push(Message::Tool { id, name, text, attachments });
     }
 }
 

@@ -58,6 +58,10 @@ impl GeneratedAnswer {
                 };
                 answer.calls = calls.iter().enumerate().map(call).collect();
             }
+            Step::Images => {
+                answer.calls.clear();
+                answer.pieces = vec![seen(ask.images)];
+            }
             Step::Empty => {
                 answer.calls.clear();
                 answer.pieces.clear();
@@ -112,9 +116,12 @@ fn reply(ask: &ModelRequest) -> String {
     }
     match ask.images {
         0 => ask.text.clone(),
-        1 => "I saw 1 image".to_owned(),
-        count => format!("I saw {count} images"),
+        count => seen(count),
     }
+}
+
+fn seen(images: usize) -> String {
+    if images == 1 { "I saw 1 image".to_owned() } else { format!("I saw {images} images") }
 }
 
 fn calls(ask: &ModelRequest) -> Vec<ToolCall> {

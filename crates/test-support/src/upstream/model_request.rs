@@ -98,7 +98,10 @@ impl LastTurn {
         }
         for item in items(input) {
             match (item["type"].as_str(), item["role"].as_str()) {
-                (Some("function_call_output"), _) => said.by_tools.push(joined(&item["output"])),
+                (Some("function_call_output"), _) => {
+                    said.by_tools.push(joined(&item["output"]));
+                    said.images += images(&item["output"]);
+                }
                 (None | Some("message"), Some("user")) => said.user(&item["content"]),
                 _ => said.by_tools.clear(),
             }
@@ -131,9 +134,13 @@ impl LastTurn {
     fn user(&mut self, content: &Value) {
         self.by_tools.clear();
         self.text = joined(content);
-        let kinds = items(content).filter_map(|part| part["type"].as_str());
-        self.images += kinds.filter(|kind| kind.contains("image")).count();
+        self.images += images(content);
     }
+}
+
+fn images(content: &Value) -> usize {
+    let kinds = items(content).filter_map(|part| part["type"].as_str());
+    kinds.filter(|kind| kind.contains("image")).count()
 }
 
 /// The text of a content that is a string, or a list of parts.

@@ -13,6 +13,8 @@ pub enum Step {
     /// for `both tools`). After the result of a tool: `tool said: …`. With a JSON schema: a
     /// matching value. With images: `I saw N images`.
     Echo,
+    /// `I saw N images`, whatever else the request says.
+    Images,
     /// [`Echo`](Self::Echo) after a delay.
     Slow(Duration),
     /// This many words, one per event, with a pause before each.

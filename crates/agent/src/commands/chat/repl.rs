@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use task_loop::TaskContext;
+use task_loop::attachment::Attachment;
 use task_loop::conversation::Message;
 use task_loop::end::EndCause;
 use task_loop::untrusted::printable;
+use task_loop::{TaskContext, UserInput};
 
 use super::input::{Input, InputEvent};
 use super::session::ChatSession;
 use super::slash_command::{self, ChatInput, SlashCommand};
 use super::{reload, save, show};
+use crate::attachments;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
 use crate::output::DIM;
@@ -52,7 +54,7 @@ impl ChatSession<'_> {
                 InputEvent::Message(text) => (text, true),
                 InputEvent::End => break,
             };
-            let done = self.take(&text, is_message, interrupts).await;
+            let done = self.take(&text, is_message, input.is_person(), interrupts).await;
             match done {
                 Ok(NextAction::GoOn) => {}
                 Ok(NextAction::Quit) => break,
@@ -116,17 +118,44 @@ impl ChatSession<'_> {
         }
     }
 
+    /// The images whose paths a person typed or pasted. Paths in piped text are not files that a
+    /// person chose.
+    fn pasted(&self, words: &str) -> Vec<Attachment> {
+        let home = self.session.environment.home.as_deref();
+        let mut attached = Vec::new();
+        for path in attachments::pasted(words, home) {
+            let read = attachments::read(&path).and_then(|attachment| {
+                attachments::check(std::slice::from_ref(&attachment), &self.model)?;
+                Ok(attachment)
+            });
+            match read {
+                Ok(attachment) => {
+                    let path = printable(&path.display().to_string());
+                    self.output().note(format!("{DIM}attached {path}: {attachment}{DIM:#}"));
+                    attached.push(attachment);
+                }
+                Err(diagnostic) => self.output().warn(diagnostic.line()),
+            }
+        }
+        attached
+    }
+
     async fn take(
         &mut self,
         text: &str,
         is_message: bool,
+        is_person: bool,
         interrupts: &mut Interrupts,
     ) -> Result<NextAction, Diagnostic> {
         let typed =
             if is_message { ChatInput::Words(text.trim()) } else { slash_command::read(text)? };
         match typed {
             ChatInput::Nothing | ChatInput::Words("") => Ok(NextAction::GoOn),
-            ChatInput::Words(words) => self.say(words, interrupts).await,
+            ChatInput::Words(words) => {
+                let attachments = if is_person { self.pasted(words) } else { Vec::new() };
+                let input = UserInput { text: words.to_owned(), attachments };
+                self.say(input, interrupts).await
+            }
             ChatInput::Command(slash, behind) => {
                 let done = interrupts.guard(async |stop: StopSignal| {
                     tokio::select! {
@@ -141,7 +170,7 @@ impl ChatSession<'_> {
 
     async fn say(
         &mut self,
-        words: &str,
+        said: UserInput,
         interrupts: &mut Interrupts,
     ) -> Result<NextAction, Diagnostic> {
         let fleet = &self.setup.fleet;
@@ -157,7 +186,7 @@ impl ChatSession<'_> {
                 stop: stop.now,
                 is_ending: stop.is_ending,
             };
-            task_loop::run(words, conversation, &context, &mut printer).await
+            task_loop::run(said, conversation, &context, &mut printer).await
         });
         let done = done.await?;
         self.spent = self.spent.plus(done.spent);

@@ -53,7 +53,7 @@ fn markdown(id: &str, model: &str, messages: &[Message]) -> String {
     for message in messages {
         text.push_str(&match message {
             Message::System { .. } => continue,
-            Message::User { text } => format!("\n## You\n\n{}\n", text.trim_end()),
+            Message::User { text, .. } => format!("\n## You\n\n{}\n", text.trim_end()),
             Message::Assistant { text, calls } => {
                 let calls: String = calls.iter().map(call).collect();
                 let said = text.trim_end();
@@ -64,6 +64,9 @@ fn markdown(id: &str, model: &str, messages: &[Message]) -> String {
                 format!("\n### Result of `{name}`\n\n{}", fenced(text, ""))
             }
         });
+        for attachment in message.attachments() {
+            text.push_str(&format!("\nAttachment: {attachment}\n"));
+        }
     }
     text
 }

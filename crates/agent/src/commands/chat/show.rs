@@ -246,7 +246,7 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
 pub(super) fn line(message: &Message) -> String {
     let (who, text) = match message {
         Message::System { text } => ("told", text.clone()),
-        Message::User { text } => ("you", text.clone()),
+        Message::User { text, .. } => ("you", text.clone()),
         Message::Assistant { text, calls } => {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             match (text.is_empty(), names.is_empty()) {
@@ -257,8 +257,11 @@ pub(super) fn line(message: &Message) -> String {
         }
         Message::Tool { name, text, .. } => ("tool", format!("{name}, {}", size(text.len()))),
     };
+    let attached: Vec<String> =
+        message.attachments().iter().map(|one| format!(" [{one}]")).collect();
     let text: Vec<&str> = text.split_whitespace().collect();
-    format!("{who:<5}  {}", shortened(&printable(&text.join(" ")), MAX_LINE_CHARS))
+    let text = text.join(" ") + &attached.concat();
+    format!("{who:<5}  {}", shortened(&printable(&text), MAX_LINE_CHARS))
 }
 
 /// Lines that fit the terminal, if there is one.

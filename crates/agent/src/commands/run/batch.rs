@@ -83,9 +83,9 @@ pub(super) async fn run(
                     is_ending: stop.is_ending,
                 };
                 let mut conversation = setup.conversation(model, session);
+                let input = job.task.as_str().into();
                 let done =
-                    task_loop::run(&job.task, &mut conversation, &context, &mut SilentListener)
-                        .await;
+                    task_loop::run(input, &mut conversation, &context, &mut SilentListener).await;
                 Ok::<_, Diagnostic>((job, done))
             }
         };

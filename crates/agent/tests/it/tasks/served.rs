@@ -3,17 +3,10 @@
 use agent_test_support::mcp::everything_stdio;
 use serde_json::json;
 
-use super::{MODEL, World, call, say};
+use super::{MODEL, World, call, launched, say};
 
 fn world(more: &str) -> World {
-    let launch = everything_stdio();
-    let world = World::new();
-    world.configure(&format!(
-        "mcp_servers:\n  all:\n    command: {}\n    args: {}\n{more}",
-        launch.command.display(),
-        json!(launch.args)
-    ));
-    world
+    World::with_servers(&launched("all", &everything_stdio(), more))
 }
 
 const SAMPLE: &str = "mcp__all__trigger_sampling_request";

@@ -8,9 +8,9 @@ fn a_conversation_reads_as_markdown() {
     let asked = Call { id: text("1"), name: text("t"), arguments: text("{\"a\":1}") };
     let messages = [
         Message::System { text: text("secret rules") },
-        Message::User { text: text("hi") },
+        Message::user("hi"),
         Message::Assistant { text: String::new(), calls: vec![asked] },
-        Message::Tool { id: text("1"), name: text("t"), text: text("```\nx\n```") },
+        Message::tool(text("1"), text("t"), text("```\nx\n```")),
         Message::Assistant { text: text("*done*"), calls: Vec::new() },
     ];
     let expected = "# Conversation c\n\nModel: m\n\n## You\n\nhi\n\n## Agent\n\nCalls `t`:\n\n\

@@ -1,0 +1,96 @@
+//! Images, recordings and documents that a person attaches to a message.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use task_loop::attachment::{Attachment, MAX_FILE_BYTES};
+use task_loop::model::Model;
+use task_loop::untrusted::printable;
+
+use crate::diagnostic::Diagnostic;
+
+/// The ends of paths that are attached when they are typed in a message.
+const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
+/// The most paths of one message that are looked at.
+const MAX_PATHS: usize = 16;
+
+/// Reads a file that models can be given.
+pub(crate) fn read(path: &Path) -> Result<Attachment, Diagnostic> {
+    let shown = printable(&path.display().to_string());
+    let cannot =
+        |error: &std::io::Error| Diagnostic::usage(format!("cannot read {shown}")).because(error);
+    // Opening a pipe would wait for a writer.
+    if !fs::metadata(path).map_err(|error| cannot(&error))?.is_file() {
+        return Err(Diagnostic::usage(format!("{shown} is not a file")));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| cannot(&error))?;
+    let most = MAX_FILE_BYTES as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
+    let name = path.file_name().map(|name| printable(&name.to_string_lossy()));
+    Attachment::new(&bytes, name).map_err(|error| {
+        Diagnostic::usage(format!("cannot attach {shown}"))
+            .because(&error)
+            .hint("attach a PNG, JPEG, GIF or WebP image, a PDF file, or WAV or MP3 audio")
+    })
+}
+
+/// An error if the model is known not to accept one of these.
+pub(crate) fn check(attachments: &[Attachment], model: &Model) -> Result<(), Diagnostic> {
+    match attachments.iter().find(|one| !model.accepts.contains(&one.kind)) {
+        None => Ok(()),
+        Some(one) => {
+            let (id, kinds) = (printable(&model.id), one.kind.plural());
+            Err(Diagnostic::usage(format!("{id} does not accept {kinds}"))
+                .hint("choose another model with `--model`; see `agent models`"))
+        }
+    }
+}
+
+/// The paths of images in a message, as terminals paste them: plain, in quotes, or with escaped
+/// spaces. Relative paths count only with a `/`.
+pub(crate) fn pasted(text: &str, home: Option<&Path>) -> Vec<PathBuf> {
+    let words = words(text).into_iter().filter(|word| {
+        let word = word.to_ascii_lowercase();
+        word.contains('/') && IMAGE_ENDINGS.iter().any(|ending| word.ends_with(ending))
+    });
+    let path = |word: String| {
+        let word = word.strip_prefix("file://").unwrap_or(&word);
+        match (word.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(word),
+        }
+    };
+    words.take(MAX_PATHS).map(path).filter(|path| path.is_file()).collect()
+}
+
+/// The words of a text; quotes and backslashes keep spaces in a word.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (None, '\\') => word.extend(letters.next()),
+            (Some(open), letter) if letter == open => {
+                quote = None;
+                words.push(std::mem::take(&mut word));
+            }
+            // An apostrophe inside a word is none of a quotation.
+            (None, '\'' | '"') if word.is_empty() => quote = Some(letter),
+            (None, letter) if letter.is_whitespace() => words.push(std::mem::take(&mut word)),
+            (_, letter) => word.push(letter),
+        }
+    }
+    // What no second quote closes is no quotation.
+    if quote.is_some() {
+        words.extend(word.split_whitespace().map(str::to_owned));
+    } else {
+        words.push(word);
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Images whose paths a person types or pastes.
+
+use std::fs;
+
+use agent_test_support::upstream::Step;
+
+use super::Ground;
+
+const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\nnot much of an image";
+
+#[test]
+fn a_path_that_a_person_types_is_attached_and_kept() {
+    let ground = Ground::new();
+    let image = ground.bench.work().join("my shot.png");
+    fs::write(&image, IMAGE).unwrap();
+    ground.script(vec![Step::Echo]);
+    let mut screen = ground.person(&[]);
+    let said = screen.says(&format!("What is '{}'?", image.display()));
+    assert!(said.contains("I saw 1 image") && said.contains("attached "), "{said}");
+    let history = screen.says("/history");
+    assert!(history.contains("[image/png, "), "{history}");
+    screen.types("\x04");
+    assert_eq!(screen.finish().0, 0);
+    // The image is part of the conversation that is resumed.
+    ground.script(vec![Step::Echo]);
+    let run = ground.piped(&["--resume"], "And now?\n");
+    assert_eq!(run.stdout, "I saw 1 image\n", "{run:?}");
+}
+
+#[test]
+fn paths_in_piped_text_are_not_attached() {
+    let ground = Ground::new();
+    let image = ground.bench.work().join("shot.png");
+    fs::write(&image, IMAGE).unwrap();
+    ground.script(vec![Step::Echo]);
+    let message = format!("What is {}?\n", image.display());
+    let run = ground.piped(&[], &message);
+    assert_eq!(run.stdout, message, "{run:?}");
+}

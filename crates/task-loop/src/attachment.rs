@@ -1,0 +1,160 @@
+//! Images, audio and documents beside the text of a message, and the limits on them.
+//!
+//! Bytes decide what an attachment is, not the MIME type that a server claims: providers reject a
+//! whole request because of one image that is none.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mcp_client::content::media_type;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The largest image: 5 MB as base64, which is the smallest limit of a provider.
+pub const MAX_IMAGE_BYTES: usize = 3_750_000;
+/// The largest recording or document.
+pub const MAX_FILE_BYTES: usize = 10 * 1024 * 1024;
+/// The most attachments of one request; the oldest ones are left out.
+pub(crate) const MAX_IN_REQUEST: usize = 20;
+/// The most bytes of all attachments of one request.
+pub(crate) const MAX_REQUEST_BYTES: usize = 15 * 1024 * 1024;
+/// About what an image costs. Recordings and documents cost more with their size.
+const IMAGE_TOKENS: u64 = 1600;
+/// Bytes of a recording or document that cost about one token.
+const FILE_BYTES_OF_A_TOKEN: u64 = 64;
+
+/// What a model can be given beside text.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum MediaKind {
+    Audio,
+    Document,
+    Image,
+}
+
+impl MediaKind {
+    /// All kinds, those that the fewest models accept first.
+    pub(crate) const ALL: [Self; 3] = [Self::Audio, Self::Document, Self::Image];
+
+    /// The kinds that a model is given if its service does not say what it accepts.
+    pub(crate) fn usual() -> BTreeSet<Self> {
+        BTreeSet::from([Self::Document, Self::Image])
+    }
+
+    /// The kinds in a list of modalities, as services write it.
+    pub(crate) fn listed(words: &[String]) -> BTreeSet<Self> {
+        let kind = |word: &String| match word.as_str() {
+            "image" | "images" | "vision" => Some(Self::Image),
+            "audio" => Some(Self::Audio),
+            "file" | "pdf" | "document" => Some(Self::Document),
+            _ => None,
+        };
+        words.iter().filter_map(kind).collect()
+    }
+
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Audio => "audio files",
+            Self::Document => "documents",
+            Self::Image => "images",
+        }
+    }
+
+    fn of(mime: &str) -> Option<Self> {
+        match mime {
+            "image/png" | "image/jpeg" | "image/gif" | "image/webp" => Some(Self::Image),
+            "audio/wav" | "audio/mpeg" => Some(Self::Audio),
+            "application/pdf" => Some(Self::Document),
+            _ => None,
+        }
+    }
+
+    fn max_bytes(self) -> usize {
+        match self {
+            Self::Image => MAX_IMAGE_BYTES,
+            Self::Audio | Self::Document => MAX_FILE_BYTES,
+        }
+    }
+}
+
+/// An image, a recording or a document that models can be given.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    pub kind: MediaKind,
+    pub mime: String,
+    /// The file name, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The bytes in base64.
+    pub(crate) data: String,
+}
+
+/// Why bytes cannot be attached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttachmentError {
+    #[error("not an image, recording or document of a supported type")]
+    Unsupported,
+    #[error("{bytes} bytes; the limit is {limit}")]
+    TooLarge { bytes: usize, limit: usize },
+}
+
+impl Attachment {
+    pub fn new(bytes: &[u8], name: Option<String>) -> Result<Self, AttachmentError> {
+        let mime = media_type(bytes);
+        let kind = MediaKind::of(mime).ok_or(AttachmentError::Unsupported)?;
+        let (bytes_len, limit) = (bytes.len(), kind.max_bytes());
+        if bytes_len > limit {
+            return Err(AttachmentError::TooLarge { bytes: bytes_len, limit });
+        }
+        Ok(Self { kind, mime: mime.to_owned(), name, data: STANDARD.encode(bytes) })
+    }
+
+    /// The size without base64.
+    pub fn bytes(&self) -> usize {
+        self.data.len() / 4 * 3
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        match self.kind {
+            MediaKind::Image => IMAGE_TOKENS,
+            MediaKind::Audio | MediaKind::Document => {
+                IMAGE_TOKENS + self.bytes() as u64 / FILE_BYTES_OF_A_TOKEN
+            }
+        }
+    }
+
+    pub(crate) fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.mime, self.data)
+    }
+
+    /// The name that a model API wants for a file.
+    pub(crate) fn file_name(&self) -> &str {
+        self.name.as_deref().unwrap_or("document.pdf")
+    }
+
+    /// The name of the audio format in model APIs.
+    pub(crate) fn audio_format(&self) -> &'static str {
+        if self.mime == "audio/mpeg" { "mp3" } else { "wav" }
+    }
+}
+
+/// The description for people and for models that do not get the attachment.
+impl fmt::Display for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} bytes", self.mime, self.bytes())
+    }
+}
+
+// The data would fill screens.
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Attachment({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests;
