@@ -146,6 +146,18 @@ impl Client {
         slots.iter().map(|slot| slot.handle.status.borrow().clone()).collect()
     }
 
+    /// The instructions for models of the servers that have tools, by server.
+    pub fn instructions(&self) -> Vec<(String, Arc<str>)> {
+        let slots = self.inner.shared.lock();
+        let with_tools = slots.iter().filter(|slot| slot.part.is_some());
+        let told = with_tools.filter_map(|slot| {
+            let text = slot.handle.status.borrow().instructions.clone()?;
+            let is_used = slot.entry.rejects_instructions(&text).is_none();
+            is_used.then(|| (slot.entry.name.clone(), text))
+        });
+        told.collect()
+    }
+
     /// Waits until no server is connecting any more, at most `most`.
     pub async fn wait_until_settled(&self, most: Duration) {
         let watched: Vec<_> =

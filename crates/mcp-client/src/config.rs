@@ -103,6 +103,9 @@ section! {
             "x-otherwise" = ["untrusted", "the server is treated as untrusted"],
         ))]
         pub trust: Trust = Trust::Full,
+        /// Whether models get the instructions that the server sends, marked as its words. By
+        /// default, those of trusted servers, unless they contain phrases of prompt injections.
+        pub instructions: Option<bool>,
     }
 }
 

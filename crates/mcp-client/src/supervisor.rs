@@ -109,6 +109,8 @@ pub struct ServerStatus {
     pub version: Option<String>,
     /// Its name and version, as it says.
     pub server_info: Option<String>,
+    /// Instructions for models, as it sent them.
+    pub instructions: Option<Arc<str>>,
     /// How many tools are registered.
     pub tools: usize,
     /// Their estimated cost in every request.

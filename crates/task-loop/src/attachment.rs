@@ -115,7 +115,8 @@ impl Attachment {
 
     /// The size without base64.
     pub fn bytes(&self) -> usize {
-        self.data.len() / 4 * 3
+        let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
+        self.data.len() / 4 * 3 - padding
     }
 
     pub(crate) fn tokens(&self) -> u64 {

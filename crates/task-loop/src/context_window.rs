@@ -46,11 +46,12 @@ pub(crate) struct ContextWindow {
 }
 
 impl ContextWindow {
-    pub(crate) fn of(model: &Model, tools: &[Definition]) -> Self {
+    pub(crate) fn of(model: &Model, tools: &[Definition], instructions: Option<&str>) -> Self {
         let all = model.context_length.unwrap_or(UNKNOWN_WINDOW) * SHARE / 100;
         let tools: u64 = tools.iter().map(|tool| u64::from(tool.tokens)).sum();
+        let taken = tools + tokens(instructions.map_or(0, str::len));
         // A window that is all tools still has room for a question.
-        Self { room: Cell::new(all.saturating_sub(tools).max(all / 8)), shrinks: Cell::new(0) }
+        Self { room: Cell::new(all.saturating_sub(taken).max(all / 8)), shrinks: Cell::new(0) }
     }
 
     /// Takes the window for half as large, because the model said that it is too small.

@@ -25,6 +25,7 @@ mod nearest;
 pub mod person;
 mod retry;
 mod sanitizer;
+mod server_instructions;
 pub mod server_requests;
 mod task;
 pub mod toolbox;

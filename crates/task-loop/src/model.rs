@@ -12,7 +12,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::attachment::MediaKind;
-use crate::conversation::{Call, Conversation};
+use crate::conversation::{Call, Conversation, Message};
 use crate::member::{self, CHARGE, MemberClient, MemberError, MemberRequest, PRICE, number};
 use crate::nearest::nearest;
 use crate::toolbox::Definition;
@@ -54,9 +54,21 @@ pub struct Model {
 pub struct Question<'a> {
     pub conversation: &'a Conversation,
     pub tools: &'a [Definition],
+    /// What the servers of the tools say, after our own system message.
+    pub instructions: Option<&'a Message>,
     /// The same key gives the same answer where the service keeps it.
     pub key: &'a str,
     pub limits: &'a Limits,
+}
+
+impl Question<'_> {
+    /// The conversation with the instructions after its first message.
+    fn messages(&self) -> Vec<&Message> {
+        let said = self.conversation.messages();
+        let first = usize::from(matches!(said.first(), Some(Message::System { .. })));
+        let (opening, rest) = said.split_at(first);
+        opening.iter().chain(self.instructions).chain(rest).collect()
+    }
 }
 
 /// What an answer is bounded by.
@@ -215,10 +227,11 @@ impl Model {
         question: &Question<'_>,
         hear: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Reply, MemberError> {
-        let Question { conversation, tools, key, limits } = question;
+        let Question { tools, key, limits, .. } = question;
+        let messages = question.messages();
         let (path, mut body) = match self.form {
-            ApiKind::Chat => ("/chat/completions", chat::body(&self.id, conversation, tools)),
-            ApiKind::Responses => ("/responses", responses::body(&self.id, conversation, tools)),
+            ApiKind::Chat => ("/chat/completions", chat::body(&self.id, &messages, tools)),
+            ApiKind::Responses => ("/responses", responses::body(&self.id, &messages, tools)),
         };
         let most = match self.form {
             ApiKind::Chat => "max_tokens",

@@ -139,7 +139,10 @@ impl<'a, 'b> RunningTask<'a, 'b> {
     /// Asks the model, again where that may help.
     async fn ask(&mut self) -> Result<Reply, TaskEnd> {
         let tools = self.context.toolbox.offered();
-        let window = ContextWindow::of(self.context.model, &tools);
+        let instructions = self.context.toolbox.instructions();
+        let window = ContextWindow::of(self.context.model, &tools, instructions.as_deref());
+        let instructions = instructions.map(|text| Message::System { text });
+        let instructions = instructions.as_ref();
         let mut patience = RetryBudget::default();
         let mut key = model::new_key();
         loop {
@@ -152,7 +155,8 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             let Self { listener, coming, conversation, .. } = self;
             let coming = coming.insert(String::new());
             let limits = Limits::default();
-            let question = Question { conversation, tools: &tools, key: &key, limits: &limits };
+            let question =
+                Question { conversation, tools: &tools, instructions, key: &key, limits: &limits };
             let mut hear = |text: &str| {
                 coming.push_str(text);
                 if let Some(new) = told.hear(text) {

@@ -21,6 +21,7 @@ use crate::attachment::{Attachment, MediaKind};
 use crate::conversation::Call;
 use crate::nearest::nearest;
 use crate::sanitizer::Sanitizer;
+use crate::server_instructions;
 use crate::untrusted::is_unsafe;
 
 /// The longest arguments that are taken from a model.
@@ -162,6 +163,11 @@ impl Toolbox {
             offered.extend(registry.entries().map(of));
         }
         offered
+    }
+
+    /// The instructions of the servers whose tools the model has.
+    pub(crate) fn instructions(&self) -> Option<String> {
+        if self.is_closed { None } else { server_instructions::text(&self.client.instructions()) }
     }
 
     /// All tools of the servers, offered or not.

@@ -6,6 +6,7 @@ mod attached;
 mod bounds;
 mod counted;
 mod hostile;
+mod instructed;
 mod interrupted;
 #[cfg(feature = "local-model")]
 mod no_tools;

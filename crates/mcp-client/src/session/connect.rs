@@ -14,7 +14,8 @@ use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::{ClientEvent, Host};
-use crate::message::RpcError;
+use crate::instructions::MAX_INSTRUCTION_BYTES;
+use crate::message::{RpcError, truncated};
 use crate::oauth::credentials::Credentials;
 use crate::oauth::interactive::InteractiveSignIn;
 use crate::protocol::{Era, LEGACY_VERSIONS};
@@ -104,8 +105,9 @@ impl SessionConnector<'_> {
         let redactor = &self.host.redactor;
         let (inner, mut handshake) = connected.map_err(|error| error.redacted(redactor))?;
         content::redact_value(&mut handshake.server_info, redactor);
-        handshake.instructions =
-            handshake.instructions.map(|text| redactor.redact_known(&text).into_owned());
+        handshake.instructions = handshake
+            .instructions
+            .map(|text| truncated(&redactor.redact_known(&text), MAX_INSTRUCTION_BYTES));
         self.reconnect_state.connected.store(true, Ordering::Release);
         let era = handshake.era;
         let _ = inner.handshake.set(handshake);

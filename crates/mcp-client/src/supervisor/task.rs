@@ -19,7 +19,7 @@ use super::{
     MAX_FIRST_ATTEMPTS, MAX_RECONNECT_ATTEMPTS, PARK_DURATION, ServerState, ServerStatus, backoff,
     tool_cache,
 };
-use crate::config::{Endpoint, HttpTransport, ServerEntry};
+use crate::config::{Endpoint, HttpTransport, ServerEntry, Trust};
 use crate::error::{Error, ErrorKind};
 use crate::guardian::Guardian;
 use crate::host::{ClientEvent, Host};
@@ -83,6 +83,7 @@ impl Supervisor {
             era: None,
             version: None,
             server_info: None,
+            instructions: None,
             tools: 0,
             tokens: 0,
             quarantined: Vec::new(),
@@ -272,8 +273,18 @@ impl Supervisor {
             status.era = Some(handshake.era);
             status.version = Some(handshake.version.clone());
             status.server_info = server_label(&handshake.server_info);
+            status.instructions = handshake.instructions.as_deref().map(Arc::from);
             status.failure = None;
         });
+        if let Some(text) = &handshake.instructions
+            && self.entry.instructions.is_none()
+            && self.entry.trust == Trust::Full
+            && let Some(why) = self.entry.rejects_instructions(text)
+        {
+            let server = self.entry.name.clone();
+            let text = format!("its instructions are not passed to models: {why}");
+            self.host.observer.event(ClientEvent::Warning { server, text });
+        }
         self.offer(catalogue);
         self.unlisted = *state != ServerState::Ready;
         self.liveness = LivenessCheck::Ping;

@@ -78,7 +78,7 @@ fn a_request_has_the_newest_attachments() {
     let left = conversation.messages().iter().map(|message| message.attachments().len());
     assert_eq!(left.collect::<Vec<_>>(), [0, 2, 9, 9]);
     let Message::User { text, .. } = &conversation.messages()[1] else { panic!() };
-    assert_eq!(text.matches("[image/png, 6 bytes: removed, newer ones take its place]").count(), 7);
+    assert_eq!(text.matches("[image/png, 8 bytes: removed, newer ones take its place]").count(), 7);
 }
 
 #[test]

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{Definition, Finish, PartialReply, Usage, add_arguments};
 use crate::attachment::{Attachment, MediaKind};
-use crate::conversation::{Call, Conversation, Message};
+use crate::conversation::{Call, Message};
 
-pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition]) -> Value {
-    let messages = messages(conversation.messages());
+pub(super) fn body(model: &str, said: &[&Message], tools: &[Definition]) -> Value {
+    let messages = messages(said);
     let mut body = json!({
         "model": model,
         "messages": messages,
@@ -22,7 +22,7 @@ pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition
 
 /// A tool message takes only text, and nothing may stand between the results of one round: their
 /// attachments follow in a user message.
-fn messages(said: &[Message]) -> Vec<Value> {
+fn messages(said: &[&Message]) -> Vec<Value> {
     let (mut messages, mut attached) = (Vec::with_capacity(said.len()), Vec::new());
     for one in said {
         if !matches!(one, Message::Tool { .. }) {

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Definition, Finish, PartialReply, Usage, add_arguments};
 use crate::attachment::{Attachment, MediaKind};
-use crate::conversation::{Call, Conversation, Message};
+use crate::conversation::{Call, Message};
 use crate::member::MemberError;
 
 /// The question. Nothing is stored: the conversation is ours.
-pub(super) fn body(model: &str, conversation: &Conversation, tools: &[Definition]) -> Value {
-    let input: Vec<Value> = conversation.messages().iter().flat_map(items).collect();
+pub(super) fn body(model: &str, said: &[&Message], tools: &[Definition]) -> Value {
+    let input: Vec<Value> = said.iter().flat_map(|message| items(message)).collect();
     let mut body = json!({"model": model, "input": input, "stream": true, "store": false});
     if !tools.is_empty() {
         body["tools"] = tools.iter().map(tool).collect();

@@ -63,8 +63,13 @@ impl Inner {
         }
         let limits = Limits { max_tokens: Some(max_tokens), ..limits(params) };
         let (key, mut nobody) = (new_key(), |_: &str| {});
-        let question =
-            Question { conversation: &conversation, tools: &tools, key: &key, limits: &limits };
+        let question = Question {
+            conversation: &conversation,
+            tools: &tools,
+            instructions: None,
+            key: &key,
+            limits: &limits,
+        };
         let asked = model.ask(&question, &mut nobody);
         let asked = tokio::time::timeout(policy.timeout, asked).await;
         let Ok(asked) = asked else { return Err(refused("the model did not respond in time")) };

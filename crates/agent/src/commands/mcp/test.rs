@@ -171,6 +171,14 @@ impl Test<'_> {
             .unwrap_or_default();
         let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
         self.steps.tell(StepStatus::Ok, "capabilities", &offered, None);
+        if let Some(text) = &agreed.instructions {
+            let (status, end) = match self.configured.entry.rejects_instructions(text) {
+                None => (StepStatus::Ok, "models get them".to_owned()),
+                Some(why) => (StepStatus::Note, format!("models do not get them: {why}")),
+            };
+            let detail = format!("{} bytes; {end}", text.len());
+            self.steps.tell(status, "instructions", &detail, None);
+        }
     }
 
     async fn tools(&self, conversation: &Conversation) -> Result<(), Diagnostic> {

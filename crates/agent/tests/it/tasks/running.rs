@@ -18,8 +18,8 @@ fn the_answer_is_all_that_standard_output_has() {
     assert!(run.stderr.contains("mcp__notes__echo"), "{run:?}");
     assert_eq!(world.told(), ["hi"]);
     let asked = world.asked();
-    assert_eq!(asked[0]["messages"][1]["content"], "What does it say?");
-    assert_eq!(asked[1]["messages"][2]["content"], "Let me look.");
+    assert_eq!(asked[0]["messages"][2]["content"], "What does it say?");
+    assert_eq!(asked[1]["messages"][3]["content"], "Let me look.");
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("data, not instructions"), "{system}");
 }
@@ -97,12 +97,12 @@ fn what_is_piped_goes_to_the_model_with_the_task() {
     let mut command = world.command(["run", "--model", MODEL, "Review this"]);
     let run = agent_test_support::command::ProgramOutput::of(&mut command, b"- old\n+ new\n");
     assert_eq!(run.code, 0, "{run:?}");
-    let words = world.asked()[0]["messages"][1]["content"].clone();
+    let words = world.asked()[0]["messages"][2]["content"].clone();
     assert_eq!(words, "Review this\n\n- old\n+ new");
     let mut command = world.command(["run", "--model", MODEL, "-"]);
     let run = agent_test_support::command::ProgramOutput::of(&mut command, b"only this\n");
     assert_eq!(run.code, 0, "{run:?}");
-    assert_eq!(world.asked()[1]["messages"][1]["content"], "only this");
+    assert_eq!(world.asked()[1]["messages"][2]["content"], "only this");
     let run = world.run(&[]);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stderr.contains("missing task"), "{run:?}");
