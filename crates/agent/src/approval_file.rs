@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use task_loop::approval_gate::ApprovalStore;
+use task_loop::approval_memory::ApprovalStore;
 
 use crate::config::{self, lock};
 use crate::diagnostic::Diagnostic;

@@ -22,6 +22,8 @@ use crate::prompt::{Prompt, ask_meanwhile};
 
 /// Why a call of a tool that changed is asked about.
 const CHANGED: &str = "the tool has changed since it was last used";
+/// Why a call is asked about that the configuration names.
+const CONFIGURED: &str = "`tools.approval` of the server requires it";
 /// How often a question is put again when the answer is none.
 const MAX_ASKED: u32 = 3;
 
@@ -75,8 +77,14 @@ impl TerminalPerson {
     }
 
     fn question(&self, ApprovalQuestion { call, why, .. }: &ApprovalQuestion) -> ApprovalDialog {
-        let ApprovalReason::Changed { before, after } = why else {
-            return approval::question(call, UNTRUSTED, None, &self.shown);
+        let (before, after) = match why {
+            ApprovalReason::Changed { before, after } => (before, after),
+            ApprovalReason::Untrusted => {
+                return approval::question(call, UNTRUSTED, None, &self.shown);
+            }
+            ApprovalReason::EveryCall | ApprovalReason::FirstCall => {
+                return approval::question(call, CONFIGURED, None, &self.shown);
+            }
         };
         let mut lines = difference(&self.shown.whole(before), &self.shown.whole(after));
         if before.is_empty() {
@@ -92,7 +100,16 @@ impl Person for TerminalPerson {
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
         let (this, dialog) = (self.clone(), self.question(&question));
         Box::pin(async move {
+            let is_each = question.why == ApprovalReason::EveryCall;
             let (ask, choices): (_, &[_]) = match question.within {
+                CallContext::Task if is_each => (
+                    "Run it this once? [y]es, [n]o, [s]top the task",
+                    &[
+                        ("yes", ApprovalAnswer::Once),
+                        ("no", ApprovalAnswer::No),
+                        ("stop", ApprovalAnswer::Stop),
+                    ],
+                ),
                 CallContext::Task => (
                     "Run it? [y]es once, [a]lways for this tool, [n]o, [s]top the task",
                     &[

@@ -210,7 +210,7 @@ impl Client {
         options.timeout = options.timeout.or_else(|| Some(handle.timeout()));
         let is_allowed = match &options.approved {
             // The definition may have changed since it was approved.
-            Some(approved) => entry.digest().as_ref() == Some(approved),
+            Some(approved) => entry.digest() == *approved,
             None if entry.needs_approval() => {
                 self.decide(entry, &arguments).await == ApprovalDecision::Allow
             }
@@ -324,6 +324,7 @@ impl Client {
             native_name: entry.native_name().to_owned(),
             description: entry.description.to_string(),
             arguments: arguments.clone(),
+            approval: entry.approval,
         };
         self.inner.host.approver.decide(approval).await
     }

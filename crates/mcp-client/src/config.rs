@@ -282,6 +282,28 @@ pub struct ToolPolicy {
     pub resources: bool,
     /// Register `list_prompts` and `get_prompt` if the server has prompts.
     pub prompts: bool,
+    /// Which tools need your approval: a mapping from names or globs to `always` (every call),
+    /// `once` (the first call, and again after the tool changed) or `never` (unless the tool
+    /// changed). Other tools follow `trust`. A name precedes globs; of several globs the strictest
+    /// counts.
+    #[schemars(with = "BTreeMap<String, ApprovalMode>")]
+    #[schemars(extend("maxProperties" = MAX_FILTERS, "x-items" = "patterns", "default" = {}))]
+    pub approval: Vec<(String, ApprovalMode)>,
+}
+
+/// Whether calls of a tool need approval.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(extend("x-otherwise" = ["always", "every call needs approval"]))]
+pub enum ApprovalMode {
+    /// No call, unless the tool changed.
+    Never,
+    /// The first call, and the next one after the tool changed.
+    Once,
+    /// Every call.
+    Always,
 }
 
 // Patterns and models may come from variables: only their number is shown.
@@ -292,13 +314,20 @@ impl fmt::Debug for ToolPolicy {
             .field("exclude", &self.exclude.len())
             .field("resources", &self.resources)
             .field("prompts", &self.prompts)
+            .field("approval", &self.approval.len())
             .finish()
     }
 }
 
 impl Default for ToolPolicy {
     fn default() -> Self {
-        Self { include: None, exclude: Vec::new(), resources: true, prompts: true }
+        Self {
+            include: None,
+            exclude: Vec::new(),
+            resources: true,
+            prompts: true,
+            approval: Vec::new(),
+        }
     }
 }
 

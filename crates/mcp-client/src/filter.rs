@@ -3,7 +3,7 @@
 //! A glob follows `fnmatch`: `*`, `?`, `[seq]` and `[!seq]`, case-sensitive. Braces and an unclosed
 //! `[` are literals.
 
-use crate::config::ToolPolicy;
+use crate::config::{ApprovalMode, ToolPolicy};
 
 impl ToolPolicy {
     /// Whether the tool is registered. If `include` is set it alone counts; an empty one admits
@@ -14,6 +14,16 @@ impl ToolPolicy {
             Some(include) => any(include),
             None => !any(&self.exclude),
         }
+    }
+
+    /// Whether calls of this tool need approval; `None` leaves that to the trust in the server.
+    pub fn approval_of(&self, native_name: &str) -> Option<ApprovalMode> {
+        let strictest = || {
+            let fitting = self.approval.iter().filter(|(one, _)| glob_matches(one, native_name));
+            fitting.map(|(_, mode)| *mode).max()
+        };
+        let named = self.approval.iter().find(|(one, _)| one == native_name);
+        named.map(|(_, mode)| *mode).or_else(strictest)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::config::ServerEntry;
+use crate::config::{ApprovalMode, ServerEntry};
 use crate::message::RpcError;
 use crate::redact::Redactor;
 
@@ -137,6 +137,8 @@ pub struct ApprovalRequest {
     pub native_name: String,
     pub description: String,
     pub arguments: Value,
+    /// What the configuration says about approvals of this tool.
+    pub approval: Option<ApprovalMode>,
 }
 
 #[expect(missing_docs, reason = "the names of the variants say it")]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::config::Trust;
+use crate::config::{ApprovalMode, Trust};
 use crate::tool::{ListPage, QuarantinedItem, Tool};
 
 pub use server_tools::ServerTools;
@@ -53,25 +53,28 @@ pub struct RegisteredTool {
     /// Repaired for strict model APIs.
     pub schema: Arc<Value>,
     pub trust: Trust,
+    /// What the configuration says about approvals of this tool.
+    pub approval: Option<ApprovalMode>,
     /// Estimated cost in every request.
     pub tokens: u32,
 }
 
 impl RegisteredTool {
-    /// Whether each call needs approval: the server is untrusted and the tool does not claim to be
-    /// read-only.
+    /// Whether calls need approval: by the configuration, or because the server is untrusted and
+    /// the tool does not claim to be read-only.
     pub fn needs_approval(&self) -> bool {
-        match &self.action {
-            ToolAction::Tool(tool) => self.trust == Trust::Untrusted && !tool.read_only(),
-            _ => false,
+        match (self.approval, &self.action) {
+            (Some(mode), _) => mode != ApprovalMode::Never,
+            (None, ToolAction::Tool(tool)) => self.trust == Trust::Untrusted && !tool.read_only(),
+            (None, _) => false,
         }
     }
 
-    /// The digest of the definition; `None` for a utility.
-    pub fn digest(&self) -> Option<String> {
+    /// The digest of the definition; that of a utility never changes.
+    pub fn digest(&self) -> String {
         match &self.action {
-            ToolAction::Tool(tool) => Some(tool.digest()),
-            _ => None,
+            ToolAction::Tool(tool) => tool.digest(),
+            _ => "utility".to_owned(),
         }
     }
 

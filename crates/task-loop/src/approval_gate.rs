@@ -3,24 +3,20 @@
 //! An approval covers one definition of a tool. The digest of that definition is stored, so a tool
 //! whose definition changed needs a new approval, whatever it now claims about itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
-use std::{fmt, io};
 
-use mcp_client::config::Trust;
+use mcp_client::config::{ApprovalMode, Trust};
 use mcp_client::host::ApprovalRequest;
 use mcp_client::registry::{RegisteredTool, ToolAction};
-use mcp_client::tool::Tool;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use usage_metrics::catalogue::ApprovalOutcome;
 
+use crate::approval_memory::{ApprovalMemory, ApprovalStore, ApprovedTool};
 use crate::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
 
 const MAX_DEFINITION_BYTES: usize = 64 * 1024;
-/// The most of all definitions of one server. Beyond it only digests are stored: changes are still
-/// noticed, but the earlier definition cannot be shown.
-const MAX_DEFINITIONS_BYTES: usize = 1024 * 1024;
 
 /// What is said of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,19 +53,6 @@ pub struct PreApprovals {
     pub servers: BTreeSet<String>,
 }
 
-/// Stores the approvals as text. The caller owns the file.
-pub trait ApprovalStore: fmt::Debug + Send + Sync {
-    /// The name of the store in error messages.
-    fn name(&self) -> String;
-
-    /// The stored text; nothing if there is none yet.
-    fn read(&self) -> io::Result<Option<String>>;
-
-    /// Runs `change`, which may call [`Self::read`], and stores the text it returns. No other
-    /// process changes the text meanwhile.
-    fn update(&self, change: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Result<()>;
-}
-
 /// Decides on calls.
 #[derive(Debug)]
 pub struct ApprovalGate {
@@ -78,23 +61,6 @@ pub struct ApprovalGate {
     beforehand: PreApprovals,
     /// One question at a time, and one change of the file.
     memory: tokio::sync::Mutex<()>,
-}
-
-/// The file: what is remembered by server and tool.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct ApprovalFile {
-    #[serde(default)]
-    tools: BTreeMap<String, BTreeMap<String, ApprovedTool>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct ApprovedTool {
-    digest: String,
-    #[serde(default)]
-    always: bool,
-    /// The definition as text; empty if there was no room for it.
-    #[serde(default)]
-    definition: String,
 }
 
 impl ApprovalGate {
@@ -109,25 +75,27 @@ impl ApprovalGate {
 
     /// Whether this call may run.
     pub async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> io::Result<Verdict> {
-        // What a utility does is known, and it only reads.
-        let ToolAction::Tool(tool) = &entry.action else { return Ok(Verdict::NotRequired) };
-        let _one_at_a_time = self.memory.lock().await;
-        let now = ApprovedTool {
-            digest: tool.digest(),
-            always: false,
-            definition: definition(entry, tool),
+        let is_read_only = match &entry.action {
+            ToolAction::Tool(tool) => tool.read_only(),
+            // What a utility does is known, and it only reads.
+            _ if entry.needs_approval() => true,
+            _ => return Ok(Verdict::NotRequired),
         };
-        let before = self.read()?.of(entry).cloned();
-        let is_changed = before.as_ref().is_some_and(|before| before.digest != now.digest);
-        let is_always = before.as_ref().is_some_and(|before| before.always);
+        let _one_at_a_time = self.memory.lock().await;
+        let now =
+            ApprovedTool { digest: entry.digest(), always: false, definition: definition(entry) };
+        let memory = ApprovalMemory::read(&*self.store)?;
+        let before = memory.of(&entry.server, entry.native_name());
+        let is_changed = before.is_some_and(|before| before.digest != now.digest);
+        let is_always = before.is_some_and(|before| before.always);
         if !is_changed {
             if entry.needs_approval() {
-                if is_always {
+                if is_always && entry.approval != Some(ApprovalMode::Always) {
                     return Ok(Verdict::Approved);
                 }
             } else {
                 // A tool that always claimed to be read-only was never approved.
-                if before.is_none() && !tool.read_only() {
+                if before.is_none() && !is_read_only {
                     self.remember(entry, now)?;
                 }
                 return Ok(Verdict::NotRequired);
@@ -137,15 +105,19 @@ impl ApprovalGate {
             self.remember(entry, now)?;
             return Ok(Verdict::Approved);
         }
-        let why = match before {
-            Some(before) if is_changed => {
-                ApprovalReason::Changed { before: before.definition, after: now.definition.clone() }
-            }
-            _ => ApprovalReason::Untrusted,
+        let why = match (before, entry.approval) {
+            (Some(before), _) if is_changed => ApprovalReason::Changed {
+                before: before.definition.clone(),
+                after: now.definition.clone(),
+            },
+            (_, Some(ApprovalMode::Always)) => ApprovalReason::EveryCall,
+            (_, Some(_)) => ApprovalReason::FirstCall,
+            (_, None) => ApprovalReason::Untrusted,
         };
         let said = self.person.approve(question(entry, arguments, why)).await;
-        let always = said == ApprovalAnswer::Always;
         if matches!(said, ApprovalAnswer::Once | ApprovalAnswer::Always) {
+            let always =
+                said == ApprovalAnswer::Always || entry.approval == Some(ApprovalMode::Once);
             self.remember(entry, ApprovedTool { always, ..now })?;
         }
         Ok(match said {
@@ -161,35 +133,8 @@ impl ApprovalGate {
         is_named || self.beforehand.yes && entry.trust == Trust::Full
     }
 
-    fn read(&self) -> io::Result<ApprovalFile> {
-        let Some(text) = self.store.read()? else { return Ok(ApprovalFile::default()) };
-        serde_json::from_str(&text).map_err(|error| {
-            io::Error::other(format!("invalid content in {}: {error}", self.store.name()))
-        })
-    }
-
-    fn remember(&self, entry: &RegisteredTool, mut now: ApprovedTool) -> io::Result<()> {
-        self.store.update(&mut || {
-            let mut memory = self.read()?;
-            let tools = memory.tools.entry(entry.server.to_string()).or_default();
-            let before = tools.remove(entry.native_name());
-            let kept: usize = tools.values().map(|tool| tool.definition.len()).sum();
-            if kept + now.definition.len() > MAX_DEFINITIONS_BYTES {
-                now.definition.clear();
-            }
-            if before.as_ref() == Some(&now) {
-                return Ok(None);
-            }
-            tools.insert(entry.native_name().to_owned(), now.clone());
-            let text = serde_json::to_string_pretty(&memory)?;
-            Ok(Some(text + "\n"))
-        })
-    }
-}
-
-impl ApprovalFile {
-    fn of(&self, entry: &RegisteredTool) -> Option<&ApprovedTool> {
-        self.tools.get(&*entry.server)?.get(entry.native_name())
+    fn remember(&self, entry: &RegisteredTool, now: ApprovedTool) -> io::Result<()> {
+        ApprovalMemory::remember(&*self.store, &entry.server, entry.native_name(), now)
     }
 }
 
@@ -200,12 +145,14 @@ fn question(entry: &RegisteredTool, arguments: &Value, why: ApprovalReason) -> A
         native_name: entry.native_name().to_owned(),
         description: entry.description.to_string(),
         arguments: arguments.clone(),
+        approval: entry.approval,
     };
     ApprovalQuestion { call, why, within: CallContext::Task }
 }
 
 /// Everything that the digest covers, as lines that can be compared.
-fn definition(entry: &RegisteredTool, tool: &Tool) -> String {
+fn definition(entry: &RegisteredTool) -> String {
+    let ToolAction::Tool(tool) = &entry.action else { return entry.description.to_string() };
     let pretty = |schema: &Value| serde_json::to_string_pretty(schema).unwrap_or_default();
     let claim = if tool.read_only() { "claims to be read-only" } else { "may write" };
     let mut text = format!("{}\n({claim})\n{}", entry.description, pretty(&entry.schema));

@@ -5,12 +5,13 @@
 //! conversation within the context window of the model, and ends in exactly one of the ways in
 //! [`end`]. The library has no terminal and no configuration: it reports [`event::Event`]s to a
 //! listener, asks a [`person::Person`] for approval, and stores approvals through
-//! [`approval_gate::ApprovalStore`]. [`chat_record`] is the file of a conversation. Models are
+//! [`approval_memory::ApprovalStore`]. [`chat_record`] is the file of a conversation. Models are
 //! reached through [`member`].
 
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 pub mod approval_gate;
+pub mod approval_memory;
 pub mod attachment;
 pub mod chat_record;
 mod context_window;

@@ -27,6 +27,10 @@ pub enum CallContext {
 pub enum ApprovalReason {
     /// The server is untrusted, and the tool does not say that it only reads.
     Untrusted,
+    /// The configuration wants approval of every call.
+    EveryCall,
+    /// The configuration wants approval of the first call.
+    FirstCall,
     /// The tool is another one than what was approved.
     Changed {
         /// The definition that was approved, and the one there is, line by line.

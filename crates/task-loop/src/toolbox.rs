@@ -233,7 +233,8 @@ impl Toolbox {
             };
             return CallOutcome { approval: verdict, ..blocked(text.to_owned()) };
         }
-        let options = CallOptions { progress, approved: entry.digest(), ..CallOptions::default() };
+        let approved = Some(entry.digest());
+        let options = CallOptions { progress, approved, ..CallOptions::default() };
         let result = self.client.call(&call.name, arguments, options).await;
         CallOutcome { approval: verdict, ..self.told(result) }
     }

@@ -1,6 +1,7 @@
 //! `agent mcp`: MCP servers, how they are configured and how they are.
 
 mod add;
+mod approvals;
 mod call;
 mod candidate;
 mod client_document;
@@ -65,6 +66,7 @@ pub(crate) enum Mcp {
     Test(test::Args),
     Tools(tools::Args),
     Call(call::Args),
+    Approvals(approvals::Args),
     Login(login::Args),
     Logout(logout::Args),
     Status(status::Args),
@@ -88,6 +90,7 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::Test(args) => test::run(&args, session),
         Mcp::Tools(args) => tools::run(&args, session),
         Mcp::Call(args) => call::run(&args, session),
+        Mcp::Approvals(args) => approvals::run(&args, session),
         Mcp::Login(args) => login::run(&args, session),
         Mcp::Logout(args) => logout::run(&args, session),
         Mcp::Status(args) => status::run(&args, session),

@@ -91,11 +91,11 @@ impl Approver for PersonApprover {
             return Box::pin(std::future::ready(ApprovalDecision::Deny));
         };
         self.asked.store(true, Ordering::Release);
-        let answer = person.approve(ApprovalQuestion {
-            call,
-            why: ApprovalReason::Untrusted,
-            within: CallContext::OneCall,
-        });
+        let why = match call.approval {
+            Some(_) => ApprovalReason::EveryCall,
+            None => ApprovalReason::Untrusted,
+        };
+        let answer = person.approve(ApprovalQuestion { call, why, within: CallContext::OneCall });
         Box::pin(async move {
             match answer.await {
                 ApprovalAnswer::Once | ApprovalAnswer::Always => ApprovalDecision::Allow,

@@ -142,3 +142,17 @@ proptest! {
         prop_assert_eq!(once, twice);
     }
 }
+
+#[test]
+fn a_name_precedes_globs_and_the_strictest_glob_counts() {
+    use crate::config::ApprovalMode::{Always, Never, Once};
+    let pairs = [("*", Once), ("write_*", Always), ("write_log", Never), ("read_*", Never)];
+    let approval = pairs.map(|(pattern, mode)| (pattern.to_owned(), mode)).to_vec();
+    let policy = ToolPolicy { approval, ..ToolPolicy::default() };
+    for (name, mode) in
+        [("write_log", Never), ("write_file", Always), ("read_file", Once), ("other", Once)]
+    {
+        assert_eq!(policy.approval_of(name), Some(mode), "{name}");
+    }
+    assert_eq!(ToolPolicy::default().approval_of("write_log"), None);
+}

@@ -54,7 +54,7 @@ impl ServerTools {
                         printable_excerpt(&rival.name)
                     ),
                 ),
-                None => part.add_native(name, tool, trust),
+                None => part.add_native(name, tool, trust, policy),
             }
         }
         for utility in utility::wanted(server, policy, catalogue.resources, catalogue.prompts) {
@@ -67,7 +67,7 @@ impl ServerTools {
                         printable_excerpt(&natives.tools[at].tool.name)
                     ),
                 ),
-                None => part.add_utility(name, utility, trust),
+                None => part.add_utility(name, utility, trust, policy),
             }
         }
         part
@@ -164,7 +164,7 @@ impl ServerTools {
         natives
     }
 
-    fn add_native(&mut self, name: &Arc<str>, tool: &Arc<Tool>, trust: Trust) {
+    fn add_native(&mut self, name: &Arc<str>, tool: &Arc<Tool>, trust: Trust, policy: &ToolPolicy) {
         let described = tool.description.as_deref().map(strip_tag_characters);
         let description: Arc<str> = match described {
             Some(text) if !text.trim().is_empty() => Arc::from(&*text),
@@ -184,10 +184,11 @@ impl ServerTools {
             description,
             schema: Arc::clone(&model_schema.schema),
             trust,
+            approval: policy.approval_of(&tool.name),
         });
     }
 
-    fn add_utility(&mut self, name: Arc<str>, utility: Utility, trust: Trust) {
+    fn add_utility(&mut self, name: Arc<str>, utility: Utility, trust: Trust, policy: &ToolPolicy) {
         self.push(RegisteredTool {
             server: Arc::clone(&self.server),
             tokens: estimate_tokens(&name, &utility.description, &utility.schema),
@@ -196,6 +197,7 @@ impl ServerTools {
             description: utility.description.into(),
             schema: utility.schema,
             trust,
+            approval: policy.approval_of(utility.native_name),
         });
     }
 

@@ -248,3 +248,82 @@ fn what_only_reads_needs_no_yes_and_a_broken_memory_stops_nothing_silently() {
     assert_eq!(was_run(&world), 0);
     assert!(world.told()[0].contains("approvals.json"), "{:?}", world.told());
 }
+
+fn with_approval(approval: &str, more: &str) -> World {
+    World::with_servers(&notes(&format!("    tools: {{approval: {approval}}}\n{more}")))
+}
+
+#[test]
+fn a_tool_that_always_needs_approval_is_asked_about_at_every_call() {
+    let world = with_approval("{\"write-*\": always}", "");
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 0, "nobody was asked");
+    for _ in 0..2 {
+        let run = at_terminal(&world, "y\n");
+        assert!(run.stderr.contains("`tools.approval` of the server requires it"), "{run:?}");
+        assert!(!run.stderr.contains("[a]lways"), "{run:?}");
+    }
+    assert_eq!(was_run(&world), 2);
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 2, "an earlier yes does not count");
+    // A single call follows the same rule.
+    let run = world.agent(&["mcp", "call", "notes/write-note", "{\"text\": \"x\"}"]);
+    assert!(run.code == 1 && was_run(&world) == 2, "{run:?}");
+}
+
+#[test]
+fn one_approval_is_remembered_listed_and_revoked() {
+    let world = with_approval("{write-note: once}", "");
+    let run = at_terminal(&world, "y\n");
+    assert_eq!((run.code, was_run(&world)), (0, 1), "{run:?}");
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 2);
+    let run = world.agent(&["mcp", "approvals"]);
+    assert!(run.stdout.contains("notes   write-note  Writes a note."), "{run:?}");
+    let run = world.agent(&["mcp", "approvals", "--json"]);
+    assert!(run.stdout.contains("\"tool\": \"write-note\""), "{run:?}");
+    let run = world.agent(&["mcp", "approvals", "--revoke", "notes/other"]);
+    assert!(run.code == 2 && run.stderr.contains("no approval of `notes/other`"), "{run:?}");
+    let run = world.agent(&["mcp", "approvals", "--revoke", "notes/write-note"]);
+    assert!(run.code == 0 && run.stderr.contains("1 approval revoked"), "{run:?}");
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 2, "it was revoked");
+    assert_eq!(world.agent(&["mcp", "approvals"]).stdout, "");
+}
+
+#[test]
+fn a_tool_that_needs_no_approval_is_asked_about_once_it_changed() {
+    let more = "    tools: {approval: {\"*\": never}}\n    trust: untrusted\n";
+    let world = World::with_servers(&notes(more));
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 1);
+    turn(&world, more);
+    script(&world);
+    assert_eq!(world.run(&["Write x"]).code, 0);
+    assert_eq!(was_run(&world), 1, "it ran without approval");
+}
+
+#[test]
+fn a_wrong_word_for_approval_is_the_strictest_and_reading_can_need_it_too() {
+    let world = with_approval("{echo: sometimes, read_resource: always}", "");
+    world.script(vec![
+        call("mcp__notes__echo", &text("hi")),
+        call("mcp__notes__read_resource", &serde_json::json!({"uri": "note://one"})),
+        say("Done."),
+    ]);
+    let run = world.run(&["Go"]);
+    assert!(run.code == 0 && run.stderr.contains("every call needs approval"), "{run:?}");
+    let told = world.told();
+    assert!(told.iter().all(|text| text.contains("no user is present")), "{told:?}");
+    world.script(vec![
+        call("mcp__notes__read_resource", &serde_json::json!({"uri": "note://one"})),
+        say("Done."),
+    ]);
+    let run = super::at_terminal(&mut world.command(["run", "--model", MODEL, "Go"]), "y\n");
+    assert!(run.code == 0 && world.told()[0].contains("the first note"), "{run:?}");
+}
