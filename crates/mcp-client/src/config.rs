@@ -103,6 +103,9 @@ section! {
             "x-otherwise" = ["untrusted", "the server is treated as untrusted"],
         ))]
         pub trust: Trust = Trust::Full,
+        /// Least severe level of the log messages that the server sends: `debug`, `info`, `notice`,
+        /// `warning`, `error`, `critical`, `alert` or `emergency`. By default the server decides.
+        pub log_level: Option<LogLevel>,
         /// Whether models get the instructions that the server sends, marked as its words. By
         /// default, those of trusted servers, unless they contain phrases of prompt injections.
         pub instructions: Option<bool>,
@@ -331,6 +334,21 @@ impl Default for ToolPolicy {
     }
 }
 
+/// The severity of a log message, as the protocol names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names are those of the protocol")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
 /// Whether a server's write-capable tools need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -428,6 +446,7 @@ impl ServerEntry {
             && self.parallel_calls == other.parallel_calls
             && self.sampling == other.sampling
             && self.elicitation == other.elicitation
+            && self.log_level == other.log_level
     }
 }
 

@@ -12,6 +12,7 @@ mod tag_characters;
 
 use serde_json::{Map, Value};
 
+use crate::schema::violation;
 use crate::tool::{
     MAX_LIST_ITEMS, RawList, RawObject, json_kind, parse_lenient, parse_list, printable_excerpt,
 };
@@ -68,6 +69,21 @@ pub struct ToolOutcome {
     pub is_error: bool,
     /// `_meta` without the keys that are reserved for the protocol.
     pub meta: Option<Value>,
+}
+
+impl ToolOutcome {
+    /// Marks a result that does not match the output schema of its tool.
+    pub(crate) fn check(&mut self, schema: Option<&Value>) {
+        let Some(schema) = schema.filter(|_| !self.is_error) else { return };
+        let fault = match &self.structured {
+            Some(value) => violation(schema, value),
+            None => Some("there is no structured content".to_owned()),
+        };
+        if let Some(fault) = fault {
+            let note = format!("the result does not match the tool's output schema: {fault}");
+            self.blocks.push(ContentBlock::Note(note));
+        }
+    }
 }
 
 /// The result of `prompts/get`.

@@ -21,6 +21,7 @@ pub mod redact;
 pub mod registry;
 mod router;
 pub mod schema;
+pub mod server_log;
 pub mod session;
 pub mod supervisor;
 pub mod tool;

@@ -10,6 +10,7 @@ mod repair_rules;
 mod root;
 mod token_estimate;
 mod union;
+mod validate;
 mod walk;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 
 pub use token_estimate::estimate_tokens;
 pub(crate) use token_estimate::tokens_of_bytes;
+pub use validate::violation;
 
 /// The most distinct notes on one schema.
 pub const MAX_NOTES: usize = 8;

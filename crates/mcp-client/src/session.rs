@@ -14,7 +14,7 @@ mod subscription;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -33,6 +33,7 @@ use crate::oauth::interactive::InteractiveSignIn;
 use crate::protocol::Era;
 use crate::redact::Redactor;
 use crate::router::{CloseReason, ListChanges, ProgressSink, RequestKind, Router};
+use crate::server_log::ServerLog;
 use crate::transport::{Connection, OutgoingRequest, spawn_detached};
 
 /// The total timeout of a call as a multiple of its idle timeout.
@@ -85,6 +86,8 @@ struct Inner {
     next_id: AtomicU64,
     active_calls: AtomicUsize,
     cache: response_cache::ResponseCache,
+    /// Opened with the first log message of the server.
+    log: Mutex<Option<ServerLog>>,
     began: Instant,
 }
 

@@ -253,8 +253,10 @@ impl<'a> Reader<'a> {
     }
 
     fn fault_of_reference(&self, position: Position, reference: &Reference) -> Option<Problem> {
-        // What follows `:-` is meant as a value and may be a secret.
-        let name = quoted(reference.name.split(":-").next().unwrap_or_default());
+        if reference.origin == Origin::Default {
+            return None;
+        }
+        let name = quoted(&reference.name);
         let is_lenient = self.strictness == Strictness::Lenient;
         if reference.origin == Origin::Unset {
             let problem = if is_lenient {
@@ -419,8 +421,5 @@ fn unset_hint(name: &str) -> String {
     if name.is_empty() {
         return "write a variable name between the braces".to_owned();
     }
-    match name.split_once(":-") {
-        Some((variable, _)) => format!("default values are not supported; write `${{{variable}}}`"),
-        None => "set it in the profile's `.env` file or in the environment".to_owned(),
-    }
+    "set it in the profile's `.env` file or in the environment".to_owned()
 }

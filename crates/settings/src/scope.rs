@@ -37,6 +37,8 @@ pub enum Origin {
     Process,
     /// The context: home, workspace, separator.
     Context,
+    /// The reference itself: `${NAME:-default}`.
+    Default,
     /// Nowhere; the placeholder stays.
     Unset,
 }
@@ -44,7 +46,7 @@ pub enum Origin {
 /// One reference of a string.
 #[derive(PartialEq, Eq)]
 pub struct Reference {
-    /// Its name, trimmed and without `env:`.
+    /// Its name, trimmed and without `env:` and default.
     pub name: String,
     /// Where its value came from.
     pub origin: Origin,
@@ -74,7 +76,17 @@ impl Scope {
         (resolved, references)
     }
 
-    fn look_up(&self, name: &str) -> Reference {
+    /// A variable that is unset or empty becomes its default, if it has one.
+    fn look_up(&self, written: &str) -> Reference {
+        let Some((name, default)) = written.split_once(":-") else { return self.named(written) };
+        let found = self.named(name.trim_end());
+        if found.value.is_empty() {
+            return Reference { origin: Origin::Default, value: default.to_owned(), ..found };
+        }
+        found
+    }
+
+    fn named(&self, name: &str) -> Reference {
         if name == "userHome" && self.home.is_none() {
             return Reference::unset(name);
         }

@@ -121,7 +121,7 @@ impl Secrets {
             let least = match origin {
                 Origin::Secrets => MIN_LENGTH,
                 Origin::Process if !is_harmless(name) => MIN_PROCESS_LENGTH,
-                Origin::Process | Origin::Context | Origin::Unset => continue,
+                Origin::Process | Origin::Context | Origin::Default | Origin::Unset => continue,
             };
             if value.chars().count() >= least && !is_plain(value) {
                 self.found.push(KnownSecret::new(name.clone(), value.clone()));

@@ -15,6 +15,7 @@ mod link;
 pub(crate) mod list;
 mod login;
 mod logout;
+mod logs;
 mod named;
 mod reference;
 mod register_links;
@@ -70,6 +71,7 @@ pub(crate) enum Mcp {
     Login(login::Args),
     Logout(logout::Args),
     Status(status::Args),
+    Logs(logs::Args),
     Doctor(doctor::Args),
     ClientDocument(client_document::Args),
     Reference(reference::Args),
@@ -94,6 +96,7 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::Login(args) => login::run(&args, session),
         Mcp::Logout(args) => logout::run(&args, session),
         Mcp::Status(args) => status::run(&args, session),
+        Mcp::Logs(args) => logs::run(&args, session),
         Mcp::Doctor(args) => doctor::run(&args, session),
         Mcp::ClientDocument(args) => client_document::run(&args, session),
         Mcp::Reference(args) => reference::run(&args, session),

@@ -4,6 +4,7 @@ mod call;
 mod client_document;
 mod doctor;
 mod list;
+mod logs;
 mod processes;
 mod secrets;
 mod steps;

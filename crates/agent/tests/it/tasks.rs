@@ -10,6 +10,7 @@ mod instructed;
 mod interrupted;
 #[cfg(feature = "local-model")]
 mod no_tools;
+mod results;
 mod running;
 mod served;
 

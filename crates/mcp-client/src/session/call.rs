@@ -70,7 +70,9 @@ impl Session {
             headers.extend(tool.param_headers(arguments));
         }
         let answer = self.run("tools/call", params, headers, options).await?;
-        content::tool_outcome(answer.text()).map_err(Error::from)
+        let mut outcome = content::tool_outcome(answer.text())?;
+        outcome.check(tool.output_schema.as_ref());
+        Ok(outcome)
     }
 
     /// Calls `resources/read`.

@@ -1,21 +1,24 @@
 //! Opening a session: the transport, the order of handshakes, and their fallbacks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::handshake::{discover, initialize};
-use super::{HandshakeResult, Inner, Session, response_cache, server_requests, subscription};
+use super::{
+    HandshakeResult, Inner, Request, Session, Timeouts, response_cache, server_requests,
+    subscription,
+};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, Protocol, ServerEntry, Verify};
 use crate::content;
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::host::{ClientEvent, Host};
 use crate::instructions::MAX_INSTRUCTION_BYTES;
-use crate::message::{RpcError, truncated};
+use crate::message::{Params, RpcError, truncated};
 use crate::oauth::credentials::Credentials;
 use crate::oauth::interactive::InteractiveSignIn;
 use crate::protocol::{Era, LEGACY_VERSIONS};
@@ -116,7 +119,22 @@ impl SessionConnector<'_> {
         } else if let Connection::Http(connection) = &inner.connection {
             connection.listen();
         }
+        self.set_log_level(&inner, era).await;
         Ok(Session { inner })
+    }
+
+    /// Asks a legacy server for its log messages; every stateless request names the level.
+    async fn set_log_level(&self, inner: &Arc<Inner>, era: Era) {
+        let offers = inner.handshake.get().is_some_and(|handshake| handshake.offers("logging"));
+        let Some(level) = self.entry.log_level.filter(|_| era == Era::Legacy && offers) else {
+            return;
+        };
+        let params = Params::new().with("level", &level);
+        let within = Timeouts::total(self.entry.connect_timeout);
+        // A server without its log messages still works.
+        if let Err(error) = inner.request(Request::new("logging/setLevel", params, within)).await {
+            self.warn(&format!("the log level was not set: {error}"));
+        }
     }
 
     async fn remote(
@@ -349,6 +367,7 @@ impl SessionConnector<'_> {
             next_id: AtomicU64::new(1),
             active_calls: AtomicUsize::new(0),
             cache: response_cache::ResponseCache::default(),
+            log: Mutex::default(),
             began: Instant::now(),
         })
     }

@@ -104,10 +104,14 @@ fn common_meta(inner: &Inner) -> String {
     let identity = &inner.host.identity;
     let capabilities = inner.host.requests.capabilities(&inner.entry);
     let info = json!({ "name": identity.name, "version": identity.version });
+    let level = match inner.entry.log_level {
+        Some(level) => format!(",\"io.modelcontextprotocol/logLevel\":{}", json!(level)),
+        None => String::new(),
+    };
     format!(
         "\"io.modelcontextprotocol/protocolVersion\":\"{STATELESS_VERSION}\",\
          \"io.modelcontextprotocol/clientInfo\":{info},\
-         \"io.modelcontextprotocol/clientCapabilities\":{capabilities}"
+         \"io.modelcontextprotocol/clientCapabilities\":{capabilities}{level}"
     )
 }
 

@@ -1,7 +1,7 @@
 //! Requests and notifications of a server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use super::Inner;
 use crate::host::{ClientEvent, ServerRequest};
 use crate::message::{self, RawJson, RpcError, truncated};
 use crate::router::ServerMessage;
+use crate::server_log::ServerLog;
 
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 /// The longest log message that is passed on.
@@ -165,6 +166,12 @@ fn handle_notification(inner: &Inner, method: &str, params: Option<&RawJson>) {
         other => other.to_string(),
     };
     let text: String = inner.host.redactor.redact(&text).chars().take(MAX_LOG_CHARS).collect();
-    let level = params["level"].as_str().unwrap_or("info").chars().take(20).collect();
+    let level: String = params["level"].as_str().unwrap_or("info").chars().take(20).collect();
+    if let Some(folder) = &inner.host.log_dir {
+        let mut log = inner.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = log.get_or_insert_with(|| ServerLog::open(folder, &inner.entry.name));
+        let line = format!("[{level}] {}\n", text.replace('\n', "\n  "));
+        log.write(line.as_bytes(), &inner.host.redactor);
+    }
     inner.host.observer.event(ClientEvent::Log { server: inner.entry.name.clone(), level, text });
 }

@@ -5,7 +5,6 @@
 //! and written by a task that lives as long as the queue.
 
 mod line_joiner;
-mod stderr_log;
 mod stdin_queue;
 
 use std::collections::VecDeque;
@@ -22,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::line_joiner::{JoinResult, LineJoiner, MAX_JOINED_BYTES};
-use self::stderr_log::StderrLog;
 use self::stdin_queue::{StdinQueue, WriteFailure};
 use super::environment;
 use super::line_decoder::{Line, LineDecoder, MAX_LINE_BYTES};
@@ -34,6 +32,7 @@ use crate::message::{self, Message, truncated};
 use crate::process::{OWNER_VARIABLE, ProcessGroup};
 use crate::redact::Redactor;
 use crate::router::{CloseReason, Router};
+use crate::server_log::ServerLog;
 
 /// The most of a server's standard error that is kept for errors.
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
@@ -113,7 +112,7 @@ impl StdioConnection {
             closing: CancellationToken::new(),
             ended: CancellationToken::new(),
         };
-        let log = host.log_dir.as_deref().map(|folder| StderrLog::open(folder, around.server));
+        let log = host.log_dir.as_deref().map(|folder| ServerLog::start(folder, around.server));
         let attendant = ProcessMonitor {
             child,
             stdout: Some(stdout),
@@ -185,7 +184,7 @@ struct ProcessMonitor {
     joiner: LineJoiner,
     router: Arc<Router>,
     output: Arc<OutputTail>,
-    log: Option<StderrLog>,
+    log: Option<ServerLog>,
     input: Arc<StdinQueue>,
     closing: CancellationToken,
 }

@@ -144,20 +144,20 @@ fn a_word_is_one_of_those_that_are_known() {
 fn what_follows_from_a_variable_that_is_not_set_is_not_said_in_the_strict_manner() {
     let number = json!({"type": "integer", "minimum": 0, "maximum": 9, "default": 7});
     said(
-        "\"${A}${B:-x}\"",
+        "\"${A}${B}\"",
         &number,
         &[
             "warning 1:4: a: the variable `A` is not set; its placeholder is kept (set it in the \
              profile's `.env` file or in the environment)",
-            "warning 1:4: a: the variable `B` is not set; its placeholder is kept (default values \
-             are not supported; write `${B}`)",
-            "warning 1:4: a: must be a number, found `${A}${B:-x}`; using 7",
+            "warning 1:4: a: the variable `B` is not set; its placeholder is kept (set it in the \
+             profile's `.env` file or in the environment)",
+            "warning 1:4: a: must be a number, found `${A}${B}`; using 7",
         ],
         &[
             "error 1:4: a: the variable `A` is not set (set it in the profile's `.env` file or in \
              the environment)",
-            "error 1:4: a: the variable `B` is not set (default values are not supported; write \
-             `${B}`)",
+            "error 1:4: a: the variable `B` is not set (set it in the profile's `.env` file or in \
+             the environment)",
         ],
     );
 }

@@ -208,10 +208,7 @@ fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
         let Some(length) = rest[start..].find('}') else { break };
         let (name, whole) = (&rest[start + 2..start + length], &rest[start..=start + length]);
         result.push_str(&rest[..start]);
-        if let Some((name, _)) = name.split_once(":-") {
-            notes.push(format!("the default value of `${{{name}}}` was not imported"));
-            result.push_str(&format!("${{{name}}}"));
-        } else if let Some(id) = name.strip_prefix("input:") {
+        if let Some(id) = name.strip_prefix("input:") {
             let variable = variable_of_input(id);
             notes.push(format!(
                 "set the variable `{variable}`; the editor prompted for it at each start"

@@ -65,7 +65,7 @@ fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
     match value {
         Json::String(text) => {
             let names = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
-            let names = names.map(|(name, _)| name.trim());
+            let names = names.map(|(name, _)| name.split(":-").next().unwrap_or_default().trim());
             let names = names.map(|name| name.strip_prefix("env:").map_or(name, str::trim));
             let is_set = |name: &&str| {
                 scope.secrets.contains_key(*name) || scope.process.contains_key(*name)

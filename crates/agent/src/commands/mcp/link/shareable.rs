@@ -85,7 +85,7 @@ fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
     let mut texts = Vec::new();
     strings(entry, &mut texts);
     let names = texts.iter().flat_map(|text| text.split("${").skip(1)).filter_map(|rest| {
-        let name = rest.split_once('}')?.0.trim();
+        let name = rest.split_once('}')?.0.split(":-").next()?.trim();
         Some(name.strip_prefix("env:").map_or(name, str::trim).to_owned())
     });
     let process = names.map(|name| (name, HARMLESS.to_owned())).collect();
@@ -174,6 +174,7 @@ impl Sweep<'_> {
     }
 
     fn text(&mut self, key: &str, text: &mut String) -> Result<(), Diagnostic> {
+        *text = without_defaults(text);
         let secret = key.strip_prefix("oauth.").filter(|key| SIGN_IN_SECRETS.contains(key));
         if let Some(secret) = secret.filter(|_| !text.is_empty() && !is_reference(text)) {
             if text.contains("${") {
@@ -205,10 +206,27 @@ impl Sweep<'_> {
     }
 }
 
+/// The text without the defaults of its references, which may be secrets.
+fn without_defaults(text: &str) -> String {
+    let mut parts = text.split("${");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str("${");
+        match part.split_once('}') {
+            Some((inner, rest)) => {
+                let name = inner.split(":-").next().unwrap_or_default();
+                plain.push_str(&format!("{name}}}{rest}"));
+            }
+            None => plain.push_str(part),
+        }
+    }
+    plain
+}
+
 /// Whether a text is one reference and nothing else.
 fn is_reference(text: &str) -> bool {
     let name = text.trim().strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-    name.is_some_and(|name| !name.contains(['{', '}']) && !name.contains(":-"))
+    name.is_some_and(|name| !name.contains(['{', '}']))
 }
 
 /// Notes what may not fit another machine.

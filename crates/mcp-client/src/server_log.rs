@@ -1,8 +1,8 @@
-//! The log file of a server's standard error.
+//! The log file of a server: its standard error, and the log messages it sends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::redact::Redactor;
 
@@ -11,9 +11,19 @@ const MAX_RUN_BYTES: usize = 1024 * 1024;
 /// A larger file is rotated before the next run; one old file is kept.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The log file of a server in the folder of logs.
+pub fn path(folder: &Path, server: &str) -> PathBuf {
+    let name: String = server
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
+        .take(64)
+        .collect();
+    folder.join(format!("mcp-{name}.log"))
+}
+
 /// One run of one server. Write errors are ignored: they are no reason to stop a server.
 #[derive(Debug)]
-pub(super) struct StderrLog {
+pub(crate) struct ServerLog {
     file: Option<File>,
     left: usize,
     cut: bool,
@@ -21,29 +31,31 @@ pub(super) struct StderrLog {
     partial: Vec<u8>,
 }
 
-impl StderrLog {
-    pub(super) fn open(folder: &Path, server: &str) -> Self {
-        let name: String = server
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
-            .take(64)
-            .collect();
-        let path = folder.join(format!("mcp-{name}.log"));
-        let _ = fs::create_dir_all(folder);
+impl ServerLog {
+    /// Starts the log of a new process.
+    pub(crate) fn start(folder: &Path, server: &str) -> Self {
+        let path = path(folder, server);
         if path.metadata().is_ok_and(|metadata| metadata.len() > MAX_FILE_BYTES) {
             let _ = fs::rename(&path, path.with_extension("log.old"));
         }
+        let mut log = Self::open(folder, server);
+        if let Some(file) = &mut log.file {
+            let _ = writeln!(file, "--- {server} started");
+        }
+        log
+    }
+
+    /// Adds to the log.
+    pub(crate) fn open(folder: &Path, server: &str) -> Self {
+        let _ = fs::create_dir_all(folder);
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).ok();
-        if let Some(file) = &mut file {
-            let _ = writeln!(file, "--- {server} started");
-        }
+        let file = options.open(path(folder, server)).ok();
         Self { file, left: MAX_RUN_BYTES, cut: false, partial: Vec::new() }
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8], redactor: &Redactor) {
+    pub(crate) fn write(&mut self, bytes: &[u8], redactor: &Redactor) {
         if self.cut {
             return;
         }
@@ -73,7 +85,7 @@ impl StderrLog {
     }
 
     /// Ends the run; `tail` is the redacted end of the output.
-    pub(super) fn close(&mut self, tail: &str, redactor: &Redactor) {
+    pub(crate) fn close(&mut self, tail: &str, redactor: &Redactor) {
         let mut rest = std::mem::take(&mut self.partial);
         if !rest.is_empty() && !self.cut {
             rest.push(b'\n');

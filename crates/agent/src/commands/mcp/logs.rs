@@ -1,0 +1,100 @@
+//! `agent mcp logs`: what a server wrote to standard error, and the log messages it sent.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use mcp_client::server_log;
+use task_loop::untrusted::{escaped_lines, printable};
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::Servers;
+use crate::session::Session;
+
+/// The most of the file that is read for its last lines.
+const MAX_TAIL_BYTES: u64 = 1024 * 1024;
+/// How often a followed file is looked at.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Show the log of a server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The log has the standard error of a local server, and the log messages that a server sends; \
+`log_level` in its entry selects their level. Secrets are redacted.
+
+Examples:
+  agent mcp logs files
+  agent mcp logs files --follow")]
+pub(crate) struct Args {
+    /// Server name
+    server: String,
+    /// Print new lines until interrupted
+    #[arg(long, short)]
+    follow: bool,
+    /// Number of last lines to print first
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
+    lines: usize,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let servers = Servers::load(session)?;
+    servers.find(&args.server)?;
+    let path = server_log::path(&session.home()?.logs(), &args.server);
+    let cannot = |error: &io::Error| {
+        Diagnostic::failed(format!("cannot read {}", path.display())).because(error)
+    };
+    let mut read = match tail(&path, args.lines) {
+        Ok((text, read)) => {
+            session.output.text(escaped_lines(&text))?;
+            read
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = printable(&args.server);
+            session.output.note(format!("The server `{name}` has logged nothing yet."));
+            0
+        }
+        Err(error) => return Err(cannot(&error)),
+    };
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
+        match added(&path, &mut read) {
+            Ok(text) => session.output.text(escaped_lines(&text))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(cannot(&error)),
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// The last lines of the file, and where they end.
+fn tail(path: &Path, lines: usize) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(MAX_TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TAIL_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<&str> = text.split_inclusive('\n').collect();
+    Ok((all[all.len().saturating_sub(lines)..].concat(), size))
+}
+
+/// The whole lines that were added since; a file that is shorter than before was replaced.
+fn added(path: &Path, read: &mut u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() < *read {
+        *read = 0;
+    }
+    file.seek(SeekFrom::Start(*read))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TAIL_BYTES).read_to_end(&mut bytes)?;
+    let is_full = bytes.len() as u64 == MAX_TAIL_BYTES;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if !(is_full && whole == 0) {
+        bytes.truncate(whole);
+    }
+    *read += bytes.len() as u64;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

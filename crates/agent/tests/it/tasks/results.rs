@@ -1,0 +1,38 @@
+//! Results that are checked against the output schema of their tool.
+
+use agent_test_support::mcp::everything_stdio;
+use serde_json::json;
+
+use super::{REQUIRED, World, call, launched, notes, say};
+
+#[test]
+fn a_result_that_breaks_its_schema_is_marked() {
+    let world =
+        World::with_servers(&notes("").replace("env: {", "env: {FIXTURE_MODE: measuring, "));
+    let none = json!({});
+    let tools = ["measure", "lie", "hush"];
+    let mut turns: Vec<_> =
+        tools.map(|tool| call(&format!("mcp__notes__{tool}"), &none)).into_iter().collect();
+    turns.push(say("Done."));
+    world.script(turns);
+    assert_eq!(world.run(&["Go"]).code, 0);
+    let broken = "[the result does not match the tool's output schema: ";
+    assert_eq!(
+        world.told(),
+        [
+            "warm\n{\"celsius\":21.5}".to_owned(),
+            format!("warm\n{broken}`celsius` must be number, found string]"),
+            format!("warm\n{broken}there is no structured content]"),
+        ]
+    );
+}
+
+#[test]
+fn results_of_a_correct_server_are_not_marked() {
+    let world = World::with_servers(&launched("all", &everything_stdio(), REQUIRED));
+    let place = json!({"location": "New York"});
+    world.script(vec![call("mcp__all__get_structured_content", &place), say("Done.")]);
+    assert_eq!(world.run(&["Go"]).code, 0);
+    let told = &world.told()[0];
+    assert!(told.contains("temperature") && !told.contains("output schema"), "{told}");
+}
