@@ -405,6 +405,7 @@ pub(crate) fn host(
         identity: ClientIdentity::default(),
         environment: session.environment.all.clone(),
         home: session.environment.home.clone(),
+        workspace: std::env::current_dir().ok(),
         log_dir: Some(home.logs()),
         cache_dir: Some(home.cache()),
         token_dir: Some(home.mcp_tokens()),

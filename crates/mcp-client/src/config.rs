@@ -103,6 +103,9 @@ section! {
             "x-otherwise" = ["untrusted", "the server is treated as untrusted"],
         ))]
         pub trust: Trust = Trust::Full,
+        /// Whether the server learns the workspace, the folder in which you run the command, as its
+        /// root. Some file servers then allow this folder instead of those in their arguments.
+        pub roots: bool,
         /// Least severe level of the log messages that the server sends: `debug`, `info`, `notice`,
         /// `warning`, `error`, `critical`, `alert` or `emergency`. By default the server decides.
         pub log_level: Option<LogLevel>,
@@ -447,6 +450,7 @@ impl ServerEntry {
             && self.sampling == other.sampling
             && self.elicitation == other.elicitation
             && self.log_level == other.log_level
+            && self.roots == other.roots
     }
 }
 

@@ -25,7 +25,9 @@ pub struct Host {
     pub environment: BTreeMap<String, String>,
     /// For `~`, and as a fallback search path of commands.
     pub home: Option<PathBuf>,
-    /// Folder of the servers' standard error logs.
+    /// The folder that servers with `roots: true` learn as their root.
+    pub workspace: Option<PathBuf>,
+    /// Folder of the servers' logs.
     pub log_dir: Option<PathBuf>,
     /// Folder of cached tool definitions.
     pub cache_dir: Option<PathBuf>,
@@ -54,6 +56,7 @@ impl Host {
             identity: ClientIdentity::default(),
             environment,
             home: None,
+            workspace: None,
             log_dir: None,
             cache_dir: None,
             token_dir: None,

@@ -1,8 +1,9 @@
 //! Protocol versions, their two eras, and the parameters of `initialize`.
 
 use std::fmt;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::ServerEntry;
 use crate::host::Host;
@@ -31,10 +32,60 @@ impl fmt::Display for Era {
     }
 }
 
+/// The client capabilities for this server: those of the host, and roots where the entry allows
+/// them.
+pub(crate) fn client_capabilities(entry: &ServerEntry, host: &Host) -> Value {
+    let mut capabilities = host.requests.capabilities(entry);
+    if entry.roots && host.workspace.is_some() && capabilities.is_object() {
+        capabilities["roots"] = json!({});
+    }
+    capabilities
+}
+
+/// The result of `roots/list`: the workspace.
+pub(crate) fn roots(entry: &ServerEntry, host: &Host) -> Value {
+    let workspace = host.workspace.as_deref().filter(|_| entry.roots);
+    let roots: Vec<Value> = workspace
+        .into_iter()
+        .map(|path| {
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            json!({ "uri": file_uri(path), "name": name })
+        })
+        .collect();
+    json!({ "roots": roots })
+}
+
+fn file_uri(path: &Path) -> String {
+    let mut uri = String::from("file://");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
 pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
     let identity = &host.identity;
     Params::new()
         .with("protocolVersion", LEGACY_VERSIONS[0])
-        .with("capabilities", &host.requests.capabilities(entry))
+        .with("capabilities", &client_capabilities(entry, host))
         .with("clientInfo", &json!({ "name": identity.name, "version": identity.version }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_uris() {
+        for (path, uri) in [
+            ("/work/a-b_c.d~", "file:///work/a-b_c.d~"),
+            ("/my files/100%/#?ä", "file:///my%20files/100%25/%23%3F%C3%A4"),
+        ] {
+            assert_eq!(file_uri(Path::new(path)), uri);
+        }
+    }
 }

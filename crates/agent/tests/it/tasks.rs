@@ -11,6 +11,7 @@ mod interrupted;
 #[cfg(feature = "local-model")]
 mod no_tools;
 mod results;
+mod rooted;
 mod running;
 mod served;
 

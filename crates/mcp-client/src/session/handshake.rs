@@ -9,7 +9,9 @@ use super::{HandshakeResult, Inner, Request, Timeouts};
 use crate::error::Error;
 use crate::message::{self, Params, RawJson, RpcError, truncated_peer_text};
 use crate::oauth::interactive::InteractiveSignIn;
-use crate::protocol::{Era, LEGACY_VERSIONS, STATELESS_VERSION, initialize_params};
+use crate::protocol::{
+    Era, LEGACY_VERSIONS, STATELESS_VERSION, client_capabilities, initialize_params,
+};
 use crate::transport::Connection;
 
 pub(super) async fn initialize(
@@ -102,7 +104,7 @@ pub(super) async fn discover(
 /// The `_meta` fields of every stateless request.
 fn common_meta(inner: &Inner) -> String {
     let identity = &inner.host.identity;
-    let capabilities = inner.host.requests.capabilities(&inner.entry);
+    let capabilities = client_capabilities(&inner.entry, &inner.host);
     let info = json!({ "name": identity.name, "version": identity.version });
     let level = match inner.entry.log_level {
         Some(level) => format!(",\"io.modelcontextprotocol/logLevel\":{}", json!(level)),

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::Inner;
 use crate::host::{ClientEvent, ServerRequest};
 use crate::message::{self, RawJson, RpcError, truncated};
+use crate::protocol::roots;
 use crate::router::ServerMessage;
 use crate::server_log::ServerLog;
 
@@ -139,6 +140,8 @@ pub(super) async fn handle_request(
             }
             entry.sampling.timeout
         }
+        "roots/list" if entry.roots => return Ok(roots(entry, &inner.host)),
+        // Hosts may implement roots themselves.
         "roots/list" => Duration::from_secs(10),
         other => {
             let message = format!("this client does not support {}", truncated(other, 100));
