@@ -63,6 +63,11 @@ impl Home {
         self.root.join("approvals.json")
     }
 
+    /// What a person said to files of projects.
+    pub(crate) fn project_approvals(&self) -> PathBuf {
+        self.root.join("project-approvals.json")
+    }
+
     pub(crate) fn chat(&self) -> PathBuf {
         self.root.join("chat")
     }

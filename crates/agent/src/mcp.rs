@@ -4,6 +4,8 @@ pub(crate) mod advice;
 pub(crate) mod approval;
 pub(crate) mod browser;
 pub(crate) mod client_document;
+pub(crate) mod file_keys;
+pub(crate) mod project;
 pub(crate) mod reporter;
 
 use std::path::PathBuf;
@@ -28,6 +30,7 @@ use task_loop::{Sanitizer, nearest};
 
 use self::advice::operand;
 use self::browser::TerminalSignIn;
+use self::project::ApprovalState;
 use self::reporter::{MessageSink, Reporter};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::{ERROR, WARNING};
@@ -47,6 +50,8 @@ pub(crate) struct Servers {
     /// The servers, and everything that is wrong with them.
     pub(crate) parsed: Parsed,
     pub(crate) scope: Scope,
+    /// What is to be said about servers of the project.
+    project_notes: Vec<String>,
 }
 
 impl Servers {
@@ -59,7 +64,43 @@ impl Servers {
             Ok(root) => parse_document(root, &scope),
             Err(problem) => Parsed { problems: vec![problem.clone()], ..Parsed::default() },
         };
-        Ok(Self { path, parsed, scope })
+        let mut servers = Self { path, parsed, scope, project_notes: Vec::new() };
+        servers.add_project(session)?;
+        Ok(servers)
+    }
+
+    /// Adds the servers of approved project files. A server of the profile has precedence.
+    fn add_project(&mut self, session: &Session) -> Result<(), Diagnostic> {
+        for file in project::files(session)? {
+            let path = printable(&file.path.display().to_string());
+            if let Some(fault) = &file.fault {
+                self.project_notes.push(format!("{path} is not used: {fault}"));
+                continue;
+            }
+            if file.state != ApprovalState::Approved {
+                let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
+                self.project_notes.push(format!(
+                    "{path} is {}: its servers ({}) are not used; approve them with `agent mcp \
+                     project --approve`",
+                    file.state.word(),
+                    names.join(", ")
+                ));
+                continue;
+            }
+            let (configured, faults) = file.configured(&self.scope);
+            self.project_notes.extend(faults.into_iter().map(|fault| format!("{path}: {fault}")));
+            for server in configured {
+                let name = &server.entry.name;
+                if self.entries().any(|entry| entry.name == *name) {
+                    self.project_notes.push(format!(
+                        "{path}: server `{name}` is not used: another one has this name"
+                    ));
+                } else {
+                    self.parsed.servers.push(server);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The entries, in the order of the file.
@@ -137,6 +178,9 @@ impl Servers {
     /// Says on standard error what is wrong with the configuration.
     pub(crate) fn tell_problems(&self, session: &Session) {
         self.tell(session, &|_| true);
+        for note in &self.project_notes {
+            session.output.warn(escaped(note));
+        }
     }
 
     /// Says on standard error what is wrong with the entry of one server.

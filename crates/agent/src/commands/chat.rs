@@ -16,6 +16,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use self::archive::ChatArchive;
 use self::input::{Input, MessageUnit};
 use self::session::ChatSession;
+use super::mcp::project;
 use super::run::TaskOptions;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
@@ -59,6 +60,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         None => None,
     };
+    if args.manner.has_tools() {
+        project::offer(session)?;
+    }
     let setup = TaskSetup::load(args.manner.wanted(), MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
         let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Tui);

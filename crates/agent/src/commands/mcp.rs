@@ -17,6 +17,7 @@ mod login;
 mod logout;
 mod logs;
 mod named;
+pub(crate) mod project;
 mod reference;
 mod register_links;
 mod remove;
@@ -58,6 +59,7 @@ pub(crate) enum Mcp {
     List(list::Args),
     Add(Box<add::Args>),
     Import(import::Args),
+    Project(project::Args),
     Install(install::Args),
     Link(link::Args),
     RegisterLinks(register_links::Args),
@@ -83,6 +85,7 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
         Mcp::List(args) => list::run(&args, session),
         Mcp::Add(args) => add::run(&args, session),
         Mcp::Import(args) => import::run(&args, session),
+        Mcp::Project(args) => project::run(&args, session),
         Mcp::Install(args) => install::run(&args, session),
         Mcp::Link(args) => link::run(&args, session),
         Mcp::RegisterLinks(args) => register_links::run(&args, session),

@@ -16,6 +16,7 @@ use task_loop::model::ApiKind;
 use task_loop::{TaskContext, UserInput};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
+use super::mcp::project;
 use crate::attachments;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
@@ -116,6 +117,10 @@ impl TaskOptions {
         }
     }
 
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.no_tools
+    }
+
     pub(crate) fn names_a_model(&self) -> bool {
         self.model.is_some()
     }
@@ -139,6 +144,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         args.image.iter().map(|path| attachments::read(path)).collect::<Result<_, _>>()?;
     let input = UserInput { text: words, attachments };
     let wanted = TaskRequest { is_alone: tasks.is_some(), ..args.manner.wanted() };
+    if tasks.is_none() && args.manner.has_tools() {
+        project::offer(session)?;
+    }
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
         let shared = SharedTaskSetup { setup: &setup, client };

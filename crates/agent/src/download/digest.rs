@@ -66,6 +66,12 @@ pub(super) fn hash(from: &mut impl Read) -> io::Result<(u64, Context)> {
     }
 }
 
+pub(crate) fn of_bytes(bytes: &[u8]) -> Digest {
+    let mut context = Context::new(&SHA256);
+    context.update(bytes);
+    Digest::of(&context)
+}
+
 pub(crate) fn of_file(path: &Path) -> io::Result<Digest> {
     Ok(Digest::of(&hash(&mut File::open(path)?)?.1))
 }

@@ -6,6 +6,7 @@ mod doctor;
 mod list;
 mod logs;
 mod processes;
+mod project;
 mod secrets;
 mod steps;
 mod tools;

@@ -3,7 +3,6 @@
 mod dangers;
 pub(crate) mod dialog;
 
-pub(super) use self::dangers::SIGN_IN_FILES as FILES_OF_SIGN_INS;
 use mcp_client::config::valid_name;
 use mcp_client::install_link;
 use serde_json::{Value as Json, json};

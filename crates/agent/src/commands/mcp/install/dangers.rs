@@ -7,13 +7,7 @@ use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::Diagnostic;
-
-/// Keys that name files of this machine, under `oauth`.
-pub(crate) const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
-/// Keys that name files of this machine.
-const FILES: [&str; 2] = ["client_cert", "client_key"];
-/// Words of `ssl_verify` that are no path.
-const SWITCHES: [&str; 6] = ["true", "false", "yes", "no", "on", "off"];
+use crate::mcp::file_keys::file_keys;
 
 /// Variables that change which programs run, what they load, or whom they trust.
 const STEERING: [&str; 20] = [
@@ -117,14 +111,7 @@ const FETCHERS: [(&str, &[&str]); 11] = [
 /// An error if the entry names files of this machine: what is in them would go to a host that the
 /// link chose, or decide whom to believe.
 pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> {
-    let oauth = entry.get("oauth").and_then(Json::as_object);
-    let signs = SIGN_IN_FILES.iter().filter(|key| oauth.is_some_and(|all| is_given(all, key)));
-    let mut keys: Vec<String> = signs.map(|key| format!("oauth.{key}")).collect();
-    keys.extend(FILES.iter().filter(|key| is_given(entry, key)).map(|&key| key.to_owned()));
-    let verify = entry.get("ssl_verify").and_then(Json::as_str).map(str::trim);
-    if verify.is_some_and(|text| !SWITCHES.contains(&text.to_ascii_lowercase().as_str())) {
-        keys.push("ssl_verify".to_owned());
-    }
+    let keys = file_keys(entry);
     if keys.is_empty() {
         return Ok(());
     }
@@ -139,10 +126,6 @@ pub(super) fn refuse_files(entry: &Map<String, Json>) -> Result<(), Diagnostic> 
         "if you trust the server, add it by hand: write its entry under `mcp_servers:` in \
          config.yaml",
     ))
-}
-
-fn is_given(entry: &Map<String, Json>, key: &str) -> bool {
-    entry.get(key).is_some_and(|value| !value.is_null())
 }
 
 /// What a person should think about before saying yes, each in a line.

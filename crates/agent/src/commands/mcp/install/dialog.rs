@@ -14,14 +14,20 @@ use crate::output::WARNING;
 const MAX_TEXT_ROWS: usize = 4;
 const MAX_COMMAND_ROWS: usize = 10;
 
-/// The name, the whole entry, what is odd about it, and what saying yes would do.
+/// The server of a link, and what saying yes would do.
 pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
+    let end = match &candidate.configured.entry.endpoint {
+        Endpoint::Stdio(_) => "\nInstall it only if you trust the source of the link.",
+        Endpoint::Http(_) => "",
+    };
+    format!("This link installs an MCP server.\n\n{}{end}", entry(candidate, scope))
+}
+
+/// The name, the whole entry, what is odd about it, and what it starts or connects to.
+pub(in crate::commands::mcp) fn entry(candidate: &Candidate, scope: &Scope) -> String {
     let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
     let entry = without_blanks(&plain(&entry)).replace('\n', "\n    ");
-    let mut text = format!(
-        "This link installs an MCP server.\n\n  name: {}\n  config:\n    {entry}\n\n",
-        candidate.name
-    );
+    let mut text = format!("  name: {}\n  config:\n    {entry}\n\n", candidate.name);
     for note in &candidate.notes {
         text.push_str(&format!("{WARNING}note:{WARNING:#} {}\n", short(&line(note))));
     }
@@ -40,7 +46,7 @@ pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     text.push_str(&match &candidate.configured.entry.endpoint {
         Endpoint::Stdio(endpoint) => format!(
             "{WARNING}Caution:{WARNING:#} this starts a program on this machine with your \
-             permissions:\n  {}\nInstall it only if you trust the source of the link.",
+             permissions:\n  {}",
             command_line(endpoint)
         ),
         Endpoint::Http(endpoint) => {

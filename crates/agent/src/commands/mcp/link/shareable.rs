@@ -7,10 +7,10 @@ use mcp_client::config::{
 use serde_json::{Map, Value as Json};
 use task_loop::untrusted::printable;
 
-use super::super::install::FILES_OF_SIGN_INS;
 use super::super::secrets::{MovedSecret, SIGN_IN_SECRETS, variable_name};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
+use crate::mcp::file_keys::SIGN_IN_FILES;
 
 /// Mappings whose keys are free.
 const FREE: [&str; 2] = ["env", "headers"];
@@ -239,7 +239,7 @@ fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
         }
     }
     let oauth = entry.get("oauth").and_then(Json::as_object);
-    for key in FILES_OF_SIGN_INS {
+    for key in SIGN_IN_FILES {
         if let Some(path) = oauth.and_then(|oauth| oauth.get(key)).and_then(Json::as_str) {
             notes.push(format!(
                 "oauth.{key}: `{path}` is a file on this machine; `agent mcp install` rejects \

@@ -1,0 +1,146 @@
+//! `agent mcp project`: the servers in files of the project, and their approval.
+
+use serde_json::{Value, json};
+use task_loop::untrusted::printable;
+
+use super::candidate::Candidate;
+use super::install::dialog;
+use crate::diagnostic::Diagnostic;
+use crate::mcp::project::{self, ApprovalState, ProjectFile};
+use crate::mcp::scope;
+use crate::output::{GOOD, WARNING};
+use crate::prompt::Prompt;
+use crate::session::Session;
+use crate::table::{Alignment, Table, counted};
+
+/// Show and approve the servers of the project
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+`.agent/config.yaml`, `.mcp.json` and `.vscode/mcp.json` in the working directory and above it, up \
+to the root of the repository, can have servers. They are used after you approve the file; a \
+changed file needs approval again.
+
+Examples:
+  agent mcp project
+  agent mcp project --approve
+  agent mcp project --forget")]
+pub(crate) struct Args {
+    /// Show each server and approve the files
+    #[arg(long)]
+    approve: bool,
+    /// Approve without confirmation
+    #[arg(long, short, requires = "approve")]
+    yes: bool,
+    /// Withdraw the approval of the files
+    #[arg(long, conflicts_with = "approve")]
+    forget: bool,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let files = project::files(session)?;
+    if args.forget {
+        for file in &files {
+            project::forget(file, session)?;
+        }
+        session.output.note(format!("{} withdrawn", counted(files.len(), "approval")));
+        return Ok(());
+    }
+    if !args.approve {
+        return list(&files, session);
+    }
+    let prompt = Prompt::find(&session.output).filter(|_| !args.yes);
+    if prompt.is_none() && !args.yes {
+        return Err(Diagnostic::failed(
+            "the approval needs confirmation, but no terminal is attached",
+        )
+        .hint("review the files, then confirm with `--yes`"));
+    }
+    for file in files.iter().filter(|file| file.state != ApprovalState::Approved) {
+        let text = described(file, session)?;
+        let is_yes = match &prompt {
+            Some(prompt) => file.fault.is_none() && prompt.confirm(&question(&text))?,
+            None => file.fault.is_none(),
+        };
+        if is_yes {
+            project::approve(file, session)?;
+            let path = printable(&file.path.display().to_string());
+            session.output.note(format!("{GOOD}Approved{GOOD:#} {path}."));
+        }
+    }
+    list(&project::files(session)?, session)
+}
+
+/// Asks the person about files that are not approved; without a terminal a note says what to do.
+pub(crate) fn offer(session: &Session) -> Result<(), Diagnostic> {
+    let files = project::files(session)?;
+    let open = files.iter().filter(|file| file.state != ApprovalState::Approved);
+    for file in open.filter(|file| file.fault.is_none()) {
+        let Some(prompt) = Prompt::find(&session.output) else { continue };
+        if prompt.confirm(&question(&described(file, session)?))? {
+            project::approve(file, session)?;
+        }
+    }
+    Ok(())
+}
+
+fn question(described: &str) -> String {
+    format!("{described}\nUse the servers of this file, as they are now?")
+}
+
+/// The file, its state, and each server in full.
+fn described(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic> {
+    let home = session.home()?;
+    let scope = file.scope(&scope(session, &home)?);
+    let path = dialog::line(&file.path.display().to_string());
+    let mut text = format!("{path} has MCP servers ({}).\n", file.state.word());
+    for (name, entry) in &file.servers {
+        let candidate = project::check(entry)
+            .map_err(Diagnostic::configuration)
+            .and_then(|()| Candidate::check(name, entry.clone(), Vec::new(), &scope));
+        match candidate {
+            Ok(candidate) => text.push_str(&format!("\n{}\n", dialog::entry(&candidate, &scope))),
+            Err(diagnostic) => {
+                let why = dialog::line(&diagnostic.line());
+                let name = dialog::line(name);
+                text.push_str(&format!(
+                    "\n{WARNING}note:{WARNING:#} `{name}` is not used: {why}\n"
+                ));
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn list(files: &[ProjectFile], session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        let files: Vec<Value> = files
+            .iter()
+            .map(|file| {
+                let names: Vec<&str> = file.servers.iter().map(|(name, _)| name.as_str()).collect();
+                json!({
+                    "path": file.path, "state": file.state.word(), "servers": names,
+                    "error": file.fault,
+                })
+            })
+            .collect();
+        return session.output.json(&json!({ "files": files }));
+    }
+    if files.is_empty() {
+        session.output.note("No file of this project has MCP servers.");
+        return Ok(());
+    }
+    let mut table = Table::new([
+        ("file", Alignment::Left),
+        ("state", Alignment::Left),
+        ("servers", Alignment::Left),
+    ]);
+    for file in files {
+        let names: Vec<String> = file.servers.iter().map(|(name, _)| printable(name)).collect();
+        let state = match &file.fault {
+            Some(fault) => format!("not used: {}", printable(fault)),
+            None => file.state.word().to_owned(),
+        };
+        table.row([printable(&file.path.display().to_string()), state, names.join(", ")]);
+    }
+    session.output.text(table.text())
+}

@@ -1,0 +1,244 @@
+//! Servers in the files of a project: `.agent/config.yaml`, `.mcp.json` and `.vscode/mcp.json`,
+//! from the working folder up to the root of the repository.
+//!
+//! A file of a project may come from anybody. Its servers are used only after a person has approved
+//! exactly its content; a changed file needs approval again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mcp_client::config::foreign::{self, ForeignError, Kind};
+use mcp_client::config::{Configured, Problem, Scope, parse_entry, valid_name};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use settings::Node;
+
+use super::file_keys::file_keys;
+use crate::config::{self, lock};
+use crate::diagnostic::Diagnostic;
+use crate::download::digest;
+use crate::session::Session;
+
+/// The files, those that take precedence first.
+const FILES: [(&str, Option<Kind>); 3] = [
+    (".agent/config.yaml", None),
+    (".mcp.json", Some(Kind::ClaudeCode)),
+    (".vscode/mcp.json", Some(Kind::VsCode)),
+];
+/// How many folders above the working folder are looked at.
+const MAX_LEVELS: usize = 64;
+/// What marks the root of a repository, above which nothing is read.
+const REPOSITORY: &str = ".git";
+
+/// Whether a person approved a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApprovalState {
+    Approved,
+    New,
+    /// Another content was approved.
+    Changed,
+}
+
+impl ApprovalState {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::New => "not approved",
+            Self::Changed => "changed since its approval",
+        }
+    }
+}
+
+/// A file of a project that has servers.
+#[derive(Debug)]
+pub(crate) struct ProjectFile {
+    pub(crate) path: PathBuf,
+    pub(crate) state: ApprovalState,
+    digest: String,
+    /// The folder of the project.
+    folder: PathBuf,
+    /// Names and entries, in our keys.
+    pub(crate) servers: Vec<(String, Json)>,
+    /// Why the file cannot be used.
+    pub(crate) fault: Option<String>,
+}
+
+/// The approved files and their digests.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Approvals {
+    #[serde(default)]
+    files: BTreeMap<PathBuf, String>,
+}
+
+/// The files of the project that one works in, the nearest first.
+pub(crate) fn files(session: &Session) -> Result<Vec<ProjectFile>, Diagnostic> {
+    let approvals = Approvals::read(session)?;
+    let own = session.home()?.config();
+    let own = fs::canonicalize(&own).unwrap_or(own);
+    let here = std::env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
+    let person = session.environment.home.as_ref().map(|home| real(home));
+    let mut found = Vec::new();
+    for folder in here.ancestors().take(MAX_LEVELS) {
+        // The home folder has the files of a person, not of a project.
+        if Some(folder) == person.as_deref() {
+            break;
+        }
+        for (name, kind) in FILES {
+            let path = folder.join(name);
+            if path.is_file() && real(&path) != own {
+                found.extend(ProjectFile::read(path, kind, folder, &here, &approvals));
+            }
+        }
+        if folder.join(REPOSITORY).exists() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+impl ProjectFile {
+    /// Nothing if the file has no servers.
+    fn read(
+        path: PathBuf,
+        kind: Option<Kind>,
+        folder: &Path,
+        here: &Path,
+        approvals: &Approvals,
+    ) -> Option<Self> {
+        let (digest, servers) = match servers(&path, kind, here) {
+            Ok((_, servers)) if servers.is_empty() => return None,
+            Ok(found) => found,
+            Err(fault) => {
+                let (state, folder) = (ApprovalState::New, folder.to_owned());
+                let (digest, servers) = (String::new(), Vec::new());
+                return Some(Self { path, state, digest, folder, servers, fault: Some(fault) });
+            }
+        };
+        let state = match approvals.files.get(&path) {
+            Some(approved) if *approved == digest => ApprovalState::Approved,
+            Some(_) => ApprovalState::Changed,
+            None => ApprovalState::New,
+        };
+        let servers = servers.into_iter().map(|(name, entry)| (name, adapted(entry, folder)));
+        let (servers, folder) = (servers.collect(), folder.to_owned());
+        Some(Self { path, state, digest, folder, servers, fault: None })
+    }
+
+    /// What references in this file resolve to.
+    pub(crate) fn scope(&self, scope: &Scope) -> Scope {
+        Scope { workspace: self.folder.clone(), ..scope.clone() }
+    }
+
+    /// The servers that can be used, and what is wrong with the others.
+    pub(crate) fn configured(&self, scope: &Scope) -> (Vec<Configured>, Vec<String>) {
+        let scope = self.scope(scope);
+        let (mut servers, mut faults) = (Vec::new(), Vec::new());
+        for (name, entry) in &self.servers {
+            let named =
+                if valid_name(name) { Ok(()) } else { Err("its name is invalid".to_owned()) };
+            let parsed = named.and_then(|()| check(entry)).and_then(|()| {
+                parse_entry(name, entry, &scope).map_err(|problems| {
+                    let errors = problems.iter().filter(|problem| problem.is_error());
+                    errors.map(Problem::to_string).collect::<Vec<_>>().join("; ")
+                })
+            });
+            match parsed {
+                Ok((configured, _)) => servers.push(configured),
+                Err(fault) => faults.push(format!("server `{name}` is not used: {fault}")),
+            }
+        }
+        (servers, faults)
+    }
+}
+
+/// An error if the entry reaches for files of the person.
+pub(crate) fn check(entry: &Json) -> Result<(), String> {
+    let keys = entry.as_object().map(file_keys).unwrap_or_default();
+    match keys.first() {
+        Some(key) => Err(format!("`{key}` refers to a file on this machine; a project must not")),
+        None => Ok(()),
+    }
+}
+
+/// The digest of a file, and the names and entries of its servers.
+fn servers(
+    path: &Path,
+    kind: Option<Kind>,
+    here: &Path,
+) -> Result<(String, Vec<(String, Json)>), String> {
+    if owner(path) != owner(here) {
+        return Err("it belongs to another user".to_owned());
+    }
+    let text = match config::read(path) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(diagnostic) => return Err(diagnostic.line()),
+    };
+    let digest = digest::of_bytes(text.as_bytes()).to_string();
+    let servers = if let Some(kind) = kind {
+        match foreign::read(kind, &text) {
+            Ok(found) => found.into_iter().map(|found| (found.name, found.entry)).collect(),
+            Err(ForeignError::NoServers { .. }) => Vec::new(),
+            Err(error) => return Err(error.to_string()),
+        }
+    } else {
+        let root = Node::from_yaml(&text).map_err(|problem| problem.to_string())?;
+        let section = root.get("mcp_servers").map(Node::entries).unwrap_or_default();
+        section.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect()
+    };
+    Ok((digest, servers))
+}
+
+/// A server of a project runs in the folder of the project, and is untrusted unless the file, which
+/// a person approves, says otherwise.
+fn adapted(mut entry: Json, folder: &Path) -> Json {
+    let Some(keys) = entry.as_object_mut() else { return entry };
+    keys.entry("trust").or_insert_with(|| "untrusted".into());
+    let folder = folder.to_string_lossy();
+    if keys.contains_key("command") && !folder.contains("${") {
+        keys.entry("cwd").or_insert_with(|| (*folder).into());
+    }
+    entry
+}
+
+/// Approves the content that was read of this file.
+pub(crate) fn approve(file: &ProjectFile, session: &Session) -> Result<(), Diagnostic> {
+    Approvals::change(session, |approvals| {
+        approvals.files.insert(file.path.clone(), file.digest.clone());
+    })
+}
+
+/// Takes the approval of a file back.
+pub(crate) fn forget(file: &ProjectFile, session: &Session) -> Result<(), Diagnostic> {
+    Approvals::change(session, |approvals| {
+        approvals.files.remove(&file.path);
+    })
+}
+
+impl Approvals {
+    fn read(session: &Session) -> Result<Self, Diagnostic> {
+        let path = session.home()?.project_approvals();
+        let Some(text) = config::read(&path)? else { return Ok(Self::default()) };
+        serde_json::from_str(&text).map_err(|error| {
+            Diagnostic::configuration(format!("{} is invalid", path.display())).because(&error)
+        })
+    }
+
+    fn change(session: &Session, change: impl FnOnce(&mut Self)) -> Result<(), Diagnostic> {
+        let path = session.home()?.project_approvals();
+        let _lock = lock::take(&path)?;
+        let mut approvals = Self::read(session)?;
+        change(&mut approvals);
+        let text = serde_json::to_string_pretty(&approvals).unwrap_or_default();
+        config::write(&path, &(text + "\n"))
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn owner(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|file| file.uid())
+}
