@@ -6,6 +6,7 @@ use std::sync::Arc;
 use task_loop::conversation::Call;
 use task_loop::event::{Event, Listener};
 use task_loop::member::credits;
+use task_loop::toolbox::plan::{self, Plan, StepState};
 use task_loop::toolbox::{CallOutcome, CallStatus};
 use task_loop::{Sanitizer, TaskUsage};
 
@@ -61,6 +62,11 @@ impl TaskPrinter {
             preview_lines: 0,
             trouble: None,
         }
+    }
+
+    /// The caller prints the answer at the end.
+    pub(crate) fn at_the_end(&mut self) {
+        self.words = AnswerTiming::AtTheEnd;
     }
 
     /// Whether the answer was written as it came.
@@ -159,6 +165,19 @@ impl TaskPrinter {
         self.wait_for(line);
     }
 
+    fn plan(&mut self, plan: &Plan) {
+        let lines = plan.steps.iter().map(|step| {
+            let (style, mark) = match step.status {
+                StepState::Completed => (GOOD, "✓"),
+                StepState::InProgress => (WARNING, "→"),
+                StepState::Pending => (DIM, "·"),
+            };
+            format!("  {style}{mark}{style:#} {}", self.shown.line(&step.step))
+        });
+        let lines: Vec<String> = lines.collect();
+        self.note(&format!("plan:\n{}", lines.join("\n")));
+    }
+
     fn called(&mut self, call: &Call, outcome: &CallOutcome) {
         let (style, mark) = match outcome.how {
             CallStatus::Done => (GOOD, "✓"),
@@ -214,6 +233,14 @@ impl Listener for TaskPrinter {
                 let name = name.and_then(|(_, line)| line.split(' ').next()).unwrap_or_default();
                 let line = format!("{name} {}", self.shown.line(text));
                 self.reporter.waiting_for(line);
+            }
+            Event::Called { call, outcome } if call.name == plan::NAME => {
+                self.running.retain(|(id, _)| *id != call.id);
+                let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                match Plan::parse(&arguments) {
+                    Ok(plan) => self.plan(&plan),
+                    Err(_) => self.called(call, outcome),
+                }
             }
             Event::Called { call, outcome } => self.called(call, outcome),
             Event::Trimmed { cut } => self.note(&format!(

@@ -21,6 +21,7 @@ use task_loop::nearest;
 use task_loop::person::{NoPerson, Person};
 use task_loop::server_requests::{SamplingModel, ServerRequests};
 use task_loop::toolbox::Toolbox;
+use task_loop::toolbox::plan::UpdatePlan;
 use task_loop::untrusted::printable;
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
@@ -318,6 +319,8 @@ impl TaskSetup {
             .parallel(parallel.map(|entry| entry.name))
             .most_tokens(u32::try_from(share).unwrap_or(u32::MAX))
             .accepts(model.accepts.clone());
+        let has_plan = self.config.plan && !self.wanted.no_tools;
+        let toolbox = if has_plan { toolbox.with(Arc::new(UpdatePlan)) } else { toolbox };
         if self.skills.catalogue.skills.is_empty() {
             return Ok(toolbox);
         }

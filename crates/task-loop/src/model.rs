@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::attachment::MediaKind;
@@ -77,6 +77,8 @@ pub struct Limits {
     pub max_tokens: Option<u32>,
     pub(crate) temperature: Option<f64>,
     pub stop: Vec<String>,
+    /// The answer must be JSON of this schema.
+    pub schema: Option<Arc<Value>>,
 }
 
 #[derive(Debug, Default)]
@@ -242,6 +244,18 @@ impl Model {
         }
         if let Some(temperature) = limits.temperature {
             body["temperature"] = temperature.into();
+        }
+        if let Some(schema) = &limits.schema {
+            match self.form {
+                ApiKind::Chat => {
+                    let format = json!({"name": "answer", "schema": schema});
+                    body["response_format"] = json!({"type": "json_schema", "json_schema": format});
+                }
+                ApiKind::Responses => {
+                    let format = json!({"type": "json_schema", "name": "answer", "schema": schema});
+                    body["text"] = json!({"format": format});
+                }
+            }
         }
         if !limits.stop.is_empty() && self.form == ApiKind::Chat {
             body["stop"] = limits.stop.clone().into();

@@ -2,8 +2,11 @@
 
 mod round;
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use mcp_client::schema::violation;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::attachment::Attachment;
@@ -19,6 +22,8 @@ use crate::retry::RetryBudget;
 use crate::toolbox::Toolbox;
 use crate::usage::TaskUsage;
 
+/// How many answers may miss the output schema before the task fails.
+const MAX_MISMATCHES: u32 = 3;
 /// How many rounds in a row may end with nothing but refusals of a person before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
 
@@ -28,6 +33,8 @@ pub struct TaskContext<'a> {
     pub model: &'a Model,
     pub toolbox: &'a Toolbox,
     pub bounds: Bounds,
+    /// The answer must be JSON of this schema.
+    pub output_schema: Option<Arc<Value>>,
     pub counting: TaskMetrics,
     /// Ends the task at once.
     pub stop: CancellationToken,
@@ -82,7 +89,12 @@ pub async fn run(
         end = course.go() => end,
     };
     let spent = course.leave(&end);
-    let answer = conversation.answer();
+    let mut answer = conversation.answer();
+    if context.output_schema.is_some()
+        && let Some(value) = json_answer(&answer)
+    {
+        answer = value.to_string();
+    }
     context.counting.task_finished(&end, begun.elapsed(), &spent);
     listener.event(Event::Finished { end: &end, answer: &answer, spent: &spent });
     TaskResult { end, answer, spent }
@@ -109,7 +121,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
     }
 
     async fn go(&mut self) -> TaskEnd {
-        let mut denied = 0;
+        let (mut denied, mut mismatches) = (0, 0);
         for _ in 0..self.context.bounds.rounds {
             if let Some(end) = self.over_budget() {
                 return end;
@@ -122,7 +134,18 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             let calls = reply.calls.clone();
             self.conversation.push(Message::Assistant { text: reply.text, calls: reply.calls });
             if calls.is_empty() {
-                return self.last(finish);
+                let end = self.last(finish);
+                let Some(why) = self.mismatch().filter(|_| end.is_completed()) else { return end };
+                mismatches += 1;
+                if mismatches == MAX_MISMATCHES {
+                    let what = format!("an answer that does not match the output schema: {why}");
+                    return TaskEnd::of(EndCause::Trouble(MemberError::Nonsense { what }));
+                }
+                self.conversation.push(Message::user(format!(
+                    "Your answer does not match the required schema: {why}. Answer again, with \
+                     JSON of the schema and nothing else."
+                )));
+                continue;
             }
             let round = self.run_calls(&calls).await;
             if round.is_stopped {
@@ -154,7 +177,8 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             let mut told = patience.told();
             let Self { listener, coming, conversation, .. } = self;
             let coming = coming.insert(String::new());
-            let limits = Limits::default();
+            let schema = self.context.output_schema.clone();
+            let limits = Limits { schema, ..Limits::default() };
             let question =
                 Question { conversation, tools: &tools, instructions, key: &key, limits: &limits };
             let mut hear = |text: &str| {
@@ -241,12 +265,29 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         }
     }
 
+    /// Why the answer does not match the output schema, if it must and does not.
+    fn mismatch(&self) -> Option<String> {
+        let schema = self.context.output_schema.as_ref()?;
+        match json_answer(&self.conversation.answer()) {
+            Some(value) => violation(schema, &value),
+            None => Some("it is not JSON".to_owned()),
+        }
+    }
+
     /// The end, if the next call of the model could cost more than is left.
     fn over_budget(&self) -> Option<TaskEnd> {
         let limit = self.context.bounds.micros?;
         let next = self.spent.charge_micros.saturating_add(self.context.model.price_micros);
         (next > limit).then(|| TaskEnd::of(EndCause::Budget { limit }))
     }
+}
+
+/// The JSON of an answer. Some models put it into a code block.
+fn json_answer(answer: &str) -> Option<Value> {
+    let text = answer.trim();
+    let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let text = fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner));
+    serde_json::from_str(text.trim()).ok()
 }
 
 /// Whether the service understood the question and would reject it again.

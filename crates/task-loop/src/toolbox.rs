@@ -3,13 +3,15 @@
 
 pub mod find;
 pub mod own;
+pub mod plan;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use mcp_client::config::Trust;
 use mcp_client::content::render;
-use mcp_client::registry::{RegisteredTool, Registry};
+use mcp_client::registry::{RegisteredTool, Registry, ToolAction};
 use mcp_client::session::CallOptions;
 use mcp_client::{Client, Error, ProgressSink};
 use serde_json::{Value, json};
@@ -185,8 +187,17 @@ impl Toolbox {
         self.client.registry().lookup(tool).map(|entry| Arc::clone(&entry.server))
     }
 
+    /// Whether a call can run beside others: its server allows it, or it only reads. Calls of
+    /// servers that do not allow it still wait for each other, but not for other servers.
     pub(crate) fn is_parallel(&self, call: &Call) -> bool {
-        self.server(&call.name).is_some_and(|server| self.parallel.contains(&*server))
+        let registry = self.client.registry();
+        registry.lookup(&call.name).is_some_and(|entry| {
+            self.parallel.contains(&*entry.server)
+                || match &entry.action {
+                    ToolAction::Tool(tool) => tool.read_only() && entry.trust == Trust::Full,
+                    _ => true,
+                }
+        })
     }
 
     /// Runs a call. Failures become the result for the model.

@@ -21,7 +21,7 @@ use super::run::TaskOptions;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
-use crate::task_setup::TaskSetup;
+use crate::task_setup::{TaskConfig, TaskSetup};
 
 /// Chat with a model that can use tools
 #[derive(Debug, clap::Args)]
@@ -44,6 +44,12 @@ pub(crate) struct Args {
     /// List saved conversations
     #[arg(long, conflicts_with_all = ["whole", "resume"])]
     list: bool,
+    /// Delete a saved conversation; can be repeated
+    #[arg(long, value_name = "ID", conflicts_with_all = ["whole", "resume", "list"])]
+    remove: Vec<String>,
+    /// Delete the conversations not used for this many days
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["whole", "resume", "list"])]
+    remove_older: Option<u32>,
     #[command(flatten)]
     manner: TaskOptions,
 }
@@ -52,6 +58,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let archive = ChatArchive::of(session)?;
     if args.list {
         return archive.list(session);
+    }
+    if !args.remove.is_empty() || args.remove_older.is_some() {
+        return archive.remove(&args.remove, args.remove_older, session);
+    }
+    if let Some(days) = TaskConfig::load(session)?.keep_days {
+        archive.remove_older(days, session)?;
     }
     let kept = match &args.resume {
         Some(id) => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::Client;
+use serde_json::Value;
 use task_loop::approval_gate::PreApprovals;
 use task_loop::attachment::Attachment;
 use task_loop::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
@@ -18,6 +19,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::mcp::project;
 use crate::attachments;
+use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
@@ -54,6 +56,9 @@ pub(crate) struct Args {
     /// Image, PDF or audio file to attach; can be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "batch")]
     image: Vec<PathBuf>,
+    /// JSON Schema file that the answer must match
+    #[arg(long, value_name = "FILE")]
+    output_schema: Option<PathBuf>,
     #[command(flatten)]
     manner: TaskOptions,
 }
@@ -134,7 +139,22 @@ impl TaskOptions {
     }
 }
 
+impl Args {
+    /// The schema of the answer.
+    fn schema(&self) -> Result<Option<Arc<Value>>, Diagnostic> {
+        let Some(path) = &self.output_schema else { return Ok(None) };
+        let shown = path.display();
+        let text = config::read(path)?
+            .ok_or_else(|| Diagnostic::usage(format!("file {shown} does not exist")))?;
+        let invalid = || Diagnostic::usage(format!("{shown} is not a JSON Schema"));
+        let schema: Value =
+            serde_json::from_str(&text).map_err(|error| invalid().because(&error))?;
+        if schema.is_object() { Ok(Some(Arc::new(schema))) } else { Err(invalid()) }
+    }
+}
+
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    args.schema()?;
     let tasks = match &args.batch {
         Some(path) => Some(batch::read(path)?),
         None => None,
@@ -164,6 +184,7 @@ async fn one(
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
+    let schema = args.schema()?;
     let ran = interrupts.guard(async |stop| {
         let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
         let model = setup.ready(client, &counting, &stop).await?;
@@ -174,11 +195,16 @@ async fn one(
             model: &model,
             toolbox: &toolbox,
             bounds: args.manner.bounds(setup.bounds()),
+            output_schema: schema.clone(),
             counting,
             stop: stop.now,
             is_ending: stop.is_ending,
         };
         let mut printer = TaskPrinter::new(session.output.clone(), shown, reporter);
+        if schema.is_some() {
+            // Answers that do not match are not shown.
+            printer.at_the_end();
+        }
         let mut conversation = setup.conversation(&model, session);
         let done = task_loop::run(input, &mut conversation, &context, &mut printer).await;
         Ok::<_, Diagnostic>((done, printer))

@@ -40,6 +40,11 @@ section! {
         /// Offer the tools of the member service to the model.
         #[serde(rename = "member_tools")]
         pub(crate) own_tools: bool = true,
+        /// Offer the tool `update_plan`, with which the model shows its plan for longer tasks.
+        pub(crate) plan: bool = true,
+        /// Delete saved conversations that were not used for this many days; by default they stay.
+        #[schemars(range(min = 1, max = 36_500))]
+        pub(crate) keep_days: Option<u32>,
         /// Kinds of attachments that models receive: `image`, `document`, `audio`. By default, those
         /// that the service lists for the model, or images and documents if it lists none.
         #[schemars(length(max = 3))]

@@ -10,6 +10,7 @@ mod instructed;
 mod interrupted;
 #[cfg(feature = "local-model")]
 mod no_tools;
+mod planned;
 mod results;
 mod rooted;
 mod running;

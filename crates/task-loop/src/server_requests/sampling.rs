@@ -199,6 +199,7 @@ fn limits(params: &Value) -> Limits {
     Limits {
         max_tokens: None,
         temperature: params["temperature"].as_f64(),
+        schema: None,
         stop: stop.filter_map(Value::as_str).take(4).map(str::to_owned).collect(),
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::diagnostic::Diagnostic;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::{Alignment, Table, counted};
 use crate::task_printer::shortened;
 
 const MAX_LISTED: usize = 200;
@@ -146,6 +146,61 @@ impl ChatArchive {
         }
         ids.sort_by(|(id, used), (other, later)| (later, other).cmp(&(used, id)));
         Ok(ids)
+    }
+
+    /// Deletes these conversations, and those that were not used for so many days.
+    pub(super) fn remove(
+        &self,
+        ids: &[String],
+        days: Option<u32>,
+        session: &Session,
+    ) -> Result<(), Diagnostic> {
+        let ids: Vec<String> = ids.iter().map(|id| self.find(id)).collect::<Result<_, _>>()?;
+        let mut removed = 0;
+        for id in &ids {
+            if !self.remove_one(id)? {
+                let message = format!("conversation `{id}` is open in another process");
+                return Err(Diagnostic::failed(message));
+            }
+            removed += 1;
+        }
+        if let Some(days) = days {
+            removed += self.remove_older(days, session)?;
+        }
+        if session.output.is_json() {
+            return session.output.json(&json!({ "removed": removed }));
+        }
+        session.output.note(format!("{} removed", counted(removed, "conversation")));
+        Ok(())
+    }
+
+    /// Deletes the conversations that were not used for so many days and are not open.
+    pub(super) fn remove_older(&self, days: u32, session: &Session) -> Result<usize, Diagnostic> {
+        let oldest = session.clock.now().minus_days(days).as_ms();
+        let mut removed = 0;
+        for (id, used) in self.ids()? {
+            let used = used.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+            if i64::try_from(used).unwrap_or(i64::MAX) < oldest && self.remove_one(&id)? {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Whether the conversation could be deleted: one that is open stays.
+    fn remove_one(&self, id: &str) -> Result<bool, Diagnostic> {
+        let path = self.path(id);
+        let remove = || -> io::Result<bool> {
+            let file = fs::File::open(&path)?;
+            match file.try_lock() {
+                Ok(()) => fs::remove_file(&path).map(|()| true),
+                Err(fs::TryLockError::WouldBlock) => Ok(false),
+                Err(fs::TryLockError::Error(error)) => Err(error),
+            }
+        };
+        remove().map_err(|error| {
+            Diagnostic::failed(format!("cannot delete {}", path.display())).because(&error)
+        })
     }
 
     /// Lists the conversations, newest first.

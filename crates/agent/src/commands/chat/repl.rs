@@ -182,6 +182,7 @@ impl ChatSession<'_> {
                 model,
                 toolbox,
                 bounds: *bounds,
+                output_schema: None,
                 counting: counting.clone(),
                 stop: stop.now,
                 is_ending: stop.is_ending,

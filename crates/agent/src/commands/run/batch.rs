@@ -78,6 +78,7 @@ pub(super) async fn run(
                     model,
                     toolbox: &toolbox,
                     bounds: args.manner.bounds(setup.bounds()),
+                    output_schema: args.schema()?,
                     counting,
                     stop: stop.now,
                     is_ending: stop.is_ending,

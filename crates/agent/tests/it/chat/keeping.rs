@@ -168,3 +168,59 @@ fn a_conversation_that_cannot_be_kept_goes_on() {
     assert_eq!((run.code, &*run.stdout), (0, "One.\nTwo.\n"), "{run:?}");
     assert_eq!(run.stderr.matches("the conversation is no longer saved to").count(), 1, "{run:?}");
 }
+
+#[test]
+fn conversations_are_deleted_by_id_and_by_age_but_not_while_they_are_open() {
+    let ground = Ground::new();
+    ground.script(vec![says("One."), says("Two."), says("Three.")]);
+    let mut open = ground.person(&[]);
+    open.says("first");
+    ground.piped(&[], "second\n");
+    ground.piped(&[], "third\n");
+    let folder = ground.bench.home().join("chat/sessions");
+    let ids = || {
+        let run = ground.piped(&["--list", "--json"], "");
+        let listed: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let all = listed["conversations"].as_array().unwrap().clone();
+        all.into_iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = ids();
+    assert_eq!(all.len(), 3, "{all:?}");
+    let run = ground.piped(&["--remove", &all[0]], "");
+    assert!(run.code == 0 && run.stderr.contains("1 conversation removed"), "{run:?}");
+    assert_eq!(ground.piped(&["--remove", "nonsense"], "").code, 2);
+    // Both are old; one is open.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(24 * 40);
+    for id in ids() {
+        let file =
+            fs::File::options().append(true).open(folder.join(format!("{id}.jsonl"))).unwrap();
+        file.set_modified(long_ago).unwrap();
+    }
+    assert_eq!(ground.piped(&["--remove-older", "50"], "").code, 0);
+    assert_eq!(ids().len(), 2);
+    let run = ground.piped(&["--remove-older", "30"], "");
+    assert!(run.stderr.contains("1 conversation removed"), "{run:?}");
+    let left = ids();
+    assert_eq!(left.len(), 1);
+    let run = ground.piped(&["--remove", &left[0]], "");
+    assert!(run.code == 1 && run.stderr.contains("open in another process"), "{run:?}");
+    open.types("\x04");
+    assert_eq!(open.finish().0, 0);
+}
+
+#[test]
+fn the_configuration_can_limit_the_age_of_conversations() {
+    let ground = Ground::new();
+    ground.script(vec![says("One."), says("Two.")]);
+    ground.piped(&[], "first\n");
+    let folder = ground.bench.home().join("chat/sessions");
+    let old = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(24 * 40);
+    fs::File::options().append(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+    let config = ground.bench.home().join("config.yaml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("task:\n", "task:\n  keep_days: 30\n")).unwrap();
+    ground.piped(&[], "second\n");
+    assert!(!old.exists());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
