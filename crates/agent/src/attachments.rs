@@ -66,7 +66,7 @@ pub(crate) fn pasted(text: &str, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The words of a text; quotes and backslashes keep spaces in a word.
-fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -77,7 +77,7 @@ fn words(text: &str) -> Vec<String> {
                 words.push(std::mem::take(&mut word));
             }
             // An apostrophe inside a word is none of a quotation.
-            (None, '\'' | '"') if word.is_empty() => quote = Some(letter),
+            (None, '\'' | '"') if word.is_empty() || word.ends_with('=') => quote = Some(letter),
             (None, letter) if letter.is_whitespace() => words.push(std::mem::take(&mut word)),
             (_, letter) => word.push(letter),
         }

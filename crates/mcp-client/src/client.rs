@@ -1,6 +1,7 @@
 //! All configured servers as one client: started together, called by registered tool name, reloaded
 //! by difference.
 
+mod library;
 mod utility;
 
 use std::collections::BTreeMap;

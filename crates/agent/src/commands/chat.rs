@@ -4,6 +4,7 @@
 mod archive;
 mod editor;
 mod input;
+mod library;
 mod reload;
 mod repl;
 mod save;
@@ -87,6 +88,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             chat.resume(kept, args.manner.names_a_model()).await;
         }
         let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
-        chat.converse(&mut Input::open(piece, session)?, interrupts).await
+        let mut input = Input::open(piece, &chat.library, session)?;
+        chat.converse(&mut input, interrupts).await
     })
 }

@@ -2,6 +2,7 @@
 
 mod attaching;
 mod keeping;
+mod mentioning;
 mod piped;
 mod reloading;
 mod screen;

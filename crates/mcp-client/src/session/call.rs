@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Inner, Request, Session, Timeouts};
 use crate::content::{self, PromptMessages, ResourceContents, ToolOutcome};
@@ -13,8 +13,11 @@ use crate::error::Error;
 use crate::message::{Params, RpcError};
 use crate::protocol::Era;
 use crate::router::ProgressSink;
-use crate::tool::{Tool, header_value};
+use crate::tool::{Tool, header_value, printable_excerpt};
 use crate::transport::Connection;
+
+/// The most suggestions for one argument, as the protocol limits them.
+const MAX_COMPLETIONS: usize = 100;
 
 /// Options of a call.
 #[expect(missing_docs, reason = "the names of the other fields say it")]
@@ -96,6 +99,26 @@ impl Session {
         let params = Params::new().with("name", name).with("arguments", arguments);
         let answer = self.run("prompts/get", params, self.named(name), options).await?;
         content::prompt_outcome(answer.text()).map_err(Error::from)
+    }
+
+    /// Calls `completion/complete`; a server without completions suggests nothing.
+    pub async fn complete(
+        &self,
+        reference: &Value,
+        argument: &str,
+        begun: &str,
+    ) -> Result<Vec<String>, Error> {
+        if !self.handshake().offers("completions") {
+            return Ok(Vec::new());
+        }
+        let argument = json!({ "name": argument, "value": begun });
+        let params = Params::new().with("ref", reference).with("argument", &argument);
+        let within = Timeouts::total(self.inner.entry.connect_timeout);
+        let answer = self.request(Request::new("completion/complete", params, within)).await?;
+        let answer = answer.value();
+        let values = answer["completion"]["values"].as_array().into_iter().flatten();
+        let values = values.filter_map(Value::as_str).take(MAX_COMPLETIONS);
+        Ok(values.map(printable_excerpt).collect())
     }
 
     async fn run(

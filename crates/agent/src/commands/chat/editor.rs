@@ -15,6 +15,7 @@ use reedline::{
     ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator, default_emacs_keybindings,
 };
 
+use super::library::Library;
 use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
@@ -51,12 +52,13 @@ impl std::fmt::Debug for Editor {
 }
 
 impl Editor {
-    pub(super) fn open(session: &Session) -> Result<Self, Diagnostic> {
+    pub(super) fn open(library: Library, session: &Session) -> Result<Self, Diagnostic> {
         let path = session.home()?.chat().join("history");
         let history = private(&path).map_err(|error| error.to_string()).and_then(|()| {
             let history = FileBackedHistory::with_file(MAX_HISTORY, path.clone());
             history.map_err(|error| error.to_string())
         });
+        library.watch();
         let joined = ContinuedLines::default();
         let stop = Arc::new(AtomicBool::new(false));
         let mut keys = default_emacs_keybindings();
@@ -74,7 +76,7 @@ impl Editor {
         let engine = Reedline::create()
             .with_ansi_colors(is_coloured)
             .with_edit_mode(Box::new(Emacs::new(keys)))
-            .with_completer(Box::new(Commands))
+            .with_completer(Box::new(Commands { library: Some(library) }))
             .with_menu(menu)
             .with_quick_completions(true)
             .with_partial_completions(true)
@@ -178,7 +180,9 @@ pub(super) fn is_continued(line: &str) -> bool {
 }
 
 #[derive(Debug)]
-struct Commands;
+struct Commands {
+    library: Option<Library>,
+}
 
 impl Completer for Commands {
     fn complete(&mut self, line: &str, at: usize) -> CompletionResult {
@@ -195,7 +199,16 @@ impl Completer for Commands {
                 ..Suggestion::default()
             })
             .collect();
-        CompletionResult::fresh(suggestions)
+        let (from, more) =
+            self.library.as_ref().map(|library| library.suggest(begun)).unwrap_or_default();
+        let more = more.into_iter().map(|(value, about)| Suggestion {
+            value,
+            description: Some(about),
+            span: Span::new(from, at),
+            append_whitespace: true,
+            ..Suggestion::default()
+        });
+        CompletionResult::fresh(suggestions.into_iter().chain(more).collect::<Vec<_>>())
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use tokio::sync::mpsc;
 
 use super::editor::{CONTINUATION_PROMPT, Editor, Key, PROMPT, is_continued};
+use super::library::Library;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
@@ -49,7 +50,11 @@ pub(super) enum InputEvent {
 }
 
 impl Input {
-    pub(super) fn open(piece: MessageUnit, session: &Session) -> Result<Self, Diagnostic> {
+    pub(super) fn open(
+        piece: MessageUnit,
+        library: &Library,
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
         let output = session.output.clone();
         let is_dumb = session.environment.all.get("TERM").is_some_and(|term| term == "dumb");
         let from = if piece == MessageUnit::Whole {
@@ -57,7 +62,7 @@ impl Input {
         } else if Prompt::find(&output).is_none() {
             InputSource::Lines(lines()?)
         } else if !is_dumb && io::stdout().is_terminal() {
-            InputSource::Editor(Box::new(Editor::open(session)?))
+            InputSource::Editor(Box::new(Editor::open(library.clone(), session)?))
         } else {
             InputSource::Terminal
         };

@@ -153,7 +153,28 @@ impl ChatSession<'_> {
             ChatInput::Nothing | ChatInput::Words("") => Ok(NextAction::GoOn),
             ChatInput::Words(words) => {
                 let attachments = if is_person { self.pasted(words) } else { Vec::new() };
-                let input = UserInput { text: words.to_owned(), attachments };
+                let mut input = UserInput { text: words.to_owned(), attachments };
+                if is_person {
+                    let library = &self.library;
+                    let read = interrupts.guard(async |stop: StopSignal| {
+                        tokio::select! {
+                            read = library.with_mentions(&mut input) => read,
+                            () = stop.now.cancelled() => Err(interrupted(&stop)),
+                        }
+                    });
+                    read.await??;
+                }
+                self.say(input, interrupts).await
+            }
+            ChatInput::Prompt(name, arguments) => {
+                let library = &self.library;
+                let filled = interrupts.guard(async |stop: StopSignal| {
+                    tokio::select! {
+                        filled = library.prompt(name, arguments) => filled,
+                        () = stop.now.cancelled() => Err(interrupted(&stop)),
+                    }
+                });
+                let input = filled.await??;
                 self.say(input, interrupts).await
             }
             ChatInput::Command(slash, behind) => {

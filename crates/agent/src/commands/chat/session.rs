@@ -11,6 +11,7 @@ use task_loop::model::Model;
 use task_loop::toolbox::Toolbox;
 
 use super::archive::{ChatArchive, ResumedChat};
+use super::library::Library;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 use crate::session::Session;
@@ -37,6 +38,7 @@ pub(super) struct ChatSession<'a> {
     pub(super) spent: TaskUsage,
     pub(super) record: ChatRecord,
     pub(super) bounds: Bounds,
+    pub(super) library: Library,
     archive: ChatArchive,
 }
 
@@ -51,6 +53,7 @@ impl<'a> ChatSession<'a> {
         let fresh = setup.conversation(&model, session);
         let (record, conversation) = archive.begin(fresh, &model.id, session);
         let spent = TaskUsage::default();
+        let library = Library::new(&client);
         Ok(Self {
             session,
             setup,
@@ -62,6 +65,7 @@ impl<'a> ChatSession<'a> {
             spent,
             record,
             bounds,
+            library,
             archive,
         })
     }

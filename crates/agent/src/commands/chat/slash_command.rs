@@ -3,6 +3,7 @@
 use task_loop::nearest;
 use task_loop::untrusted::printable;
 
+use super::library::PREFIX;
 use crate::diagnostic::Diagnostic;
 use crate::output::DIM;
 
@@ -69,6 +70,8 @@ pub(super) enum ChatInput<'a> {
     Nothing,
     Words(&'a str),
     Command(SlashCommand, &'a str),
+    /// A prompt of a server, and its arguments.
+    Prompt(&'a str, &'a str),
 }
 
 pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
@@ -83,6 +86,7 @@ pub(super) fn read(text: &str) -> Result<ChatInput<'_>, Diagnostic> {
     let meant = if name == "exit" { "quit" } else { name };
     match ALL.iter().find(|known| known.name == meant) {
         Some(known) => Ok(ChatInput::Command(known.slash, behind.trim())),
+        None if name.starts_with(PREFIX) => Ok(ChatInput::Prompt(name, behind.trim())),
         None => Err(unknown(name)),
     }
 }
@@ -105,6 +109,7 @@ pub(super) fn help() -> String {
     format!(
         "{commands}{DIM}  End a line with \\ or press Alt-Enter to start another line.\n\
          \x20 Ctrl-C stops an answer or clears the line; press it twice, or Ctrl-D, to quit.\n\
+         \x20 /mcp__SERVER__PROMPT sends a prompt, @SERVER:URI attaches a resource.\n\
          \x20 //text sends /text to the model.{DIM:#}\n"
     )
 }

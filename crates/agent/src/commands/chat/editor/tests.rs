@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn commands_are_completed_and_words_are_not() {
     let of = |line: &str| -> Vec<String> {
-        let found = Commands.complete(line, line.len());
+        let found = Commands { library: None }.complete(line, line.len());
         found.suggestions().iter().map(|one| one.value.clone()).collect()
     };
     assert_eq!(of("/m"), ["/model", "/mcp", "/metrics"]);

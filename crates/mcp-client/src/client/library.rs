@@ -1,0 +1,91 @@
+//! Prompts and resources of servers, as a person chooses them.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::Client;
+use crate::content::ToolOutcome;
+use crate::error::Error;
+use crate::registry::ToolAction;
+use crate::session::{CallOptions, Session};
+use crate::supervisor::CallEffect;
+use crate::tool::{Prompt, Resource};
+
+impl Client {
+    /// The servers whose prompts are registered.
+    pub fn servers_with_prompts(&self) -> Vec<String> {
+        self.servers_with(|action| matches!(action, ToolAction::GetPrompt))
+    }
+
+    /// The servers whose resources are registered.
+    pub fn servers_with_resources(&self) -> Vec<String> {
+        self.servers_with(|action| matches!(action, ToolAction::ReadResource))
+    }
+
+    fn servers_with(&self, is_meant: impl Fn(&ToolAction) -> bool) -> Vec<String> {
+        let registry = self.registry();
+        let meant = registry.entries().filter(|entry| is_meant(&entry.action));
+        meant.map(|entry| entry.server.to_string()).collect()
+    }
+
+    /// The prompts of a server.
+    pub async fn prompts(&self, server: &str) -> Result<Vec<Prompt>, Error> {
+        let list = |session: Session| async move { session.list_prompts().await };
+        let listed = self.handle(server)?.run("prompts/list", CallEffect::ReadOnly, list).await?;
+        Ok(listed.items)
+    }
+
+    /// A prompt, filled in by its server.
+    pub async fn prompt(
+        &self,
+        server: &str,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<ToolOutcome, Error> {
+        let options = CallOptions::default();
+        let options = &options;
+        let call =
+            |session: Session| async move { session.get_prompt(name, arguments, options).await };
+        let filled = self.handle(server)?.run(name, CallEffect::ReadOnly, call).await?;
+        // A single message of the user needs no label.
+        let outcome = match filled.messages.as_slice() {
+            [only] if only.role == "user" => {
+                ToolOutcome { blocks: only.blocks.clone(), ..ToolOutcome::default() }
+            }
+            _ => filled.into(),
+        };
+        Ok(outcome.redacted(&self.inner.host.redactor))
+    }
+
+    /// What the server suggests for an argument of a prompt; nothing if it has no suggestions.
+    pub async fn complete_prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        argument: &str,
+        begun: &str,
+    ) -> Result<Vec<String>, Error> {
+        let reference = json!({ "type": "ref/prompt", "name": prompt });
+        let reference = &reference;
+        let call =
+            |session: Session| async move { session.complete(reference, argument, begun).await };
+        self.handle(server)?.run(prompt, CallEffect::ReadOnly, call).await
+    }
+
+    /// The resources of a server.
+    pub async fn resources(&self, server: &str) -> Result<Vec<Resource>, Error> {
+        let list = |session: Session| async move { session.list_resources().await };
+        let listed = self.handle(server)?.run("resources/list", CallEffect::ReadOnly, list).await?;
+        Ok(listed.items)
+    }
+
+    /// The content of a resource.
+    pub async fn resource(&self, server: &str, uri: &str) -> Result<ToolOutcome, Error> {
+        let options = CallOptions::default();
+        let options = &options;
+        let call = |session: Session| async move { session.read_resource(uri, options).await };
+        let contents = self.handle(server)?.run(uri, CallEffect::ReadOnly, call).await?;
+        Ok(ToolOutcome::from(contents).redacted(&self.inner.host.redactor))
+    }
+}
