@@ -7,6 +7,7 @@ use crate::Error;
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::described_budget;
+use crate::role::Role;
 
 /// A member of the service, or a team of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,17 +27,6 @@ pub struct Member {
     pub team: Option<MemberId>,
 }
 
-/// What a member may do besides sending requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
-    #[default]
-    Member,
-    /// Sees the usage of its team and sets the budgets of its members.
-    Manager,
-    /// May use the pages of operators.
-    Operator,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
     /// Sets another name.
@@ -53,24 +43,6 @@ pub enum MemberChange {
     Team(Option<MemberId>),
     /// Removes a team that has neither members nor money. Its postings remain.
     Remove,
-}
-
-impl Role {
-    pub const ALL: [Self; 3] = [Self::Member, Self::Manager, Self::Operator];
-
-    /// The name as it is stored and shown.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Manager => "manager",
-            Self::Operator => "operator",
-        }
-    }
-
-    /// Parses the result of [`Self::as_str`].
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
-    }
 }
 
 /// The column of the account that pays: empty if the member does.
@@ -116,11 +88,12 @@ impl Member {
     /// Checks that a change fits to this account. The store checks other rows.
     pub(crate) fn check(&self, change: &MemberChange) -> Result<()> {
         match (self.kind, change) {
-            (AccountKind::RemovedTeam, _) => Err(Error::Missing("team")),
+            (AccountKind::RemovedTeam, _) | (AccountKind::Member, MemberChange::Remove) => {
+                Err(Error::Missing("team"))
+            }
             (AccountKind::Team, MemberChange::Role(_) | MemberChange::Team(_)) => {
                 Err(Error::Missing("member"))
             }
-            (AccountKind::Member, MemberChange::Remove) => Err(Error::Missing("team")),
             (AccountKind::Member, MemberChange::Role(Role::Manager)) if self.team.is_none() => {
                 let message = "a manager needs a team; add the member to a team first";
                 Err(Error::Conflict(message))

@@ -142,8 +142,9 @@ impl Operator<'_> {
         member: MemberId,
         budget: Option<Budget>,
     ) -> Result<Member> {
-        let managed = self.store.member(manager).await?.filter(|it| it.role == Role::Manager);
-        let team = managed.filter(|it| !it.blocked).and_then(|it| it.team);
+        let found = self.store.member(manager).await?;
+        let can_manage = |it: &Member| it.role == Role::Manager && !it.blocked;
+        let team = found.filter(can_manage).and_then(|it| it.team);
         let found = self.store.member(member).await?.and_then(|it| it.team);
         if team.is_none() || found != team {
             return Err(Error::NotOwnTeam);

@@ -92,8 +92,8 @@ pub(crate) async fn current(
     member: MemberId,
     now: Time,
 ) -> Result<Usage, gateway_store::Error> {
-    let today = EPOCH.checked_add(Duration::days(now.day().into())).unwrap_or(EPOCH);
-    let first_of_month = now.day() - i32::from(today.day()) + 1;
+    let date = EPOCH.checked_add(Duration::days(now.day().into())).unwrap_or(EPOCH);
+    let first_of_month = now.day() - i32::from(date.day()) + 1;
     let mut usage = Usage::default();
     for (period, from_day) in [(&mut usage.day, now.day()), (&mut usage.month, first_of_month)] {
         let (member, to_day) = (Some(member), now.day());

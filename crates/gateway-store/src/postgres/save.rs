@@ -156,8 +156,8 @@ impl BatchWriter<'_> {
             row.reason.as_deref(),
             row.reference.as_deref(),
         );
-        let usage = UsageRollup::of(&changes.receipts);
-        let usage: Vec<_> = usage.rows().collect();
+        let rollup = UsageRollup::of(&changes.receipts);
+        let usage = rollup.rows().collect::<Vec<_>>();
         let usage: &[Value<'_>] = columns!(usage, row =>
             row.0.day,
             row.0.member.0,
@@ -170,8 +170,11 @@ impl BatchWriter<'_> {
             row.1.output_tokens,
             row.1.charged.get(),
         );
-        let all = [members, lineages, ended, begun, receipts, postings, usage].concat();
-        self.write(&self.statements.write_ledger, &all).await
+        self.write_ledger([members, lineages, ended, begun, receipts, postings, usage]).await
+    }
+
+    async fn write_ledger(&self, tables: [&[Value<'_>]; 7]) -> Result<u64, DriverError> {
+        self.write(&self.statements.write_ledger, &tables.concat()).await
     }
 
     async fn sub_requests(&self, rows: &[(HoldId, HoldId)]) -> Result<u64, DriverError> {

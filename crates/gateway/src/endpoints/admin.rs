@@ -240,8 +240,7 @@ impl From<Error> for ApiError {
         let message = error.to_string();
         match error {
             Error::Invalid { field, .. } => Self::of_param(Code::InvalidRequest, field, message),
-            Error::Missing(_) => Self::new(Code::NotFound, message),
-            Error::NotOwnTeam => Self::new(Code::NotFound, message),
+            Error::Missing(_) | Error::NotOwnTeam => Self::new(Code::NotFound, message),
             Error::Exists(_)
             | Error::Conflict(_)
             | Error::Past

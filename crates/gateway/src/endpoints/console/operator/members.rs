@@ -78,10 +78,10 @@ pub(in crate::endpoints) async fn list_teams(
 
 async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Response, PageError> {
     let query = context.param("q");
-    if !query.is_empty() {
-        if let Some(found) = by_word(context, query).await? {
-            return Ok(redirect(&format!("{}/{}", base(found.kind), found.id)));
-        }
+    if !query.is_empty()
+        && let Some(found) = by_word(context, query).await?
+    {
+        return Ok(redirect(&format!("{}/{}", base(found.kind), found.id)));
     }
     members_page(context, kind, StatusCode::OK, "", None).await
 }
