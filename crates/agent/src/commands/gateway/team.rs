@@ -9,7 +9,7 @@ use task_loop::untrusted::printable;
 use super::amount::in_credits;
 use super::budget;
 use super::file::Location;
-use super::member::change::{BudgetArgs, change_account};
+use super::member::change::{BudgetArgs, Subject, change_account};
 use super::member::create::NewAccount;
 use super::member::list::{PageArgs, list};
 use super::member::transfer::TransferArgs;
@@ -163,6 +163,10 @@ struct Remove {
     team: String,
 }
 
+fn member(word: &str) -> Subject<'_> {
+    Subject { kind: AccountKind::Member, word }
+}
+
 fn of_team(member: Arg) -> Arg {
     member.value_name("TEAM").help("Team name or id, for example `mem_3`")
 }
@@ -176,7 +180,7 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
         Command::Join(args) => join(&args, location, session),
         Command::Leave(args) => {
             let (done, change) = ("Removed from its team", MemberChange::Team(None));
-            change_account(AccountKind::Member, &args.member, done, &change, location, session)
+            change_account(member(&args.member), done, &change, location, session)
         }
         Command::Budget(args) => args.wanted.set(TEAM, location, session),
         Command::TopUp(args) => args.transfer.top_up(TEAM, location, session),
@@ -184,7 +188,8 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
             args.transfer.run(TEAM, PostingKind::Adjustment, location, session)
         }
         Command::Remove(args) => {
-            change_account(TEAM, &args.team, "Removed", &MemberChange::Remove, location, session)
+            let subject = Subject { kind: TEAM, word: &args.team };
+            change_account(subject, "Removed", &MemberChange::Remove, location, session)
         }
     }
 }
@@ -195,7 +200,7 @@ fn join(args: &Join, location: &Location, session: &Session) -> Result<(), Diagn
     })?;
     let done = format!("Added to team {}", printable(&team.name));
     let change = MemberChange::Team(Some(team.id));
-    change_account(AccountKind::Member, &args.member, &done, &change, location, session)
+    change_account(member(&args.member), &done, &change, location, session)
 }
 
 fn show(args: &Show, location: &Location, session: &Session) -> Result<(), Diagnostic> {

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 
 use crate::test_database::{DAY, TestDatabase, actor, closing, new_hold, with_key};
 
-fn budget(amount: i64) -> Option<Budget> {
-    Some(Budget { amount: Micros::new(amount), period: Period::Day })
+fn budget(amount: i64) -> Budget {
+    Budget { amount: Micros::new(amount), period: Period::Day }
 }
 
 async fn change(db: &TestDatabase, id: MemberId, change: MemberChange) -> Result<Member, Error> {
@@ -80,10 +80,10 @@ pub(crate) async fn a_team_pays_for_its_members(db: TestDatabase) {
 pub(crate) async fn budgets_of_team_member_and_key_all_apply(db: TestDatabase) {
     let db = db.at_noon().await;
     let (team, [ann, bob]) = team(&db, 1000).await;
-    let limits = Limits { budget: budget(10), ..Limits::default() };
+    let limits = Limits { budget: Some(budget(10)), ..Limits::default() };
     let narrow = db.key(ann.member, "narrow", limits).await;
-    change(&db, team, MemberChange::Budget(budget(100))).await.unwrap();
-    change(&db, ann.member, MemberChange::Budget(budget(60))).await.unwrap();
+    change(&db, team, MemberChange::Budget(Some(budget(100)))).await.unwrap();
+    change(&db, ann.member, MemberChange::Budget(Some(budget(60)))).await.unwrap();
     assert_eq!(refused(db.hold(&narrow, 11).await), ("key", 10));
     let first = db.hold(&narrow, 10).await.unwrap();
     assert_eq!(refused(db.hold(&ann, 51).await), ("member", 50));
@@ -251,7 +251,7 @@ pub(crate) async fn usage_is_counted_for_the_team_that_paid(db: TestDatabase) {
 
 pub(crate) async fn a_wrong_payer_is_found(db: TestDatabase) {
     let (team, [ann, bob]) = team(&db, 100).await;
-    change(&db, team, MemberChange::Budget(budget(90))).await.unwrap();
+    change(&db, team, MemberChange::Budget(Some(budget(90)))).await.unwrap();
     answer(&db, &db.hold(&ann, 10).await.unwrap()).await;
     let live = db.hold(&bob, 20).await.unwrap();
     db.check().await;
@@ -268,8 +268,8 @@ pub(crate) async fn a_wrong_payer_is_found(db: TestDatabase) {
 pub(crate) async fn concurrent_members_never_exceed_a_team(db: TestDatabase) {
     let db = db.at_noon().await;
     let (team, [ann, bob]) = team(&db, 655).await;
-    change(&db, team, MemberChange::Budget(budget(605))).await.unwrap();
-    change(&db, bob.member, MemberChange::Budget(budget(250))).await.unwrap();
+    change(&db, team, MemberChange::Budget(Some(budget(605)))).await.unwrap();
+    change(&db, bob.member, MemberChange::Budget(Some(budget(250)))).await.unwrap();
     let stores = [Arc::clone(&db.store), Arc::new(db.another().await)];
     let mut racers = JoinSet::new();
     for number in 0..400 {

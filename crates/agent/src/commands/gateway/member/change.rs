@@ -108,7 +108,7 @@ impl BudgetArgs {
         let wanted: Option<Budget> = optional(Some(&self.budget), read)?.flatten();
         let done = if wanted.is_some() { "Set the budget" } else { "Removed the budget" };
         let change = MemberChange::Budget(wanted);
-        change_account(kind, &self.member, done, &change, location, session)
+        change_account(Subject { kind, word: &self.member }, done, &change, location, session)
     }
 }
 
@@ -154,20 +154,28 @@ fn change(
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    change_account(AccountKind::Member, member, done, change, location, session)
+    let subject = Subject { kind: AccountKind::Member, word: member };
+    change_account(subject, done, change, location, session)
+}
+
+/// The member or team that a command changes.
+#[derive(Clone, Copy)]
+pub(in crate::commands::gateway) struct Subject<'a> {
+    pub(in crate::commands::gateway) kind: AccountKind,
+    /// A name or an id.
+    pub(in crate::commands::gateway) word: &'a str,
 }
 
 /// Changes a member or a team and prints it.
 pub(in crate::commands::gateway) fn change_account(
-    kind: AccountKind,
-    word: &str,
+    subject: Subject<'_>,
     done: &str,
     change: &MemberChange,
     location: &Location,
     session: &Session,
 ) -> Result<(), Diagnostic> {
     let (member, account) = OperatorStore::with(location, session, async |books| {
-        let member = books.account(word, kind).await?;
+        let member = books.account(subject.word, subject.kind).await?;
         let changed = books.operator().change_member(member.id, change).await;
         let member = changed.map_err(|error| match (error, change) {
             (Error::Exists(_), MemberChange::Rename(to)) => {
