@@ -1,3 +1,5 @@
+//! Queries that take longer than a page waits.
+
 use tokio::sync::oneshot;
 use wire::usage::{UsageList, UsageSums};
 
