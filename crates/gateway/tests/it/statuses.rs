@@ -195,6 +195,7 @@ fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
     let mut expected = error(message, "payment_required", None, "insufficient_balance");
     expected["needed_micros"] = PRICE.into();
     expected["available_micros"] = (PRICE - 1).into();
+    expected["scope"] = "member".into();
     for (path, body) in [(CHAT, chat("x")), ("/v1/responses", response("x"))] {
         check(&world.service.post(path, poor.key.as_str(), &body), 402, expected.clone(), &headers);
     }
@@ -203,6 +204,7 @@ fn what_is_not_covered_is_a_402_that_says_how_much_is_missing() {
     let message = "this request costs 0.001000 credits; the key can spend 0.000001 more";
     let mut expected = error(message, "payment_required", None, "key_limit_reached");
     expected["needed_micros"] = PRICE.into();
+    expected["scope"] = "key".into();
     expected["available_micros"] = 1.into();
     check(&world.service.post(CHAT, key.as_str(), &chat("x")), 402, expected, &headers);
     assert_eq!(world.upstream.completions().len(), 0);

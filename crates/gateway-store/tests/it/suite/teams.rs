@@ -253,7 +253,8 @@ pub(crate) async fn a_wrong_payer_is_found(db: TestDatabase) {
     let (team, [ann, bob]) = team(&db, 100).await;
     change(&db, team, MemberChange::Budget(Some(budget(90)))).await.unwrap();
     answer(&db, &db.hold(&ann, 10).await.unwrap()).await;
-    let live = db.hold(&bob, 20).await.unwrap();
+    // More than Bob's own balance covers.
+    let live = db.hold(&bob, 60).await.unwrap();
     db.check().await;
     for (table, right) in [("receipts", team.0), ("holds", team.0)] {
         db.execute(&format!("UPDATE {table} SET payer = {}", bob.member.0));
