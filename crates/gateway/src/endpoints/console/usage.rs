@@ -101,6 +101,15 @@ struct Subject {
     dimensions: &'static [(&'static str, &'static str)],
 }
 
+/// The parts of a page that depend on its numbers.
+struct Shown {
+    view: View,
+    chart: Html,
+    table: UsageList,
+    /// Whether the rows are still being added up.
+    is_pending: bool,
+}
+
 impl Subject {
     fn of_member(context: &MemberContext) -> Self {
         let member = Some(context.caller.key.member);
@@ -140,7 +149,7 @@ impl Subject {
         let table = self.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;
         let lines = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
         let chart = chart(&view, &table, &lines);
-        self.show(context, view, chart, table, false)
+        self.show(context, Shown { view, chart, table, is_pending: false })
     }
 
     /// The page over all members by member or by team, which may take long to add up.
@@ -161,21 +170,16 @@ impl Subject {
         let table = slow.get(name, ask).await?;
         let is_pending = table.is_none();
         let none = UsageList { data: Vec::new(), has_more: false, ..lines };
-        let mut response = self.show(context, view, chart, table.unwrap_or(none), is_pending)?;
+        let shown = Shown { view, chart, table: table.unwrap_or(none), is_pending };
+        let mut response = self.show(context, shown)?;
         if is_pending {
             response.headers_mut().insert(REFRESH, HeaderValue::from_static("2"));
         }
         Ok(response)
     }
 
-    fn show(
-        &self,
-        context: &PageContext,
-        view: View,
-        chart: Html,
-        table: UsageList,
-        is_pending: bool,
-    ) -> Result<Response, PageError> {
+    fn show(&self, context: &PageContext, shown: Shown) -> Result<Response, PageError> {
+        let Shown { view, chart, table, is_pending } = shown;
         let name = self.dimensions.iter().find(|(word, _)| *word == view.by);
         let all = measured(view.show, &table.total);
         let row = |entry: &UsageEntry| row(name_of(view.by, entry), &entry.sums, view.show, all);
