@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
 
 use crate::config::ServerEntry;
@@ -56,15 +57,9 @@ pub(crate) fn roots(entry: &ServerEntry, host: &Host) -> Value {
 }
 
 fn file_uri(path: &Path) -> String {
-    let mut uri = String::from("file://");
-    for byte in path.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri
+    const KEPT: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    format!("file://{}", percent_encode(path.as_os_str().as_encoded_bytes(), KEPT))
 }
 
 pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {

@@ -154,7 +154,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    args.schema()?;
+    let schema = args.schema()?;
     let tasks = match &args.batch {
         Some(path) => Some(batch::read(path)?),
         None => None,
@@ -169,7 +169,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
-        let shared = SharedTaskSetup { setup: &setup, client };
+        let shared = SharedTaskSetup { setup: &setup, client, schema };
         match &tasks {
             Some(tasks) => batch::run(tasks, args, shared, interrupts, session).await,
             None => one(input, args, shared, interrupts, session).await,
@@ -180,11 +180,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
 async fn one(
     input: UserInput,
     args: &Args,
-    SharedTaskSetup { setup, client }: SharedTaskSetup<'_>,
+    SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
-    let schema = args.schema()?;
     let ran = interrupts.guard(async |stop| {
         let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Cli);
         let model = setup.ready(client, &counting, &stop).await?;
@@ -262,8 +261,10 @@ fn credits(text: &str) -> Result<i64, String> {
 }
 
 /// Shared by the tasks of one command.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct SharedTaskSetup<'a> {
     setup: &'a TaskSetup,
     client: &'a Client,
+    /// The schema of the answers.
+    schema: Option<Arc<Value>>,
 }

@@ -112,7 +112,7 @@ fn postings(connection: &Connection, amount: Amount, start: i64) {
 
 fn usage(connection: &Connection) {
     let add = "INSERT INTO usage SELECT at / 86400000000, member, lineage, operation, model, \
-               count(*), sum(input_tokens), sum(output_tokens), sum(charged) FROM receipts \
+               0, count(*), sum(input_tokens), sum(output_tokens), sum(charged) FROM receipts \
                GROUP BY 1, 2, 3, 4, 5; \
                INSERT INTO usage_totals SELECT day, operation, model, sum(requests), \
                sum(input_tokens), sum(output_tokens), sum(charged) FROM usage GROUP BY 1, 2, 3";

@@ -125,8 +125,8 @@ impl RequestAdmission {
         price.answer(work(&caller)).await
     }
 
-    /// Rejects a member whose balance, or that of its team, does not cover the cheapest request of a scope. This only
-    /// spares work: the hold decides.
+    /// Rejects a member whose balance, or that of its team, does not cover the cheapest request of
+    /// a scope. This only spares work: the hold decides.
     async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> Result<(), ApiError> {
         let needed = self.cheapest(scope);
         if needed == Micros::ZERO {

@@ -1,6 +1,5 @@
 //! Budgets of members and keys: refusals, headers, `/v1/me`, the admin API, and several processes.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agent_test_support::postgres::Cluster;
@@ -9,7 +8,7 @@ use http::Method;
 use ledger::{Budget, Limits, Micros, Period};
 use serde_json::{Value, json};
 
-use crate::fixture::{chat, in_postgres, paid};
+use crate::fixture::{chat, paid, two_in_postgres};
 use crate::support::{ADMIN_TOKEN, Answer, PRICE, Running, plain};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -128,10 +127,7 @@ fn operators_set_and_remove_budgets() {
 fn two_processes_on_postgresql_never_exceed_one_budget() {
     let (upstream, database) = (Upstream::start(), Cluster::shared().database());
     let rest = format!("admin_token: ${{ADMIN_TOKEN}}\n{}", noon());
-    let text = in_postgres(&upstream, &database, &rest);
-    // Both have the secret of keys in one folder.
-    let folder = Arc::new(tempfile::tempdir().unwrap());
-    let services = [0, 1].map(|_| Running::start_in(folder.clone(), &text));
+    let services = two_in_postgres(&upstream, &database, &rest);
     let first = &services[0];
     let ada = first.holder("ada", 1000 * PRICE);
     let key = first.key(ada.member, budget(10 * PRICE + 1, Period::Month));

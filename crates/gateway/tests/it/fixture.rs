@@ -1,5 +1,7 @@
 //! Configurations with the upstreams that a test needs, and what became of its requests.
 
+use std::sync::Arc;
+
 use agent_test_support::postgres::Database;
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
@@ -44,6 +46,17 @@ pub(crate) fn in_postgres(upstream: &Upstream, database: &Database, rest: &str) 
         line => line,
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Two services on one database. The secret of keys is in the folder that both have.
+pub(crate) fn two_in_postgres(
+    upstream: &Upstream,
+    database: &Database,
+    rest: &str,
+) -> [Running; 2] {
+    let text = in_postgres(upstream, database, rest);
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    [0, 1].map(|_| Running::start_in(folder.clone(), &text))
 }
 
 /// A service with one plain provider `up`, and a member who can pay for many requests.

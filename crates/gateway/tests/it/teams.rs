@@ -1,14 +1,12 @@
 //! Teams: who pays, the admin API, `/v1/me`, refusals, and several processes.
 
-use std::sync::Arc;
-
 use agent_test_support::postgres::Cluster;
 use agent_test_support::upstream::Upstream;
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::budgets::noon;
-use crate::fixture::{chat, in_postgres};
+use crate::fixture::{chat, two_in_postgres};
 use crate::support::{ADMIN_TOKEN, Answer, Holder, PRICE, Running, plain};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -208,10 +206,7 @@ fn teams_are_managed_through_the_api() {
 fn two_processes_on_postgresql_never_exceed_one_team() {
     let (upstream, database) = (Upstream::start(), Cluster::shared().database());
     let rest = format!("admin_token: ${{ADMIN_TOKEN}}\n{}", noon());
-    let text = in_postgres(&upstream, &database, &rest);
-    // Both have the secret of keys in one folder.
-    let folder = Arc::new(tempfile::tempdir().unwrap());
-    let services = [0, 1].map(|_| Running::start_in(folder.clone(), &text));
+    let services = two_in_postgres(&upstream, &database, &rest);
     let first = &services[0];
     let holders = ["ada", "bob", "cyd"].map(|name| first.holder(name, 0));
     // First the budget and then the balance is the limit.

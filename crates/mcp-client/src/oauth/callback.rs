@@ -30,6 +30,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex as Turn, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use self::page::Page;
 use super::redirect::{
@@ -61,7 +62,7 @@ pub struct CallbackListener {
     used: Arc<Mutex<VecDeque<String>>>,
     sender: mpsc::Sender<PendingCallback>,
     knocks: Turn<mpsc::Receiver<PendingCallback>>,
-    serving: OnceLock<AbortOnDrop>,
+    serving: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl CallbackListener {
@@ -143,14 +144,14 @@ impl CallbackListener {
         }
     }
 
-    fn serve(&self) -> AbortOnDrop {
+    fn serve(&self) -> AbortOnDropHandle<()> {
         let reception = Arc::new(CallbackServer {
             door: self.door.clone(),
             port: self.port,
             used: Arc::clone(&self.used),
             knocks: self.sender.clone(),
         });
-        AbortOnDrop(tokio::spawn(accept(Arc::downgrade(&self.sockets), reception)))
+        AbortOnDropHandle::new(tokio::spawn(accept(Arc::downgrade(&self.sockets), reception)))
     }
 }
 
@@ -237,14 +238,6 @@ struct CallbackServer {
 
 async fn socket(address: impl Into<IpAddr>, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((address.into(), port)).await
-}
-
-struct AbortOnDrop(JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Dropping it closes the connection, unless its redirect was accepted: that one stays until its

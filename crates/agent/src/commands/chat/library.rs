@@ -13,7 +13,7 @@ use task_loop::UserInput;
 use task_loop::attachment::Attachment;
 use task_loop::untrusted::printable;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::attachments::words;
 use crate::diagnostic::Diagnostic;
@@ -53,16 +53,7 @@ pub(super) struct Library {
     listed: Arc<Mutex<Listed>>,
     runtime: Handle,
     /// Ends with the last clone.
-    listing: Arc<OnceLock<AbortOnDrop>>,
-}
-
-#[derive(Debug)]
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    listing: Arc<OnceLock<AbortOnDropHandle<()>>>,
 }
 
 impl Library {
@@ -84,7 +75,7 @@ impl Library {
                 }
             }
         });
-        let _ = self.listing.set(AbortOnDrop(listing.abort_handle()));
+        let _ = self.listing.set(AbortOnDropHandle::new(listing));
     }
 
     /// The prompt that is filled in by its server, as a message.

@@ -62,7 +62,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<BatchTask>, Diagnostic> {
 pub(super) async fn run(
     jobs: &[BatchTask],
     args: &Args,
-    SharedTaskSetup { setup, client }: SharedTaskSetup<'_>,
+    SharedTaskSetup { setup, client, schema }: SharedTaskSetup<'_>,
     interrupts: &mut Interrupts,
     session: &Session,
 ) -> Result<(), Diagnostic> {
@@ -72,13 +72,14 @@ pub(super) async fn run(
         let bar = session.output.progress(jobs.len() as u64, "tasks");
         let work = |job: BatchTask| {
             let (model, counting, stop) = (&model, counting.clone(), stop.clone());
+            let schema = schema.clone();
             async move {
                 let toolbox = setup.toolbox(client, model, session)?;
                 let context = TaskContext {
                     model,
                     toolbox: &toolbox,
                     bounds: args.manner.bounds(setup.bounds()),
-                    output_schema: args.schema()?,
+                    output_schema: schema,
                     counting,
                     stop: stop.now,
                     is_ending: stop.is_ending,

@@ -92,7 +92,7 @@ fn an_answer_matches_the_output_schema_or_the_task_fails() {
     }
     let asked = world.asked();
     assert_eq!(asked[0]["response_format"]["json_schema"]["name"], "answer");
-    // A model that misses it is told, and may try again.
+    // The model is asked again if its answer does not match.
     world.script(vec![say("It is 3."), say("{\"sum\": \"3\"}"), say("```json\n{\"sum\": 3}\n```")]);
     let good = run(&world, &[]);
     assert_eq!((good.code, good.stdout.as_str()), (0, "{\"sum\":3}\n"), "{good:?}");

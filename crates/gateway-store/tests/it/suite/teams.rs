@@ -313,7 +313,7 @@ pub(crate) async fn members_may_move_while_requests_run(db: TestDatabase) {
             });
             continue;
         }
-        // Some repeat an idempotency key, which charges once whoever pays.
+        // Some requests repeat an idempotency key. They are charged once, to the member or the team.
         let word = format!("{}", number / 4);
         racers.spawn(async move {
             let Ok(hold) = store.hold(with_key(&key, 10, &word, 1)).await.unwrap() else {

@@ -114,69 +114,68 @@ impl Search<'_> {
             && (self.words.is_empty() || has_words())
     }
 
+    fn matches_receipt(&self, receipt: &Receipt) -> bool {
+        let is_in = |text: &str| text.to_lowercase().contains(&self.words);
+        let has_words = || is_in(&receipt.operation) || receipt.model.as_deref().is_some_and(is_in);
+        self.words.is_empty() || has_words()
+    }
+
     /// A page of the lines that match, and the cursor of the next page.
     async fn run(
         &self,
         store: &Store,
         member: MemberId,
-        mut before: i64,
-    ) -> Result<(Vec<StatementLine>, i64), PageError> {
+        before: i64,
+    ) -> Result<(Vec<StatementLine>, Option<i64>), PageError> {
         let is_all = self.words.is_empty() && self.kind == "all";
         let batch = if is_all { u32::try_from(PAGE + 1).unwrap_or(BATCH) } else { BATCH };
-        let (mut found, mut searched) = (Vec::new(), 0);
-        while searched < MAX_SEARCHED {
-            let lines = store.statement(member, before, batch).await?;
-            let is_last = lines.len() < usize::try_from(batch).unwrap_or(usize::MAX);
-            searched += lines.len();
-            for line in lines {
-                if found.len() == PAGE {
-                    return Ok((found, before));
-                }
-                before = line.id;
-                if self.matches(&line) {
-                    found.push(line);
-                }
-            }
-            if is_last {
-                return Ok((found, 0));
-            }
-        }
-        Ok((found, before))
+        let read = |before| store.statement(member, before, batch);
+        search(before, batch, read, |line| line.id, |line| self.matches(line)).await
     }
-}
 
-impl Search<'_> {
-    /// A page of the receipts that a team paid and that match, and the cursor of the next page.
+    /// The same for the receipts that a team paid.
     async fn run_on_team(
         &self,
         store: &Store,
         member: MemberId,
-        mut before: Option<HoldId>,
+        before: Option<HoldId>,
     ) -> Result<(Vec<Receipt>, Option<HoldId>), PageError> {
-        let has_words = |receipt: &Receipt| {
-            let is_in = |text: &str| text.to_lowercase().contains(&self.words);
-            is_in(&receipt.operation) || receipt.model.as_deref().is_some_and(is_in)
-        };
-        let (mut found, mut searched) = (Vec::new(), 0);
-        while searched < MAX_SEARCHED {
-            let receipts = store.team_receipts(member, before, BATCH).await?;
-            let is_last = receipts.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
-            searched += receipts.len();
-            for receipt in receipts {
-                if found.len() == PAGE {
-                    return Ok((found, before));
-                }
-                before = Some(receipt.id);
-                if self.words.is_empty() || has_words(&receipt) {
-                    found.push(receipt);
-                }
+        let read = |before| store.team_receipts(member, before, BATCH);
+        let (cursor, matches) =
+            (|it: &Receipt| Some(it.id), |it: &Receipt| self.matches_receipt(it));
+        let (found, next) = search(before, BATCH, read, cursor, matches).await?;
+        Ok((found, next.flatten()))
+    }
+}
+
+/// Reads items in batches until a page of them matches. Returns them, and the cursor of the next
+/// page.
+async fn search<T, C: Copy, R: Future<Output = Result<Vec<T>, gateway_store::Error>>>(
+    mut before: C,
+    batch: u32,
+    read: impl Fn(C) -> R,
+    cursor: impl Fn(&T) -> C,
+    matches: impl Fn(&T) -> bool,
+) -> Result<(Vec<T>, Option<C>), PageError> {
+    let (mut found, mut searched) = (Vec::new(), 0);
+    while searched < MAX_SEARCHED {
+        let items = read(before).await?;
+        let is_last = items.len() < usize::try_from(batch).unwrap_or(usize::MAX);
+        searched += items.len();
+        for item in items {
+            if found.len() == PAGE {
+                return Ok((found, Some(before)));
             }
-            if is_last {
-                return Ok((found, None));
+            before = cursor(&item);
+            if matches(&item) {
+                found.push(item);
             }
         }
-        Ok((found, before))
+        if is_last {
+            return Ok((found, None));
+        }
     }
+    Ok((found, Some(before)))
 }
 
 pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
@@ -198,7 +197,7 @@ pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> 
     } else {
         let start = before.parse().ok().filter(|&start: &i64| start > 0).unwrap_or(i64::MAX);
         let (lines, next) = search.run(store, member, start).await?;
-        (rows(lines), (next > 0).then(|| next.to_string()))
+        (rows(lines), next.map(|next| next.to_string()))
     };
     page::show(&ReceiptsPage {
         frame: context.frame("Receipts", "/receipts"),
