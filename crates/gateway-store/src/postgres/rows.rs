@@ -223,7 +223,7 @@ pub(super) fn idempotency_record(row: &Row) -> Result<IdempotencyRecord> {
     })
 }
 
-/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at, payer`.
+/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at, payer, attempts`.
 pub(super) fn receipt(row: &Row) -> Result<Receipt> {
     let mut columns = RowReader::new(row);
     let (id, member) = (columns.hold_id()?, MemberId(columns.take()?));
@@ -239,6 +239,7 @@ pub(super) fn receipt(row: &Row) -> Result<Receipt> {
         since: columns.time()?,
         at: columns.time()?,
         payer: columns.optional_member()?.unwrap_or(member),
+        attempts: columns.take::<Option<String>>()?.map(Into::into),
     })
 }
 

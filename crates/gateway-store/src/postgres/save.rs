@@ -144,6 +144,7 @@ impl BatchWriter<'_> {
             row.since.micros(),
             row.at.micros(),
             stored_payer(row.member, row.payer),
+            row.attempts.as_deref(),
         );
         let postings: &[Value<'_>] = columns!(changes.postings, row =>
             row.at.micros(),

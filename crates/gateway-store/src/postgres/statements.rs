@@ -101,13 +101,13 @@ const WRITE_LEDGER: &str = "WITH \
             $32::bigint[])), \
     receipts_added AS ( \
         INSERT INTO receipts (id, member, lineage, charged, rule, operation, model, \
-            input_tokens, output_tokens, since, at, payer) \
+            input_tokens, output_tokens, since, at, payer, attempts) \
         SELECT * FROM unnest($33::uuid[], $34::bigint[], $35::bigint[], $36::bigint[], \
             $37::text[], $38::text[], $39::text[], $40::bigint[], $41::bigint[], \
-            $42::bigint[], $43::bigint[], $44::bigint[])), \
+            $42::bigint[], $43::bigint[], $44::bigint[], $45::text[])), \
     used AS ( \
-        SELECT * FROM unnest($54::integer[], $55::bigint[], $56::bigint[], $57::text[], \
-            $58::text[], $59::bigint[], $60::bigint[], $61::bigint[], $62::bigint[], $63::bigint[]) \
+        SELECT * FROM unnest($55::integer[], $56::bigint[], $57::bigint[], $58::text[], \
+            $59::text[], $60::bigint[], $61::bigint[], $62::bigint[], $63::bigint[], $64::bigint[]) \
             AS n (day, member, lineage, operation, model, team, requests, input_tokens, output_tokens, \
                 charged)), \
     usage_added AS ( \
@@ -131,8 +131,8 @@ const WRITE_LEDGER: &str = "WITH \
             charged = u.charged + excluded.charged) \
     INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason, reference) \
     SELECT at, kind, member, house, amount, balance, hold, reason, reference \
-    FROM unnest($45::bigint[], $46::text[], $47::bigint[], $48::text[], $49::bigint[], \
-        $50::bigint[], $51::uuid[], $52::text[], $53::text[]) WITH ORDINALITY \
+    FROM unnest($46::bigint[], $47::text[], $48::bigint[], $49::text[], $50::bigint[], \
+        $51::bigint[], $52::uuid[], $53::text[], $54::text[]) WITH ORDINALITY \
         AS n (at, kind, member, house, amount, balance, hold, reason, reference, place) \
     ORDER BY place";
 

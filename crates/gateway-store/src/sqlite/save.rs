@@ -168,7 +168,7 @@ fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {
 
 fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     for receipt in receipts {
         insert.execute(params![
@@ -184,6 +184,7 @@ fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
             receipt.since.micros(),
             receipt.at.micros(),
             stored_payer(receipt.member, receipt.payer),
+            receipt.attempts,
         ])?;
     }
     Ok(())

@@ -250,7 +250,7 @@ impl Harness {
         let expected = self.model.end(id, member, rule);
         let before = self.rows();
         let end =
-            HoldEnd { id, member, rule, model: None, tokens: TokenCounts::default(), answered };
+            HoldEnd { id, member, rule, model: None, tokens: TokenCounts::default(), attempts: None, answered };
         let ended = self.book.end(end, self.now);
         self.ended(id, &ended, expected, answered && rule.outcome() == HoldOutcome::Settled);
         if ended == EndResult::AlreadyEnded {
