@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 
 use agent_test_support::browser::ColorScheme;
-use agent_test_support::upstream::Upstream;
+use agent_test_support::upstream::{Step, Upstream};
 use gateway::ConfigFile;
 use serde_json::json;
 
 use super::{Client, browse, world};
+use crate::fixture;
 use crate::support::{ADMIN_TOKEN, PRICE, Running, plain, reading};
 
 #[test]
@@ -166,6 +167,35 @@ fn providers_are_drained_and_alerts_are_tested() {
     let tested = client.submit("/operator/alerts", "/operator/alerts", &[]);
     assert_eq!(tested.status, 409, "no channel is configured");
     assert!(tested.text().contains("Alerts are off."), "{}", tested.text());
+}
+
+#[test]
+fn the_overview_has_the_figures_of_real_requests_and_refreshes_itself() {
+    let (upstream, service, holder) = world();
+    let chat = || service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
+    let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
+    operator.goto(&format!("{}/operator", service.origin()));
+    let empty = ["Requests\n0\n0 running now", "median\nnone yet", "Spent today, UTC\n0 credits"];
+    let text = operator.text("#figures");
+    assert!(empty.iter().all(|figure| text.contains(figure)), "{text}");
+    assert_eq!([chat().status, chat().status], [200, 200]);
+    upstream.script("echo", vec![Step::Status(500)]);
+    assert_eq!(chat().status, 503);
+    // Without a reload.
+    operator.eventually(
+        "three requests",
+        "return document.querySelector('#figures').innerText.includes('Requests\\n3\\n')",
+    );
+    let text = operator.text("#figures");
+    for figure in [
+        "Errors of the service\n1\n33.3 % of requests",
+        "Latency, median\n≤ ",
+        "99 % ≤ ",
+        "Spent today, UTC\n0.002 credits\n0.002 in 7 days",
+        "Tokens\n4",
+    ] {
+        assert!(text.contains(figure), "{figure}: {text}");
+    }
 }
 
 #[test]
