@@ -206,9 +206,10 @@ pub struct NewKeyBody {
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
-    /// What it may spend in each period; absent is without limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<BudgetBody>,
+    /// What it may spend in each period; null is without limit.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BudgetBody>")]
+    pub budget: Option<Option<BudgetBody>>,
 }
 
 /// What is to be changed of a key; what is absent stays. Limits are those of all keys that it was

@@ -7,7 +7,7 @@ use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
 use http::{Request, StatusCode};
 use ledger::{
-    Account, AccountKind, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult,
+    Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult,
 };
 use pages::{Frame, Html, credits};
 
@@ -471,19 +471,13 @@ pub(in crate::endpoints) async fn create_key(
 ) -> Result<Response, PageError> {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
-    let defaults = context.config.limits.new_keys;
     let order = KeyOrder {
         member: member.id,
         name: fields.get("name").to_owned(),
         scopes: Scope::ALL.to_vec(),
         models: None,
         expires_at: None,
-        limits: Limits {
-            spend: defaults.spend_micros.map(Micros::new),
-            requests_per_minute: defaults.requests_per_minute,
-            concurrency: defaults.concurrency,
-            budget: None,
-        },
+        limits: context.config.limits.new_keys.limits(),
     };
     let mut shown = Shown::default();
     match operator(&context).create_key(context.identities.hasher(), order).await {
