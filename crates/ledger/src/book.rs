@@ -324,7 +324,7 @@ impl Book {
     fn release(&mut self, hold: &Hold, charged: Micros, now: Time) {
         if let Some(lineage) = self.lineages.get_mut(&hold.lineage) {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
-            lineage.spend(charged);
+            lineage.spend(charged, now);
             if lineage.limits.budget.is_some() {
                 lineage.budget_use.end(hold.since, hold.amount, charged);
             }

@@ -316,6 +316,9 @@ pub struct KeyRecordView {
     pub spend_limit_micros: Option<i64>,
     /// What it has spent, with all keys it was rotated from and into.
     pub spent_micros: i64,
+    /// When the last charged request of these keys ended, RFC 3339; null if there was none.
+    #[serde(default)]
+    pub last_used_at: Option<String>,
     /// Null is without limit.
     pub requests_per_minute: Option<u32>,
     /// Requests at the same time; null is without limit.

@@ -14,7 +14,8 @@ const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day
     kind, team FROM members WHERE id = $1";
 
 const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
-    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival FROM lineages WHERE id = $1";
+    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival, \
+    last_used FROM lineages WHERE id = $1";
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
     output_tokens, since, at, payer, attempts FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";

@@ -166,7 +166,8 @@ pub(super) fn posting(columns: &mut RowReader<'_>) -> Result<Posting> {
     })
 }
 
-/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival`.
+/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival,
+/// last_used`.
 pub(super) fn lineage(row: &Row) -> Result<Lineage> {
     let mut columns = RowReader::new(row);
     Ok(Lineage {
@@ -178,6 +179,7 @@ pub(super) fn lineage(row: &Row) -> Result<Lineage> {
         held: columns.micros()?,
         running: columns.count()?,
         next_arrival: columns.time()?,
+        last_used: columns.time()?,
     })
 }
 

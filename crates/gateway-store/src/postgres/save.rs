@@ -116,6 +116,7 @@ impl BatchWriter<'_> {
             row.budget_use.start.micros(),
             row.budget_use.charged.get(),
             row.budget_use.held.get(),
+            row.last_used.micros(),
         );
         let ended: &[Value<'_>] = columns!(changes.ended_holds, row => HoldUuid(row.1));
         let begun: &[Value<'_>] = columns!(changes.opened_holds, row =>

@@ -51,7 +51,7 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
     let sql = "SELECT lineages.member, spend_limit, requests_per_minute, concurrency, budget, \
                budget_period, budget_start, budget_charged, \
                sum(amount) FILTER (WHERE since >= budget_start), spent, \
-               coalesce(sum(amount), 0), count(amount), next_arrival \
+               coalesce(sum(amount), 0), count(amount), next_arrival, last_used \
                FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
                WHERE lineages.id = ?1 GROUP BY lineages.id";
     db.row(sql, [id.0], |row| {
@@ -64,6 +64,7 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
             running: row.get(11)?,
             next_arrival: time(row, 12)?,
             budget_use: budget_use(row, 4)?,
+            last_used: time(row, 13)?,
         })
     })
 }

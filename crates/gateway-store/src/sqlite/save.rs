@@ -117,12 +117,14 @@ pub(super) fn write_lineages<'a>(
     // The arrival time only increases, so that free requests counted meanwhile are not lost.
     let mut update = db.prepare_cached(
         "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?3), budget_start = ?4, \
-         budget_charged = ?5 WHERE id = ?1",
+         budget_charged = ?5, last_used = ?6 WHERE id = ?1",
     )?;
     for lineage in lineages {
         let (spent, next_arrival) = (lineage.spent.get(), lineage.next_arrival.micros());
         let BudgetUse { start, charged, .. } = lineage.budget_use;
-        update.execute([lineage.id.0, spent, next_arrival, start.micros(), charged.get()])?;
+        let (charged, last_used) = (charged.get(), lineage.last_used.micros());
+        let id = lineage.id.0;
+        update.execute([id, spent, next_arrival, start.micros(), charged, last_used])?;
     }
     Ok(())
 }

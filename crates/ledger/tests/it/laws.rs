@@ -419,7 +419,7 @@ impl Harness {
             for posting in &tables.postings {
                 let receipt = posting.hold.map(|hold| &tables.receipts[&hold]);
                 if let Some(receipt) = receipt.filter(|receipt| receipt.lineage == lineage.id) {
-                    replayed.spend(posting.charged());
+                    replayed.spend(posting.charged(), posting.at);
                     let windows = windows(receipt.since);
                     let (since, charged) = (receipt.since, receipt.charged);
                     replayed.budget_use.replay(lineage.limits.budget, since, charged, &windows);

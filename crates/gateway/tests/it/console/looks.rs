@@ -27,6 +27,7 @@ const OPERATOR: &[&str] = &[
     "/operator/members",
     "/operator/members/mem_1",
     "/operator/teams",
+    "/operator/keys",
     "/operator/usage?by=team",
     "/operator/usage",
     "/operator/ledger",
@@ -93,6 +94,7 @@ fn look(side: Side, width: u32, scheme: ColorScheme) {
         }
     } else {
         paths.push(format!("/operator/teams/{crew}"));
+        paths.push(format!("/operator/keys/{}", holder.key.public_id()));
     }
     for path in paths {
         browser.goto(&format!("{}{path}", service.origin()));

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::Path;
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
 use http::{Request, StatusCode};
@@ -87,7 +86,10 @@ async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Respons
 }
 
 /// The member or team of a name or an id.
-async fn by_word(context: &OperatorContext, word: &str) -> Result<Option<Member>, PageError> {
+pub(in crate::endpoints::console) async fn by_word(
+    context: &OperatorContext,
+    word: &str,
+) -> Result<Option<Member>, PageError> {
     let found = match MemberId::parse(word) {
         Some(id) => context.store().member(id).await?,
         None => context.store().member_by_name(word).await?,
@@ -485,27 +487,4 @@ pub(in crate::endpoints) async fn create_key(
         Err(error) => shown.refusal = Some(refusal(error)?),
     }
     member_page(&context, &member, shown).await
-}
-
-pub(in crate::endpoints) async fn revoke_key(
-    context: OperatorContext,
-    Path((id, key)): Path<(String, String)>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    context.submitted(request).await?;
-    let member = find(&context, &id).await?;
-    let keys = context.store().keys(member.id).await?;
-    if !keys.iter().any(|record| record.key.id == key) {
-        return Err(PageError::missing("key"));
-    }
-    match operator(&context).revoke_key(&key).await {
-        Ok(_) => {
-            context.identities.forget(&key);
-            Ok(done(&member, "key-revoked"))
-        }
-        Err(error) => {
-            let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&context, &member, shown).await
-        }
-    }
 }
