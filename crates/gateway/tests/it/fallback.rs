@@ -142,7 +142,10 @@ fn a_receipt_shows_the_models_tried_and_their_answer_times() {
         assert_eq!(failed.status, 503);
         let path = format!("/v1/requests/{}", failed.header("x-receipt-id"));
         let receipt = world.service.get(&path, world.ada.key.as_str()).good();
-        assert_eq!((tried(&receipt), &receipt["rule"]), (expected.into(), &"upstream_failed".into()));
+        assert_eq!(
+            (tried(&receipt), &receipt["rule"]),
+            (expected.into(), &"upstream_failed".into())
+        );
     }
 }
 
