@@ -119,11 +119,7 @@ impl Postgres {
         self.rows(OF_MEMBER, &[&member.0], rows::key_record).await
     }
 
-    pub(crate) async fn find_keys(
-        &self,
-        search: &KeySearch,
-        limit: u32,
-    ) -> Result<Vec<KeyRecord>> {
+    pub(crate) async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
         let KeySearch { name, member, after } = search;
         let (member, limit) = (member.map(|it| it.0), rows::page(limit));
         if name.is_empty() {

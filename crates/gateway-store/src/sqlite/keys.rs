@@ -121,11 +121,7 @@ impl Sqlite {
         .await
     }
 
-    pub(crate) async fn find_keys(
-        &self,
-        search: &KeySearch,
-        limit: u32,
-    ) -> Result<Vec<KeyRecord>> {
+    pub(crate) async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
         let KeySearch { name, member, after } = search.clone();
         self.read(move |db, _| {
             let limit = limit.min(MAX_PAGE);

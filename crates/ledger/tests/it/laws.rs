@@ -249,8 +249,15 @@ impl Harness {
         let member = if as_owner { whose } else { MemberId(whose.0 + 1) };
         let expected = self.model.end(id, member, rule);
         let before = self.rows();
-        let end =
-            HoldEnd { id, member, rule, model: None, tokens: TokenCounts::default(), attempts: None, answered };
+        let end = HoldEnd {
+            id,
+            member,
+            rule,
+            model: None,
+            tokens: TokenCounts::default(),
+            attempts: None,
+            answered,
+        };
         let ended = self.book.end(end, self.now);
         self.ended(id, &ended, expected, answered && rule.outcome() == HoldOutcome::Settled);
         if ended == EndResult::AlreadyEnded {

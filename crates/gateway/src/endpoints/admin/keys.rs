@@ -180,7 +180,9 @@ async fn view(admin: &Admin, record: &KeyRecord) -> Result<KeyRecordView, ApiErr
         revoked_at: key.revoked_at.map(clock::rfc3339),
         spend_limit_micros: record.limits.spend.map(Micros::get),
         spent_micros: lineage.spent.get(),
-        last_used_at: Some(lineage.last_used).filter(|at| *at > Time::default()).map(clock::rfc3339),
+        last_used_at: Some(lineage.last_used)
+            .filter(|at| *at > Time::default())
+            .map(clock::rfc3339),
         requests_per_minute: record.limits.requests_per_minute,
         concurrency: record.limits.concurrency,
         budget: lineage.budget_status(&admin.billing.windows()).as_ref().map(budget::view),

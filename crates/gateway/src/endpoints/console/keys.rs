@@ -270,10 +270,8 @@ pub(super) async fn create(
         Err(wrong) => Err(wrong.into()),
         Ok(order) => {
             let by = context.actor();
-            let created = context
-                .operator(&by)
-                .create_key(context.identities.hasher(), order)
-                .await;
+            let created =
+                context.operator(&by).create_key(context.identities.hasher(), order).await;
             match created {
                 Ok(issued) => Ok(issued),
                 Err(error) => Err(refusal(error)?),

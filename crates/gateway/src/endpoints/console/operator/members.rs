@@ -5,9 +5,7 @@ use axum::body::Body;
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
 use http::{Request, StatusCode};
-use ledger::{
-    Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult,
-};
+use ledger::{Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult};
 use pages::{Frame, Html, credits};
 
 use crate::clock;

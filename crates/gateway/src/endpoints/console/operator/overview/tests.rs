@@ -22,7 +22,6 @@ fn latency_is_the_bound_that_a_share_of_the_requests_does_not_exceed() {
     let totals = Totals::of(&metrics.text(0));
     assert_eq!((totals.requests, totals.errors), (100, 1));
     let latency = [1, 30, 31, 50, 61, 99, 100].map(|percent| totals.latency(percent));
-    let expected =
-        ["≤ 0.5 ms", "≤ 0.5 ms", "≤ 25 ms", "≤ 25 ms", "≤ 1 s", "≤ 30 s", "over 10 min"];
+    let expected = ["≤ 0.5 ms", "≤ 0.5 ms", "≤ 25 ms", "≤ 25 ms", "≤ 1 s", "≤ 30 s", "over 10 min"];
     assert_eq!(latency, expected);
 }
