@@ -241,7 +241,7 @@ fn the_overview_has_the_figures_of_real_requests_and_refreshes_itself() {
     let chat = || service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
     let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
     operator.goto(&format!("{}/operator", service.origin()));
-    let empty = ["Requests\n0\n0 running now", "median\nnone yet", "Spent today, UTC\n0 credits"];
+    let empty = ["Requests\n0\n", "median\nnone yet", "Spent today, UTC\n0 credits"];
     let text = operator.text("#figures");
     assert!(empty.iter().all(|figure| text.contains(figure)), "{text}");
     assert_eq!([chat().status, chat().status], [200, 200]);
