@@ -155,10 +155,10 @@ impl ChatSession<'_> {
                 let attachments = if is_person { self.pasted(words) } else { Vec::new() };
                 let mut input = UserInput { text: words.to_owned(), attachments };
                 if is_person {
-                    let library = &self.library;
+                    let (library, accepts) = (&self.library, &self.model.accepts);
                     let read = interrupts.guard(async |stop: StopSignal| {
                         tokio::select! {
-                            read = library.with_mentions(&mut input) => read,
+                            read = library.with_mentions(&mut input, accepts) => read,
                             () = stop.now.cancelled() => Err(interrupted(&stop)),
                         }
                     });
@@ -167,10 +167,10 @@ impl ChatSession<'_> {
                 self.say(input, interrupts).await
             }
             ChatInput::Prompt(name, arguments) => {
-                let library = &self.library;
+                let (library, accepts) = (&self.library, &self.model.accepts);
                 let filled = interrupts.guard(async |stop: StopSignal| {
                     tokio::select! {
-                        filled = library.prompt(name, arguments) => filled,
+                        filled = library.prompt(name, arguments, accepts) => filled,
                         () = stop.now.cancelled() => Err(interrupted(&stop)),
                     }
                 });
