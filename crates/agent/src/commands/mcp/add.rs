@@ -205,7 +205,7 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
     set("timeout", args.timeout.clone().map(Json::Number));
     set("trust", text(&args.trust));
     set("protocol", text(&args.protocol));
-    Ok(Found { name, scope: None, entry: Json::Object(entry), notes: Vec::new() })
+    Ok(Found { name, scope: None, entry: Json::Object(entry), notes: Vec::new(), unusable: None })
 }
 
 /// Names and values around the first separator. An error never shows the value.
