@@ -233,8 +233,12 @@ impl EntryTemplate {
         {
             return Err(ServerJsonError::OtherHost { url: url.clone() });
         }
-        let identifier = plain("identifier", identifier)?;
-        let version = version.as_deref().map(|text| plain("version", text)).transpose()?;
+        let identifier = self::identifier(registry_type, identifier)?;
+        // Without a version, tomorrow another program would start. A reference of an image has one.
+        let version = match version.as_deref() {
+            None if registry_type == "oci" => None,
+            version => Some(word("version", version.unwrap_or_default(), "._+-!")?),
+        };
         let mut template = Self::default();
         for variable in &package.environment_variables {
             let pieces = template.value(&variable.name, &variable.input)?;
@@ -355,11 +359,15 @@ impl EntryTemplate {
         is_required: bool,
     ) -> Result<Piece, ServerJsonError> {
         let default = input.default.as_deref().map(literal).transpose()?.map(str::to_owned);
+        let choices = input.choices.clone().unwrap_or_default();
+        for choice in &choices {
+            literal(choice)?;
+        }
         self.questions.push(Question {
             name: name.to_owned(),
             description: input.description.clone().unwrap_or_default(),
             default,
-            choices: input.choices.clone().unwrap_or_default(),
+            choices,
             is_secret: input.is_secret,
             is_required,
         });
@@ -405,6 +413,28 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;
     let (name, after) = rest.split_once('}')?;
     Some((before, name, after))
+}
+
+/// The name of a package: runners accept addresses, folders and options in its place.
+fn identifier<'t>(kind: &str, text: &'t str) -> Result<&'t str, ServerJsonError> {
+    match (kind, text.strip_prefix('@').and_then(|rest| rest.split_once('/'))) {
+        ("npm", Some((scope, name))) => {
+            word("identifier", scope, "._-")?;
+            word("identifier", name, "._-")?;
+            Ok(text)
+        }
+        ("oci", _) => word("identifier", text, "._-/:@"),
+        _ => word("identifier", text, "._-"),
+    }
+}
+
+/// A text of letters, digits and these signs that begins with a letter or digit.
+fn word<'t>(what: &'static str, text: &'t str, signs: &str) -> Result<&'t str, ServerJsonError> {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_good) {
+        return Ok(text);
+    }
+    Err(ServerJsonError::Invalid { what, text: text.to_owned() })
 }
 
 /// A text that is one word and no option.

@@ -47,10 +47,7 @@ fn packages_become_commands_of_exactly_this_version() {
     }));
     let questions = template(&npm).unwrap().questions;
     let names: Vec<_> = questions.iter().map(|one| (&*one.name, one.is_required)).collect();
-    assert_eq!(
-        names,
-        [("KEY", true), ("LEVEL", false), ("folder", true), ("--mode", false)]
-    );
+    assert_eq!(names, [("KEY", true), ("LEVEL", false), ("folder", true), ("--mode", false)]);
     assert!(questions[0].is_secret);
     assert_eq!(
         entry(&npm, &["k", "info", "/tmp", "far"]),
@@ -125,7 +122,19 @@ fn lies_are_refused() {
         (json!({"identifier": "--eval=evil"}), "its identifier `--eval=evil` is invalid"),
         (json!({"identifier": "b evil"}), "its identifier `b evil` is invalid"),
         (json!({"identifier": ""}), "its identifier `` is invalid"),
+        (json!({"identifier": "https://evil.example/x.tgz"}), "its identifier"),
+        (json!({"identifier": "@a/../../evil"}), "its identifier"),
+        (json!({"identifier": "git+ssh://evil"}), "its identifier"),
+        (json!({"identifier": "../evil"}), "its identifier"),
         (json!({"version": "1 --registry=evil"}), "its version"),
+        (json!({"version": ">=1"}), "its version"),
+        (json!({"version": null}), "its version"),
+        (
+            json!({"packageArguments": [
+                {"type": "positional", "isRequired": true, "choices": ["${HOME}"]},
+            ]}),
+            "a variable of this machine",
+        ),
         (json!({"registryBaseUrl": "https://registry.npmjs.org.evil.example"}), "not from"),
         (json!({"registryBaseUrl": "http://registry.npmjs.org"}), "not from"),
         (
