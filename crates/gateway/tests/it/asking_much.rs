@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_test_support::upstream::Upstream;
 use http::Request;
@@ -13,6 +14,7 @@ use crate::support::{Answer, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
+const MESSAGES: &str = "/v1/messages";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more";
 
 fn chat_with(address: &str) -> Value {
@@ -23,6 +25,11 @@ fn chat_with(address: &str) -> Value {
 fn response_with(address: &str) -> Value {
     json!({"model": "up/echo", "input": [{"role": "user", "content": [
         {"type": "input_text", "text": "look"}, {"type": "input_image", "image_url": address}]}]})
+}
+
+fn message_with(kind: &str, address: &str) -> Value {
+    let block = json!({"type": kind, "source": {"type": "url", "url": address}});
+    json!({"model": "up/echo", "max_tokens": 9, "messages": [{"role": "user", "content": [block]}]})
 }
 
 fn refusal(answer: &Answer) -> (u16, String, String) {
@@ -149,12 +156,8 @@ fn images_that_lead_elsewhere_are_fetched_through_the_guard_and_sent_inline() {
             }
             assert_eq!(upstream.completions().len(), asked);
         }
-        let message = |kind: &str, url: &str| {
-            let block = json!({"type": kind, "source": {"type": "url", "url": url}});
-            let messages = json!([{"role": "user", "content": [block]}]);
-            let body = json!({"model": "up/echo", "max_tokens": 9, "messages": messages});
-            world.service.post("/v1/messages", key, &body)
-        };
+        let message =
+            |kind: &str, url: &str| world.service.post(MESSAGES, key, &message_with(kind, url));
         let answer = message("image", &site.url("/a.png"));
         assert!(answer.text().contains("I saw 1 image"), "{kind} {}", answer.text());
         let asked = upstream.completions().len();
@@ -182,6 +185,43 @@ fn large(start: &str, end: &str) -> Vec<u8> {
     body[start.len()..].iter_mut().skip(1).step_by(2).for_each(|byte| *byte = b',');
     body.pop();
     body.extend_from_slice(end.as_bytes());
+#[test]
+fn images_that_time_out_count_with_the_pages_of_the_key() {
+    let upstream = Upstream::start();
+    let site = Site::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
+        Ok(())
+    });
+    let rest = format!(
+        "remote_images: inline\nfetch: {{allow_private: [\"{HOST}:{}\"], robots: false, \
+         timeout: 0.2, timeouts_per_minute: 3}}\n",
+        site.address.port()
+    );
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
+    let world = World::start(folder, &with_one(&upstream, PLAIN, &rest), names);
+    let asked = [
+        (CHAT, chat_with(&site.url("/a.png"))),
+        (RESPONSES, response_with(&site.url("/a.png"))),
+        (MESSAGES, message_with("image", &site.url("/a.png"))),
+        ("/v1/web/fetch", json!({"url": site.url("/page")})),
+    ];
+    let ask = |key: &str, (path, body): &(&str, Value)| world.service.post(path, key, body);
+    let key = world.ada.key.as_str();
+    let statuses: Vec<u16> = asked.iter().map(|asked| ask(key, asked).status).collect();
+    assert_eq!(statuses, [503, 503, 503, 429]);
+    for asked in &asked {
+        let answer = ask(key, asked);
+        assert_eq!(answer.status, 429, "{}", answer.text());
+        let wait: u64 = answer.header("retry-after").parse().unwrap();
+        assert!(wait > 1 && answer.text().contains("too many fetches of this key"), "{wait}");
+    }
+    assert_eq!(site.paths().len(), 3, "nothing is asked of the site");
+    let bob = world.service.holder("bob", 10 * PRICE);
+    assert_eq!(ask(bob.key.as_str(), &asked[0]).status, 503);
+    assert_eq!((world.paid(), upstream.completions().len()), (0, 0));
+}
+
     body
 }
 
