@@ -116,6 +116,20 @@ fn the_document_names_models_and_fields_that_there_are() {
 }
 
 #[test]
+#[test]
+fn without_a_suitable_model_there_is_no_example() {
+    let upstream = Upstream::start();
+    let document = document(&Running::plain(&upstream));
+    let body = |path: &str| {
+        let body = &document["paths"][path]["post"]["requestBody"];
+        body["content"]["application/json"].clone()
+    };
+    assert_eq!(body("/v1/chat/completions")["example"]["model"], "up/echo");
+    for path in ["/v1/images/generations", "/v1/embeddings", "/v1/media/run"] {
+        assert!(body(path)["schema"].is_object() && body(path)["example"].is_null(), "{path}");
+    }
+}
+
 fn the_page_shows_every_operation_and_loads_nothing() {
     let upstream = Upstream::start();
     let service = Running::plain(&upstream);

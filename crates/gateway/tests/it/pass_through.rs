@@ -289,6 +289,25 @@ fn without_a_usable_model_nothing_starts() {
     assert_eq!(paid(&service, &ada), 0);
 }
 
+#[test]
+fn media_models_need_their_full_id() {
+    let world = world();
+    for (path, field) in [("/v1/images/generations", "prompt"), ("/v1/audio/speech", "input")] {
+        let answer = world.post(path, &json!({"model": "painter", field: "x"}));
+        assert_eq!(answer.failure(), (400, "model_not_found".to_owned()), "{path}");
+    }
+    assert_eq!(world.upstream.requests().len(), 0);
+    let chat = world.service.key_with(world.ada.member, |key| key.scopes = vec![Scope::Chat]);
+    let body = json!({"model": "up/paint", "prompt": "x"});
+    let answer = world.service.post("/v1/images/generations", chat.as_str(), &body);
+    assert_eq!(answer.failure(), (403, "scope_missing".to_owned()));
+    let many = json!({"model": "up/paint", "prompt": "x", "n": 2});
+    assert_eq!(world.post("/v1/images/generations", &many).failure().0, 400);
+}
+
+#[test]
+fn speech_that_breaks_off_breaks_the_connection_and_is_free() {
+    let world = world();
     world.upstream.script("speak", vec![Step::CutMidEvent]);
     let mut client = world.speak();
     // The break may come before the head is sent.
