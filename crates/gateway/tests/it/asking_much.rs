@@ -49,14 +49,19 @@ fn caps_of_a_model_and_of_an_alias_name_field_value_and_cap() {
     let ask = |path: &str, change: &dyn Fn(&mut Value)| {
         let mut body = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}],
             "input": "hi"});
+        if path == MESSAGES {
+            body["max_tokens"] = 9.into();
+        }
         change(&mut body);
         service.post(path, ada.key.as_str(), &body)
     };
     let over = |path: &str, field: &str, message: &str, change: &dyn Fn(&mut Value)| {
-        let expected = (400, field.to_owned(), message.to_owned());
+        // Errors in Anthropic's shape name the field in the message alone.
+        let param = if path == MESSAGES { "" } else { field };
+        let expected = (400, param.to_owned(), message.to_owned());
         assert_eq!(refusal(&ask(path, change)), expected);
     };
-    for path in [CHAT, RESPONSES] {
+    for path in [CHAT, RESPONSES, MESSAGES] {
         for name in ["max_tokens", "max_completion_tokens", "max_output_tokens"] {
             let message = format!("`{name}` is 51; the limit of this model is 50");
             over(path, name, &message, &|body| body[name] = 51.into());
@@ -80,6 +85,15 @@ fn caps_of_a_model_and_of_an_alias_name_field_value_and_cap() {
         body["messages"][0]["content"] = json!([image, image]);
     };
     over(CHAT, "messages", "`messages` has 2 images; the limit of this model is 1", &images);
+    over(MESSAGES, "messages", "`messages` has 2 images; the limit of this model is 1", &|body| {
+        let source = json!({"type": "base64", "media_type": "image/png", "data": "AA"});
+        let image = json!({"type": "image", "source": source});
+        body["messages"][0]["content"] = json!([image, image]);
+    });
+    let message = "`messages` has 530 bytes; the limit of this model is 400";
+    over(MESSAGES, "messages", message, &|body| {
+        body["messages"][0]["content"] = long.as_str().into();
+    });
     assert_eq!((paid(&service, &ada), upstream.completions().len()), (0, 0));
     // Where no limit on tokens is named, the cap is sent.
     ask(CHAT, &|_| {}).good();
@@ -171,20 +185,6 @@ fn images_that_lead_elsewhere_are_fetched_through_the_guard_and_sent_inline() {
     }
 }
 
-/// The most memory that this process has ever had, in bytes.
-pub(crate) fn peak_bytes() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
-}
-
-/// 28 MB of a list of numbers, in a field of this object.
-fn large(start: &str, end: &str) -> Vec<u8> {
-    let mut body = start.as_bytes().to_vec();
-    body.resize(start.len() + 28_000_000, b'0');
-    body[start.len()..].iter_mut().skip(1).step_by(2).for_each(|byte| *byte = b',');
-    body.pop();
-    body.extend_from_slice(end.as_bytes());
 #[test]
 fn images_that_time_out_count_with_the_pages_of_the_key() {
     let upstream = Upstream::start();
@@ -222,6 +222,20 @@ fn images_that_time_out_count_with_the_pages_of_the_key() {
     assert_eq!((world.paid(), upstream.completions().len()), (0, 0));
 }
 
+/// The most memory that this process has ever had, in bytes.
+pub(crate) fn peak_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+}
+
+/// 28 MB of a list of numbers, in a field of this object.
+fn large(start: &str, end: &str) -> Vec<u8> {
+    let mut body = start.as_bytes().to_vec();
+    body.resize(start.len() + 28_000_000, b'0');
+    body[start.len()..].iter_mut().skip(1).step_by(2).for_each(|byte| *byte = b',');
+    body.pop();
+    body.extend_from_slice(end.as_bytes());
     body
 }
 
@@ -236,10 +250,14 @@ fn a_large_body_takes_no_more_memory_than_a_few_times_its_size() {
         large(&format!("{{\"model\":\"up/echo\",{start},\"{field}\":["), &format!("]{end}}}"))
     };
     let input = "\"input\":\"hi\"";
+    let messages = "\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]";
     let cases = [
         (RESPONSES, list("metadata", input, "")),
         (RESPONSES, list("other", input, "")),
         (RESPONSES, list("input", "\"x\":1", "")),
+        (MESSAGES, list("metadata", messages, "")),
+        (MESSAGES, list("other", messages, "")),
+        (MESSAGES, list("messages", "\"max_tokens\":9", "")),
         ("/v1/research/jobs", large("{\"query\":\"why\",\"metadata\":{\"a\":[", "]}}")),
         ("/v1/search", large("{\"query\":\"why\",\"domains\":{\"include\":[", "]}}")),
         (
@@ -260,7 +278,7 @@ fn a_large_body_takes_no_more_memory_than_a_few_times_its_size() {
             let answer = service.send_raw(request);
             let grown = peak_bytes() - before;
             assert!((400..500).contains(&answer.status), "{path} {}", answer.status);
-            if path == RESPONSES {
+            if [RESPONSES, MESSAGES].contains(&path) {
                 assert_eq!(answer.status, if is_rich { 400 } else { 402 }, "{}", answer.text());
             }
             assert!(grown < 3 * length, "{path} rich={is_rich}: {grown} bytes for {length}");
