@@ -191,6 +191,7 @@ fn read(columns: u16) {
     for (pattern, replacement) in UNSTEADY {
         settings.add_filter(pattern, replacement);
     }
+    settings.add_filter(r"(?m)^( +[\d-]+)  +\d+ s$", "$1  [since]");
     settings.add_filter(r"20[2-9]\d-\d\d-\d\d  ", "[date]  ");
     settings.add_filter(r"attempt in \d+ s", "attempt in [n] s");
     settings.add_filter(r"[\d.]+ [MGT]B free", "[n] GB free");
