@@ -87,6 +87,20 @@ pub(crate) fn chat_stream(text: &str) -> Value {
     body
 }
 
+/// A request of the messages interface.
+pub(crate) fn message(text: &str) -> Value {
+    let mut body = chat(text);
+    body["max_tokens"] = 100.into();
+    body
+}
+
+/// The same as a stream.
+pub(crate) fn message_stream(text: &str) -> Value {
+    let mut body = message(text);
+    body["stream"] = true.into();
+    body
+}
+
 /// A request of the responses interface.
 pub(crate) fn response(text: &str) -> Value {
     json!({"model": "up/echo", "input": text})
