@@ -114,8 +114,7 @@ impl BatchWriter<'_> {
             i64::from(row.running),
             row.next_arrival.micros(),
             row.budget_use.start.micros(),
-            row.budget_use.charged.get(),
-            row.budget_use.held.get(),
+            row.budget_use.charged.get(), row.budget_use.held.get(),
             row.last_used.micros(),
         );
         let ended: &[Value<'_>] = columns!(changes.ended_holds, row => HoldUuid(row.1));
@@ -140,10 +139,8 @@ impl BatchWriter<'_> {
             row.rule.as_str(),
             &*row.operation,
             row.model.as_deref(),
-            row.tokens.input,
-            row.tokens.output,
-            row.since.micros(),
-            row.at.micros(),
+            row.tokens.input, row.tokens.output,
+            row.since.micros(), row.at.micros(),
             stored_payer(row.member, row.payer),
             row.attempts.as_deref(),
         );
