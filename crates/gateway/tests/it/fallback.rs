@@ -110,8 +110,8 @@ fn a_receipt_shows_the_models_tried_and_their_answer_times() {
         let tried = |receipt: &Value| -> Vec<(String, String)> {
             let attempts = receipt["attempts"].as_array().unwrap();
             assert!(attempts.iter().all(|it| it["took_ms"].is_u64()), "{attempts:?}");
-            let word = |value: &Value| value.as_str().unwrap().to_owned();
-            attempts.iter().map(|it| (word(&it["model"]), word(&it["outcome"]))).collect()
+            let text_of = |value: &Value| value.as_str().unwrap().to_owned();
+            attempts.iter().map(|it| (text_of(&it["model"]), text_of(&it["outcome"]))).collect()
         };
         let of = |model: &str, outcome: &str| (model.to_owned(), outcome.to_owned());
 

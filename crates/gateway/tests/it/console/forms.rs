@@ -90,27 +90,32 @@ fn bad_input_is_refused_with_the_reason() {
             "must be a whole number",
         ),
     ] {
-        operator.goto(&format!("{}{}", service.origin(), form.page));
-        if !form.opener.is_empty() {
-            operator.click(form.opener);
-        }
-        for (field, value) in form.fields {
-            // A list of choices gets one that no page offers.
-            operator.eval(&format!(
-                "const field = document.getElementById('{field}'); \
-                 if (field.options) field.add(new Option('{value}')); field.value = '{value}'; return true"
-            ));
-        }
-        operator.click(form.button);
-        operator.eventually("a refusal", "return document.querySelector('#notice') !== null");
-        let notice = operator.text("#notice");
-        assert!(notice.contains(form.refusal), "{} {:?}: {notice}", form.page, form.fields);
-        assert_eq!(operator.eval("return document.querySelector('#notice').role"), "alert");
+        check_refusal(&operator, &service.origin(), &form);
     }
     assert_eq!(service.get("/v1/models", holder.key.as_str()).status, 200, "the key is as before");
     assert_eq!(service.account(holder.member).balance.get(), 1000 * PRICE);
     let keys = service.store.clone();
     assert_eq!(service.wait(async move { keys.keys(holder.member).await.unwrap().len() }), 1);
+}
+
+/// Fills the form in, sends it, and looks for the refusal.
+fn check_refusal(operator: &Browser, origin: &str, form: &BadInput<'_>) {
+    operator.goto(&format!("{}{}", origin, form.page));
+    if !form.opener.is_empty() {
+        operator.click(form.opener);
+    }
+    for (field, value) in form.fields {
+        // A list of choices gets one that no page offers.
+        operator.eval(&format!(
+            "const field = document.getElementById('{field}'); \
+             if (field.options) field.add(new Option('{value}')); field.value = '{value}'; return true"
+        ));
+    }
+    operator.click(form.button);
+    operator.eventually("a refusal", "return document.querySelector('#notice') !== null");
+    let notice = operator.text("#notice");
+    assert!(notice.contains(form.refusal), "{} {:?}: {notice}", form.page, form.fields);
+    assert_eq!(operator.eval("return document.querySelector('#notice').role"), "alert");
 }
 
 #[test]
