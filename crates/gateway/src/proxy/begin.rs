@@ -103,7 +103,7 @@ pub(crate) async fn begin(
             }
             Some(Err(error)) => result = Err(Failure::Unfit(error)),
         }
-        attempt.end(&result);
+        attempt.end(&result, &progress);
         match result {
             Ok(answer) => return Ok(Begun { model: target.id.clone(), answer }),
             Err(Failure::Unfit(error)) => {

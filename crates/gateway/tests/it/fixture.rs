@@ -39,7 +39,11 @@ pub(crate) fn with_one(upstream: &Upstream, more: &str, rest: &str) -> String {
 
 /// A `gateway.yaml` with one plain provider `up` whose books are in PostgreSQL.
 pub(crate) fn in_postgres(upstream: &Upstream, database: &Database, rest: &str) -> String {
-    let text = with_one(upstream, PLAIN, rest);
+    moved_to(database, &with_one(upstream, PLAIN, rest))
+}
+
+/// A `gateway.yaml` whose books are in PostgreSQL instead.
+pub(crate) fn moved_to(database: &Database, text: &str) -> String {
     let place = format!("database: \"{}\"", database.url());
     let lines = text.lines().map(|line| match line {
         line if line.starts_with("database:") => place.as_str(),
