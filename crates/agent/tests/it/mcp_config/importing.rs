@@ -330,9 +330,9 @@ fn files_of_hermes_goose_zed_and_windsurf_are_found() {
         command: uvx
         args:
           - fetch
-        enabled: true
         env:
           FETCH_KEY: ${FETCH_KEY}
+        enabled: true
       old:
         command: run-old
         args:

@@ -54,6 +54,9 @@ fn weather(change: impl FnOnce(&mut Value)) -> (FileServer, TestHome) {
     registry(vec![(WEATHER.to_owned(), document)])
 }
 
+/// Changes what the registry says.
+type Lie = Box<dyn FnOnce(&mut Value)>;
+
 const ADD: [&str; 3] = ["mcp", "add", "io.example/weather@registry"];
 
 #[test]
@@ -137,7 +140,7 @@ fn an_entry_that_lies_is_refused() {
     let package = |key: &'static str, value: Value| {
         move |document: &mut Value| document["server"]["packages"][0][key] = value
     };
-    let lies: Vec<(Box<dyn FnOnce(&mut Value)>, &str)> = vec![
+    let lies: Vec<(Lie, &str)> = vec![
         (
             Box::new(|document: &mut Value| document["server"]["name"] = "a/b".into()),
             "returned another server",
@@ -166,7 +169,7 @@ fn an_entry_that_lies_is_refused() {
         (Box::new(|document: &mut Value| *document = json!({"server": 7})), "registry http"),
         (
             Box::new(|document: &mut Value| {
-                document["server"]["title"] = "x".repeat(5 << 20).into()
+                document["server"]["title"] = "x".repeat(5 << 20).into();
             }),
             "registry http",
         ),

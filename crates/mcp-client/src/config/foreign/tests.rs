@@ -141,7 +141,7 @@ oauth_resource = "x"
 }
 
 /// As `goose configure` writes it.
-const GOOSE: &str = r#"
+const GOOSE: &str = r"
 extensions:
   developer:
     bundled: true
@@ -195,7 +195,7 @@ extensions:
     uri: http://localhost:1/sse
 GOOSE_PROVIDER: openai
 GOOSE_MODEL: gpt
-"#;
+";
 
 #[test]
 fn goose_keeps_servers_among_its_extensions() {
