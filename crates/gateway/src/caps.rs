@@ -3,14 +3,13 @@
 use wire::error::Code;
 
 use crate::config::Caps;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::raw_object::RawObject;
 
 /// All field names of the token limit.
 const TOKENS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 pub(crate) struct Conversation {
-    /// The field that contains it.
     pub(crate) field: &'static str,
     /// Its length as JSON, with earlier responses.
     pub(crate) bytes: usize,
@@ -23,7 +22,7 @@ pub(crate) fn check(
     caps: &Caps,
     object: &RawObject<'_>,
     conversation: &Conversation,
-) -> Result<Option<u64>, ApiError> {
+) -> ApiResult<Option<u64>> {
     if let Some(cap) = caps.n {
         check_field(object, "n", cap.into())?;
     }
@@ -46,7 +45,7 @@ pub(crate) fn check(
 }
 
 /// Checks every field that some server accepts for this one; returns whether there is any.
-fn check_field(object: &RawObject<'_>, name: &'static str, cap: u64) -> Result<bool, ApiError> {
+fn check_field(object: &RawObject<'_>, name: &'static str, cap: u64) -> ApiResult<bool> {
     let mut is_given = false;
     for value in object.all_like(name) {
         is_given = true;

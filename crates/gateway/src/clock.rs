@@ -13,12 +13,10 @@ pub(crate) fn at(moment: SystemTime) -> Time {
     Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
     u64::try_from(now().millis() / 1000).unwrap_or_default()
 }
 
-/// A new id for a request, its hold and its receipt.
 pub(crate) fn new_hold_id() -> HoldId {
     let millis = u64::try_from(now().millis()).unwrap_or_default();
     HoldId::new(millis, fastrand::u128(..))

@@ -17,6 +17,8 @@ use wire::error::{Code, ErrorBody, ErrorDetail};
 use crate::clock;
 use crate::response_headers;
 
+pub(crate) type ApiResult<T = Response> = Result<T, ApiError>;
+
 /// An error for a client. Causes are logged, never sent.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Box<Facts>);
@@ -37,7 +39,6 @@ struct Facts {
     refunded: Option<HoldId>,
 }
 
-/// The shape of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     OpenAi,
@@ -78,7 +79,6 @@ impl ApiError {
         Self::of_param(Code::InvalidRequest, name, message)
     }
 
-    /// An error about a field of the request.
     pub(crate) fn of_param(
         code: Code,
         param: impl Into<String>,
@@ -101,7 +101,6 @@ impl ApiError {
         self.with(|facts| facts.retry_after = Some(wait))
     }
 
-    /// Adds the receipt of the released hold.
     #[must_use]
     pub(crate) fn refunded(self, id: HoldId, limit_status: LimitStatus) -> Self {
         self.with(|facts| {
@@ -120,7 +119,6 @@ impl ApiError {
         })
     }
 
-    /// Adds when a budget resets.
     #[must_use]
     pub(crate) fn resets_at(self, time: String) -> Self {
         self.with(|facts| facts.resets_at = Some(time))
@@ -167,7 +165,6 @@ impl ApiError {
         }
     }
 
-    /// The body as JSON, with the id of the request.
     fn json(&self, dialect: Dialect, request_id: &str) -> Vec<u8> {
         if dialect == Dialect::Anthropic {
             let kind = messages::error_type(self.status(dialect));
@@ -184,7 +181,6 @@ impl ApiError {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    /// Writes the event of a stream that has begun.
     pub(crate) fn write_event(&self, dialect: Dialect, request_id: &str, out: &mut BytesMut) {
         let json = self.json(dialect, request_id);
         match dialect {
@@ -193,7 +189,6 @@ impl ApiError {
         }
     }
 
-    /// The response, with the id of the request in its body.
     pub(crate) fn answer(&self, dialect: Dialect, request_id: &str) -> Response {
         let text = self.json(dialect, request_id);
         let mut response = Response::new(Body::from(text));

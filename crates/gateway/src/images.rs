@@ -14,7 +14,7 @@ use web_reader::{Image, Reader, Target};
 use wire::error::Code;
 
 use crate::config::RemoteImages;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::raw_object::{Key, is_like};
 
 /// Limits on the images that are fetched for one request.
@@ -37,8 +37,7 @@ const SOURCE_URL: &str = "source.url";
 const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
 
 impl Images {
-    /// Scans the JSON of a conversation.
-    pub(crate) fn in_text(text: &str) -> Result<Self, ApiError> {
+    pub(crate) fn in_text(text: &str) -> ApiResult<Self> {
         let mut found = Self::default();
         let bytes = text.as_bytes();
         // Most conversations have none. A key may be written with escapes.
@@ -52,7 +51,6 @@ impl Images {
         Ok(found)
     }
 
-    /// Scans parsed items.
     pub(crate) fn in_items(items: &[Value]) -> Self {
         let mut found = Self::default();
         for item in items {
@@ -71,7 +69,7 @@ impl Images {
     }
 
     /// Whether images must be fetched; an error where that is not allowed.
-    pub(crate) fn check_remote(self, choice: RemoteImages) -> Result<Remote, ApiError> {
+    pub(crate) fn check_remote(self, choice: RemoteImages) -> ApiResult<Remote> {
         let refuse = |field: &str, message: String| {
             Err(ApiError::of_param(Code::InvalidRequest, field, message))
         };
@@ -98,7 +96,7 @@ impl Images {
     }
 
     /// Whether images of a message must be fetched; an error for other content that is not inline.
-    pub(crate) fn check_sources(self, choice: RemoteImages) -> Result<Remote, ApiError> {
+    pub(crate) fn check_sources(self, choice: RemoteImages) -> ApiResult<Remote> {
         match (self.other, choice) {
             (Some(SOURCE_URL), RemoteImages::Inline) if self.remote == 0 => Ok(Remote::Fetched),
             _ => self.check_inline().map(|()| Remote::None),
@@ -106,7 +104,7 @@ impl Images {
     }
 
     /// Rejects content that is not inline.
-    pub(crate) fn check_inline(self) -> Result<(), ApiError> {
+    pub(crate) fn check_inline(self) -> ApiResult<()> {
         let field = self.other.or((self.remote > 0).then_some("image_url"));
         let Some(field) = field else { return Ok(()) };
         let message =
@@ -135,7 +133,7 @@ pub(crate) enum Remote {
 }
 
 /// Replaces addresses of images by the images, fetched through the page reader.
-pub(crate) async fn inline(reader: &Reader, value: &mut Value) -> Result<(), ApiError> {
+pub(crate) async fn inline(reader: &Reader, value: &mut Value) -> ApiResult<()> {
     let mut addresses = Vec::new();
     gather(value, &mut addresses);
     for address in addresses {
@@ -146,7 +144,7 @@ pub(crate) async fn inline(reader: &Reader, value: &mut Value) -> Result<(), Api
 }
 
 /// Replaces addresses of images in blocks of the messages interface by the images.
-pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result<(), ApiError> {
+pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> ApiResult<()> {
     let mut sources = Vec::new();
     gather_sources(value, &mut sources);
     if sources.len() > MAX_FETCHED {
@@ -166,7 +164,7 @@ pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result
     Ok(())
 }
 
-async fn fetch(reader: &Reader, address: &str, field: &str) -> Result<Image, ApiError> {
+async fn fetch(reader: &Reader, address: &str, field: &str) -> ApiResult<Image> {
     let fetched = match Target::parse(address.trim()) {
         Ok(target) => reader.image(target, MAX_IMAGE_BYTES).await,
         Err(fault) => Err(fault),
@@ -177,7 +175,6 @@ async fn fetch(reader: &Reader, address: &str, field: &str) -> Result<Image, Api
     })
 }
 
-/// Collects the sources of images that have an address.
 fn gather_sources<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| gather_sources(item, found)),
@@ -195,7 +192,6 @@ fn gather_sources<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     }
 }
 
-/// Collects the addresses of images that are not inline.
 fn gather<'a>(value: &'a mut Value, found: &mut Vec<&'a mut String>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| gather(item, found)),
@@ -234,7 +230,6 @@ fn take<'a>(address: &'a mut String, found: &mut Vec<&'a mut String>) {
     }
 }
 
-/// The field that a value is under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     /// One of [`FIELDS`], or `url` within it.

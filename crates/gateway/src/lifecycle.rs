@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Shared by all parts of a running service.
 #[derive(Debug, Clone)]
 pub(crate) struct Lifecycle {
     /// Work that outlives its request; awaited before the process ends.
@@ -40,7 +39,6 @@ impl Lifecycle {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Begins the drain.
     pub(crate) fn stop(&self) {
         // Before the token: the tasks that it wakes read the flag.
         self.is_stopping.store(true, Ordering::Release);

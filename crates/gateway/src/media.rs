@@ -17,7 +17,7 @@ use crate::billing::Billing;
 use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::clock;
 use crate::config::{Capability, Config};
-use crate::failure::{ApiError, chain};
+use crate::failure::{ApiError, ApiResult, chain};
 use crate::identity::{Caller, hex, may_use};
 use crate::provider::Failure;
 use crate::upstreams::Upstreams;
@@ -25,7 +25,6 @@ use crate::upstreams::Upstreams;
 pub(crate) use artifact_store::{ArtifactStore, FilePart};
 pub(crate) use run::{Done, Finished, MediaRequest, RunContext};
 
-/// The most objects that are removed in one batch.
 const MAX_REMOVED: u32 = 100;
 
 /// Makes media without HTTP: [`Media::run`].
@@ -72,8 +71,7 @@ impl Media {
         format!("`{shown}` is not the full id of a media model; available models: `{near}`")
     }
 
-    /// Checks the number of images of a request.
-    pub(crate) fn check_image_count(&self, count: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_image_count(&self, count: &str) -> ApiResult<()> {
         let max = self.config.media.max_images;
         if count.parse().is_ok_and(|count: u32| (1..=max).contains(&count)) {
             return Ok(());
@@ -91,8 +89,7 @@ impl Media {
         make::check_images(&self.parser, member, self.config.media.max_bytes, answer).await
     }
 
-    /// Checks the text of a request for speech.
-    pub(crate) fn check_speech(&self, text: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_speech(&self, text: &str) -> ApiResult<()> {
         let max = self.config.media.max_text_chars;
         if u32::try_from(text.chars().count()).is_ok_and(|count| count <= max) {
             return Ok(());
@@ -101,7 +98,6 @@ impl Media {
         Err(ApiError::of_param(Code::InvalidRequest, "input", message))
     }
 
-    /// A run as members see it.
     pub(crate) fn view(&self, run: &MediaRun) -> view::MediaRun {
         let base = self.config.public_url.to_string();
         let base = base.trim_end_matches('/');
@@ -150,7 +146,6 @@ impl Media {
     }
 }
 
-/// The models with a full id that this key may use for a capability.
 pub(crate) fn models(
     upstreams: &Upstreams,
     caller: &KeyRecord,
@@ -163,7 +158,6 @@ pub(crate) fn models(
     catalogue.models().filter(is_offered).cloned().collect()
 }
 
-/// The id of the run that a hold pays for.
 fn run_id(hold: HoldId) -> String {
     format!("run_{}", hold.to_string().trim_start_matches("req_"))
 }

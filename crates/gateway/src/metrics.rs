@@ -15,10 +15,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::config::Operation;
 
-/// A family of histograms, all with the same buckets.
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// All metrics of the service.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -132,7 +130,6 @@ impl ProviderMetrics {
     }
 }
 
-/// The state of a provider, for its gauges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProviderState {
     /// `None` until its first probe has ended.
@@ -258,7 +255,6 @@ impl Metrics {
         }
     }
 
-    /// Counts a failed attempt.
     pub(crate) fn failed(&self, provider: &str, outcome: &'static str) {
         let labels = AttemptLabels { provider: provider.to_owned(), outcome };
         self.attempts.get_or_create(&labels).inc();
@@ -272,7 +268,6 @@ impl Metrics {
         self.settle_seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts the end of a hold.
     pub(crate) fn ended(&self, receipt: &Receipt) {
         let labels =
             RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.as_str() };

@@ -34,7 +34,6 @@ pub(crate) struct Reloader<I> {
     pub(crate) reported: Option<Instant>,
 }
 
-/// A configuration that was opened.
 struct Opened {
     service: Arc<Service>,
     changed: Vec<&'static str>,

@@ -8,16 +8,12 @@ use crate::trace::SpanContext;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestInfo {
-    /// The id of the request, of its hold and of its receipt.
     pub(crate) id: HoldId,
-    /// The span of the request, if it is traced.
     pub(crate) span: Option<SpanContext>,
     pub(crate) peer: SocketAddr,
-    /// The request that sends this one.
     pub(crate) parent: Option<HoldId>,
 }
 
-/// The route that a path matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Route {
     /// As the OpenAPI document writes it; empty for an unknown path.

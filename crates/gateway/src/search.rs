@@ -7,7 +7,6 @@ mod cache;
 mod canonical;
 mod index;
 mod plain;
-mod provider_protocol;
 mod remote;
 mod wanted;
 
@@ -45,7 +44,6 @@ pub struct Search {
     started: OnceLock<DropGuard>,
 }
 
-/// A search provider.
 #[derive(Debug)]
 enum Engine {
     Remote(Remote),
@@ -238,7 +236,6 @@ impl Search {
         if good.is_empty() { usable().collect() } else { good }
     }
 
-    /// Asks one provider, and records the outcome.
     async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<Hit>, Fault> {
         let begun = Instant::now();
         let remote = match engine {

@@ -44,7 +44,6 @@ use crate::worker_thread::Workers;
 /// The pause after a failed accept, when the machine is out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What every connection needs.
 struct Edge {
     /// What new requests use; a reload replaces it.
     current: ArcSwap<Current>,

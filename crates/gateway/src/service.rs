@@ -59,7 +59,6 @@ pub(crate) struct Parts {
     channels: Option<Channels>,
 }
 
-/// The parts that outlive a configuration.
 struct LastingParts {
     identities: Arc<Identities>,
     background: Arc<BackgroundTasks>,
@@ -162,7 +161,6 @@ impl Service {
         Self::assemble(config, billing, lasting, parts)
     }
 
-    /// The same service with another configuration.
     pub(crate) fn reconfigured(&self, config: Config, parts: Parts) -> Arc<Self> {
         let config = Arc::new(config);
         let lifecycle = self.lifecycle.of_replacement();
@@ -260,7 +258,6 @@ impl Service {
         }
     }
 
-    /// The client document, if it is served.
     pub(crate) fn client_document(&self) -> Option<&Bytes> {
         self.client_document.get().filter(|_| self.client_document_address().is_some())
     }

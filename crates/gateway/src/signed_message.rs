@@ -15,7 +15,6 @@ const MAX_WAIT: Duration = Duration::from_hours(6);
 /// The prefix of a secret in the form of the standard.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// A signed message.
 pub(crate) struct SignedMessage {
     id: String,
     timestamp: String,

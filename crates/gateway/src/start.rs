@@ -28,11 +28,9 @@ pub struct Ready {
     pub listener: TcpListener,
     /// The socket of `/metrics`, if it is separate.
     pub metrics: Option<TcpListener>,
-    /// What reloads need.
     pub(crate) reloading: Reloading,
 }
 
-/// What reloads need.
 #[derive(Debug)]
 pub(crate) struct Reloading {
     pub(crate) requests: mpsc::Receiver<ReloadRequest>,

@@ -31,7 +31,6 @@ const BATCH_INTERVAL: Duration = Duration::from_secs(1);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// The identity of a span within its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanContext {
     trace: u128,
@@ -64,7 +63,6 @@ pub(crate) struct Tracer {
     dropped: AtomicU64,
 }
 
-/// Sends the queued spans.
 pub(crate) struct Exporter {
     queue: mpsc::Receiver<Span>,
     pool: UpstreamPool,
@@ -73,7 +71,6 @@ pub(crate) struct Exporter {
 }
 
 impl SpanContext {
-    /// The `traceparent` header for an upstream.
     pub(crate) fn header(self) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("00-{:032x}-{:016x}-01", self.trace, self.span)).ok()
     }
@@ -84,7 +81,6 @@ impl SpanContext {
 }
 
 impl Tracer {
-    /// A tracer, and the exporter that must run for it.
     pub(crate) fn new(configured: &config::Trace) -> Result<(Arc<Self>, Exporter), Problem> {
         let problem = |what: String| Problem::new(format!("`trace.otlp_endpoint` {what}"));
         let base = BaseUrl::new(&configured.otlp_endpoint);
@@ -118,7 +114,6 @@ impl Tracer {
         }
     }
 
-    /// The number of dropped spans.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -15,7 +15,7 @@ pub(crate) use attempt::Attempt;
 use crate::catalogue::{Catalogue, Model};
 use crate::clock;
 use crate::config::{Capability, Config};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::may_use;
 use crate::metrics::Metrics;
 use crate::provider::Provider;
@@ -72,7 +72,7 @@ impl Upstreams {
         caller: &KeyRecord,
         asked: &str,
         capability: Capability,
-    ) -> Result<Arc<Model>, ApiError> {
+    ) -> ApiResult<Arc<Model>> {
         let catalogue = self.catalogue.load();
         let found = catalogue.find(asked, |id| may_use(caller, id)).map_err(|candidates| {
             let names = candidates.join("`, `");

@@ -16,7 +16,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(15);
 const LEASE: Duration = Duration::from_mins(1);
 
-/// Delivers alerts until the service stops or is reloaded.
 pub(crate) async fn run(service: Arc<Service>) {
     let Some(channels) = &service.channels else { return };
     let lifecycle = &service.lifecycle;

@@ -20,7 +20,6 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// The most accounts whose state is remembered; then all are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// Watches until the service stops or is reloaded.
 pub(crate) async fn run(service: Arc<Service>) {
     let Some(config) = &service.config.alerts else { return };
     let alerts = Alerts { config, store: &service.billing.store };
@@ -51,11 +50,9 @@ pub(crate) async fn run(service: Arc<Service>) {
     }
 }
 
-/// The state of accounts when they were last looked at.
 struct Watcher<'a> {
     alerts: Alerts<'a>,
     balances: HashMap<MemberId, KnownBalance>,
-    /// Used shares of the spend limits of keys.
     limits: HashMap<LineageId, u32>,
     /// Used shares of budgets, and when they reset.
     budgets: HashMap<BudgetScope, (Time, u32)>,

@@ -1,12 +1,12 @@
 //! Admission of member requests: authentication, limits on bodies, and a first look at the balance.
 
+use axum::extract::Request;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::{KeyRecord, Scope};
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use ledger::{IdempotencyKey, Micros, Refusal};
 use wire::research::Depth;
 
@@ -15,7 +15,7 @@ use super::fixed_price::FixedPrice;
 use crate::billing::Billing;
 use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::config::{Capability, Config, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, Identities};
 use crate::parsing::Parsing;
 use crate::request_info::RequestInfo;
@@ -38,7 +38,6 @@ pub(super) struct Received {
     pub(super) idempotency: Option<IdempotencyKey>,
 }
 
-/// The scope of a read operation, and the operation in the price list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadAccess {
     pub(super) scope: Scope,
@@ -60,10 +59,10 @@ impl RequestAdmission {
     /// `purpose` separates the uses of one idempotency key.
     pub(super) async fn receive(
         &self,
-        request: Request<Body>,
+        request: Request,
         scope: Scope,
         purpose: &str,
-    ) -> Result<Received, ApiError> {
+    ) -> ApiResult<Received> {
         let (head, body) = request.into_parts();
         let (caller, body) = self.identify(&head.headers, body, scope).await?;
         let bytes = self.read_body(&head.headers, body).await?;
@@ -79,7 +78,7 @@ impl RequestAdmission {
         headers: &HeaderMap,
         body: Body,
         scope: Scope,
-    ) -> Result<(Caller, Body), ApiError> {
+    ) -> ApiResult<(Caller, Body)> {
         let is_small = body::is_small(&body);
         let identified = async {
             let caller = self.identities.caller_for(headers, scope).await?;
@@ -99,16 +98,11 @@ impl RequestAdmission {
         }
     }
 
-    pub(super) async fn read_body(
-        &self,
-        headers: &HeaderMap,
-        body: Body,
-    ) -> Result<Bytes, ApiError> {
+    pub(super) async fn read_body(&self, headers: &HeaderMap, body: Body) -> ApiResult<Bytes> {
         body::read(&self.config.limits, headers, body).await
     }
 
-    /// Waits until there is room to parse a body.
-    pub(super) async fn admit_parsing(&self, bytes: Bytes) -> Result<Bytes, ApiError> {
+    pub(super) async fn admit_parsing(&self, bytes: Bytes) -> ApiResult<Bytes> {
         self.parsing.admit(bytes, self.config.limits.body_timeout).await
     }
 
@@ -118,8 +112,8 @@ impl RequestAdmission {
         info: &RequestInfo,
         headers: &HeaderMap,
         access: ReadAccess,
-        work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
-    ) -> Result<Response, ApiError> {
+        work: impl AsyncFnOnce(&Caller) -> ApiResult,
+    ) -> ApiResult {
         let caller = self.identities.caller_for(headers, access.scope).await?;
         let price = FixedPrice::new(&self.billing, info, &caller, access.operation);
         price.answer(work(&caller)).await
@@ -127,7 +121,7 @@ impl RequestAdmission {
 
     /// Rejects a member whose balance, or that of its team, does not cover the cheapest request of
     /// a scope. This only spares work: the hold decides.
-    async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> Result<(), ApiError> {
+    async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> ApiResult<()> {
         let needed = self.cheapest(scope);
         if needed == Micros::ZERO {
             return Ok(());
@@ -142,7 +136,6 @@ impl RequestAdmission {
         Ok(())
     }
 
-    /// The price of the cheapest request of a scope.
     fn cheapest(&self, scope: Scope) -> Micros {
         let catalogue = self.upstreams.catalogue.load();
         let least = |offered: &[Capability]| {

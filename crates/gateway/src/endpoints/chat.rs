@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
-use http::Request;
 use serde_json::Value;
 use web_reader::Reader;
 use wire::error::Code;
@@ -18,22 +15,19 @@ use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
 use crate::proxy::chat_request::ChatRequest;
 use crate::raw_object::{RawObject, check_values};
 use crate::request_info::RequestInfo;
 
-/// One of both interfaces.
 struct Interface {
     /// Separates the uses of one idempotency key.
     purpose: &'static str,
-    /// The path of an upstream.
     path: &'static str,
-    /// The field of the conversation.
     field: &'static str,
-    check: fn(&RawObject<'_>) -> Result<(), ApiError>,
+    check: fn(&RawObject<'_>) -> ApiResult<()>,
 }
 
 const CHAT: Interface =
@@ -48,25 +42,25 @@ const COMPLETIONS: Interface = Interface {
 pub(super) async fn create(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     answer(&api, info, request, CHAT).await
 }
 
 pub(super) async fn complete(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     answer(&api, info, request, COMPLETIONS).await
 }
 
 async fn answer(
     api: &ModelApi,
     info: RequestInfo,
-    request: Request<Body>,
+    request: Request,
     interface: Interface,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let Interface { purpose, path, field, check } = interface;
     let received = api.admission.receive(request, Scope::Chat, purpose).await?;
@@ -115,7 +109,7 @@ fn check_conversation(
     model: &Model,
     object: &RawObject<'_>,
     field: &'static str,
-) -> Result<(Option<u64>, Remote), ApiError> {
+) -> ApiResult<(Option<u64>, Remote)> {
     let mut images = Images::default();
     let mut bytes = 0;
     for messages in object.all_like(field) {
@@ -127,8 +121,7 @@ fn check_conversation(
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
 
-/// The body with its images inline.
-async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
+async fn with_images(reader: &Reader, body: &Bytes) -> ApiResult<Bytes> {
     let object = RawObject::parse(body)?;
     let messages = object.raw("messages").unwrap_or("[]");
     check_values(messages.as_bytes())?;
@@ -137,7 +130,7 @@ async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
     Ok(object.rewrite(&[("messages", Some(&messages.to_string()))]).into())
 }
 
-pub(super) fn check_messages(object: &RawObject<'_>) -> Result<(), ApiError> {
+pub(super) fn check_messages(object: &RawObject<'_>) -> ApiResult<()> {
     let wrong = |message: &str| ApiError::of_param(Code::InvalidRequest, "messages", message);
     match object.raw("messages") {
         None => Err(wrong("`messages` is missing")),
@@ -149,7 +142,7 @@ pub(super) fn check_messages(object: &RawObject<'_>) -> Result<(), ApiError> {
     }
 }
 
-fn check_prompt(object: &RawObject<'_>) -> Result<(), ApiError> {
+fn check_prompt(object: &RawObject<'_>) -> ApiResult<()> {
     match object.raw("prompt") {
         Some(prompt) if prompt.starts_with(['"', '[']) => Ok(()),
         _ => {

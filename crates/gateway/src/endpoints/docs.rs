@@ -1,4 +1,6 @@
-//! `GET /openapi.json` and `GET /docs`: the description of the service, generated from its table.
+//! `GET /openapi.json` and `GET /docs`: the description of the service, generated from its table. And
+//! `GET /oauth/client-metadata.json`: the client document of the MCP client, which is
+//! served only if its address can be a `client_id`.
 
 mod page;
 
@@ -15,7 +17,7 @@ use super::state::AppState;
 use super::{check_host, console};
 use crate::config::Config;
 use crate::failure::ApiError;
-use crate::openapi::{self, Offer, Operation, Routes, operator};
+use crate::openapi::{self, JSON, Offer, Operation, Routes, operator};
 
 /// Adds both to all other routes; they also describe themselves.
 pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
@@ -48,4 +50,12 @@ fn json(body: Bytes) -> Response {
     pages::secure(response.headers_mut());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(openapi::JSON));
     response
+}
+
+pub(super) fn add_client_document(routes: Routes<AppState>, document: Bytes) -> Routes<AppState> {
+    routes.on(&operator::CLIENT, move || async move {
+        let mut response = Response::new(Body::from(document));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        response
+    })
 }

@@ -21,15 +21,12 @@ use crate::response_headers;
 
 /// The interval of reads while another process writes, or the store is unavailable.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The most events of one read.
 pub(super) const MAX_EVENTS_AT_ONCE: u32 = 256;
 
-/// The stored events of one response or job.
 pub(super) trait EventSource: Send + 'static {
     /// The id of the background task that writes them.
     fn id(&self) -> &str;
 
-    /// Reads the events after those of the last read.
     fn read(&mut self, is_running: bool) -> impl Future<Output = Result<Batch, Error>> + Send;
 }
 
@@ -41,7 +38,6 @@ pub(super) enum Batch {
     End,
 }
 
-/// What a stream of events needs besides its source.
 pub(super) struct TailContext {
     pub(super) background: Arc<BackgroundTasks>,
     pub(super) lifecycle: Lifecycle,
@@ -58,7 +54,6 @@ struct Tail<S> {
     _follower: Follower,
 }
 
-/// A response that streams the events of a source until its end.
 pub(super) fn stream(
     context: TailContext,
     follower: Follower,
@@ -122,7 +117,6 @@ impl<S: EventSource> Tail<S> {
         }
     }
 
-    /// Whether the store is about to be closed for good.
     fn is_store_closing(&self) -> bool {
         self.context.lifecycle.finished.is_cancelled()
     }

@@ -12,7 +12,7 @@ use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
 use super::replay::replayed;
 use crate::billing::{Billing, Charge, Opened, Order, Results};
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::proxy::relay::MAX_STORED_ANSWER_BYTES;
 use crate::request_info::RequestInfo;
@@ -22,7 +22,6 @@ use crate::response_headers;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NothingFound;
 
-/// An operation of a caller.
 pub(super) struct FixedPrice<'a> {
     billing: &'a Arc<Billing>,
     info: &'a RequestInfo,
@@ -47,11 +46,7 @@ impl<'a> FixedPrice<'a> {
         Self { idempotency, ..self }
     }
 
-    /// Does the work, and charges it unless it fails.
-    pub(super) async fn answer(
-        self,
-        work: impl Future<Output = Result<Response, ApiError>>,
-    ) -> Result<Response, ApiError> {
+    pub(super) async fn answer(self, work: impl Future<Output = ApiResult>) -> ApiResult {
         let price = self.billing.price(self.operation);
         if price > Micros::ZERO {
             return Box::pin(self.charged(price, work)).await;
@@ -62,11 +57,7 @@ impl<'a> FixedPrice<'a> {
         Ok(response)
     }
 
-    async fn charged(
-        self,
-        price: Micros,
-        work: impl Future<Output = Result<Response, ApiError>>,
-    ) -> Result<Response, ApiError> {
+    async fn charged(self, price: Micros, work: impl Future<Output = ApiResult>) -> ApiResult {
         let order = Order {
             id: self.info.id,
             caller: self.caller,
@@ -105,7 +96,7 @@ impl<'a> FixedPrice<'a> {
 }
 
 /// A response, and the answer to store for its idempotency key.
-async fn stored(response: Response) -> Result<(Response, Option<SavedAnswer>), ApiError> {
+async fn stored(response: Response) -> ApiResult<(Response, Option<SavedAnswer>)> {
     let (head, body) = response.into_parts();
     // These bodies are in memory already.
     let body = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::internal())?;

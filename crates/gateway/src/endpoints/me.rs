@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::response::Response;
 use gateway_store::{KeyRecord, RelatedReceipts, Store};
 use http::HeaderMap;
 use ledger::{Account, HoldId, Lineage, Micros, Receipt, Usage, UsagePeriod, Windows};
@@ -19,7 +18,7 @@ use crate::billing::Billing;
 use crate::budget;
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Identities;
 use crate::request_info::RequestInfo;
 use crate::usage::UsageOrder;
@@ -29,7 +28,7 @@ pub(super) async fn show(
     State(billing): State<Arc<Billing>>,
     Extension(info): Extension<RequestInfo>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let caller = identities.caller(&headers).await?;
     let work = async {
         let store = &billing.store;
@@ -47,7 +46,7 @@ pub(super) async fn usage(
     Extension(info): Extension<RequestInfo>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let caller = identities.caller(&headers).await?;
     let work = async {
         let mut order = UsageOrder { member: Some(caller.key.member), ..UsageOrder::default() };
@@ -61,8 +60,8 @@ pub(super) async fn usage(
 pub(super) fn read_usage_query(
     order: &mut UsageOrder,
     query: Option<&str>,
-    mut other: impl FnMut(&mut UsageOrder, (&str, &str)) -> Result<bool, ApiError>,
-) -> Result<(), ApiError> {
+    mut other: impl FnMut(&mut UsageOrder, (&str, &str)) -> ApiResult<bool>,
+) -> ApiResult<()> {
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match &*name {
             "from" => order.from = Some(value.into_owned()),
@@ -83,7 +82,7 @@ pub(super) async fn receipt(
     Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let caller = identities.caller(&headers).await?;
     let work = async {
         let missing = || ApiError::new(Code::NotFound, "no completed request with this id");
@@ -95,7 +94,6 @@ pub(super) async fn receipt(
     FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
 }
 
-/// The team of a member.
 pub(super) struct TeamState {
     pub(super) name: String,
     pub(super) account: Account,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderValue, Method};
 use ledger::MemberId;
 use wire::error::Code;
 use wire::media::MediaRun;
@@ -21,7 +21,7 @@ use super::model_request;
 use super::path::Id;
 use super::replay::replayed;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::media::{Done, Finished, Media, MediaRequest, RunContext};
 use crate::raw_object::RawObject;
@@ -32,12 +32,9 @@ use crate::response_headers;
 const CACHING: &str = "private, max-age=86400, immutable";
 const ACCESS: ReadAccess = ReadAccess { scope: Scope::Media, operation: Operation::MediaRead };
 
-/// The requested form of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The description of the run.
     Json,
-    /// The first file.
     Binary,
 }
 
@@ -45,8 +42,8 @@ pub(super) async fn create(
     State(media): State<Arc<Media>>,
     State(admission): State<Arc<RequestAdmission>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Media, "media").await?;
     let Received { caller, bytes, idempotency } = received;
     let (request, form) = parse(&bytes)?;
@@ -61,18 +58,13 @@ pub(super) async fn answer_with_file(
     media: &Arc<Media>,
     context: RunContext,
     request: &MediaRequest,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let member = context.caller.key.member;
     let done = media.run(context, request).await?;
     delivered(media, member, done, Form::Binary).await
 }
 
-async fn delivered(
-    media: &Media,
-    member: MemberId,
-    done: Done,
-    form: Form,
-) -> Result<Response, ApiError> {
+async fn delivered(media: &Media, member: MemberId, done: Done, form: Form) -> ApiResult {
     match (done, form) {
         (Done::Now(finished), form) => Ok(response(media, *finished, form)),
         (Done::Replay(replay), Form::Json) => Ok(replayed(replay)),
@@ -87,7 +79,7 @@ async fn delivered(
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<(MediaRequest, Form), ApiError> {
+fn parse(bytes: &[u8]) -> ApiResult<(MediaRequest, Form)> {
     const KNOWN: [&str; 3] = ["model", "input", "response"];
     let object = RawObject::parse(bytes)?;
     if let Some(other) = object.names().find(|name| !KNOWN.contains(name)) {
@@ -132,8 +124,7 @@ fn response(media: &Media, finished: Finished, form: Form) -> Response {
     response
 }
 
-/// The first file of an earlier run.
-async fn first_file(media: &Media, member: MemberId, run: &MediaRun) -> Result<Response, ApiError> {
+async fn first_file(media: &Media, member: MemberId, run: &MediaRun) -> ApiResult {
     let artifact = run.artifacts.first().ok_or_else(ApiError::internal)?;
     let mut response = file(media, member, &artifact.id, &Method::GET, &HeaderMap::new()).await?;
     write_run(response.headers_mut(), &run.id);
@@ -155,20 +146,19 @@ pub(super) async fn artifact(
     Id(id): Id,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let find =
         async |caller: &Caller| file(&media, caller.key.member, &id, &method, &headers).await;
     admission.read(&info, &headers, ACCESS, find).await
 }
 
-/// The requested part of an artifact of a member.
 pub(super) async fn file(
     media: &Media,
     member: MemberId,
     id: &str,
     method: &Method,
     headers: &HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let found = media.billing.store.artifact(member, id).await?;
     let found = found.ok_or_else(|| missing("artifact"))?;
     let file = File {
@@ -188,7 +178,7 @@ pub(super) async fn manifest(
     Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let find = async |caller: &Caller| {
         let run = media.billing.store.media_run(caller.key.member, &id).await?;
         let run = run.ok_or_else(|| missing("run"))?;

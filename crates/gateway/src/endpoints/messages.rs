@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use api_dialects::messages;
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
-use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use web_reader::Reader;
 use wire::error::Code;
@@ -23,7 +21,7 @@ use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Kind, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
 use crate::provider::{COUNT_TOKENS_PATH, Failure, Owner, Sender};
@@ -40,8 +38,8 @@ const MAX_COUNT_BYTES: usize = 64 * 1024;
 pub(super) async fn create(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let searcher = MemberSearcher::of_request(&api.web, info, &request);
     let beta = beta(request.headers());
@@ -85,8 +83,8 @@ pub(super) async fn create(
 pub(super) async fn count_tokens(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let beta = beta(request.headers());
     let received = api.admission.receive(request, Scope::Chat, "count_tokens").await?;
     let Received { caller, bytes, idempotency } = received;
@@ -113,14 +111,13 @@ pub(super) async fn count_tokens(
     price.once(idempotency).answer(work).await
 }
 
-/// The number of tokens that an upstream counts.
 pub(super) async fn count_upstream(
     target: &Target,
     path: &str,
     body: Bytes,
     header: Option<(HeaderName, HeaderValue)>,
     sender: Sender,
-) -> Result<u64, ApiError> {
+) -> ApiResult<u64> {
     let provider = &target.provider;
     let count = async {
         let mut upstream = provider.send(path, body.into(), header, sender).await?;
@@ -135,7 +132,7 @@ pub(super) async fn count_upstream(
     })
 }
 
-fn check_max_tokens(object: &RawObject<'_>) -> Result<(), ApiError> {
+fn check_max_tokens(object: &RawObject<'_>) -> ApiResult<()> {
     let limit: Option<f64> = object.read("max_tokens", "a whole number")?;
     let message = match limit {
         None => "`max_tokens` is missing",
@@ -147,11 +144,7 @@ fn check_max_tokens(object: &RawObject<'_>) -> Result<(), ApiError> {
     Err(ApiError::of_param(Code::InvalidRequest, "max_tokens", message))
 }
 
-fn resolve(
-    api: &ModelApi,
-    caller: &Caller,
-    object: &RawObject<'_>,
-) -> Result<Arc<Model>, ApiError> {
+fn resolve(api: &ModelApi, caller: &Caller, object: &RawObject<'_>) -> ApiResult<Arc<Model>> {
     let asked: String = model_request::required(object, "model")?;
     check_messages(object)?;
     if object.raw("system").is_some_and(|system| !system.starts_with(['"', '['])) {
@@ -162,7 +155,7 @@ fn resolve(
 }
 
 /// The body with its images inline; documents must be inline already.
-async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
+async fn with_images(reader: &Reader, body: &Bytes) -> ApiResult<Bytes> {
     let object = RawObject::parse(body)?;
     let mut messages = tree(body)?.remove("messages").unwrap_or_default();
     images::inline_sources(reader, &mut messages).await?;
@@ -172,11 +165,7 @@ async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
 }
 
 /// Checks a conversation against the caps of its model. Returns whether images must be fetched.
-fn check_conversation(
-    api: &ModelApi,
-    model: &Model,
-    object: &RawObject<'_>,
-) -> Result<Remote, ApiError> {
+fn check_conversation(api: &ModelApi, model: &Model, object: &RawObject<'_>) -> ApiResult<Remote> {
     let mut images = Images::default();
     let mut bytes = 0;
     for field in ["messages", "system"] {

@@ -1,4 +1,4 @@
-//! `GET /v1/models`: the models that a key may use.
+//! `GET /v1/models` and `GET /v1/capabilities`: the models that a key may use, and what it can do now.
 
 use std::sync::Arc;
 
@@ -10,19 +10,24 @@ use http::HeaderMap;
 use ledger::Time;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wire::capability::CapabilityList;
 use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
 use super::admission::{ReadAccess, RequestAdmission};
+use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::path::{Id, RawQuery, parse_query};
+use crate::billing::Billing;
+use crate::capability::Capabilities;
 use crate::catalogue::Model;
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
-use crate::identity::{Caller, may_use};
+use crate::failure::{ApiError, ApiResult};
+use crate::identity::{Caller, Identities, may_use};
 use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
+use crate::web_services::WebServices;
 
 /// The header that tells Anthropic's clients from OpenAI's.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
@@ -35,7 +40,7 @@ pub(super) async fn list(
     Extension(info): Extension<RequestInfo>,
     query: RawQuery<PageQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let list = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         let models = catalogue.models().filter(|model| may_use(caller, &model.id));
@@ -54,7 +59,7 @@ pub(super) async fn find(
     Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let find = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         match catalogue.model(&id).filter(|model| may_use(caller, &model.id)) {
@@ -68,7 +73,6 @@ pub(super) async fn find(
     admission.read(&info, &headers, ACCESS, find).await
 }
 
-/// The page that a client of Anthropic asks for.
 #[derive(Debug, Deserialize)]
 pub(super) struct PageQuery {
     limit: Option<usize>,
@@ -76,7 +80,6 @@ pub(super) struct PageQuery {
     before_id: Option<String>,
 }
 
-/// A page of models in the shape of Anthropic.
 fn page(models: &[&Arc<Model>], query: &PageQuery) -> Response {
     let place = |id: &Option<String>| {
         id.as_ref().and_then(|id| models.iter().position(|model| *model.id == **id))
@@ -116,4 +119,21 @@ fn view(model: &Model) -> ModelView {
         tools: model.tools,
         description: model.description.clone(),
     }
+}
+
+#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
+pub(super) async fn capabilities(
+    State(identities): State<Arc<Identities>>,
+    State(billing): State<Arc<Billing>>,
+    State(upstreams): State<Arc<Upstreams>>,
+    State(web): State<Arc<WebServices>>,
+    Extension(info): Extension<RequestInfo>,
+    headers: HeaderMap,
+) -> ApiResult {
+    let caller = identities.caller(&headers).await?;
+    let work = async {
+        let data = Capabilities { upstreams: &upstreams, web: &web, caller: &caller }.list();
+        Ok(json(&CapabilityList { object: "list".to_owned(), data }))
+    };
+    FixedPrice::new(&billing, &info, &caller, Operation::Capabilities).answer(work).await
 }

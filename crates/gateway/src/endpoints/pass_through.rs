@@ -4,13 +4,10 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use gateway_store::Scope;
-use http::Request;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 use wire::error::Code;
@@ -23,7 +20,7 @@ use super::upload::Upload;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
 use crate::config::{Capability, Kind, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::{Caller, may_use};
 use crate::images::Images;
 use crate::media::{Media, MediaRequest, RunContext};
@@ -38,10 +35,8 @@ use crate::raw_object::{RawObject, Rest};
 use crate::request_info::RequestInfo;
 use crate::upstream_pool::RequestBody;
 
-/// An operation that is passed on.
 struct PassThrough {
     described: &'static openapi::Operation,
-    /// The path of an upstream.
     path: &'static str,
     capability: Capability,
     /// The fields that a request must have; the first is measured against the caps of the model.
@@ -102,7 +97,6 @@ static OPERATIONS: [PassThrough; 7] = [
     },
 ];
 
-/// The parsed body of a request.
 enum Content<'a> {
     Json(RawObject<'a>),
     Form(Form),
@@ -120,8 +114,8 @@ pub(super) async fn create(
     State(api): State<Arc<ModelApi>>,
     State(media): State<Arc<Media>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let path = request.uri().path();
     let passed = OPERATIONS.iter().find(|passed| passed.described.path == path);
     let passed = passed.ok_or_else(ApiError::internal)?;
@@ -205,14 +199,13 @@ pub(super) async fn create(
 }
 
 impl PassThrough {
-    /// The model that answers.
     fn model(
         &self,
         api: &ModelApi,
         media: &Media,
         caller: &Caller,
         content: &Content<'_>,
-    ) -> Result<Arc<Model>, ApiError> {
+    ) -> ApiResult<Arc<Model>> {
         let asked = content.text("model")?.filter(|model| !model.is_empty());
         let asked = match asked {
             Some(asked) => asked,
@@ -236,8 +229,7 @@ impl PassThrough {
         api.upstreams.resolve(caller, &asked, self.capability)
     }
 
-    /// Checks the required fields, and the operator's limits.
-    fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> Result<(), ApiError> {
+    fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> ApiResult<()> {
         if let Some(field) = self.required.iter().find(|field| !content.has(field)) {
             return Err(missing(field));
         }
@@ -261,7 +253,7 @@ impl PassThrough {
 
 impl Content<'_> {
     /// A field as text; numbers and booleans as they are written.
-    fn text(&self, name: &'static str) -> Result<Option<String>, ApiError> {
+    fn text(&self, name: &'static str) -> ApiResult<Option<String>> {
         match self {
             Self::Form(form) => Ok(form.text(name)),
             Self::Upload(upload) => Ok(upload.fields.text(name)),
@@ -288,11 +280,7 @@ impl Content<'_> {
 }
 
 impl Outgoing {
-    /// The body for a target, and its type if it is not JSON.
-    fn with_model(
-        &self,
-        target: &Target,
-    ) -> Result<(RequestBody, Option<http::HeaderValue>), ApiError> {
+    fn with_model(&self, target: &Target) -> ApiResult<(RequestBody, Option<http::HeaderValue>)> {
         Ok(match self {
             Self::Json(rest) => (rest.with(&[("model", Some(&target.quoted_name))]).into(), None),
             Self::Form(form) => {
@@ -311,7 +299,7 @@ impl Outgoing {
 }
 
 /// The request for speech of a program, which knows fewer options.
-fn program_input(model: &Model, content: &Content<'_>) -> Result<MediaRequest, ApiError> {
+fn program_input(model: &Model, content: &Content<'_>) -> ApiResult<MediaRequest> {
     let mut input = Map::new();
     input.insert("text".to_owned(), content.text("input")?.into());
     if let Some(format) = content.text("response_format")? {

@@ -1,39 +1,34 @@
 //! `/v1/research/jobs`: start, show, follow and cancel jobs.
 
-mod events;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
-use gateway_store::Scope;
+use axum::extract::{Request, State};
+use gateway_store::{Error, Scope};
 use http::header::LOCATION;
-use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use ledger::HoldId;
 use serde::Deserialize;
 use wire::error::Code;
 use wire::research::{JobList, JobView};
 
-use self::events::JobEvents;
 use super::admission::{ReadAccess, Received, RequestAdmission};
 use super::body;
-use super::event_tail::{self, TailContext};
+use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE, TailContext};
 use super::json::json;
 use super::path::{Id, RawQuery, parse_query};
 use crate::config::{Config, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::proxy::relay::StreamPolicy;
 use crate::request_info::RequestInfo;
-use crate::research::{MAX_LISTED, NewResearch, Research, Started, view};
+use crate::research::{MAX_LISTED, NewResearch, Research, Started, job_id, view};
 use crate::response_headers;
 
 const ACCESS: ReadAccess =
     ReadAccess { scope: Scope::Research, operation: Operation::ResearchRead };
 const FIELDS: &[&str] = &["query", "model", "depth", "max_sources", "webhook_url", "metadata"];
-/// The default length of a page.
 const DEFAULT_LISTED: u32 = 20;
 /// The longest wait for the end of a job, in seconds.
 const MAX_WAIT: u64 = 60;
@@ -58,8 +53,8 @@ pub(super) async fn create(
     State(research): State<Arc<Research>>,
     State(admission): State<Arc<RequestAdmission>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Research, "research").await?;
     let Received { caller, bytes, idempotency } = received;
     let request = body::parse(&bytes, wrong)?;
@@ -93,7 +88,7 @@ pub(super) async fn find(
     Id(id): Id,
     query: RawQuery<FindQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let query = parse_query(query)?;
@@ -114,7 +109,7 @@ pub(super) async fn list(
     Extension(info): Extension<RequestInfo>,
     query: RawQuery<ListQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let query = parse_query(query)?;
@@ -141,7 +136,7 @@ pub(super) async fn events(
     Id(id): Id,
     query: RawQuery<EventsQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let query = parse_query(query)?;
@@ -170,7 +165,7 @@ pub(super) async fn cancel(
     Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let job = research.cancel(caller, &id).await?;
@@ -179,7 +174,6 @@ pub(super) async fn cancel(
         .await
 }
 
-/// The error for an invalid field.
 fn wrong(path: &str, message: &str) -> ApiError {
     if let Some(unknown) = body::unknown(message, FIELDS) {
         return unknown;
@@ -193,6 +187,42 @@ fn wrong(path: &str, message: &str) -> ApiError {
         _ => ("query", "a string of 1 to 4000 characters"),
     };
     ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+}
+
+struct JobEvents {
+    research: Arc<Research>,
+    id: HoldId,
+    name: String,
+    /// The sequence number of the last known event.
+    after: i64,
+}
+
+impl JobEvents {
+    fn new(research: &Arc<Research>, id: HoldId, after: i64) -> Self {
+        Self { research: research.clone(), id, name: job_id(id), after }
+    }
+}
+
+impl EventSource for JobEvents {
+    fn id(&self) -> &str {
+        &self.name
+    }
+
+    /// A job ends in the transaction that writes its last event.
+    async fn read(&mut self, _: bool) -> Result<Batch, Error> {
+        let store = &self.research.billing.store;
+        let status = store.job_status(self.id).await?;
+        let events = store.job_events(self.id, self.after, MAX_EVENTS_AT_ONCE).await?;
+        let is_all = events.len() < usize::try_from(MAX_EVENTS_AT_ONCE).unwrap_or(usize::MAX);
+        let is_over = status.is_none_or(|(status, _)| status.is_over()) && is_all;
+        let Some(last) = events.last() else {
+            return Ok(if is_over { Batch::End } else { Batch::Nothing });
+        };
+        self.after = last.sequence;
+        let joined: Vec<u8> =
+            events.iter().flat_map(|event| view::event(&self.name, event)).collect();
+        Ok(if is_over { Batch::LastEvents(joined.into()) } else { Batch::Events(joined.into()) })
+    }
 }
 
 #[cfg(test)]

@@ -10,12 +10,9 @@ use std::time::Duration;
 
 use api_dialects::responses::{Shape, input_items as items_of, output_items};
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
-use http::Request;
 use ledger::{HoldId, IdempotencyKey};
 use serde_json::{Map, Value, json};
 use wire::error::Code;
@@ -33,7 +30,7 @@ use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, INPUT_TOKENS_PATH, Owner, Sender};
@@ -45,7 +42,6 @@ use crate::proxy::whole::new_id;
 use crate::raw_object::{self, RawObject};
 use crate::request_info::RequestInfo;
 
-/// The most items of one request.
 const MAX_ITEMS: usize = 10_000;
 /// Limits of the chain of earlier responses.
 const MAX_CHAIN: usize = 200;
@@ -54,8 +50,8 @@ const MAX_CHAIN_BYTES: usize = 32 * 1024 * 1024;
 pub(super) async fn create(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let searcher = MemberSearcher::of_request(&api.web, info, &request);
     let received = api.admission.receive(request, Scope::Responses, "responses").await?;
@@ -116,7 +112,7 @@ struct Asked {
 
 impl Asked {
     /// Reads and checks a request, and loads the responses before it.
-    async fn read(api: &ModelApi, received: Received) -> Result<Self, ApiError> {
+    async fn read(api: &ModelApi, received: Received) -> ApiResult<Self> {
         let Received { caller, bytes, idempotency } = received;
         let object = RawObject::parse(&bytes)?;
         let asked: String = model_request::required(&object, "model")?;
@@ -171,8 +167,8 @@ fn chat_request(id: HoldId, body: Bytes, is_streamed: bool) -> ChatRequest {
 pub(super) async fn compact(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let received = api.admission.receive(request, Scope::Responses, "compact").await?;
     let asked = Asked::read(&api, received).await?;
@@ -188,8 +184,8 @@ pub(super) async fn compact(
 pub(super) async fn input_tokens(
     State(api): State<Arc<ModelApi>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let received = api.admission.receive(request, Scope::Responses, "input_tokens").await?;
     let asked = Asked::read(&api, received).await?;
     let (caller, idempotency, model, request) = asked.into_whole(info.id);
@@ -215,7 +211,7 @@ fn check_conversation(
     model: &Model,
     object: &RawObject<'_>,
     earlier: &Earlier,
-) -> Result<(Option<u64>, Remote), ApiError> {
+) -> ApiResult<(Option<u64>, Remote)> {
     let mut images = Images::in_items(&earlier.items);
     let mut bytes = earlier.bytes;
     for input in object.all_like("input") {
@@ -237,7 +233,7 @@ struct Options {
 }
 
 impl Options {
-    fn read(object: &RawObject<'_>) -> Result<Self, ApiError> {
+    fn read(object: &RawObject<'_>) -> ApiResult<Self> {
         let wrong = |param: &str, message: &str| {
             Err(ApiError::of_param(Code::InvalidRequest, param, message))
         };
@@ -259,7 +255,6 @@ impl Options {
     }
 }
 
-/// Our fields of the response object of an upstream with the responses interface.
 fn ours(options: &Options, id: &str, fields: &Map<String, Value>) -> Ours {
     let mut ours = Ours::new();
     ours.insert("id".to_owned(), id.into());
@@ -270,7 +265,6 @@ fn ours(options: &Options, id: &str, fields: &Map<String, Value>) -> Ours {
     ours
 }
 
-/// The responses before a request.
 #[derive(Default)]
 struct Earlier {
     /// All of their items, oldest first.
@@ -279,7 +273,7 @@ struct Earlier {
 }
 
 impl Earlier {
-    async fn load(api: &ModelApi, caller: &Caller, id: &str) -> Result<Self, ApiError> {
+    async fn load(api: &ModelApi, caller: &Caller, id: &str) -> ApiResult<Self> {
         let wrong = |message: String| {
             ApiError::of_param(Code::InvalidRequest, "previous_response_id", message)
         };

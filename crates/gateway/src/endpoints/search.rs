@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use gateway_store::Scope;
-use http::Request;
 use wire::error::Code;
 use wire::search::{
     Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, SearchResult,
@@ -20,7 +17,7 @@ use super::fixed_price::{FixedPrice, NothingFound};
 use super::json::json;
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::request_info::RequestInfo;
 use crate::search::{DEFAULT_RESULTS, Failure, Found, Hit, Wanted};
 use crate::web_services::WebServices;
@@ -32,8 +29,8 @@ pub(super) async fn create(
     State(web): State<Arc<WebServices>>,
     State(admission): State<Arc<RequestAdmission>>,
     Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Search, "search").await?;
     let Received { caller, bytes, idempotency } = received;
     let owner = web.search_owner(caller.key.member);
@@ -54,7 +51,6 @@ pub(super) async fn create(
     price.once(idempotency).answer(work).await
 }
 
-/// The error for an invalid field.
 fn wrong(path: &str, message: &str) -> ApiError {
     let known = if path.starts_with("domains") { DOMAIN_FIELDS } else { FIELDS };
     if let Some(unknown) = body::unknown(message, known) {
@@ -71,8 +67,7 @@ fn wrong(path: &str, message: &str) -> ApiError {
     ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
 }
 
-/// Validates a request.
-fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
+fn wanted(request: SearchRequest) -> ApiResult<Wanted> {
     let SearchRequest { query, max_results, recency, domains } = request;
     let refuse =
         |name: &str, message: String| Err(ApiError::of_param(Code::InvalidRequest, name, message));
@@ -100,7 +95,7 @@ fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
     Ok(Wanted { owner: None, query: words.join(" "), max_results, recency, domains })
 }
 
-fn checked(name: &str, domains: Vec<String>) -> Result<Vec<String>, ApiError> {
+fn checked(name: &str, domains: Vec<String>) -> ApiResult<Vec<String>> {
     let refuse = |message| Err(ApiError::of_param(Code::InvalidRequest, name, message));
     if domains.len() > MAX_DOMAINS {
         return refuse(format!("`{name}` must be a list of at most {MAX_DOMAINS} domains"));

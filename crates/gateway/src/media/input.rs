@@ -7,11 +7,10 @@ use wire::error::Code;
 
 use crate::catalogue::Target;
 use crate::config::{self, Capability};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::espeak::Speech;
 use crate::raw_object::RawObject;
 
-/// The longest prompt of an image, in characters.
 const MAX_PROMPT_CHARS: usize = 32_000;
 /// For upstreams that require a voice.
 const DEFAULT_VOICE: &str = "\"alloy\"";
@@ -28,7 +27,6 @@ pub(super) enum MediaInput {
         body: Bytes,
         kind: AudioKind,
     },
-    /// Speech of a program.
     Program(Speech),
 }
 
@@ -40,13 +38,12 @@ pub(super) fn capability(input: &RawObject<'_>, offered: &[Capability]) -> Optio
     is_offered(first).or_else(|| is_offered(other))
 }
 
-/// Translates an input for the provider of a model.
 pub(super) fn translate(
     input: &RawObject<'_>,
     capability: Capability,
     target: &Target,
     media: &config::Media,
-) -> Result<MediaInput, ApiError> {
+) -> ApiResult<MediaInput> {
     match (capability, target.provider.kind) {
         (Capability::Image, config::Kind::OpenAi) => images(input, &target.name, media),
         (Capability::Speech, config::Kind::OpenAi) => speech(input, &target.name, media),
@@ -58,11 +55,7 @@ pub(super) fn translate(
     }
 }
 
-fn images(
-    input: &RawObject<'_>,
-    model: &str,
-    media: &config::Media,
-) -> Result<MediaInput, ApiError> {
+fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
     required_text(input, "prompt", MAX_PROMPT_CHARS)?;
     let max = media.max_images;
     let count: Option<u32> = input.read("n", "a whole number").map_err(|error| in_input(&error))?;
@@ -77,11 +70,7 @@ fn images(
     Ok(MediaInput::Images { body, max: usize::try_from(max).unwrap_or(1) })
 }
 
-fn speech(
-    input: &RawObject<'_>,
-    model: &str,
-    media: &config::Media,
-) -> Result<MediaInput, ApiError> {
+fn speech(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
     let text = required_text(input, "text", max_chars(media))?;
     let format: Option<String> =
         input.read("response_format", "a string").map_err(|error| in_input(&error))?;
@@ -100,7 +89,7 @@ fn speech(
     Ok(MediaInput::Speech { body: input.rewrite(&changes).into(), kind })
 }
 
-fn program(input: &RawObject<'_>, media: &config::Media) -> Result<MediaInput, ApiError> {
+fn program(input: &RawObject<'_>, media: &config::Media) -> ApiResult<MediaInput> {
     const KNOWN: [&str; 4] = ["text", "speed", "pitch", "response_format"];
     let text = required_text(input, "text", max_chars(media))?;
     if let Some(name) = input.names().find(|name| !KNOWN.contains(name)) {
@@ -133,12 +122,7 @@ fn max_chars(media: &config::Media) -> usize {
     usize::try_from(media.max_text_chars).unwrap_or(usize::MAX)
 }
 
-/// A required text.
-fn required_text(
-    input: &RawObject<'_>,
-    name: &'static str,
-    max_chars: usize,
-) -> Result<String, ApiError> {
+fn required_text(input: &RawObject<'_>, name: &'static str, max_chars: usize) -> ApiResult<String> {
     let wrong = |message: String| {
         ApiError::of_param(Code::InvalidRequest, format!("input.{name}"), message)
     };
@@ -152,7 +136,6 @@ fn required_text(
     }
 }
 
-/// An error of a field inside `input`.
 fn in_input(error: &ApiError) -> ApiError {
     let param = error.body().error.param.unwrap_or_default();
     let message = error.message().replacen('`', "`input.", 1);

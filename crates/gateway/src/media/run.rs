@@ -11,12 +11,12 @@ use wire::error::Code;
 use super::Media;
 use super::input::{self, MediaInput};
 use super::make::{Made, Maker};
-use crate::abort_early::AbortEarly;
+use crate::background::AbortEarly;
 use crate::billing::{Charge, Opened, Order, Replay, Results};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, may_use};
 use crate::provider::{Failure, Owner, Sender};
 use crate::proxy::begin;
@@ -53,7 +53,6 @@ pub(crate) enum Done {
     Replay(Replay),
 }
 
-/// A run that was charged.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) run: MediaRun,
@@ -69,7 +68,7 @@ impl Media {
         self: &Arc<Self>,
         context: RunContext,
         request: &MediaRequest,
-    ) -> Result<Done, ApiError> {
+    ) -> ApiResult<Done> {
         let RunContext { id, caller, idempotency, span } = context;
         let (model, target, capability) = self.resolve(&caller, request)?;
         let input = RawObject::parse(&request.input)?;
@@ -103,7 +102,7 @@ impl Media {
         &self,
         caller: &Caller,
         request: &MediaRequest,
-    ) -> Result<(Arc<Model>, Target, Capability), ApiError> {
+    ) -> ApiResult<(Arc<Model>, Target, Capability)> {
         let asked = request.model.as_str();
         let model = self.exact_model(caller, asked)?;
         let input = RawObject::parse(&request.input).map_err(|_| {
@@ -125,7 +124,7 @@ impl Media {
         caller: &Caller,
         asked: &str,
         capability: Capability,
-    ) -> Result<Arc<Model>, ApiError> {
+    ) -> ApiResult<Arc<Model>> {
         let model = self.exact_model(caller, asked)?;
         if !model.is_for(capability) {
             let message = format!("the model `{asked}` does not support {}", capability.word());
@@ -136,7 +135,7 @@ impl Media {
     }
 
     /// The model of a full id that this key may use.
-    fn exact_model(&self, caller: &Caller, asked: &str) -> Result<Arc<Model>, ApiError> {
+    fn exact_model(&self, caller: &Caller, asked: &str) -> ApiResult<Arc<Model>> {
         let catalogue = self.upstreams.catalogue.load();
         let wrong = |code, message: String| ApiError::of_param(code, "model", message);
         let is_full = |model: &&Arc<Model>| model.full_target().is_some();
@@ -151,7 +150,7 @@ impl Media {
     }
 }
 
-fn check_usable(model: &Model) -> Result<(), ApiError> {
+fn check_usable(model: &Model) -> ApiResult<()> {
     if model.is_usable() {
         return Ok(());
     }
@@ -171,7 +170,7 @@ struct Work {
 }
 
 impl Work {
-    async fn finish(self, mut charge: Charge, input: MediaInput) -> Result<Done, ApiError> {
+    async fn finish(self, mut charge: Charge, input: MediaInput) -> ApiResult<Done> {
         let (id, limit_status) = (charge.id(), charge.limit_status());
         // Nothing was delivered yet, so a disconnect is free, whatever the upstream has begun.
         charge.if_dropped(EndReason::ClientLeft, AnswerProgress::Nothing);
@@ -187,11 +186,7 @@ impl Work {
 
     /// **Invariant:** the bytes are stored before the charge, and the rows that refer to them are
     /// written with it: nothing is charged that cannot be downloaded.
-    async fn make(
-        &self,
-        charge: &mut Charge,
-        input: MediaInput,
-    ) -> Result<(MediaRun, Bytes), ApiError> {
+    async fn make(&self, charge: &mut Charge, input: MediaInput) -> ApiResult<(MediaRun, Bytes)> {
         let made = self.ask(charge, input).await?;
         let first = made.first().map(|made| made.bytes.clone()).unwrap_or_default();
         // From here on a disconnect changes nothing, and a fault is ours.
@@ -221,7 +216,7 @@ impl Work {
         Ok((run, first))
     }
 
-    async fn ask(&self, charge: &Charge, input: MediaInput) -> Result<Vec<Made>, ApiError> {
+    async fn ask(&self, charge: &Charge, input: MediaInput) -> ApiResult<Vec<Made>> {
         let media = &*self.media;
         let attempt = Attempt::start(&media.upstreams, &self.target, self.span);
         let member = self.caller.key.member;
@@ -239,7 +234,7 @@ impl Work {
     }
 
     /// Stores the bytes under the names of their digests; equal bytes are stored once.
-    async fn store(&self, made: Vec<Made>) -> Result<Vec<Artifact>, ApiError> {
+    async fn store(&self, made: Vec<Made>) -> ApiResult<Vec<Artifact>> {
         let mut artifacts = Vec::with_capacity(made.len());
         for Made { media_type, bytes, sha256 } in made {
             let name = super::object_name(&sha256);
@@ -262,7 +257,6 @@ impl Work {
     }
 }
 
-/// The error for a member after a failure of an upstream.
 fn api_error(failure: Failure) -> ApiError {
     match failure {
         Failure::Refused { message } => begin::refused(message.as_deref()),

@@ -18,8 +18,8 @@ pub(crate) use answer::LocalAnswer;
 use file::File;
 use question::Question;
 
+use super::Owner;
 use super::failure::Failure;
-use super::sender::Owner;
 use super::{LocalModelInfo, LocalScan};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
@@ -28,7 +28,6 @@ pub(crate) struct Local {
     settings: config::Local,
     /// The configured files by model name.
     named: Vec<(String, PathBuf)>,
-    /// Whether all files of the folder are offered.
     discovers: bool,
     /// The files of the last scan by model name.
     files: ArcSwap<Files>,
@@ -111,7 +110,6 @@ impl Local {
         self.files.load().get(name).is_none_or(|file| file.about.is_ok())
     }
 
-    /// The problems of the files, for operators.
     pub(crate) fn trouble(&self) -> Option<String> {
         let files = self.files.load();
         let folder = self.folder_trouble.load().as_deref().cloned();

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -18,8 +18,7 @@ use tokio::time::timeout;
 use super::failure::Failure;
 use super::health::AskedBy;
 use super::local::{Local, LocalAnswer};
-use super::sender::{Owner, Sender};
-use super::{CHAT_PATH, Provider, Slot};
+use super::{CHAT_PATH, Owner, Provider, Sender, Slot};
 use crate::failure::{ApiError, chain};
 use crate::trace::SpanContext;
 use crate::upstream_pool::{PooledBody, RequestBody, RequestError};
@@ -30,7 +29,6 @@ const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest `Retry-After` that is passed on to a client.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
-/// The error code of an unknown model.
 const NO_MODEL: &str = "model_not_found";
 
 /// A successful response whose body is still arriving.
@@ -163,13 +161,11 @@ impl Provider {
 }
 
 impl Upstream {
-    /// Whether its answer has this media type.
     pub(crate) fn has_type(&self, media_type: &str) -> bool {
         let found = self.headers.get(CONTENT_TYPE);
         found.is_some_and(|value| value.as_bytes().starts_with(media_type.as_bytes()))
     }
 
-    /// The longest silence within its answer.
     pub(crate) fn idle(&self) -> Duration {
         self.idle
     }
@@ -208,7 +204,6 @@ impl Upstream {
         let _ = timeout(LAST_BYTES, self.any_piece()).await;
     }
 
-    /// The whole body, up to a limit.
     pub(crate) async fn read(&mut self, limit: usize) -> Result<Bytes, Failure> {
         let Some(first) = self.piece().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.piece().await? else {
@@ -227,7 +222,6 @@ impl Upstream {
     }
 }
 
-/// Why a request got no response.
 fn not_sent(error: &RequestError) -> Failure {
     let RequestError::Broken(broken) = error else {
         return Failure::Unreachable { cause: chain(error) };
@@ -279,6 +273,44 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         (date - OffsetDateTime::now_utc()).try_into().unwrap_or_default()
     };
     Some(wait.min(MAX_RETRY_AFTER))
+}
+
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct List {
+    pub(crate) data: Vec<Listed>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    #[serde(default, alias = "max_model_len")]
+    pub(crate) context_length: Option<u64>,
+}
+
+impl Provider {
+    /// Sends a request that no member pays for; a body is posted. The error is for operators.
+    pub(crate) async fn ask(
+        &self,
+        path: &str,
+        body: Option<String>,
+        limit: Duration,
+    ) -> Result<(StatusCode, Bytes), String> {
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let mut request = Request::new(body.unwrap_or_default().into());
+        *request.method_mut() = method;
+        *request.uri_mut() = self.base.join(path).ok_or("invalid URL")?;
+        *request.headers_mut() = self.headers();
+        let answer = async {
+            let answer = self.pool.request(request).await.map_err(|error| chain(&error))?;
+            let status = answer.status();
+            let body = Limited::new(answer.into_body(), MAX_BYTES).collect().await;
+            Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))
+        };
+        let late = |_| format!("timeout after {} seconds", limit.as_secs_f64());
+        timeout(limit, answer).await.map_err(late)?
+    }
 }
 
 #[cfg(test)]

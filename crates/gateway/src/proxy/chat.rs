@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::sse::Event;
 
-/// The data of the event that ends a stream.
 const DONE: &[u8] = b"[DONE]";
 
 /// Inspects a stream of chat completion chunks.
@@ -198,7 +197,6 @@ impl Choice<'_> {
     }
 }
 
-/// The message of an error, if it has one.
 pub(crate) fn message_of(error: &str) -> Option<String> {
     let error: serde_json::Value = serde_json::from_str(error).ok()?;
     let message = error.get("message").unwrap_or(&error).as_str()?;

@@ -17,7 +17,7 @@ use super::whole::WholeReader;
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::{CHAT_PATH, Failure, MESSAGES_PATH};
 use crate::raw_object::{self, RawObject, Rest};
 use crate::upstream_pool::RequestBody;
@@ -31,12 +31,10 @@ pub(crate) struct ChatRequest {
     pub(crate) id: HoldId,
     /// The path of the upstream: chat completions, or the older completions.
     pub(crate) path: &'static str,
-    /// The unchanged body.
     pub(crate) body: Bytes,
     /// The body without the fields that we set; only of a request without a stream.
     pub(crate) rest: Option<Rest>,
     pub(crate) is_streamed: bool,
-    /// Whether the member requested the usage of a stream.
     pub(crate) wants_usage: bool,
     /// The model name for the answer, as JSON; `None` keeps the upstream's name.
     pub(crate) model: Option<Arc<str>>,
@@ -76,8 +74,7 @@ impl ChatRequest {
         (!is_streamed).then(|| object.without(&OURS))
     }
 
-    /// The request for a target.
-    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn for_target(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         match target.provider.kind {
             config::Kind::OpenAi => self.plain_chat(target),
             _ if self.path != CHAT_PATH => Err(unsupported(target, "POST /v1/chat/completions")),
@@ -92,7 +89,7 @@ impl ChatRequest {
 
     /// The member's body with our `model` and `stream`. `stream` is always written, so that the
     /// upstream cannot take a similar field for it.
-    fn plain_chat(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    fn plain_chat(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         let model = &target.quoted_name;
         let max_tokens = self.max_tokens.map(|tokens| tokens.to_string());
         // Only set if the member set no limit.
@@ -129,12 +126,11 @@ impl ChatRequest {
         Ok(UpstreamRequest { path: self.path, body, reader, header: None })
     }
 
-    /// The request in the form of the messages interface.
     pub(crate) fn messages(
         &self,
         chat: &Map<String, Value>,
         target: &Target,
-    ) -> Result<UpstreamRequest, ApiError> {
+    ) -> ApiResult<UpstreamRequest> {
         let max_tokens = self.max_tokens.and_then(|tokens| u32::try_from(tokens).ok());
         let default = max_tokens.map_or(DEFAULT_MAX_TOKENS, |cap| cap.min(DEFAULT_MAX_TOKENS));
         let body = anthropic::request(chat, &target.name, default)?;
@@ -153,12 +149,10 @@ impl ChatRequest {
         ChatWatch { wants_usage: self.wants_usage, model, ..ChatWatch::default() }
     }
 
-    /// The translation of messages events to chat chunks.
     pub(crate) fn stream(&self) -> anthropic::Stream {
         anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)
     }
 
-    /// The id of an answer that we translate.
     fn answer_id(&self) -> String {
         format!("chatcmpl-{}", self.id.digits())
     }
@@ -171,7 +165,7 @@ pub(crate) fn unsupported(target: &Target, instead: &str) -> ApiError {
 }
 
 /// The member's `stream_options` with `include_usage`.
-fn stream_options(object: &RawObject<'_>) -> Result<String, ApiError> {
+fn stream_options(object: &RawObject<'_>) -> ApiResult<String> {
     let Some(options) = object.raw("stream_options") else {
         return Ok(r#"{"include_usage":true}"#.to_owned());
     };

@@ -23,7 +23,7 @@ use super::stage::{MAX_EVENT_BYTES, Stage};
 use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
 use crate::billing::{Charge, Results};
 use crate::config::{ClientGone, Config};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::provider::Failure;
 use crate::response_headers::EVENT_STREAM;
 
@@ -35,17 +35,15 @@ const NEVER: Duration = Duration::from_hours(365 * 24);
 /// The most bytes of a stream that are joined into one piece.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
 
-/// A stream on its way to a client.
 pub(crate) struct Relay(Option<Box<Inner>>);
 
 /// An upstream that has not begun to answer yet.
-pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Begun, ApiError>> + Send>>;
+pub(crate) type Beginning = Pin<Box<dyn Future<Output = ApiResult<Begun>> + Send>>;
 
 type Searching = Pin<Box<dyn Future<Output = (Box<Streaming>, Result<(), Fault>)> + Send>>;
 
 /// Stores the response object of a stream of the responses interface.
 pub(crate) trait ResponseRecorder: Send + Sync {
-    /// The row of a response object.
     fn stored(&self, response: &Value) -> Option<StoredResponse>;
 
     /// The response object and the events of a request that no upstream began to answer.
@@ -79,7 +77,6 @@ enum Source {
     EndResult,
 }
 
-/// Time limits of streams, and the treatment of disconnected clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPolicy {
     /// The longest silence before a comment is sent.
@@ -143,7 +140,7 @@ impl Relay {
 
     /// Waits for an upstream to begin, but no longer than the keep-alive interval. Nothing was sent
     /// yet, so a failure can still have its own status.
-    pub(crate) async fn begin(&mut self) -> Result<(), ApiError> {
+    pub(crate) async fn begin(&mut self) -> ApiResult<()> {
         let Some(inner) = &mut self.0 else { return Ok(()) };
         let Source::Waiting(beginning) = &mut inner.source else { return Ok(()) };
         let Ok(result) = timeout(inner.policy.keepalive, beginning).await else { return Ok(()) };
@@ -163,7 +160,6 @@ impl Relay {
         self.0.as_ref().map(|inner| inner.charge.limit_status()).unwrap_or_default()
     }
 
-    /// The type of an answer that is not a stream of events.
     pub(crate) fn media_type(&self) -> Option<HeaderValue> {
         self.0.as_ref()?.media_type.clone()
     }
@@ -181,7 +177,7 @@ impl Relay {
 
 impl Inner {
     /// An upstream has begun, or none will.
-    fn begun(&mut self, result: Result<Begun, ApiError>) -> Result<(), ApiError> {
+    fn begun(&mut self, result: ApiResult<Begun>) -> ApiResult<()> {
         self.source = Source::EndResult;
         let Begun { model, answer } = result?;
         let BegunAnswer::Stream(streaming) = answer else { return Err(ApiError::internal()) };

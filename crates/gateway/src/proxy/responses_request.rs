@@ -18,7 +18,7 @@ use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config::{Kind, Responses};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::{CHAT_PATH, COMPACT_PATH, RESPONSES_PATH};
 use crate::raw_object::is_like;
 
@@ -31,22 +31,18 @@ pub(crate) struct ResponsesRequest {
     /// The items of earlier responses, oldest first.
     pub(crate) earlier: Vec<Value>,
     pub(crate) shape: responses::Shape,
-    /// Our fields of the response object.
     pub(crate) ours: Ours,
-    /// Executes web searches.
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
 }
 
 impl ResponsesRequest {
-    /// The request for a target.
-    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn for_target(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         match target.provider.responses.get() {
             Responses::Auto | Responses::Native => Ok(self.native(target)),
             Responses::Bridged => self.bridged(target),
         }
     }
 
-    /// The fields for an upstream with the responses interface.
     fn native_fields(&self, target: &Target) -> Map<String, Value> {
         let mut fields = self.fields.clone();
         fields.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
@@ -62,8 +58,7 @@ impl ResponsesRequest {
         fields
     }
 
-    /// The request for a compacted conversation.
-    pub(crate) fn compaction_for(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn compaction_for(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         if target.provider.responses.get() == Responses::Native {
             let body = Value::Object(self.native_fields(target)).to_string().into();
             let model = Value::from(target.name.as_str()).to_string().into();
@@ -89,8 +84,7 @@ impl ResponsesRequest {
         is_native.then(|| Value::Object(self.native_fields(target)).to_string().into())
     }
 
-    /// About how many tokens the input has.
-    pub(crate) fn estimated_tokens(&self) -> Result<u64, ApiError> {
+    pub(crate) fn estimated_tokens(&self) -> ApiResult<u64> {
         let chat = responses::request(&self.fields, &self.earlier)?.chat;
         Ok(messages::estimate_input_tokens(&chat))
     }
@@ -108,7 +102,7 @@ impl ResponsesRequest {
         UpstreamRequest { path: RESPONSES_PATH, body, reader, header: None }
     }
 
-    fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    fn bridged(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         let (searcher, mut translated) =
             searcher_for(self.searcher.as_ref(), responses::request(&self.fields, &self.earlier)?);
         let chat = &mut translated.chat;
@@ -134,7 +128,6 @@ impl ResponsesRequest {
         Ok(UpstreamRequest { path, body, reader, header: None })
     }
 
-    /// The reader that translates the answer to a response.
     fn reader(
         &self,
         from: WholeReader,
@@ -174,11 +167,10 @@ struct Round {
     from: AnswerReader,
 }
 
-/// Writes the request of a round for a target.
 fn round_maker(
     own: &ChatRequest,
     target: &Target,
-) -> impl Fn(&Map<String, Value>) -> Result<Round, ApiError> + Send + Sync + 'static {
+) -> impl Fn(&Map<String, Value>) -> ApiResult<Round> + Send + Sync + 'static {
     let (own, target) = (own.clone(), target.clone());
     move |chat| {
         if target.provider.kind != Kind::Anthropic {
@@ -193,7 +185,6 @@ fn round_maker(
     }
 }
 
-/// The input of the request as items.
 fn own_input(fields: &Map<String, Value>) -> Vec<Value> {
     match fields.get("input") {
         Some(Value::String(text)) => vec![json!({"role": "user", "content": text})],

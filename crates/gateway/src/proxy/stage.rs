@@ -12,7 +12,7 @@ use wire::sse::{Event, Splitter};
 use super::bridge::Bridge;
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
-use super::messages::MessagesWatch;
+use super::native::MessagesWatch;
 use super::native::NativeWatch;
 use super::rounds::{Rounds, sum};
 use crate::failure::Dialect;
@@ -44,7 +44,6 @@ pub(crate) struct Translation {
     pub(super) rounds: Option<Rounds>,
     /// The searches that end this round.
     pub(super) searches: Vec<Search>,
-    /// The tokens of earlier rounds.
     earlier: TokenCounts,
 }
 
@@ -61,7 +60,6 @@ impl Stage {
         Self::Translated(Box::new(translation))
     }
 
-    /// Sets the upstream that further rounds are sent to.
     pub(crate) fn set_upstream(&mut self, provider: &Arc<Provider>, sender: Sender) {
         if let Self::Translated(translation) = self
             && let Some(rounds) = &mut translation.rounds
@@ -105,7 +103,6 @@ impl Stage {
         }
     }
 
-    /// The token counts of the upstream.
     pub(crate) fn tokens(&self) -> TokenCounts {
         match self {
             Self::Chat(watch) => watch.tokens,
@@ -127,7 +124,6 @@ impl Stage {
         if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }
     }
 
-    /// The final response object of a stream of the responses interface.
     pub(crate) fn final_response(&self) -> Option<&Value> {
         match self {
             Self::Chat(_) | Self::Messages(_) | Self::Bytes { .. } => None,
@@ -139,7 +135,6 @@ impl Stage {
         }
     }
 
-    /// Writes the event of a failure.
     pub(crate) fn fail(
         &mut self,
         error: &crate::failure::ApiError,
@@ -165,7 +160,6 @@ impl Stage {
 }
 
 impl Translation {
-    /// Prepares the translation of another round.
     pub(super) fn next_round(&mut self, anthropic: Option<anthropic::Stream>) {
         self.anthropic = anthropic.map(|stream| (stream, Splitter::new(MAX_EVENT_BYTES)));
         self.earlier = sum(self.earlier, std::mem::take(&mut self.watch.tokens));
@@ -193,7 +187,6 @@ impl Translation {
         Ok(Step::More)
     }
 
-    /// Processes one chunk of the chat interface.
     fn look(
         &mut self,
         chunk: &Event,

@@ -27,7 +27,6 @@ pub(crate) struct StreamTimeouts {
     pub(crate) blocked: Duration,
 }
 
-/// Waits for the pieces of a stream.
 pub(crate) struct StreamTimer {
     timeouts: StreamTimeouts,
     begun: Instant,
@@ -42,7 +41,6 @@ pub(crate) struct StreamTimer {
     came_at_once: bool,
 }
 
-/// The result of a wait.
 pub(crate) enum Waited {
     /// The next piece, the end, or a failure.
     Came(Result<Option<Bytes>, Failure>),
@@ -77,7 +75,6 @@ impl StreamTimer {
         self.came_at_once
     }
 
-    /// Waits for the next piece.
     pub(crate) async fn wait(&mut self, upstream: &mut Upstream) -> Waited {
         let asked = Instant::now();
         let pause = asked.duration_since(self.left);

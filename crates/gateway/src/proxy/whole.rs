@@ -12,7 +12,6 @@ use super::native::{self, Ours};
 use crate::provider::Failure;
 use crate::raw_object::RawObject;
 
-/// How a whole answer is read.
 #[derive(Debug, Clone)]
 pub(crate) enum WholeReader {
     /// A chat completion, passed on with its model renamed.
@@ -48,7 +47,6 @@ pub(crate) struct CompactionReader {
     pub(crate) created: u64,
 }
 
-/// The answer that a chat completion is translated to.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     Response(responses::Shape),
@@ -128,7 +126,6 @@ fn read_response(body: &[u8], ours: &Ours) -> Result<WholeAnswer, Failure> {
     })
 }
 
-/// Reads a chat completion and renames its model.
 fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     let chunk: Chunk<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
     let Some(choices) = chunk.choices.filter(|_| chunk.error.is_none()) else {
@@ -142,7 +139,6 @@ fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     Ok(WholeAnswer { body, tokens, has_content, response: None })
 }
 
-/// Reads an object and renames its model.
 fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, Failure> {
     let object = RawObject::parse(body).map_err(|_| not_json())?;
     if object.raw("error").is_some_and(|error| error != "null") {
@@ -163,7 +159,6 @@ fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, F
     Ok(WholeAnswer { body, tokens, has_content, response: None })
 }
 
-/// Reads a message and renames its model.
 fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
     let mut reader = anthropic::UsageReader::default();
     let found = reader.read(&body);
@@ -173,7 +168,6 @@ fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
     Ok(WholeAnswer { body: named.map_or(body, Bytes::from), tokens, has_content, response: None })
 }
 
-/// The token counts of an upstream with the messages interface.
 pub(crate) fn tokens(usage: Option<api_dialects::Usage>) -> TokenCounts {
     let count = |tokens: u64| i64::try_from(tokens).ok();
     TokenCounts {

@@ -21,7 +21,6 @@ use crate::clock;
 /// Steps that are reserved for writing and checking.
 const LAST_STEPS: u32 = 2;
 
-/// The limits of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
     /// The number of plans.
@@ -218,7 +217,6 @@ impl State {
         self.pages.iter().filter_map(source).collect()
     }
 
-    /// The result of the job.
     pub(super) fn result(&self) -> Value {
         let sources = self.sources();
         let listed: Vec<Listed> =
@@ -227,7 +225,6 @@ impl State {
         json!({ "report": { "markdown": markdown }, "sources": listed })
     }
 
-    /// The progress of the job before its next step.
     pub(super) fn progress(&self, bounds: &Bounds, next: Option<&Step>) -> Progress {
         let all = bounds.rounds * (1 + bounds.queries) + 2 * bounds.pages + LAST_STEPS;
         let left = match next {
@@ -311,7 +308,6 @@ impl Research {
     }
 }
 
-/// The time since a job started.
 pub(super) fn elapsed_seconds(job: &ResearchJob) -> u64 {
     let since = job.started_at.unwrap_or(job.created_at);
     let micros = clock::now().micros().saturating_sub(since.micros());

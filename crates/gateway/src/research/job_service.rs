@@ -23,9 +23,8 @@ use super::engine::{Bounds, Request};
 use super::{Research, job_id, parse_id, price_micros, view};
 use crate::catalogue::Model;
 use crate::config::{Capability, Operation};
-use crate::failure::{ApiError, chain};
+use crate::failure::{ApiError, ApiResult, chain};
 
-/// The most jobs of one page.
 pub(crate) const MAX_LISTED: u32 = 100;
 /// The interval of reads of a job that another process works on.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -36,7 +35,6 @@ const CANCEL_PAUSE: Duration = Duration::from_secs(2);
 const FIND_TIME: Duration = Duration::from_secs(10);
 const FIND_PAUSE: Duration = Duration::from_millis(100);
 
-/// A request for a job.
 pub(crate) struct NewResearch {
     pub(crate) id: HoldId,
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -58,7 +56,7 @@ impl Research {
         self: &Arc<Self>,
         caller: &KeyRecord,
         new: NewResearch,
-    ) -> Result<Started, ApiError> {
+    ) -> ApiResult<Started> {
         let NewResearch { id, idempotency, request: asked } = new;
         self.check(&asked)?;
         let model = self.model(caller, asked.model.as_deref())?;
@@ -114,7 +112,7 @@ impl Research {
         caller: &KeyRecord,
         new: NewJob,
         price: Micros,
-    ) -> Result<Started, ApiError> {
+    ) -> ApiResult<Started> {
         let (member, id) = (caller.key.member, new.hold.id);
         let ending = EndReason::ClientLeft;
         let mut pending = PendingJob { research: self, id, member, ending, is_resolved: false };
@@ -182,7 +180,7 @@ impl Research {
     }
 
     /// Validates a request, except for its model.
-    fn check(&self, asked: &ResearchRequest) -> Result<(), ApiError> {
+    fn check(&self, asked: &ResearchRequest) -> ApiResult<()> {
         let wrong = |param: &str, message: String| {
             Err(ApiError::of_param(Code::InvalidRequest, param, message))
         };
@@ -217,7 +215,7 @@ impl Research {
     }
 
     /// The model of a job: the requested one, the operator's choice, or the first that is usable.
-    fn model(&self, caller: &KeyRecord, asked: Option<&str>) -> Result<Arc<Model>, ApiError> {
+    fn model(&self, caller: &KeyRecord, asked: Option<&str>) -> ApiResult<Arc<Model>> {
         if let Some(asked) = asked {
             return self.upstreams.resolve(caller, asked, Capability::Chat);
         }
@@ -227,14 +225,13 @@ impl Research {
         chosen.ok_or_else(|| unavailable(message))
     }
 
-    /// A job of the caller.
-    pub(crate) async fn find(&self, caller: &KeyRecord, id: &str) -> Result<ResearchJob, ApiError> {
+    pub(crate) async fn find(&self, caller: &KeyRecord, id: &str) -> ApiResult<ResearchJob> {
         let id = parse_id(id).ok_or_else(missing)?;
         self.billing.store.job(caller.key.member, id).await?.ok_or_else(missing)
     }
 
     /// A job for its member, with all of its steps.
-    pub(crate) async fn view(&self, job: &ResearchJob) -> Result<JobView, ApiError> {
+    pub(crate) async fn view(&self, job: &ResearchJob) -> ApiResult<JobView> {
         let steps: Vec<JobStep> = self.billing.store.job_steps(job.id).await?;
         Ok(view::job(job, &steps))
     }
@@ -245,7 +242,7 @@ impl Research {
         caller: &KeyRecord,
         id: &str,
         timeout: Duration,
-    ) -> Result<ResearchJob, ApiError> {
+    ) -> ApiResult<ResearchJob> {
         let until = Instant::now() + timeout;
         loop {
             // Before the read, so that an end during the read is not missed.
@@ -269,7 +266,7 @@ impl Research {
         caller: &KeyRecord,
         limit: u32,
         after: Option<&str>,
-    ) -> Result<(Vec<ResearchJob>, bool), ApiError> {
+    ) -> ApiResult<(Vec<ResearchJob>, bool)> {
         let before = match after {
             None => HoldId::from_bytes([0xff; 16]),
             Some(after) => parse_id(after).ok_or_else(|| {
@@ -284,12 +281,7 @@ impl Research {
         Ok((jobs, has_more))
     }
 
-    /// Cancels a job that has not ended.
-    pub(crate) async fn cancel(
-        &self,
-        caller: &KeyRecord,
-        id: &str,
-    ) -> Result<ResearchJob, ApiError> {
+    pub(crate) async fn cancel(&self, caller: &KeyRecord, id: &str) -> ApiResult<ResearchJob> {
         let job = self.find(caller, id).await?;
         if !job.status.is_over() {
             let ended = self

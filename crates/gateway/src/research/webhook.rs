@@ -22,7 +22,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(15);
 const LEASE: Duration = Duration::from_mins(1);
 
-/// Delivers webhooks until the service stops or is reloaded.
 pub(super) async fn run(research: Arc<Research>) {
     let billing = &research.billing;
     let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
@@ -87,7 +86,6 @@ async fn deliver(
     }
 }
 
-/// The message about the end of a job.
 fn message(secret: &Secret, job: &ResearchJob, now: u64) -> SignedMessage {
     let name = job_id(job.id);
     let id = format!("msg_{}", name.trim_start_matches("job_"));

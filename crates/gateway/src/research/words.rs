@@ -3,7 +3,6 @@
 /// The most bytes of an answer that are parsed.
 const MAX_SAID: usize = 256 * 1024;
 
-/// An answer without its reasoning.
 pub(super) fn without_thoughts(said: &str) -> String {
     let said = head(said, MAX_SAID);
     let mut rest = said;
@@ -99,7 +98,6 @@ const STOP_WORDS: &[&str] = &[
     "who", "why", "will", "with", "write", "you",
 ];
 
-/// The significant words of a question.
 pub(super) fn key_words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in words_of(query) {

@@ -89,7 +89,6 @@ enum Outcome {
     GivenBack,
 }
 
-/// A claimed job.
 struct Work<'a> {
     research: &'a Research,
     job: &'a ResearchJob,
@@ -100,7 +99,6 @@ struct Work<'a> {
     claimed: Instant,
 }
 
-/// A step that was run.
 struct StepResult {
     step: Step,
     output: Output,

@@ -20,7 +20,6 @@ use super::write_timeout::WriteTimeoutStream;
 use super::{Edge, answer};
 use crate::metrics::GaugeGuard;
 
-/// The most headers of a request.
 const MAX_HEADERS: usize = 100;
 
 /// The state that all requests of a connection share.
@@ -113,7 +112,6 @@ impl Connection {
     }
 }
 
-/// Answers the requests of a connection.
 struct Handler(Arc<Connection>);
 
 impl hyper::service::Service<Request<Incoming>> for Handler {

@@ -29,7 +29,6 @@ pub(super) struct ConnectionPhase {
     is_authenticated: AtomicBool,
 }
 
-/// Timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PhaseTimeouts {
     /// For the head of a request.
@@ -47,7 +46,6 @@ pub(super) struct IdleTimer {
 }
 
 impl ConnectionPhase {
-    /// Bytes of the client arrived.
     pub(super) fn bytes_arrived(&self) {
         if self.state.load(Ordering::Relaxed) == IDLE {
             self.enter(HEAD);

@@ -22,7 +22,6 @@ pub(super) struct ResponseBody {
     pub(super) _log: Arc<RequestLog>,
 }
 
-/// A piece of a body.
 pub(super) enum Piece {
     Bytes(Bytes),
     File(Placeholder),

@@ -32,7 +32,6 @@ impl<'a> Attempt<'a> {
         self.span.map(|(context, _)| context)
     }
 
-    /// Records how it ended.
     pub(crate) fn end<T>(&self, result: &Result<T, Failure>) {
         let provider = &self.target.provider;
         let metrics = &self.upstreams.metrics;

@@ -13,44 +13,36 @@ use crate::clock;
 use crate::config::Operation;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
-use crate::failure::ApiError;
+use crate::failure::ApiResult;
 use crate::provider::{Local, Provider};
 use crate::service::Service;
 use crate::upstreams::Upstreams;
 
-pub(in crate::endpoints) async fn providers(
-    _: Admin,
-    State(upstreams): State<Arc<Upstreams>>,
-) -> Response {
+pub(super) async fn providers(_: Admin, State(upstreams): State<Arc<Upstreams>>) -> Response {
     let catalogue = upstreams.catalogue.load();
     let data = upstreams.providers.iter().map(|provider| provider_view(provider, &catalogue));
     json(&whole(data.collect()))
 }
 
 /// Stops new requests to a provider; those that run finish.
-pub(in crate::endpoints) async fn drain(
+pub(super) async fn drain(
     admin: Admin,
     State(service): State<Arc<Service>>,
     Id(id): Id,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     change(&admin, &service, &id, ProviderAction::Drain).await
 }
 
 /// Allows new requests to a provider again.
-pub(in crate::endpoints) async fn enable(
+pub(super) async fn enable(
     admin: Admin,
     State(service): State<Arc<Service>>,
     Id(id): Id,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     change(&admin, &service, &id, ProviderAction::Enable).await
 }
 
-async fn change(
-    admin: &Admin,
-    service: &Service,
-    id: &str,
-    action: ProviderAction,
-) -> Result<Response, ApiError> {
+async fn change(admin: &Admin, service: &Service, id: &str, action: ProviderAction) -> ApiResult {
     admin.operator().change_provider(&admin.config, id, action).await?;
     service.drain_providers(&admin.store().shared_state().await?.drained);
     let provider = service.all_providers().find(|provider| *provider.name == *id);
@@ -58,10 +50,7 @@ async fn change(
     Ok(json(&provider_view(provider, &service.upstreams.catalogue.load())))
 }
 
-pub(in crate::endpoints) async fn models(
-    _: Admin,
-    State(upstreams): State<Arc<Upstreams>>,
-) -> Response {
+pub(super) async fn models(_: Admin, State(upstreams): State<Arc<Upstreams>>) -> Response {
     let catalogue = upstreams.catalogue.load();
     json(&whole(catalogue.models().map(|model| model_view(model)).collect()))
 }

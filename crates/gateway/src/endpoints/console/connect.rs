@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
 use pages::Frame;
 
 use super::context::MemberContext;
-use super::page::{self, PageError};
+use super::page::{self, PageResult};
 use crate::upstreams::Upstreams;
 
 #[derive(Template)]
@@ -128,7 +127,7 @@ const CLIENTS: &[Described] = &[
 pub(super) async fn show(
     context: MemberContext,
     State(upstreams): State<Arc<Upstreams>>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let base_url = context.config.public_url.to_string().trim_end_matches('/').to_owned();
     let model = upstreams.default_chat_model(&context.caller, None);
     let model = model.map_or_else(|| "PROVIDER/MODEL".to_owned(), |model| model.id.to_string());

@@ -74,7 +74,6 @@ pub(super) fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<
     fields.into_iter().find(|(_, is_within)| !is_within).map(|(field, _)| field)
 }
 
-/// The chosen scopes that the signed-in key has too.
 pub(super) fn scopes<'a>(own: &KeyRecord, chosen: impl Iterator<Item = &'a str>) -> Vec<Scope> {
     chosen.filter_map(Scope::parse).filter(|scope| own.key.scopes.contains(scope)).collect()
 }

@@ -1,13 +1,12 @@
 //! The keys of a member: list, create, limit, rotate, revoke.
 
+use axum::extract::Request;
 use std::time::Duration;
 
 use askama::Template;
-use axum::body::Body;
-use axum::response::Response;
 use gateway_store::{Actor, KeyChange, KeyRecord, LimitsChange, Scope};
+use http::StatusCode;
 use http::header::SET_COOKIE;
-use http::{Request, StatusCode};
 use ledger::Limits;
 use pages::{Frame, Html, credits};
 
@@ -16,7 +15,7 @@ use super::budget::{self, BudgetCard, BudgetForm};
 use super::context::MemberContext;
 use super::fields::{Fields, WrongField};
 use super::key_bounds;
-use super::page::{self, PageError, Refusal, redirect, refusal};
+use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::clock;
 use crate::operator::{Issued, KeyOrder, Operator};
 
@@ -33,7 +32,6 @@ struct KeysPage {
     keys: Vec<KeyRow>,
 }
 
-/// A key in a table.
 pub(super) struct KeyRow {
     pub(super) id: String,
     pub(super) name: String,
@@ -52,7 +50,7 @@ pub(super) struct KeyRow {
 pub(super) async fn rows(
     context: &super::context::PageContext,
     mut keys: Vec<KeyRecord>,
-) -> Result<Vec<KeyRow>, PageError> {
+) -> PageResult<Vec<KeyRow>> {
     let (now, windows) = (clock::now().micros(), context.billing.windows());
     keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
     let mut rows = Vec::with_capacity(keys.len());
@@ -100,7 +98,7 @@ fn scopes_text(scopes: &[Scope]) -> String {
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: MemberContext) -> PageResult {
     let keys = context.store().keys(context.caller.key.member).await?;
     let keys = rows(&context, keys).await?;
     page::show(&KeysPage { frame: context.frame("Keys", "/keys"), keys })
@@ -116,11 +114,9 @@ struct NewKeyPage {
     scopes: Vec<(&'static str, bool)>,
     form: KeyForm,
     bounds: KeyForm,
-    /// The field that was refused.
     wrong: &'static str,
 }
 
-/// The texts of a form.
 #[derive(Default)]
 struct KeyForm {
     name: String,
@@ -163,7 +159,7 @@ fn plain_credits(micros: i64) -> String {
     credits(micros).replace(',', "")
 }
 
-pub(super) async fn form(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn form(context: MemberContext) -> PageResult {
     new_key(&context, &Fields::default(), StatusCode::OK, None)
 }
 
@@ -172,7 +168,7 @@ fn new_key(
     fields: &Fields,
     status: StatusCode,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let most = key_bounds::most(&context.caller, &context.config.limits.new_keys);
     let is_new = refusal.is_none();
     let chosen: Vec<&str> = fields.all("scope").collect();
@@ -194,10 +190,7 @@ fn new_key(
     page::show_as(status, &page)
 }
 
-pub(super) async fn create(
-    context: MemberContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn create(context: MemberContext, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     if let Some(reason) = key_bounds::no_new_keys(&context.caller) {
         return Err(PageError::forbidden(reason));
@@ -220,11 +213,10 @@ pub(super) async fn create(
     }
 }
 
-/// The key that a form asks for, within the bounds.
 async fn order(
     context: &MemberContext,
     fields: &Fields,
-) -> Result<Result<KeyOrder, WrongField>, PageError> {
+) -> PageResult<Result<KeyOrder, WrongField>> {
     let own = &context.caller;
     let keys = context.store().keys(own.key.member).await?;
     if keys.iter().filter(|record| !is_over(record)).count() >= MAX_KEYS {
@@ -292,11 +284,7 @@ struct SecretPage {
 }
 
 /// The only page that contains the secret of a key.
-fn show_secret(
-    context: &MemberContext,
-    issued: &Issued,
-    title: &'static str,
-) -> Result<Response, PageError> {
+fn show_secret(context: &MemberContext, issued: &Issued, title: &'static str) -> PageResult {
     page::show(&SecretPage {
         frame: context.frame(title, "/keys"),
         secret: issued.key.as_str().to_owned(),
@@ -320,12 +308,12 @@ struct KeyPage {
     overlaps: &'static [(u64, &'static str)],
 }
 
-pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response, PageError> {
+pub(super) async fn show(context: MemberContext, Id(id): Id) -> PageResult {
     let record = find(&context, &id).await?;
     key_page(&context, record, None, StatusCode::OK, None).await
 }
 
-async fn find(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError> {
+async fn find(context: &MemberContext, id: &str) -> PageResult<KeyRecord> {
     // PostgreSQL rejects a text with a zero byte.
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let record = if is_id { context.store().key(id).await? } else { None };
@@ -333,8 +321,7 @@ async fn find(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError>
     record.ok_or_else(|| PageError::missing("key"))
 }
 
-/// A key that the signed-in key may change.
-async fn find_open(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError> {
+async fn find_open(context: &MemberContext, id: &str) -> PageResult<KeyRecord> {
     let record = find(context, id).await?;
     if key_bounds::covers(&context.caller, &record) {
         return Ok(record);
@@ -350,7 +337,7 @@ async fn key_page(
     fields: Option<&Fields>,
     status: StatusCode,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let mut frame = context.frame(&record.key.name, "/keys");
     let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     if let Some(refusal) = refusal {
@@ -373,11 +360,7 @@ async fn key_page(
     page::show_as(status, &page)
 }
 
-pub(super) async fn change(
-    context: MemberContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn change(context: MemberContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let record = find_open(&context, &id).await?;
     let refused = match changed(&context, &record, &fields) {
@@ -412,11 +395,7 @@ fn changed(
     })
 }
 
-pub(super) async fn rotate(
-    context: MemberContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn rotate(context: MemberContext, Id(id): Id, request: Request) -> PageResult {
     let headers = request.headers().clone();
     let fields = context.submitted(request).await?;
     find_open(&context, &id).await?;
@@ -445,11 +424,7 @@ pub(super) async fn rotate(
     Ok(response)
 }
 
-pub(super) async fn revoke(
-    context: MemberContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn revoke(context: MemberContext, Id(id): Id, request: Request) -> PageResult {
     context.submitted(request).await?;
     find_open(&context, &id).await?;
     let revoked = operator(&context, &actor(&context)).revoke_key(&id).await;

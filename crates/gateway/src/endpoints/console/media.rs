@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
 use http::header::CONTENT_SECURITY_POLICY;
 use http::{HeaderMap, HeaderValue, Method};
 use ledger::Time;
@@ -13,7 +12,7 @@ use pages::{Frame, Html, credits};
 use super::super::media;
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError};
+use super::page::{self, PageResult};
 use crate::clock;
 use crate::media::Media;
 
@@ -29,7 +28,6 @@ struct MediaPage {
     is_first: bool,
 }
 
-/// One file of a run.
 struct Made {
     artifact: String,
     request: String,
@@ -43,7 +41,7 @@ struct Made {
     expires: Html,
 }
 
-pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: MemberContext) -> PageResult {
     let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
     let end = Time::from_micros(before.unwrap_or(i64::MAX));
     let runs = context.store().media_runs(context.caller.key.member, end, PAGE).await?;
@@ -78,7 +76,7 @@ pub(super) async fn file(
     Id(id): Id,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let mut response =
         media::file(&media, context.caller.key.member, &id, &method, &headers).await?;
     pages::secure(response.headers_mut());

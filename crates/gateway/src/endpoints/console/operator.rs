@@ -1,12 +1,10 @@
 //! The pages of operators.
 
 mod alerts;
-mod audit;
 mod configuration;
 mod ledger;
 mod members;
 mod overview;
-mod prices;
 mod providers;
 
 use axum::routing::{MethodRouter, get, post};
@@ -28,12 +26,12 @@ pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/operator/usage", get(usage::show_all)),
         ("/operator/usage.csv", get(usage::csv_of_all)),
         ("/operator/ledger", get(ledger::show).post(ledger::check)),
-        ("/operator/audit", get(audit::list)),
+        ("/operator/audit", get(ledger::audit)),
         ("/operator/alerts", get(alerts::list).post(alerts::test)),
         ("/operator/providers", get(providers::list)),
         ("/operator/providers/{id}/test", post(providers::test)),
         ("/operator/providers/{id}/state", post(providers::change)),
-        ("/operator/prices", get(prices::list)),
+        ("/operator/prices", get(providers::prices)),
         ("/operator/configuration", get(configuration::show).post(configuration::reload)),
     ]
 }

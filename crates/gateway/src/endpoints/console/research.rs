@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use pages::{Frame, Html, credits};
 use serde_json::json;
@@ -16,7 +15,7 @@ use wire::research::{JobSource, JobView};
 use super::super::internal_call::{InternalCalls, InternalRequest};
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError, redirect};
+use super::page::{self, PageError, PageResult, redirect};
 use crate::clock;
 use crate::config::Capability;
 use crate::failure::ApiError;
@@ -51,7 +50,7 @@ pub(super) async fn list(
     context: MemberContext,
     State(research): State<Arc<Research>>,
     State(upstreams): State<Arc<Upstreams>>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     jobs_page(&context, &research, &upstreams, "", None).await
 }
 
@@ -61,7 +60,7 @@ async fn jobs_page(
     upstreams: &Upstreams,
     query: &str,
     refusal: Option<ApiError>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let after = Some(context.param("after")).filter(|after| !after.is_empty());
     let (jobs, has_more) = research.list(&context.caller, PAGE, after).await?;
     let now = clock::now().micros();
@@ -117,8 +116,8 @@ pub(super) async fn start(
     State(research): State<Arc<Research>>,
     State(upstreams): State<Arc<Upstreams>>,
     Extension(calls): Extension<Arc<InternalCalls>>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let mut wanted = json!({"query": fields.get("query"), "depth": fields.get("depth")});
     if !fields.get("model").is_empty() {
@@ -171,7 +170,7 @@ pub(super) async fn show(
     context: MemberContext,
     State(research): State<Arc<Research>>,
     Id(id): Id,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let found = research.find(&context.caller, &id).await?;
     let (created_at, is_over) = (found.created_at.micros(), found.status.is_over());
     let steps = context.store().job_steps(found.id).await?;
@@ -228,8 +227,8 @@ pub(super) async fn cancel(
     context: MemberContext,
     State(research): State<Arc<Research>>,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     context.submitted(request).await?;
     research.cancel(&context.caller, &id).await?;
     Ok(redirect(&format!("/research/{id}?done=cancelled")))

@@ -15,10 +15,8 @@ const RANDOM_BYTES: usize = 32;
 /// The length of a token as text.
 const TEXT_LENGTH: usize = 43;
 
-/// A cookie of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cookie {
-    /// The session.
     Session,
     /// Of a person who is about to sign in: it protects that form. It is never a session.
     SignIn,
@@ -36,7 +34,6 @@ impl Token {
         Some(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The token of a request.
     pub(super) fn of(headers: &HeaderMap, config: &Config, cookie: Cookie) -> Option<Self> {
         let name = cookie.name(config);
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());

@@ -33,11 +33,9 @@ pub(super) struct ToolSpec {
     description: &'static str,
     takes: fn() -> Value,
     gives: fn() -> Value,
-    /// The required scope.
     pub(super) scope: Option<Scope>,
     /// Whether its results come from the open world.
     is_open: bool,
-    /// Whether it may take long.
     is_slow: bool,
     /// Whether it changes state.
     makes: bool,
@@ -287,7 +285,6 @@ pub(super) static ALL: &[ToolSpec] = &[
     },
 ];
 
-/// The descriptions of all tools.
 static DESCRIBED: LazyLock<Vec<Tool>> =
     LazyLock::new(|| ALL.iter().map(ToolSpec::describe).collect());
 
@@ -300,7 +297,6 @@ pub(super) fn is_slow(name: &str) -> bool {
 }
 
 impl ToolSpec {
-    /// The description for clients.
     pub(super) fn described(&self) -> Tool {
         let known = DESCRIBED.iter().find(|tool| tool.name == self.name);
         known.cloned().unwrap_or_else(|| self.describe())

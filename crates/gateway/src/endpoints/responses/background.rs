@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_dialects::responses::Status;
-use axum::response::Response;
 use gateway_store::ResponseEvent;
 use ledger::MemberId;
 use serde::Deserialize;
@@ -26,7 +25,7 @@ use crate::catalogue::Target;
 use crate::endpoints::json::json;
 use crate::endpoints::model_request::{ModelApi, ModelRequest};
 use crate::endpoints::replay::replayed;
-use crate::failure::{ApiError, Dialect, chain};
+use crate::failure::{ApiError, ApiResult, Dialect, chain};
 use crate::proxy::chat_request::UpstreamRequest;
 use crate::proxy::relay::{Relay, ResponseRecorder};
 use crate::proxy::stage::MAX_EVENT_BYTES;
@@ -44,10 +43,10 @@ pub(super) async fn start<Q>(
     request: ModelRequest,
     options: &Options,
     recorder: Arc<StoredResponseRecorder>,
-    prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
-) -> Result<Response, ApiError>
+    prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
+) -> ApiResult
 where
-    Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
+    Q: Fn(&Target) -> ApiResult<UpstreamRequest> + Send + Sync + 'static,
 {
     // Before the hold, because it may be refused.
     let follower =
@@ -83,7 +82,7 @@ async fn stream_replay(
     follower: Follower,
     member: MemberId,
     replay: &Replay,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     #[derive(Deserialize)]
     struct Named {
         id: String,
@@ -101,7 +100,6 @@ async fn stream_replay(
     Ok(response)
 }
 
-/// A charge whose client is not connected.
 fn detached(mut charge: Charge) -> Charge {
     charge.detach();
     charge
@@ -140,7 +138,6 @@ async fn cancelled_elsewhere(billing: &Billing, recorder: &StoredResponseRecorde
     }
 }
 
-/// Writes the events of a response to the store.
 struct EventWriter<'a> {
     billing: &'a Billing,
     recorder: &'a StoredResponseRecorder,
@@ -215,7 +212,6 @@ impl EventWriter<'_> {
     }
 }
 
-/// Whether events of a response may be stored.
 enum Begin {
     Begun,
     /// It was cancelled while it was queued, without a charge.

@@ -16,7 +16,6 @@ use crate::endpoints::model_request::ModelApi;
 /// How long the last events of a response may take to be written after its end.
 const LAST_EVENTS: Duration = Duration::from_secs(1);
 
-/// The response to follow, and from where.
 pub(super) struct Followed {
     pub(super) member: MemberId,
     pub(super) id: String,
@@ -73,7 +72,6 @@ impl EventSource for ResponseEvents {
     }
 }
 
-/// Whether an event is the last one of its response.
 fn is_last(event: &[u8]) -> bool {
     const LAST: [&[u8]; 3] = [b"completed", b"failed", b"incomplete"];
     let name = event.strip_prefix(b"event: response.");
@@ -81,7 +79,6 @@ fn is_last(event: &[u8]) -> bool {
     name.is_some_and(|name| LAST.contains(&name))
 }
 
-/// Whether a response has ended.
 pub(super) fn is_over(status: &str) -> bool {
     !matches!(status, "queued" | "in_progress")
 }

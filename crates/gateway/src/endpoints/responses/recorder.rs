@@ -20,7 +20,6 @@ pub(super) struct StoredResponseRecorder {
     pub(super) member: MemberId,
     pub(super) lineage: LineageId,
     pub(super) shape: Shape,
-    /// A JSON list.
     pub(super) input: Vec<u8>,
     pub(super) previous: Option<String>,
     pub(super) is_stored: bool,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::response::Response;
 use gateway_store::{HoldClosing, SavedAnswer, Scope, StoredResponse};
 use http::HeaderMap;
 use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
@@ -18,7 +17,7 @@ use crate::endpoints::admission::ReadAccess;
 use crate::endpoints::json::json;
 use crate::endpoints::model_request::ModelApi;
 use crate::endpoints::path::{Id, RawQuery, parse_query};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::request_info::RequestInfo;
 
@@ -46,7 +45,7 @@ pub(in crate::endpoints) async fn find(
     Id(id): Id,
     query: RawQuery<FindQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     api.admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let query = parse_query(query)?;
@@ -74,7 +73,7 @@ pub(in crate::endpoints) async fn delete(
     Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     api.admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let stored = look_up(&api, caller, &id).await?;
@@ -92,7 +91,7 @@ pub(in crate::endpoints) async fn cancel(
     Extension(info): Extension<RequestInfo>,
     Id(id): Id,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     api.admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let stored = look_up(&api, caller, &id).await?;
@@ -115,7 +114,7 @@ pub(in crate::endpoints) async fn input_items(
     Id(id): Id,
     query: RawQuery<ItemsQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     api.admission
         .read(&info, &headers, ACCESS, async |caller: &Caller| {
             let query = parse_query(query)?;
@@ -125,8 +124,7 @@ pub(in crate::endpoints) async fn input_items(
         .await
 }
 
-/// A page of the input of a response.
-fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError> {
+fn items(stored: &StoredResponse, query: &ItemsQuery) -> ApiResult<Value> {
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
         let message = format!("`limit` must be from 1 to {MAX_ITEMS}");
@@ -161,8 +159,7 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError>
     }))
 }
 
-/// A stored response of the caller.
-async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> Result<StoredResponse, ApiError> {
+async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> ApiResult<StoredResponse> {
     if !is_id(id) {
         return Err(missing());
     }
@@ -172,7 +169,7 @@ async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> Result<StoredResp
 /// Ends a background response, in whichever process it runs. It is charged if content may have been
 /// delivered, that is, once it is in progress: its first events are stored after that
 /// (`background.rs`).
-async fn stop(api: &ModelApi, stored: &StoredResponse) -> Result<(), ApiError> {
+async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
     let mut object = body(stored);
     if let Some(fields) = object.as_object_mut() {
         fields.insert("status".to_owned(), "cancelled".into());
@@ -208,7 +205,7 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> Result<(), ApiError> {
 
 /// Whether a response had begun to answer when it was cancelled. A queued one is cancelled by this,
 /// so that it cannot begin any more.
-async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> Result<AnswerProgress, ApiError> {
+async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
     let store = &api.billing.store;
     if store.cancel_queued_response(cancelled).await? {
         return Ok(AnswerProgress::Nothing);
@@ -223,7 +220,6 @@ fn body(stored: &StoredResponse) -> Value {
     serde_json::from_slice(&stored.body).unwrap_or_default()
 }
 
-/// Whether a text can be the id of a response.
 pub(super) fn is_id(id: &str) -> bool {
     const MAX_ID: usize = 100;
     id.len() <= MAX_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -8,9 +8,7 @@ use wire::sse::write_data;
 use crate::clock;
 use crate::provider::Failure;
 
-/// The requested form of an answer.
 pub(super) struct Form {
-    /// The model name in the answer.
     pub(super) model: String,
     pub(super) is_streamed: bool,
     /// Whether a stream ends with its usage.
@@ -23,7 +21,6 @@ pub(crate) enum LocalAnswer {
     Stream(Box<Stream>),
 }
 
-/// A running generation.
 pub(crate) struct Stream {
     generation: Generation,
     head: Head,
@@ -64,7 +61,6 @@ impl LocalAnswer {
         Ok(Self::Stream(stream))
     }
 
-    /// The `Content-Type`.
     pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Whole(_) => "application/json",
@@ -128,7 +124,6 @@ impl Head {
     }
 }
 
-/// The whole answer of the model.
 async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure> {
     let mut text = String::new();
     loop {

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use gateway_store::ProcessReport;
-use http::{Request, StatusCode};
+use http::StatusCode;
 use pages::Frame;
 
 use crate::config::{Config, Database};
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError, redirect};
+use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
 use crate::failure::ApiError;
 use crate::operator::{Error, Operator};
 use crate::reload::FileCheck;
@@ -32,19 +30,18 @@ struct ConfigurationPage {
     refused: Vec<String>,
 }
 
-pub(in crate::endpoints) async fn show(
+pub(super) async fn show(
     context: OperatorContext,
     State(service): State<Arc<Service>>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     configuration_page(&context, &service, Vec::new()).await
 }
 
-/// Reloads the configuration of all processes.
-pub(in crate::endpoints) async fn reload(
+pub(super) async fn reload(
     context: OperatorContext,
     State(service): State<Arc<Service>>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     context.submitted(request).await?;
     let operator = Operator { store: context.store(), by: &context.by };
     match operator.reload(&service.reloads).await {
@@ -60,7 +57,7 @@ async fn configuration_page(
     context: &OperatorContext,
     service: &Service,
     refused: Vec<String>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let config = &context.config;
     let file = service.reloads.check(config).await;
     let mut frame = context.frame("Configuration", "/operator/configuration");

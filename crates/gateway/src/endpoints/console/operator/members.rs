@@ -1,11 +1,10 @@
 //! Members and teams: list, create, block, money, keys, roles.
 
 use askama::Template;
-use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, Request};
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
-use http::{Request, StatusCode};
+use http::StatusCode;
 use ledger::{
     Account, AccountKind, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult,
 };
@@ -16,7 +15,7 @@ use crate::endpoints::console::budget::{self, BudgetCard, BudgetForm};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::fields::{Fields, WrongField};
 use crate::endpoints::console::keys::{self, KeyRow};
-use crate::endpoints::console::page::{self, PageError, Refusal, redirect, refusal};
+use crate::endpoints::console::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::endpoints::console::receipts::{self, ReceiptRow};
 use crate::endpoints::path::Id;
 use crate::operator::{KeyOrder, Operator};
@@ -32,7 +31,6 @@ const MAX_TEAM: u32 = 500;
 struct MembersPage {
     frame: Frame,
     csrf: String,
-    /// The path of these pages.
     base: &'static str,
     /// `member` or `team`.
     noun: &'static str,
@@ -43,7 +41,6 @@ struct MembersPage {
     is_first: bool,
 }
 
-/// A member in a table.
 struct MemberRow {
     id: String,
     name: String,
@@ -58,7 +55,6 @@ fn operator(context: &OperatorContext) -> Operator<'_> {
     Operator { store: context.store(), by: &context.by }
 }
 
-/// The path of the pages of members or teams.
 fn base(kind: AccountKind) -> &'static str {
     match kind {
         AccountKind::Member => "/operator/members",
@@ -66,17 +62,15 @@ fn base(kind: AccountKind) -> &'static str {
     }
 }
 
-pub(in crate::endpoints) async fn list(context: OperatorContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: OperatorContext) -> PageResult {
     list_of(&context, AccountKind::Member).await
 }
 
-pub(in crate::endpoints) async fn list_teams(
-    context: OperatorContext,
-) -> Result<Response, PageError> {
+pub(super) async fn list_teams(context: OperatorContext) -> PageResult {
     list_of(&context, AccountKind::Team).await
 }
 
-async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Response, PageError> {
+async fn list_of(context: &OperatorContext, kind: AccountKind) -> PageResult {
     let query = context.param("q");
     if !query.is_empty()
         && let Some(found) = by_word(context, query).await?
@@ -87,7 +81,7 @@ async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Respons
 }
 
 /// The member or team of a name or an id.
-async fn by_word(context: &OperatorContext, word: &str) -> Result<Option<Member>, PageError> {
+async fn by_word(context: &OperatorContext, word: &str) -> PageResult<Option<Member>> {
     let found = match MemberId::parse(word) {
         Some(id) => context.store().member(id).await?,
         None => context.store().member_by_name(word).await?,
@@ -101,7 +95,7 @@ async fn members_page(
     status: StatusCode,
     name: &str,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let after = MemberId::parse(context.param("after"));
     let first = after.unwrap_or(MemberId(0));
     let mut found = match kind {
@@ -137,11 +131,11 @@ async fn members_page(
     page::show_as(status, &page)
 }
 
-async fn account(context: &OperatorContext, member: MemberId) -> Result<Account, PageError> {
+async fn account(context: &OperatorContext, member: MemberId) -> PageResult<Account> {
     context.store().account(member).await?.ok_or_else(|| PageError::missing("member"))
 }
 
-async fn row(context: &OperatorContext, member: &Member) -> Result<MemberRow, PageError> {
+async fn row(context: &OperatorContext, member: &Member) -> PageResult<MemberRow> {
     let account = account(context, member.id).await?;
     let usage = account.usage.at(clock::now());
     Ok(MemberRow {
@@ -159,25 +153,15 @@ fn state(member: &Member) -> Html {
     if member.blocked { pages::tag("bad", "blocked") } else { pages::tag("good", "active") }
 }
 
-pub(in crate::endpoints) async fn create(
-    context: OperatorContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn create(context: OperatorContext, request: Request) -> PageResult {
     create_as(&context, AccountKind::Member, request).await
 }
 
-pub(in crate::endpoints) async fn create_team(
-    context: OperatorContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn create_team(context: OperatorContext, request: Request) -> PageResult {
     create_as(&context, AccountKind::Team, request).await
 }
 
-async fn create_as(
-    context: &OperatorContext,
-    kind: AccountKind,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+async fn create_as(context: &OperatorContext, kind: AccountKind, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let name = fields.get("name");
     let created = match kind {
@@ -203,14 +187,12 @@ fn done(account: &Member, word: &str) -> Response {
 struct MemberPage {
     frame: Frame,
     csrf: String,
-    /// The path of these pages.
     base: &'static str,
     is_team: bool,
     row: MemberRow,
     available: String,
     is_blocked: bool,
     keys: Vec<KeyRow>,
-    /// The members of a team.
     members: Vec<TeamMemberRow>,
     /// The role and the team of a member.
     roles: [(&'static str, bool); 3],
@@ -224,14 +206,12 @@ struct MemberPage {
     wrong: &'static str,
 }
 
-/// A member on the page of its team.
 struct TeamMemberRow {
     id: String,
     name: String,
     role: &'static str,
 }
 
-/// The texts of the form that moves money.
 #[derive(Default)]
 struct TransferForm {
     amount: String,
@@ -242,10 +222,7 @@ struct TransferForm {
     is_checked: bool,
 }
 
-pub(in crate::endpoints) async fn show(
-    context: OperatorContext,
-    Id(id): Id,
-) -> Result<Response, PageError> {
+pub(super) async fn show(context: OperatorContext, Id(id): Id) -> PageResult {
     let member = find(&context, &id).await?;
     member_page(&context, &member, Shown::default()).await
 }
@@ -259,7 +236,7 @@ struct Shown {
     secret: String,
 }
 
-async fn find(context: &OperatorContext, id: &str) -> Result<Member, PageError> {
+async fn find(context: &OperatorContext, id: &str) -> PageResult<Member> {
     let missing = || PageError::missing("member");
     let id = MemberId::parse(id).ok_or_else(missing)?;
     let found = context.store().member(id).await?;
@@ -267,10 +244,7 @@ async fn find(context: &OperatorContext, id: &str) -> Result<Member, PageError> 
 }
 
 /// The statement of a member, or that of a team with the names of those who asked.
-async fn statement(
-    context: &OperatorContext,
-    member: &Member,
-) -> Result<Vec<ReceiptRow>, PageError> {
+async fn statement(context: &OperatorContext, member: &Member) -> PageResult<Vec<ReceiptRow>> {
     let lines = context.store().statement(member.id, i64::MAX, RECENT).await?;
     let askers: Vec<Option<MemberId>> = lines.iter().map(|line| line.asked_by).collect();
     let mut rows = receipts::rows(lines);
@@ -287,17 +261,13 @@ async fn statement(
     Ok(rows)
 }
 
-async fn team_name(context: &OperatorContext, member: &Member) -> Result<String, PageError> {
+async fn team_name(context: &OperatorContext, member: &Member) -> PageResult<String> {
     let Some(team) = member.team else { return Ok(String::new()) };
     let mut names = context.store().member_names(&[team]).await?;
     Ok(names.remove(&team).unwrap_or_default())
 }
 
-async fn member_page(
-    context: &OperatorContext,
-    member: &Member,
-    shown: Shown,
-) -> Result<Response, PageError> {
+async fn member_page(context: &OperatorContext, member: &Member, shown: Shown) -> PageResult {
     let keys = context.store().keys(member.id).await?;
     let members = context.store().team_members(member.id, MemberId(0), MAX_TEAM).await?;
     let members = members.into_iter().map(|it| TeamMemberRow {
@@ -336,11 +306,7 @@ async fn member_page(
 }
 
 /// Changes a member or a team: name, block, budget, role, team, members, removal.
-pub(in crate::endpoints) async fn change(
-    context: OperatorContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn change(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let mut changed_id = member.id;
@@ -386,11 +352,7 @@ pub(in crate::endpoints) async fn change(
     }
 }
 
-async fn refused_page(
-    context: &OperatorContext,
-    member: &Member,
-    refusal: Refusal,
-) -> Result<Response, PageError> {
+async fn refused_page(context: &OperatorContext, member: &Member, refusal: Refusal) -> PageResult {
     member_page(context, member, Shown { refusal: Some(refusal), ..Shown::default() }).await
 }
 
@@ -398,7 +360,7 @@ async fn refused_page(
 async fn wanted_team(
     context: &OperatorContext,
     word: &str,
-) -> Result<Result<Option<MemberId>, Refusal>, PageError> {
+) -> PageResult<Result<Option<MemberId>, Refusal>> {
     if word.is_empty() {
         return Ok(Ok(None));
     }
@@ -408,11 +370,7 @@ async fn wanted_team(
 }
 
 /// Moves money: the first form is shown again with the balance before and after, the second posts.
-pub(in crate::endpoints) async fn transfer(
-    context: OperatorContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn transfer(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let mut form = TransferForm {
@@ -464,11 +422,11 @@ fn wanted(member: &Member, fields: &Fields) -> Result<Transfer, WrongField> {
 }
 
 /// Creates a key of all scopes with the limits of the configuration.
-pub(in crate::endpoints) async fn create_key(
+pub(super) async fn create_key(
     context: OperatorContext,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let defaults = context.config.limits.new_keys;
@@ -493,11 +451,11 @@ pub(in crate::endpoints) async fn create_key(
     member_page(&context, &member, shown).await
 }
 
-pub(in crate::endpoints) async fn revoke_key(
+pub(super) async fn revoke_key(
     context: OperatorContext,
     Path((id, key)): Path<(String, String)>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let keys = context.store().keys(member.id).await?;

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
 use pages::{Frame, credits};
 
-use super::audit::{AuditRow, rows};
+use super::ledger::{AuditRow, rows};
 use super::providers::{ProviderRow, all};
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::page::{self, PageResult};
 use crate::metrics::Metrics;
 use crate::service::Service;
 
@@ -31,10 +30,10 @@ struct OverviewPage {
     audit: Vec<AuditRow>,
 }
 
-pub(in crate::endpoints) async fn show(
+pub(super) async fn show(
     context: OperatorContext,
     State(service): State<Arc<Service>>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let entries = context.store().audit(i64::MAX, RECENT).await?;
     let totals = Totals::read(&service.metrics);
     let share = (totals.errors * 1000).checked_div(totals.requests).unwrap_or(0);
