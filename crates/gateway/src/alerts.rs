@@ -42,7 +42,6 @@ impl ChargedAccounts {
     }
 }
 
-/// How much of an amount is used, before and after charges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShareChange {
     /// The kind of the amount: `balance`, `budget` or `key_limit`.

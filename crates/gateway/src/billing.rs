@@ -51,7 +51,7 @@ impl Billing {
     }
 
     pub(crate) fn lease_micros(&self) -> i64 {
-        i64::try_from(self.config.hold_lease.as_micros()).unwrap_or(i64::MAX)
+        clock::micros(self.config.hold_lease)
     }
 
     pub(crate) fn windows(&self) -> Windows {

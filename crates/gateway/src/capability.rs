@@ -14,7 +14,6 @@ use crate::web_services::WebServices;
 
 const READER: &str = "builtin/reader";
 
-/// Every capability, and the scope that a key needs for it.
 const ALL: &[(Capability, Scope)] = &[
     (Capability::Chat, Scope::Chat),
     (Capability::Responses, Scope::Responses),

@@ -12,7 +12,6 @@ use crate::provider::{MAX_MODEL_NAME, Provider};
 pub(crate) const MEDIA_CAPABILITIES: [Capability; 3] =
     [Capability::Image, Capability::Speech, Capability::Transcription];
 
-/// The operations that a model answers.
 const MODEL_OPERATIONS: [Operation; 6] = [
     Operation::Chat,
     Operation::Responses,

@@ -22,7 +22,6 @@ mod models;
 mod operations;
 mod pass_through;
 mod path;
-mod replay;
 mod research;
 mod responses;
 mod search;
@@ -52,7 +51,7 @@ use crate::config::Config;
 use crate::failure::{ApiError, ApiResult};
 use crate::openapi::{
     self, Access, Routes, Verb, media as made, member, messages as message_table, openai, operator,
-    research as jobs, responses as described, web as pages,
+    research as jobs, responses as described,
 };
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
@@ -69,7 +68,7 @@ impl Endpoints {
         let described = routes(service);
         let mut known = matchit::Router::new();
         let mut patterns: Vec<_> = described
-            .operations()
+            .operations
             .iter()
             .map(|operation| (operation.route(), operation.path))
             .chain([(mcp::PATH.to_owned(), mcp::PATH)])
@@ -82,8 +81,8 @@ impl Endpoints {
             known.insert(route, Route { pattern, operation: operation(pattern) })?;
         }
         let state = AppState::new(service);
-        let offered: Arc<str> = offered(described.operations()).into();
-        let plain = described.into_router();
+        let offered: Arc<str> = offered(&described.operations).into();
+        let plain = described.router;
         let calls = InternalCalls {
             router: plain.clone().with_state(state.clone()),
             upstreams: service.upstreams.clone(),
@@ -160,8 +159,8 @@ fn routes(service: &Service) -> Routes<AppState> {
         .on(&jobs::SHOW, research::find)
         .on(&jobs::FOLLOW, research::events)
         .on(&jobs::CANCEL, research::cancel)
-        .on(&pages::FETCH, web::fetch)
-        .on(&pages::SEARCH, search::create)
+        .on(&member::FETCH, web::fetch)
+        .on(&member::SEARCH, search::create)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready);
     if config.metrics_listen.is_none() {

@@ -35,7 +35,6 @@ struct Facts {
     resets_at: Option<String>,
     retry_after: Option<Duration>,
     limit_status: LimitStatus,
-    /// The receipt of a released hold.
     refunded: Option<HoldId>,
 }
 
@@ -49,7 +48,6 @@ pub(crate) enum Dialect {
 const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
      send `Authorization: Bearer <key>` with a key of this service";
 
-/// The wait that a member with too many research jobs is advised.
 const JOB_WAIT: Duration = Duration::from_secs(30);
 
 impl ApiError {
@@ -72,11 +70,14 @@ impl ApiError {
         self
     }
 
-    /// A query parameter that the path does not have.
     pub(crate) fn unknown_parameter(name: &str) -> Self {
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
         let message = format!("unknown parameter `{name}`; see /docs");
-        Self::of_param(Code::InvalidRequest, name, message)
+        Self::invalid(name, message)
+    }
+
+    pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::of_param(Code::InvalidRequest, param, message)
     }
 
     pub(crate) fn of_param(
@@ -140,7 +141,6 @@ impl ApiError {
         &self.0.message
     }
 
-    /// The body, without the id of the request.
     pub(crate) fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail {
@@ -304,7 +304,6 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// The refusal of a request whose price a budget does not cover.
 fn refuse_budget(needed: Micros, status: &BudgetStatus) -> ApiError {
     let (left, amount) = (status.left(), status.budget.amount);
     let (scope, period) = (status.scope.as_str(), status.budget.period.as_str());

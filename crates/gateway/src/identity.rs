@@ -22,13 +22,11 @@ use crate::request_log;
 const MAX_AGE: Duration = Duration::from_secs(2);
 const MAX_CACHED: usize = 100_000;
 
-/// The header in which clients of Anthropic send their key.
 pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The secret that hashes of keys are made with.
 pub struct KeyHasher(hmac::Key);
 
-/// The key that a request was sent with.
 pub(crate) type Caller = Arc<KeyRecord>;
 
 tokio::task_local! {
@@ -38,7 +36,7 @@ tokio::task_local! {
 
 pub(crate) struct Identities {
     store: Arc<Store>,
-    hasher: KeyHasher,
+    pub(crate) hasher: KeyHasher,
     cached: HashMap<String, (Caller, Instant), RandomState>,
 }
 
@@ -79,16 +77,10 @@ impl Identities {
         Self { store, hasher, cached: HashMap::with_hasher(RandomState::default()) }
     }
 
-    pub(crate) fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// Drops the cached record of a key, after a change of it.
     pub(crate) fn forget(&self, public_id: &str) {
         self.cached.pin().remove(public_id);
     }
 
-    /// Drops all cached records, after a change of a member.
     pub(crate) fn forget_all(&self) {
         self.cached.pin().clear();
     }

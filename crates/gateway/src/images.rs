@@ -70,9 +70,7 @@ impl Images {
 
     /// Whether images must be fetched; an error where that is not allowed.
     pub(crate) fn check_remote(self, choice: RemoteImages) -> ApiResult<Remote> {
-        let refuse = |field: &str, message: String| {
-            Err(ApiError::of_param(Code::InvalidRequest, field, message))
-        };
+        let refuse = |field: &str, message: String| Err(ApiError::invalid(field, message));
         if let Some(field) = self.other {
             return refuse(field, format!("`{field}` must be a `data:` URL"));
         }
@@ -84,12 +82,7 @@ impl Images {
                 refuse("image_url", message.to_owned())
             }
             RemoteImages::Inline if self.remote > MAX_FETCHED => {
-                let found = self.remote;
-                let message = format!(
-                    "the request references {found} images by URL; at most {MAX_FETCHED} are \
-                     allowed"
-                );
-                refuse("image_url", message)
+                refuse("image_url", too_many(self.remote))
             }
             RemoteImages::Inline => Ok(Remote::Fetched),
         }
@@ -103,13 +96,12 @@ impl Images {
         }
     }
 
-    /// Rejects content that is not inline.
     pub(crate) fn check_inline(self) -> ApiResult<()> {
         let field = self.other.or((self.remote > 0).then_some("image_url"));
         let Some(field) = field else { return Ok(()) };
         let message =
             format!("`{field}` with a URL is not supported; send the content inline as `base64`");
-        Err(ApiError::of_param(Code::InvalidRequest, field, message))
+        Err(ApiError::invalid(field, message))
     }
 
     fn see(&mut self, field: &'static str, address: &str) {
@@ -125,7 +117,6 @@ impl Images {
     }
 }
 
-/// Whether a conversation has images that must be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remote {
     None,
@@ -148,11 +139,7 @@ pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> ApiRes
     let mut sources = Vec::new();
     gather_sources(value, &mut sources);
     if sources.len() > MAX_FETCHED {
-        let found = sources.len();
-        let message = format!(
-            "the request references {found} images by URL; at most {MAX_FETCHED} are allowed"
-        );
-        return Err(ApiError::of_param(Code::InvalidRequest, SOURCE_URL, message));
+        return Err(ApiError::invalid(SOURCE_URL, too_many(sources.len())));
     }
     for source in sources {
         let address = source["url"].as_str().unwrap_or_default().to_owned();
@@ -162,6 +149,10 @@ pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> ApiRes
         });
     }
     Ok(())
+}
+
+fn too_many(found: usize) -> String {
+    format!("the request references {found} images by URL; at most {MAX_FETCHED} are allowed")
 }
 
 async fn fetch(reader: &Reader, address: &str, field: &str) -> ApiResult<Image> {

@@ -45,7 +45,6 @@ impl Lifecycle {
         self.stopping.cancel();
     }
 
-    /// The lifecycle of the parts that a reload makes.
     pub(crate) fn of_replacement(&self) -> Self {
         Self { replaced: self.stopping.child_token(), ..self.clone() }
     }

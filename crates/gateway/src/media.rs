@@ -10,7 +10,6 @@ use std::sync::Arc;
 use document_parser::Pool;
 use gateway_store::{Artifact, KeyRecord, MediaRun};
 use ledger::{HoldId, MemberId};
-use wire::error::Code;
 use wire::media as view;
 
 use crate::billing::Billing;
@@ -76,8 +75,7 @@ impl Media {
         if count.parse().is_ok_and(|count: u32| (1..=max).contains(&count)) {
             return Ok(());
         }
-        let message = format!("`n` must be from 1 to {max}");
-        Err(ApiError::of_param(Code::InvalidRequest, "n", message))
+        Err(ApiError::invalid("n", format!("`n` must be from 1 to {max}")))
     }
 
     /// Checks the images in an answer of OpenAI's interface: one that cannot be decoded is not paid.
@@ -94,8 +92,7 @@ impl Media {
         if u32::try_from(text.chars().count()).is_ok_and(|count| count <= max) {
             return Ok(());
         }
-        let message = format!("`input` must be at most {max} characters");
-        Err(ApiError::of_param(Code::InvalidRequest, "input", message))
+        Err(ApiError::invalid("input", format!("`input` must be at most {max} characters")))
     }
 
     pub(crate) fn view(&self, run: &MediaRun) -> view::MediaRun {

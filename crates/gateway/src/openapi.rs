@@ -12,7 +12,6 @@ pub(crate) mod openai;
 pub(crate) mod operator;
 pub(crate) mod research;
 pub(crate) mod responses;
-pub(crate) mod web;
 
 use axum::Router;
 use axum::handler::Handler;
@@ -25,7 +24,6 @@ pub(crate) use document::document;
 
 use crate::config::{Capability, Config};
 
-/// One method of one path.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) verb: Verb,
@@ -92,7 +90,6 @@ struct Body {
 struct SuccessResponse {
     status: u16,
     description: &'static str,
-    /// Media types and their schemas.
     contents: &'static [(&'static str, Make)],
     headers: &'static [&'static Header],
 }
@@ -245,7 +242,6 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// An example with existing model names.
     fn fill(&self, example: &str) -> String {
         let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
         let fill = |example: String, (capability, model): &(Capability, String)| {
@@ -283,11 +279,10 @@ fn count(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "minimum": 0 })
 }
 
-/// The routes of the service, each with its operation.
 #[derive(Debug)]
 pub(crate) struct Routes<S> {
-    router: Router<S>,
-    operations: Vec<&'static Operation>,
+    pub(crate) router: Router<S>,
+    pub(crate) operations: Vec<&'static Operation>,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
@@ -309,14 +304,6 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self.router = self.router.route(&operation.route(), on(filter, handler));
         self.operations.push(operation);
         self
-    }
-
-    pub(crate) fn operations(&self) -> &[&'static Operation] {
-        &self.operations
-    }
-
-    pub(crate) fn into_router(self) -> Router<S> {
-        self.router
     }
 }
 

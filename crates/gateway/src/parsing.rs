@@ -12,7 +12,6 @@ use crate::failure::{ApiError, ApiResult};
 
 /// Bodies up to this size are not counted: they take little memory.
 pub(crate) const SMALL_BYTES: usize = 64 * 1024;
-/// The size of one permit.
 const UNIT_BYTES: u64 = 1024;
 
 #[derive(Debug)]

@@ -6,11 +6,6 @@ mod failure;
 mod health;
 #[cfg(feature = "local-model")]
 mod local;
-
-use ledger::MemberId;
-
-use crate::trace::SpanContext;
-
 #[cfg(not(feature = "local-model"))]
 #[path = "provider/no_local.rs"]
 mod local;
@@ -23,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use ledger::Time;
+use ledger::{MemberId, Time};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,12 +27,12 @@ pub(crate) use clean::Cleaner;
 pub(crate) use failure::Failure;
 pub(crate) use health::{AskedBy, Health, Probed};
 pub(crate) use local::Local;
-pub(crate) use send::{List, Listed};
-pub(crate) use send::{Upstream, retry_after};
+pub(crate) use send::{List, Listed, Upstream, retry_after};
 
 use crate::config::{self, Kind, Responses, Timeouts};
 use crate::metrics::{Metrics, ProviderMetrics, ProviderState};
 use crate::problem::Problem;
+use crate::trace::SpanContext;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
 /// The paths of an upstream that requests of members use.
@@ -90,24 +85,21 @@ pub(crate) struct Provider {
     pub(crate) max_answer_bytes: usize,
     pub(crate) base: BaseUrl,
     pub(crate) program: Option<PathBuf>,
-    /// The model files, for a provider that this process computes.
     pub(crate) local: Option<Local>,
     /// Why it cannot be used, for operators.
     pub(crate) trouble: ArcSwapOption<String>,
     addresses: Vec<(&'static str, Uri)>,
     /// Sent with every request; contains the key.
-    headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     slots: Option<Arc<Semaphore>>,
     pub(crate) health: Health,
     pub(crate) pool: UpstreamPool,
     pub(crate) cleaner: Cleaner,
-    /// The last failed request, for operators.
     pub(crate) last_failure: ArcSwapOption<LastFailure>,
     pub(crate) found: ArcSwap<Vec<config::Model>>,
     metrics: OnceLock<ProviderMetrics>,
 }
 
-/// A request that failed because of the provider.
 #[derive(Debug, Clone)]
 pub(crate) struct LastFailure {
     pub(crate) at: Time,
@@ -117,14 +109,12 @@ pub(crate) struct LastFailure {
 /// One of the concurrent requests of a provider; freed on drop.
 pub(crate) type Slot = Option<OwnedSemaphorePermit>;
 
-/// Facts about a model that this process computes.
 pub(crate) struct LocalModelInfo {
     pub(crate) context: u64,
     /// `None` if its file cannot be used.
     pub(crate) description: Option<String>,
 }
 
-/// The result of a scan of local model files.
 pub(crate) struct LocalScan {
     /// Whether any file can be used, or there is none.
     pub(crate) is_good: bool,
@@ -248,10 +238,6 @@ impl Provider {
         taken.transpose().map_err(|_| Failure::Busy { retry_after: None })
     }
 
-    pub(crate) fn headers(&self) -> HeaderMap {
-        self.headers.clone()
-    }
-
     fn address(&self, path: &str) -> Option<Uri> {
         let mut known = self.addresses.iter();
         known.find(|(known, _)| *known == path).map(|(_, address)| address.clone())
@@ -309,7 +295,6 @@ pub(crate) struct Sender {
 /// Whose request it is: what was computed for one owner is never reused for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The member that pays for it.
     Member(MemberId),
     Operator,
 }

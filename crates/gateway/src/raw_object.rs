@@ -62,10 +62,9 @@ impl<'a> RawObject<'a> {
         wanted: &str,
     ) -> ApiResult<Option<T>> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
-        serde_json::from_str(raw).map(Some).map_err(|_| {
-            let message = format!("`{name}` must be {wanted}");
-            ApiError::of_param(Code::InvalidRequest, name, message)
-        })
+        serde_json::from_str(raw)
+            .map(Some)
+            .map_err(|_| ApiError::invalid(name, format!("`{name}` must be {wanted}")))
     }
 
     /// The object with some fields replaced, added or (by `None`) removed, together with all fields

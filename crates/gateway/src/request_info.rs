@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 
+use axum::extract::FromRequestParts;
+use http::request::Parts;
 use ledger::HoldId;
 
+use crate::failure::{ApiError, ApiResult};
 use crate::trace::SpanContext;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +23,14 @@ pub(crate) struct Route {
     pub(crate) pattern: &'static str,
     /// The label of its group in logs and metrics.
     pub(crate) operation: &'static str,
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestInfo {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
+        parts.extensions.get().copied().ok_or_else(ApiError::internal)
+    }
 }
 
 impl Route {

@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
 use crate::config;
 use crate::problem::Problem;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
@@ -218,11 +217,6 @@ fn attribute(name: &str, value: &Value) -> Value {
         other => json!({"stringValue": other.as_str().unwrap_or_default()}),
     };
     json!({"key": name, "value": value})
-}
-
-/// The current time in microseconds since 1970.
-pub(crate) fn now() -> i64 {
-    clock::now().micros()
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use gateway_store::{Credit, Error};
 use ledger::{BudgetScope, BudgetStatus, LineageId, MemberId, Micros, Time, Windows};
-use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Alerts, ShareChange};
+use crate::clock;
 use crate::failure::chain;
 use crate::provider::Provider;
 use crate::service::Service;
@@ -30,8 +30,7 @@ pub(crate) async fn run(service: Arc<Service>) {
         budgets: HashMap::new(),
     };
     let mut states = HashMap::new();
-    let mut ticks = interval(WATCH_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = clock::ticks(WATCH_INTERVAL);
     loop {
         tokio::select! {
             () = service.lifecycle.replaced.cancelled() => return,

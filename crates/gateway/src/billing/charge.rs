@@ -47,7 +47,6 @@ pub(crate) struct Charge {
     if_dropped: Option<ChargeRule>,
     /// Set while the hold is being ended; the drop handler finishes it.
     pending: Option<Box<HoldClosing>>,
-    /// Stored if a background response fails.
     failed: Option<Box<StoredResponse>>,
     progress: Progress,
     log: Option<Arc<RequestLog>>,
@@ -73,10 +72,8 @@ impl Progress {
     }
 }
 
-/// Rows that are written with the end of a hold.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
-    /// The answer to replay for the idempotency key.
     pub(crate) answer: Option<SavedAnswer>,
     pub(crate) response: Option<StoredResponse>,
     pub(crate) media: Option<MediaRun>,
@@ -184,7 +181,6 @@ impl Charge {
         Ok(Micros::ZERO)
     }
 
-    /// Releases the hold of a request that failed with this error.
     pub(crate) async fn fail(&mut self, error: &ApiError) {
         self.release(error.ending().rule(AnswerProgress::Nothing), Results::default()).await;
     }

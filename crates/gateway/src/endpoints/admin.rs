@@ -8,7 +8,6 @@ mod keys;
 mod members;
 mod service;
 mod teams;
-mod upstreams;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -67,10 +66,10 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::CHECK_LEDGER, books::check)
         .on(&table::USAGE, books::usage)
         .on(&table::REBUILD_USAGE, books::rebuild_usage)
-        .on(&table::LIST_PROVIDERS, upstreams::providers)
-        .on(&table::LIST_OFFERED, upstreams::models)
-        .on(&table::DRAIN_PROVIDER, upstreams::drain)
-        .on(&table::ENABLE_PROVIDER, upstreams::enable)
+        .on(&table::LIST_PROVIDERS, service::providers)
+        .on(&table::LIST_OFFERED, service::models)
+        .on(&table::DRAIN_PROVIDER, service::drain)
+        .on(&table::ENABLE_PROVIDER, service::enable)
         .on(&table::RELOAD, service::reload)
         .on(&table::LIST_ALERTS, service::alerts)
         .on(&table::TEST_ALERT, service::test_alerts)
@@ -152,7 +151,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
         let name = named.map_or(path, str::to_owned);
         let message: String = format!("`{name}`: {text}").chars().take(MAX_MESSAGE_CHARS).collect();
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-        ApiError::of_param(Code::InvalidRequest, name, message)
+        ApiError::invalid(name, message)
     })?;
     reader.end().map_err(|error| no_json(&error))?;
     Ok(value)
@@ -172,7 +171,7 @@ fn check_range<T: PartialOrd + std::fmt::Display>(
     }
     let message =
         format!("`{field}` must be a whole number from {} to {}", range.start(), range.end());
-    Err(ApiError::of_param(Code::InvalidRequest, field, message))
+    Err(ApiError::invalid(field, message))
 }
 
 struct PageQuery {
@@ -203,7 +202,7 @@ impl PageQuery {
         let number = text.parse().ok().filter(|&number: &i64| number > 0);
         let wrong = || {
             let message = format!("`{name}` must be the id of an entry, a whole number");
-            ApiError::of_param(Code::InvalidRequest, name, message)
+            ApiError::invalid(name, message)
         };
         number.map(Some).ok_or_else(wrong)
     }
@@ -233,7 +232,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::Invalid { field, .. } => Self::of_param(Code::InvalidRequest, field, message),
+            Error::Invalid { field, .. } => Self::invalid(field, message),
             Error::Missing(_) | Error::NotOwnTeam => Self::new(Code::NotFound, message),
             Error::Exists(_)
             | Error::Conflict(_)

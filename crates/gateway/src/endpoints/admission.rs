@@ -1,12 +1,13 @@
 //! Admission of member requests: authentication, limits on bodies, and a first look at the balance.
 
-use axum::extract::Request;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::{FromRef, FromRequestParts, Request};
 use bytes::Bytes;
 use gateway_store::{KeyRecord, Scope};
 use http::HeaderMap;
+use http::request::Parts;
 use ledger::{IdempotencyKey, Micros, Refusal};
 use wire::research::Depth;
 
@@ -38,10 +39,47 @@ pub(super) struct Received {
     pub(super) idempotency: Option<IdempotencyKey>,
 }
 
+/// A read operation of a member, whose key is not checked yet.
+pub(super) struct MemberRead {
+    admission: Arc<RequestAdmission>,
+    info: RequestInfo,
+    pub(super) headers: HeaderMap,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadAccess {
-    pub(super) scope: Scope,
+    /// `None` if any key will do.
+    pub(super) scope: Option<Scope>,
     pub(super) operation: Operation,
+}
+
+impl<S: Sync> FromRequestParts<S> for MemberRead
+where
+    Arc<RequestAdmission>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        let info = RequestInfo::from_request_parts(parts, state).await?;
+        Ok(Self { admission: Arc::from_ref(state), info, headers: parts.headers.clone() })
+    }
+}
+
+impl MemberRead {
+    /// Authenticates the caller, and runs the operation for its fixed price.
+    pub(super) async fn answer(
+        &self,
+        access: ReadAccess,
+        work: impl AsyncFnOnce(&Caller) -> ApiResult,
+    ) -> ApiResult {
+        let identities = &self.admission.identities;
+        let caller = match access.scope {
+            Some(scope) => identities.caller_for(&self.headers, scope).await?,
+            None => identities.caller(&self.headers).await?,
+        };
+        let billing = &self.admission.billing;
+        FixedPrice::new(billing, &self.info, &caller, access.operation).answer(work(&caller)).await
+    }
 }
 
 impl RequestAdmission {
@@ -106,19 +144,6 @@ impl RequestAdmission {
         self.parsing.admit(bytes, self.config.limits.body_timeout).await
     }
 
-    /// Authenticates the caller of a read operation, and runs it for its fixed price.
-    pub(super) async fn read(
-        &self,
-        info: &RequestInfo,
-        headers: &HeaderMap,
-        access: ReadAccess,
-        work: impl AsyncFnOnce(&Caller) -> ApiResult,
-    ) -> ApiResult {
-        let caller = self.identities.caller_for(headers, access.scope).await?;
-        let price = FixedPrice::new(&self.billing, info, &caller, access.operation);
-        price.answer(work(&caller)).await
-    }
-
     /// Rejects a member whose balance, or that of its team, does not cover the cheapest request of
     /// a scope. This only spares work: the hold decides.
     async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> ApiResult<()> {
@@ -169,11 +194,5 @@ impl RequestAdmission {
             Scope::Models | Scope::Mcp => None,
         };
         cheapest.unwrap_or(Micros::ZERO)
-    }
-}
-
-impl std::fmt::Debug for RequestAdmission {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("RequestAdmission").finish_non_exhaustive()
     }
 }

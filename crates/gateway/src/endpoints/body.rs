@@ -194,7 +194,7 @@ pub(super) fn unknown(message: &str, known: &[&str]) -> Option<ApiError> {
     let named = message.split('`').nth(1).unwrap_or_default();
     let short: String = named.chars().take(MAX_NAME_CHARS).collect();
     let message = format!("unknown field `{short}`; {}", meant(named, known));
-    Some(ApiError::of_param(Code::InvalidRequest, short, message))
+    Some(ApiError::invalid(short, message))
 }
 
 /// A suggestion for an unknown field, or the list of known ones.
@@ -232,7 +232,7 @@ pub(super) fn idempotency_word(headers: &HeaderMap) -> ApiResult<Option<&str>> {
     let Some(word) = word else {
         let message =
             format!("`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY} visible characters");
-        return Err(ApiError::of_param(Code::InvalidRequest, "Idempotency-Key", message));
+        return Err(ApiError::invalid("Idempotency-Key", message));
     };
     Ok(Some(word))
 }

@@ -1,17 +1,14 @@
 //! `POST /v1/chat/completions`, and the older `POST /v1/completions`.
 
-use std::sync::Arc;
-
-use axum::Extension;
 use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
 use serde_json::Value;
 use web_reader::Reader;
-use wire::error::Code;
 
 use super::admission::Received;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Operation};
@@ -40,16 +37,16 @@ const COMPLETIONS: Interface = Interface {
 };
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     answer(&api, info, request, CHAT).await
 }
 
 pub(super) async fn complete(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     answer(&api, info, request, COMPLETIONS).await
@@ -96,9 +93,8 @@ async fn answer(
             Ok(move |target: &Target| request.for_target(target))
         }
     };
-    let (price, operation) = (model.prices.of(Operation::Chat), Operation::Chat);
-    let dialect = Dialect::OpenAi;
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let (operation, dialect) = (Operation::Chat, Dialect::OpenAi);
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     request.answer(api, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
@@ -131,7 +127,7 @@ async fn with_images(reader: &Reader, body: &Bytes) -> ApiResult<Bytes> {
 }
 
 pub(super) fn check_messages(object: &RawObject<'_>) -> ApiResult<()> {
-    let wrong = |message: &str| ApiError::of_param(Code::InvalidRequest, "messages", message);
+    let wrong = |message: &str| ApiError::invalid("messages", message);
     match object.raw("messages") {
         None => Err(wrong("`messages` is missing")),
         Some(messages) if !messages.starts_with('[') => Err(wrong("`messages` must be a list")),
@@ -145,10 +141,7 @@ pub(super) fn check_messages(object: &RawObject<'_>) -> ApiResult<()> {
 fn check_prompt(object: &RawObject<'_>) -> ApiResult<()> {
     match object.raw("prompt") {
         Some(prompt) if prompt.starts_with(['"', '[']) => Ok(()),
-        _ => {
-            let message = "`prompt` must be a string or a list";
-            Err(ApiError::of_param(Code::InvalidRequest, "prompt", message))
-        }
+        _ => Err(ApiError::invalid("prompt", "`prompt` must be a string or a list")),
     }
 }
 

@@ -106,7 +106,6 @@ pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// The answer to a browser at an unknown path.
 pub(super) fn no_page() -> Response {
     PageError::missing("page").into_response()
 }

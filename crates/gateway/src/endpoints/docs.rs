@@ -4,8 +4,6 @@
 
 mod page;
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -13,7 +11,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::state::AppState;
+use super::state::{AppState, Shared};
 use super::{check_host, console};
 use crate::config::Config;
 use crate::failure::ApiError;
@@ -21,7 +19,7 @@ use crate::openapi::{self, JSON, Offer, Operation, Routes, operator};
 
 /// Adds both to all other routes; they also describe themselves.
 pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
-    let mut operations: Vec<&Operation> = routes.operations().to_vec();
+    let mut operations: Vec<&Operation> = routes.operations.clone();
     operations.extend([&operator::DOCUMENT, &operator::PAGE]);
     let server = config.public_url.to_string();
     let document =
@@ -31,18 +29,15 @@ pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppS
     routes
         .on(
             &operator::DOCUMENT,
-            move |State(config): State<Arc<Config>>, headers: HeaderMap| async move {
+            move |State(config): Shared<Config>, headers: HeaderMap| async move {
                 check_host(&config, &headers)?;
                 Ok::<_, ApiError>(json(document))
             },
         )
-        .on(
-            &operator::PAGE,
-            move |State(config): State<Arc<Config>>, headers: HeaderMap| async move {
-                check_host(&config, &headers)?;
-                Ok::<_, ApiError>(pages::html(StatusCode::OK, page))
-            },
-        )
+        .on(&operator::PAGE, move |State(config): Shared<Config>, headers: HeaderMap| async move {
+            check_host(&config, &headers)?;
+            Ok::<_, ApiError>(pages::html(StatusCode::OK, page))
+        })
 }
 
 fn json(body: Bytes) -> Response {

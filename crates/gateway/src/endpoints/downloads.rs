@@ -1,7 +1,5 @@
 //! `GET /v1/downloads/…`: files that everybody may download.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use futures_util::TryStreamExt;
 use http::header::CACHE_CONTROL;
@@ -11,7 +9,7 @@ use wire::error::Code;
 
 use super::files::{self, File};
 use super::json::json;
-use super::state::AppState;
+use super::state::{AppState, Shared};
 use crate::config::Config;
 use crate::downloads::{MANIFEST, MAX_MANIFEST_BYTES, MEDIA_TYPE, OF_VERSION};
 use crate::failure::{ApiError, ApiResult};
@@ -28,7 +26,7 @@ pub(super) fn add(routes: Routes<AppState>, config: &Config) -> Routes<AppState>
     routes.on(&operator::DOWNLOADS, manifest).on(&operator::DOWNLOAD, file)
 }
 
-async fn manifest(State(config): State<Arc<Config>>) -> ApiResult {
+async fn manifest(State(config): Shared<Config>) -> ApiResult {
     let mut manifest = read(&config, MANIFEST).await?;
     let base = config.public_url.to_string();
     let base = base.trim_end_matches('/');
@@ -41,7 +39,7 @@ async fn manifest(State(config): State<Arc<Config>>) -> ApiResult {
 }
 
 async fn file(
-    State(config): State<Arc<Config>>,
+    State(config): Shared<Config>,
     parts: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
     method: Method,
     headers: HeaderMap,

@@ -24,7 +24,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(super) const MAX_EVENTS_AT_ONCE: u32 = 256;
 
 pub(super) trait EventSource: Send + 'static {
-    /// The id of the background task that writes them.
     fn id(&self) -> &str;
 
     fn read(&mut self, is_running: bool) -> impl Future<Output = Result<Batch, Error>> + Send;
@@ -86,7 +85,10 @@ impl<S: EventSource> Tail<S> {
                 }
                 Ok(Batch::End) => break,
                 Ok(Batch::Nothing) => true,
-                Err(error) if error.kind() == ErrorKind::Temporary && !self.is_store_closing() => {
+                Err(error)
+                    if error.kind() == ErrorKind::Temporary
+                        && !self.context.lifecycle.finished.is_cancelled() =>
+                {
                     tracing::debug!(error = %chain(&error), "event stream waits for the database");
                     false
                 }
@@ -115,9 +117,5 @@ impl<S: EventSource> Tail<S> {
             }
             _ => sleep_until(quiet_until.min(Instant::now() + POLL_INTERVAL)).await,
         }
-    }
-
-    fn is_store_closing(&self) -> bool {
-        self.context.lifecycle.finished.is_cancelled()
     }
 }

@@ -7,16 +7,16 @@ use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use gateway_store::SavedAnswer;
 use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
 use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
 
-use super::replay::replayed;
-use crate::billing::{Billing, Charge, Opened, Order, Results};
+use crate::billing::{Billing, Charge, Opened, Order, Replay, Results};
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::proxy::relay::MAX_STORED_ANSWER_BYTES;
 use crate::request_info::RequestInfo;
-use crate::response_headers;
+use crate::response_headers::{self, EVENT_STREAM};
 
 /// An extension of responses that have no result: they are not charged.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,6 @@ impl<'a> FixedPrice<'a> {
         Self { billing, info, caller, operation, idempotency: None }
     }
 
-    /// Does the work only once for an idempotency key.
     #[must_use]
     pub(super) fn once(self, idempotency: Option<IdempotencyKey>) -> Self {
         Self { idempotency, ..self }
@@ -107,4 +106,20 @@ async fn stored(response: Response) -> ApiResult<(Response, Option<SavedAnswer>)
         body: body.to_vec(),
     });
     Ok((Response::from_parts(head, Body::from(body)), answer))
+}
+
+pub(super) fn replayed(replay: Replay) -> Response {
+    let Replay { id, charged, answer } = replay;
+    let is_stream = answer.content_type == EVENT_STREAM;
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    if is_stream {
+        response_headers::write_stream(headers);
+    } else if let Ok(value) = HeaderValue::from_str(&answer.content_type) {
+        headers.insert(CONTENT_TYPE, value);
+    }
+    response_headers::write_replayed(headers);
+    response_headers::write_receipt(headers, id, charged);
+    response
 }

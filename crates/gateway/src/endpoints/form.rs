@@ -128,7 +128,6 @@ pub(super) fn boundary(media_type: Option<&str>) -> ApiResult<Option<String>> {
     form.map(|it| multer::parse_boundary(it).map_err(|error| wrong(&error))).transpose()
 }
 
-/// The error of a form that cannot be parsed or read.
 pub(super) fn wrong(error: &multer::Error) -> ApiError {
     if let multer::Error::StreamReadFailed(cause) = error
         && let Some(error) = cause.downcast_ref::<ApiError>()

@@ -15,12 +15,11 @@ use super::{body, media};
 use crate::failure::{ApiError, ApiResult, Failed};
 use crate::identity::{API_KEY, Caller, as_caller};
 use crate::media::Media;
-use crate::openapi::{Operation, Verb};
-use crate::openapi::{media as media_table, member, research, web};
+
+use crate::openapi::{Operation, Verb, media as media_table, member, research};
 use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
 
-/// Sends requests to the routes of the service.
 #[derive(Clone)]
 pub(super) struct InternalCalls {
     pub(super) router: Router,
@@ -65,7 +64,6 @@ impl InternalCalls {
         self.call(info, request).await
     }
 
-    /// Sends a request as a caller who signed in before.
     pub(super) async fn send_as(
         &self,
         info: &RequestInfo,
@@ -104,8 +102,8 @@ impl InternalRequest {
             Self::Models => (&member::LIST_MODELS, Bytes::new()),
             Self::Me => (&member::ME, Bytes::new()),
             Self::Chat(body) => (&member::CHAT, body),
-            Self::Search(body) => (&web::SEARCH, body),
-            Self::Fetch(body) => (&web::FETCH, body),
+            Self::Search(body) => (&member::SEARCH, body),
+            Self::Fetch(body) => (&member::FETCH, body),
             Self::Media(body) => (&media_table::RUN, body),
             Self::StartResearch(body) => (&research::CREATE, body),
             Self::Research { id, wait } => {

@@ -39,6 +39,7 @@ use self::server::Server;
 use super::admission::RequestAdmission;
 use super::body;
 use super::internal_call::InternalCalls;
+use super::state::Shared;
 use crate::config::Config;
 use crate::failure::ApiResult;
 use crate::identity::Caller;
@@ -171,15 +172,9 @@ impl Endpoint {
     }
 }
 
-impl std::fmt::Debug for Endpoint {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Endpoint").finish_non_exhaustive()
-    }
-}
-
 pub(in crate::endpoints) async fn handle(
-    State(config): State<Arc<Config>>,
-    State(admission): State<Arc<RequestAdmission>>,
+    State(config): Shared<Config>,
+    State(admission): Shared<RequestAdmission>,
     Extension(endpoint): Extension<Arc<Endpoint>>,
     request: Request<Body>,
 ) -> ApiResult {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -14,12 +13,13 @@ use ledger::MemberId;
 use wire::error::Code;
 use wire::media::MediaRun;
 
-use super::admission::{ReadAccess, Received, RequestAdmission};
+use super::admission::{MemberRead, ReadAccess, Received, RequestAdmission};
 use super::files::{self, File};
+use super::fixed_price::replayed;
 use super::json::json;
 use super::model_request;
 use super::path::Id;
-use super::replay::replayed;
+use super::state::Shared;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
@@ -30,7 +30,8 @@ use crate::response_headers;
 
 /// Artifacts never change; only their member may cache them.
 const CACHING: &str = "private, max-age=86400, immutable";
-const ACCESS: ReadAccess = ReadAccess { scope: Scope::Media, operation: Operation::MediaRead };
+const ACCESS: ReadAccess =
+    ReadAccess { scope: Some(Scope::Media), operation: Operation::MediaRead };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -39,9 +40,9 @@ enum Form {
 }
 
 pub(super) async fn create(
-    State(media): State<Arc<Media>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(media): Shared<Media>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     let received = admission.receive(request, Scope::Media, "media").await?;
@@ -85,7 +86,7 @@ fn parse(bytes: &[u8]) -> ApiResult<(MediaRequest, Form)> {
     if let Some(other) = object.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = other.chars().take(100).collect();
         let message = format!("unknown field `{shown}`; put options of the provider in `input`");
-        return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
+        return Err(ApiError::invalid(shown, message));
     }
     let model = model_request::required(&object, "model")?;
     let form: Option<String> = object.read("response", "a string")?;
@@ -93,14 +94,13 @@ fn parse(bytes: &[u8]) -> ApiResult<(MediaRequest, Form)> {
         None | Some("json") => Form::Json,
         Some("binary") => Form::Binary,
         Some(_) => {
-            let message = "`response` must be `json` or `binary`";
-            return Err(ApiError::of_param(Code::InvalidRequest, "response", message));
+            return Err(ApiError::invalid("response", "`response` must be `json` or `binary`"));
         }
     };
     let input = object.raw("input").filter(|input| input.starts_with('{'));
     let Some(input) = input else {
         let message = "`input` must be an object with `prompt` or `text`";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
+        return Err(ApiError::invalid("input", message));
     };
     Ok((MediaRequest { model, input: Bytes::copy_from_slice(input.as_bytes()) }, form))
 }
@@ -138,18 +138,15 @@ fn write_run(headers: &mut HeaderMap, id: &str) {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn artifact(
-    State(media): State<Arc<Media>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(media): Shared<Media>,
     Id(id): Id,
     method: Method,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
     let find =
-        async |caller: &Caller| file(&media, caller.key.member, &id, &method, &headers).await;
-    admission.read(&info, &headers, ACCESS, find).await
+        async |caller: &Caller| file(&media, caller.key.member, &id, &method, &read.headers).await;
+    read.answer(ACCESS, find).await
 }
 
 pub(super) async fn file(
@@ -173,18 +170,16 @@ pub(super) async fn file(
 }
 
 pub(super) async fn manifest(
-    State(media): State<Arc<Media>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(media): Shared<Media>,
     Id(id): Id,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
     let find = async |caller: &Caller| {
         let run = media.billing.store.media_run(caller.key.member, &id).await?;
         let run = run.ok_or_else(|| missing("run"))?;
         Ok(json(&media.view(&run)))
     };
-    admission.read(&info, &headers, ACCESS, find).await
+    read.answer(ACCESS, find).await
 }
 
 fn missing(what: &str) -> ApiError {

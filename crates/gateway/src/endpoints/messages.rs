@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use api_dialects::messages;
-use axum::Extension;
 use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use web_reader::Reader;
-use wire::error::Code;
 
 use super::admission::Received;
 use super::chat::check_messages;
 use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
@@ -36,8 +35,8 @@ const MAX_TOKENS: f64 = 1e9;
 const MAX_COUNT_BYTES: usize = 64 * 1024;
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
@@ -73,16 +72,15 @@ pub(super) async fn create(
         }
     };
     // A message costs what a chat completion costs.
-    let (price, operation, dialect) =
-        (model.prices.of(Operation::Chat), Operation::Chat, Dialect::Anthropic);
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let (operation, dialect) = (Operation::Chat, Dialect::Anthropic);
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     request.answer(&api, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
 /// Counts the tokens of a request: exactly where the upstream can, else by an estimate.
 pub(super) async fn count_tokens(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     let beta = beta(request.headers());
@@ -141,15 +139,14 @@ fn check_max_tokens(object: &RawObject<'_>) -> ApiResult<()> {
         }
         Some(_) => return Ok(()),
     };
-    Err(ApiError::of_param(Code::InvalidRequest, "max_tokens", message))
+    Err(ApiError::invalid("max_tokens", message))
 }
 
 fn resolve(api: &ModelApi, caller: &Caller, object: &RawObject<'_>) -> ApiResult<Arc<Model>> {
     let asked: String = model_request::required(object, "model")?;
     check_messages(object)?;
     if object.raw("system").is_some_and(|system| !system.starts_with(['"', '['])) {
-        let message = "`system` must be a string or a list";
-        return Err(ApiError::of_param(Code::InvalidRequest, "system", message));
+        return Err(ApiError::invalid("system", "`system` must be a string or a list"));
     }
     api.upstreams.resolve(caller, &asked, Capability::Chat)
 }

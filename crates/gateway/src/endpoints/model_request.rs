@@ -9,10 +9,9 @@ use gateway_store::{SavedAnswer, StoredResponse};
 use http::HeaderValue;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
-use wire::error::Code;
 
 use super::admission::RequestAdmission;
-use super::replay::replayed;
+use super::fixed_price::replayed;
 use crate::background::AbortEarly;
 use crate::background::BackgroundTasks;
 use crate::billing::{Billing, Charge, Opened, Order, Results};
@@ -66,7 +65,6 @@ pub(super) struct ModelRequest {
     pub(super) id: HoldId,
     pub(super) caller: Caller,
     pub(super) model: Arc<Model>,
-    pub(super) price: Micros,
     pub(super) operation: Operation,
     pub(super) idempotency: Option<IdempotencyKey>,
     pub(super) span: Option<SpanContext>,
@@ -74,6 +72,10 @@ pub(super) struct ModelRequest {
 }
 
 impl ModelRequest {
+    pub(super) fn price(&self) -> Micros {
+        self.model.prices.of(self.operation)
+    }
+
     /// Holds the price, asks the upstreams, and answers. `prepare` runs once the price is held.
     pub(super) async fn answer<Q>(
         self,
@@ -96,11 +98,11 @@ impl ModelRequest {
                 AnswerForm::Whole | AnswerForm::Events => api.policy,
             };
             let relay = Relay::waiting(policy, charge, beginning, self.dialect);
-            return stream(relay.recorded_by(recorder), self.price).await;
+            return stream(relay.recorded_by(recorder), self.price()).await;
         }
         let must_finish = charge.is_kept() || api.policy.finishes();
         let progress = charge.progress();
-        let (policy, dialect, price) = (api.policy.without_comments(), self.dialect, self.price);
+        let (policy, dialect, price) = (api.policy.without_comments(), self.dialect, self.price());
         let work = async move {
             match beginning.await {
                 // Not JSON, which the request did not tell.
@@ -148,7 +150,7 @@ impl ModelRequest {
             caller: &self.caller,
             operation: self.operation.word(),
             model: Some(&self.model.id),
-            price: self.price,
+            price: self.price(),
             idempotency: self.idempotency.clone(),
             background,
             parent: None,
@@ -235,13 +237,7 @@ async fn settle(
 
 pub(super) fn required(object: &RawObject<'_>, name: &'static str) -> ApiResult<String> {
     let value: Option<String> = object.read(name, "a string")?;
-    value.filter(|value| !value.is_empty()).ok_or_else(|| {
-        ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing"))
-    })
-}
-
-impl std::fmt::Debug for ModelApi {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ModelApi").finish_non_exhaustive()
-    }
+    value
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| ApiError::invalid(name, format!("`{name}` is missing")))
 }

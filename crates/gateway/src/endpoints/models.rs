@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
-use http::HeaderMap;
 use ledger::Time;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,63 +12,57 @@ use wire::capability::CapabilityList;
 use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
-use super::admission::{ReadAccess, RequestAdmission};
-use super::fixed_price::FixedPrice;
+use super::admission::{MemberRead, ReadAccess};
 use super::json::json;
 use super::path::{Id, RawQuery, parse_query};
-use crate::billing::Billing;
+use super::state::Shared;
 use crate::capability::Capabilities;
 use crate::catalogue::Model;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
-use crate::identity::{Caller, Identities, may_use};
-use crate::request_info::RequestInfo;
+use crate::identity::{Caller, may_use};
 use crate::upstreams::Upstreams;
 use crate::web_services::WebServices;
 
 /// The header that tells Anthropic's clients from OpenAI's.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
 
-const ACCESS: ReadAccess = ReadAccess { scope: Scope::Models, operation: Operation::Models };
+const ACCESS: ReadAccess = ReadAccess { scope: Some(Scope::Models), operation: Operation::Models };
 
 pub(super) async fn list(
-    State(upstreams): State<Arc<Upstreams>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(upstreams): Shared<Upstreams>,
     query: RawQuery<PageQuery>,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
     let list = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         let models = catalogue.models().filter(|model| may_use(caller, &model.id));
-        if headers.contains_key(ANTHROPIC_VERSION) {
+        if read.headers.contains_key(ANTHROPIC_VERSION) {
             return Ok(page(&models.collect::<Vec<_>>(), &parse_query(query)?));
         }
         let data = models.map(|model| view(model)).collect();
         Ok(json(&ModelList { object: "list".to_owned(), data }))
     };
-    admission.read(&info, &headers, ACCESS, list).await
+    read.answer(ACCESS, list).await
 }
 
 pub(super) async fn find(
-    State(upstreams): State<Arc<Upstreams>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(upstreams): Shared<Upstreams>,
     Id(id): Id,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
     let find = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         match catalogue.model(&id).filter(|model| may_use(caller, &model.id)) {
-            Some(model) if headers.contains_key(ANTHROPIC_VERSION) => {
+            Some(model) if read.headers.contains_key(ANTHROPIC_VERSION) => {
                 Ok(json(&anthropic_view(model)))
             }
             Some(model) => Ok(json(&view(model))),
             None => Err(ApiError::new(Code::NotFound, "no such model, or this key may not use it")),
         }
     };
-    admission.read(&info, &headers, ACCESS, find).await
+    read.answer(ACCESS, find).await
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,19 +113,15 @@ fn view(model: &Model) -> ModelView {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn capabilities(
-    State(identities): State<Arc<Identities>>,
-    State(billing): State<Arc<Billing>>,
-    State(upstreams): State<Arc<Upstreams>>,
-    State(web): State<Arc<WebServices>>,
-    Extension(info): Extension<RequestInfo>,
-    headers: HeaderMap,
+    State(upstreams): Shared<Upstreams>,
+    State(web): Shared<WebServices>,
+    read: MemberRead,
 ) -> ApiResult {
-    let caller = identities.caller(&headers).await?;
-    let work = async {
-        let data = Capabilities { upstreams: &upstreams, web: &web, caller: &caller }.list();
+    let access = ReadAccess { scope: None, operation: Operation::Capabilities };
+    read.answer(access, async |caller: &Caller| {
+        let data = Capabilities { upstreams: &upstreams, web: &web, caller }.list();
         Ok(json(&CapabilityList { object: "list".to_owned(), data }))
-    };
-    FixedPrice::new(&billing, &info, &caller, Operation::Capabilities).answer(work).await
+    })
+    .await
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use wire::error::Code;
 
 use super::check_host;
+use super::state::Shared;
 use crate::billing::Billing;
 use crate::clock;
 use crate::failure::{ApiError, ApiResult, Dialect};
@@ -24,7 +25,7 @@ pub(super) async fn health() -> &'static str {
 }
 
 /// The service accepts requests: the store answers, and no drain has begun.
-pub(super) async fn ready(State(billing): State<Arc<Billing>>) -> ApiResult<&'static str> {
+pub(super) async fn ready(State(billing): Shared<Billing>) -> ApiResult<&'static str> {
     if billing.lifecycle.is_stopping() {
         return Err(ApiError::new(Code::Draining, "the service is shutting down"));
     }
@@ -33,7 +34,7 @@ pub(super) async fn ready(State(billing): State<Arc<Billing>>) -> ApiResult<&'st
 }
 
 pub(super) async fn metrics(
-    State(service): State<Arc<Service>>,
+    State(service): Shared<Service>,
     headers: HeaderMap,
 ) -> ApiResult<impl IntoResponse> {
     const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{Request, State};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -16,6 +15,7 @@ use super::admission::Received;
 use super::form::{Boundary, Form};
 use super::media;
 use super::model_request::{AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use super::upload::Upload;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
@@ -45,56 +45,30 @@ struct PassThrough {
     content: &'static str,
 }
 
+const fn passed(
+    described: &'static openapi::Operation,
+    path: &'static str,
+    capability: Capability,
+    required: &'static [&'static str],
+    content: &'static str,
+) -> PassThrough {
+    PassThrough { described, path, capability, required, content }
+}
+
 static OPERATIONS: [PassThrough; 7] = [
-    PassThrough {
-        described: &openai::EMBEDDINGS,
-        path: EMBEDDINGS_PATH,
-        capability: Capability::Embeddings,
-        required: &["input"],
-        content: "data",
-    },
-    PassThrough {
-        described: &openai::MODERATIONS,
-        path: MODERATIONS_PATH,
-        capability: Capability::Moderation,
-        required: &["input"],
-        content: "results",
-    },
-    PassThrough {
-        described: &openai::RERANK,
-        path: RERANK_PATH,
-        capability: Capability::Rerank,
-        required: &["documents", "query"],
-        content: "results",
-    },
-    PassThrough {
-        described: &openai::IMAGES,
-        path: IMAGES_PATH,
-        capability: Capability::Image,
-        required: &["prompt"],
-        content: "data",
-    },
-    PassThrough {
-        described: &openai::IMAGE_EDITS,
-        path: IMAGE_EDITS_PATH,
-        capability: Capability::Image,
-        required: &["prompt"],
-        content: "data",
-    },
-    PassThrough {
-        described: &openai::SPEECH,
-        path: SPEECH_PATH,
-        capability: Capability::Speech,
-        required: &["input"],
-        content: "",
-    },
-    PassThrough {
-        described: &openai::TRANSCRIPTIONS,
-        path: TRANSCRIPTIONS_PATH,
-        capability: Capability::Transcription,
-        required: &["file"],
-        content: "text",
-    },
+    passed(&openai::EMBEDDINGS, EMBEDDINGS_PATH, Capability::Embeddings, &["input"], "data"),
+    passed(&openai::MODERATIONS, MODERATIONS_PATH, Capability::Moderation, &["input"], "results"),
+    passed(&openai::RERANK, RERANK_PATH, Capability::Rerank, &["documents", "query"], "results"),
+    passed(&openai::IMAGES, IMAGES_PATH, Capability::Image, &["prompt"], "data"),
+    passed(&openai::IMAGE_EDITS, IMAGE_EDITS_PATH, Capability::Image, &["prompt"], "data"),
+    passed(&openai::SPEECH, SPEECH_PATH, Capability::Speech, &["input"], ""),
+    passed(
+        &openai::TRANSCRIPTIONS,
+        TRANSCRIPTIONS_PATH,
+        Capability::Transcription,
+        &["file"],
+        "text",
+    ),
 ];
 
 enum Content<'a> {
@@ -103,7 +77,6 @@ enum Content<'a> {
     Upload(Upload),
 }
 
-/// A body without its model.
 enum Outgoing {
     Json(Rest),
     Form(Form),
@@ -111,9 +84,9 @@ enum Outgoing {
 }
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    State(media): State<Arc<Media>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
+    State(media): Shared<Media>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     let path = request.uri().path();
@@ -164,9 +137,9 @@ pub(super) async fn create(
         Content::Upload(upload) => Outgoing::Upload(upload),
     };
     let operation = passed.capability.operation().unwrap_or(Operation::Media);
-    let (price, dialect) = (model.prices.of(operation), Dialect::OpenAi);
+    let dialect = Dialect::OpenAi;
     let (name, member) = (model.quoted_id.clone(), caller.key.member);
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     let prepare = async move {
         Ok(move |target: &Target| {
             if target.provider.kind != Kind::OpenAi {
@@ -261,7 +234,7 @@ impl Content<'_> {
                 Some(value) if value.starts_with('"') => object.read(name, "a string"),
                 Some(value) if value.starts_with(['{', '[']) => {
                     let message = format!("`{name}` must not be a list or an object");
-                    Err(ApiError::of_param(Code::InvalidRequest, name, message))
+                    Err(ApiError::invalid(name, message))
                 }
                 value => Ok(value.filter(|value| *value != "null").map(str::to_owned)),
             },
@@ -313,5 +286,5 @@ fn program_input(model: &Model, content: &Content<'_>) -> ApiResult<MediaRequest
 }
 
 fn missing(field: &'static str) -> ApiError {
-    ApiError::of_param(Code::InvalidRequest, field, format!("`{field}` is missing"))
+    ApiError::invalid(field, format!("`{field}` is missing"))
 }

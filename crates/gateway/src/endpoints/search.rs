@@ -1,11 +1,7 @@
 //! `POST /v1/search`.
 
-use std::sync::Arc;
-
-use axum::Extension;
 use axum::extract::{Request, State};
 use gateway_store::Scope;
-use wire::error::Code;
 use wire::search::{
     Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, SearchResult,
     is_domain,
@@ -15,6 +11,7 @@ use super::admission::{Received, RequestAdmission};
 use super::body;
 use super::fixed_price::{FixedPrice, NothingFound};
 use super::json::json;
+use super::state::Shared;
 use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
@@ -26,9 +23,9 @@ const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
 const DOMAIN_FIELDS: &[&str] = &["include", "exclude"];
 
 pub(super) async fn create(
-    State(web): State<Arc<WebServices>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(web): Shared<WebServices>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     let received = admission.receive(request, Scope::Search, "search").await?;
@@ -64,13 +61,12 @@ fn wrong(path: &str, message: &str) -> ApiError {
         }
         _ => ("query", format!("a string of 1 to {MAX_QUERY_CHARS} characters")),
     };
-    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+    ApiError::invalid(name, format!("`{name}` must be {wanted}"))
 }
 
 fn wanted(request: SearchRequest) -> ApiResult<Wanted> {
     let SearchRequest { query, max_results, recency, domains } = request;
-    let refuse =
-        |name: &str, message: String| Err(ApiError::of_param(Code::InvalidRequest, name, message));
+    let refuse = |name: &str, message: String| Err(ApiError::invalid(name, message));
     if query.chars().count() > MAX_QUERY_CHARS {
         return refuse("query", format!("`query` is longer than {MAX_QUERY_CHARS} characters"));
     }
@@ -96,7 +92,7 @@ fn wanted(request: SearchRequest) -> ApiResult<Wanted> {
 }
 
 fn checked(name: &str, domains: Vec<String>) -> ApiResult<Vec<String>> {
-    let refuse = |message| Err(ApiError::of_param(Code::InvalidRequest, name, message));
+    let refuse = |message| Err(ApiError::invalid(name, message));
     if domains.len() > MAX_DOMAINS {
         return refuse(format!("`{name}` must be a list of at most {MAX_DOMAINS} domains"));
     }

@@ -29,10 +29,8 @@ use crate::failure::{ApiError, ApiResult, chain};
 use crate::upstream_pool::{RequestBody, StreamBody};
 
 const MAX_FIELD_BYTES: usize = 64 * 1024;
-/// The size of the pieces in which a temporary file is sent.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// A form whose files are not in memory.
 pub(super) struct Upload {
     pub(super) fields: Form,
     boundary: Boundary,
@@ -82,7 +80,7 @@ impl Upload {
         let mut reader = FormReader::new(limits, headers, body, digest)?;
         reader.first = reader.next().await?;
         if reader.first.is_none() {
-            return Err(ApiError::of_param(Code::InvalidRequest, "file", "`file` is missing"));
+            return Err(ApiError::invalid("file", "`file` is missing"));
         }
         let (boundary, max_time) = (reader.boundary.clone(), limits.body_timeout);
         if word.is_none() && reader.fields.has("model") {
@@ -99,7 +97,6 @@ impl Upload {
         Ok((Self { fields, boundary, files, max_time }, idempotency))
     }
 
-    /// The form with another model, and its type.
     pub(super) fn with_model(&self, model: &str) -> ApiResult<(RequestBody, HeaderValue)> {
         let mut start = BytesMut::new();
         self.fields.write_without("model", &self.boundary, &mut start);
@@ -226,7 +223,7 @@ impl FormReader {
             while let Some(piece) = field.chunk().await.map_err(|error| wrong(&error))? {
                 if content.len() + piece.len() > MAX_FIELD_BYTES {
                     let message = format!("a field exceeds {MAX_FIELD_BYTES} bytes");
-                    return Err(ApiError::of_param(Code::InvalidRequest, head.name, message));
+                    return Err(ApiError::invalid(head.name, message));
                 }
                 content.extend_from_slice(&piece);
             }
@@ -244,7 +241,6 @@ impl FormReader {
 }
 
 impl Spool {
-    /// Writes the files of a form to a temporary file.
     async fn fill(reader: &mut FormReader) -> ApiResult<Self> {
         let mut spool = on_disk(|| Ok(Self { file: tempfile::tempfile()?, bytes: 0 })).await?;
         while let Some(piece) = reader.next().await? {
@@ -272,7 +268,6 @@ async fn on_disk<T: Send + 'static>(
     })
 }
 
-/// The form was sent to an upstream, which failed.
 fn sent() -> ApiError {
     let message = "the provider failed during the upload; nothing was charged; send it again";
     ApiError::new(Code::UpstreamUnavailable, message)

@@ -1,19 +1,17 @@
 //! `POST /v1/web/fetch`: reads a page.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::{Request, State};
 use gateway_store::Scope;
 use web_reader::{Fault, FetchedPage, ReadRequest, Target};
-use wire::error::Code;
 use wire::web::{Page, PageFormat, PageRequest};
 use wire::whole::Whole;
 
 use super::admission::{Received, RequestAdmission};
 use super::fixed_price::FixedPrice;
 use super::json::json;
+use super::state::Shared;
 use super::{body, model_request};
 use crate::clock;
 use crate::config::Operation;
@@ -28,9 +26,9 @@ const MAX_CHARS: u32 = 1_000_000;
 const MAX_NAME_CHARS: usize = 100;
 
 pub(super) async fn fetch(
-    State(web): State<Arc<WebServices>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(web): Shared<WebServices>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
     request: Request,
 ) -> ApiResult {
     let received = admission.receive(request, Scope::Fetch, "fetch").await?;
@@ -62,7 +60,7 @@ fn read(bytes: &[u8]) -> ApiResult<PageRequest> {
         let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
         let hint = body::meant(&shown, FIELDS);
         let message = format!("unknown field `{shown}`; {hint}");
-        return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
+        return Err(ApiError::invalid(shown, message));
     }
     let number = |name: &'static str, wanted: &str| {
         let number: Option<Whole> = object.read(name, wanted)?;
@@ -77,7 +75,7 @@ fn read(bytes: &[u8]) -> ApiResult<PageRequest> {
     };
     if asked.max_chars.is_some_and(|chars| !(1..=MAX_CHARS).contains(&chars)) {
         let message = format!("`max_chars` must be a whole number from 1 to {MAX_CHARS}");
-        return Err(ApiError::of_param(Code::InvalidRequest, "max_chars", message));
+        return Err(ApiError::invalid("max_chars", message));
     }
     Ok(asked)
 }

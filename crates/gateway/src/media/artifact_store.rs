@@ -38,6 +38,9 @@ const MAX_PUT: Duration = Duration::from_mins(2);
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_RETRIES: usize = 3;
 const CHUNK_BYTES: u64 = 256 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit until a response begins; a file has been sent by then.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ArtifactStore {
@@ -47,7 +50,6 @@ pub(crate) struct ArtifactStore {
     folder: Option<Arc<std::path::Path>>,
 }
 
-/// An object, or a part of it.
 pub(crate) struct Content {
     pub(crate) length: u64,
     pub(crate) chunks: BoxStream<'static, io::Result<Bytes>>,
@@ -96,7 +98,6 @@ impl ArtifactStore {
         Ok(Self { store: Arc::new(store), prefix, folder: Some(path.into()) })
     }
 
-    /// Writes an object atomically and durably.
     pub(crate) async fn put(&self, name: &str, bytes: Bytes) -> Result<(), ArtifactError> {
         self.make_folder()?;
         let path = self.path(name);
@@ -192,14 +193,9 @@ fn open_bucket(name: &str, bucket: &config::Bucket) -> Result<object_store::aws:
     builder.build()
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time limit until a response begins; a file has been sent by then.
-const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
-
 #[derive(Debug)]
 struct Connector;
 
-/// A client of one endpoint: `object_store` opens one for each.
 #[derive(Debug)]
 struct BucketClient(UpstreamPool);
 

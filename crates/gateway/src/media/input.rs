@@ -15,7 +15,6 @@ const MAX_PROMPT_CHARS: usize = 32_000;
 /// For upstreams that require a voice.
 const DEFAULT_VOICE: &str = "\"alloy\"";
 
-/// An input in the form of an upstream.
 #[derive(Debug)]
 pub(super) enum MediaInput {
     /// At most `max` images.
@@ -60,8 +59,7 @@ fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResul
     let max = media.max_images;
     let count: Option<u32> = input.read("n", "a whole number").map_err(|error| in_input(&error))?;
     if count.is_some_and(|count| !(1..=max).contains(&count)) {
-        let message = format!("`input.n` must be from 1 to {max}");
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.n", message));
+        return Err(ApiError::invalid("input.n", format!("`input.n` must be from 1 to {max}")));
     }
     let model = Value::from(model).to_string();
     // The answer is checked as a whole before it is charged.
@@ -95,25 +93,23 @@ fn program(input: &RawObject<'_>, media: &config::Media) -> ApiResult<MediaInput
     if let Some(name) = input.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = name.chars().take(100).collect();
         let message = format!("unknown option `input.{shown}`; this provider supports {KNOWN:?}");
-        return Err(ApiError::of_param(Code::InvalidRequest, format!("input.{shown}"), message));
+        return Err(ApiError::invalid(format!("input.{shown}"), message));
     }
     let format: Option<String> =
         input.read("response_format", "a string").map_err(|error| in_input(&error))?;
     if format.is_some_and(|format| format != "wav") {
         let message = "`input.response_format` must be `wav` for this provider";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.response_format", message));
+        return Err(ApiError::invalid("input.response_format", message));
     }
     let speed: f64 =
         input.read("speed", "a number").map_err(|error| in_input(&error))?.unwrap_or(1.0);
     let pitch: u8 =
         input.read("pitch", "a whole number").map_err(|error| in_input(&error))?.unwrap_or(50);
     if !(0.25..=4.0).contains(&speed) {
-        let message = "`input.speed` must be from 0.25 to 4";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.speed", message));
+        return Err(ApiError::invalid("input.speed", "`input.speed` must be from 0.25 to 4"));
     }
     if pitch > 99 {
-        let message = "`input.pitch` must be from 0 to 99";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.pitch", message));
+        return Err(ApiError::invalid("input.pitch", "`input.pitch` must be from 0 to 99"));
     }
     Ok(MediaInput::Program(Speech { text, speed, pitch }))
 }
@@ -123,9 +119,7 @@ fn max_chars(media: &config::Media) -> usize {
 }
 
 fn required_text(input: &RawObject<'_>, name: &'static str, max_chars: usize) -> ApiResult<String> {
-    let wrong = |message: String| {
-        ApiError::of_param(Code::InvalidRequest, format!("input.{name}"), message)
-    };
+    let wrong = |message: String| ApiError::invalid(format!("input.{name}"), message);
     let text: Option<String> = input.read(name, "a string").map_err(|error| in_input(&error))?;
     match text.filter(|text| !text.trim().is_empty()) {
         None => Err(wrong(format!("`input.{name}` is missing"))),

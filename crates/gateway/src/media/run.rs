@@ -25,18 +25,15 @@ use crate::request_log;
 use crate::trace::SpanContext;
 use crate::upstreams::Attempt;
 
-/// The wait that a client is advised when a model is not usable.
 const UNUSABLE_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(crate) struct MediaRequest {
-    /// The full id of the model.
     pub(crate) model: String,
     /// A JSON object: `prompt` or `text`, and options of the provider.
     pub(crate) input: Bytes,
 }
 
-/// The circumstances of a request for media.
 #[derive(Debug)]
 pub(crate) struct RunContext {
     /// The id of the request, of its hold and of its receipt.
@@ -56,7 +53,6 @@ pub(crate) enum Done {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) run: MediaRun,
-    /// The bytes of its first artifact.
     pub(crate) first: Bytes,
     /// The rest of the key's rate.
     pub(crate) limit_status: LimitStatus,
@@ -105,9 +101,8 @@ impl Media {
     ) -> ApiResult<(Arc<Model>, Target, Capability)> {
         let asked = request.model.as_str();
         let model = self.exact_model(caller, asked)?;
-        let input = RawObject::parse(&request.input).map_err(|_| {
-            ApiError::of_param(Code::InvalidRequest, "input", "`input` must be an object")
-        })?;
+        let input = RawObject::parse(&request.input)
+            .map_err(|_| ApiError::invalid("input", "`input` must be an object"))?;
         let capability = input::capability(&input, &model.capabilities);
         let (Some(capability), Some(target)) = (capability, model.full_target()) else {
             let message = format!("the model `{asked}` does not support media generation");
@@ -159,7 +154,6 @@ fn check_usable(model: &Model) -> ApiResult<()> {
     Err(error.retry_after(UNUSABLE_RETRY))
 }
 
-/// A request whose price is held.
 struct Work {
     media: Arc<Media>,
     caller: Caller,
@@ -193,7 +187,7 @@ impl Work {
         charge.detach();
         let artifacts = self.store(made).await?;
         let now = clock::now();
-        let kept = i64::try_from(self.media.config.media.kept.as_micros()).unwrap_or(i64::MAX);
+        let kept = clock::micros(self.media.config.media.kept);
         let run = MediaRun {
             id: super::run_id(charge.id()),
             member: self.caller.key.member,

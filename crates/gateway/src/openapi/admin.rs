@@ -15,7 +15,6 @@ use super::{
     Access, Body, Header, JSON, Operation, Parameter, SuccessResponse, Verb, of, returning, text,
 };
 
-/// The default and the largest length of a page.
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
 pub(crate) const MAX_LIMIT: u32 = 200;
 

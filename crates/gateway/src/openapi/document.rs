@@ -13,7 +13,6 @@ use super::{
     of, text,
 };
 
-/// The header of every response.
 static REQUEST: Header =
     Header::new("x-request-id", "Request id. Quote it when you contact the operator.", text);
 static RATE: &[&Header] = &[

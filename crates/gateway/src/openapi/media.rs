@@ -8,14 +8,12 @@ use super::Verb::{Get, Post};
 use super::member::{IDEMPOTENCY, OWN, PAID, PAID_FAILURES};
 use super::{Header, JSON, Operation, Parameter, answer, keyed, of, returning, text};
 
-/// The headers of every file.
 pub(super) static FILE: &[&Header] = &[
     &Header::new("ETag", "Digest of the file. The content of a URL never changes.", text),
     &Header::new("Repr-Digest", "SHA-256 digest of the whole file, in base64.", text),
     &Header::new("Digest", "The digest in the format of an older standard.", text),
     &Header::new("Accept-Ranges", "`bytes`.", text),
 ];
-/// The headers of a part of a file.
 pub(super) static PART: &[&Header] =
     &[&Header::new("Content-Range", "The returned byte range and the total size.", text)];
 

@@ -9,6 +9,7 @@ use super::media::{FILE, IF_NONE_MATCH, IF_RANGE, PART, RANGE, binary};
 use super::{JSON, Operation, Parameter, answer, open, returning, text};
 
 const PLAIN_TEXT: &str = "text/plain";
+const BYTES: &str = "application/octet-stream";
 
 pub(crate) static HEALTH: Operation = open(Get, "/healthz", "health")
     .describe("Liveness check", "Succeeds while the process runs.")
@@ -47,8 +48,6 @@ pub(crate) static CLIENT: Operation = open(Get, "/oauth/client-metadata.json", "
 fn object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object" })
 }
-
-const BYTES: &str = "application/octet-stream";
 
 pub(crate) static DOWNLOADS: Operation = open(Get, "/v1/downloads/manifest.json", "getDownloads")
     .describe(

@@ -171,7 +171,7 @@ fn failure(refusal: Refusal) -> Failure {
         }
         Refusal::Template(_) => {
             let message = refusal.to_string();
-            Failure::Unfit(ApiError::of_param(Code::InvalidRequest, "messages", message))
+            Failure::Unfit(ApiError::invalid("messages", message))
         }
         Refusal::Busy => Failure::Full,
         Refusal::Broken(problem) => Failure::Unusable { cause: problem.to_string() },

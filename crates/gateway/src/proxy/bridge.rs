@@ -1,9 +1,11 @@
 //! The translation of chat completions to the interface of the client.
 
-use api_dialects::{Malformed, Search, SearchOutcome, StreamFault, messages, responses};
+use api_dialects::{Malformed, Search, SearchOutcome, StreamFault, ToolTable, messages, responses};
 use bytes::BytesMut;
 use serde_json::Value;
 use wire::sse::Event;
+
+use super::whole::{Shape, new_id};
 
 /// From the chat interface to another one.
 pub(crate) enum Bridge {
@@ -12,6 +14,13 @@ pub(crate) enum Bridge {
 }
 
 impl Bridge {
+    pub(super) fn new(shape: Shape, tools: ToolTable) -> Self {
+        match shape {
+            Shape::Response(shape) => Self::Responses(responses::Stream::new(shape, tools, new_id)),
+            Shape::Message(shape) => Self::Messages(messages::Stream::new(shape, tools, new_id)),
+        }
+    }
+
     pub(super) fn start(&mut self, out: &mut BytesMut) {
         match self {
             Self::Responses(stream) => stream.start(out),

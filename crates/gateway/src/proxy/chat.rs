@@ -154,6 +154,14 @@ pub(crate) struct Usage {
     completion_tokens: Count,
 }
 
+pub(crate) fn token_counts(usage: Option<api_dialects::Usage>) -> TokenCounts {
+    let count = |tokens: u64| i64::try_from(tokens).ok();
+    TokenCounts {
+        input: usage.and_then(|usage| count(usage.prompt_tokens)),
+        output: usage.and_then(|usage| count(usage.completion_tokens)),
+    }
+}
+
 /// A count of any JSON type.
 #[derive(Debug, Default)]
 struct Count(Option<i64>);

@@ -10,10 +10,11 @@ use ledger::HoldId;
 use serde_json::{Map, Value};
 use wire::error::Code;
 
+use super::bridge::Bridge;
 use super::chat::ChatWatch;
-use super::rounds::SearchingReader;
+use super::rounds::{Rounds, SearchingReader};
 use super::stage::Stage;
-use super::whole::WholeReader;
+use super::whole::{BridgedReader, WholeReader};
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config;
@@ -158,6 +159,29 @@ impl ChatRequest {
     }
 }
 
+impl BridgedReader {
+    /// The reader of an answer; `watch` inspects a stream.
+    pub(super) fn reader(
+        self,
+        anthropic: Option<anthropic::Stream>,
+        rounds: Option<Rounds>,
+        watch: Option<ChatWatch>,
+    ) -> AnswerReader {
+        match (rounds, watch) {
+            (rounds, Some(watch)) => {
+                let bridge = Some(Bridge::new(self.shape, self.tools));
+                AnswerReader::Stream(Stage::translated(anthropic, bridge, watch, rounds))
+            }
+            (Some(rounds), None) => {
+                let bridge = Bridge::new(self.shape, self.tools);
+                let reader = SearchingReader { from: self.from, bridge, rounds };
+                AnswerReader::Searching(Box::new(reader))
+            }
+            (None, None) => AnswerReader::Whole(WholeReader::Bridged(Box::new(self))),
+        }
+    }
+}
+
 /// The error for a target whose provider lacks the requested interface.
 pub(crate) fn unsupported(target: &Target, instead: &str) -> ApiError {
     let message = format!("the provider of `{}` does not support this; use {instead}", target.id);
@@ -169,16 +193,14 @@ fn stream_options(object: &RawObject<'_>) -> ApiResult<String> {
     let Some(options) = object.raw("stream_options") else {
         return Ok(r#"{"include_usage":true}"#.to_owned());
     };
-    let options = RawObject::parse(options.as_bytes()).map_err(|_| {
-        let message = "`stream_options` must be an object";
-        ApiError::of_param(Code::InvalidRequest, "stream_options", message)
-    })?;
+    let options = RawObject::parse(options.as_bytes())
+        .map_err(|_| ApiError::invalid("stream_options", "`stream_options` must be an object"))?;
     let options = options.rewrite(&[("include_usage", Some("true"))]);
     String::from_utf8(options).map_err(|_| ApiError::internal())
 }
 
 impl From<Untranslatable> for ApiError {
     fn from(cause: Untranslatable) -> Self {
-        Self::of_param(Code::InvalidRequest, cause.param, cause.message)
+        Self::invalid(cause.param, cause.message)
     }
 }

@@ -7,11 +7,10 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use super::bridge::Bridge;
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
 use super::native::MessagesWatch;
-use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader, searcher_for};
+use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
 use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
@@ -105,25 +104,10 @@ impl MessagesRequest {
         let tools = translated.tools.clone();
         let rounds =
             searcher.map(|it| Rounds::new(it, translated, Box::new(move |chat| Ok(make(chat)))));
-        let shape = messages::Shape::new(&fields, &new_id("msg"));
-        let bridge = |shape, tools| Bridge::Messages(messages::Stream::new(shape, tools, new_id));
-        let from = WholeReader::Chat { model: None };
-        let reader = match rounds {
-            rounds if self.is_streamed => {
-                let watch = ChatWatch { wants_usage: true, ..ChatWatch::default() };
-                let bridge = Some(bridge(shape, tools));
-                AnswerReader::Stream(Stage::translated(None, bridge, watch, rounds))
-            }
-            Some(rounds) => {
-                let bridge = bridge(shape, tools);
-                AnswerReader::Searching(Box::new(SearchingReader { from, bridge, rounds }))
-            }
-            None => {
-                let shape = Shape::Message(shape);
-                let bridged = BridgedReader { from, shape, tools };
-                AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
-            }
-        };
+        let shape = Shape::Message(messages::Shape::new(&fields, &new_id("msg")));
+        let bridged = BridgedReader { from: WholeReader::Chat { model: None }, shape, tools };
+        let watch = || ChatWatch { wants_usage: true, ..ChatWatch::default() };
+        let reader = bridged.reader(None, rounds, self.is_streamed.then(watch));
         Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
 }

@@ -13,9 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use wire::sse::{Event, write_event};
 
-use super::chat::{Fault, renamed};
+use super::chat::{Fault, renamed, token_counts};
 use super::event_buffer::{EventBuffer, Step};
-use super::whole;
 use crate::failure::ApiError;
 
 /// Our fields of a response object, which replace those of the upstream.
@@ -187,7 +186,7 @@ impl MessagesWatch {
     }
 
     pub(crate) fn tokens(&self) -> TokenCounts {
-        whole::tokens(self.reader.usage())
+        token_counts(self.reader.usage())
     }
 
     pub(crate) fn has_content(&self) -> bool {

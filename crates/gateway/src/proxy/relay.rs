@@ -187,7 +187,7 @@ impl Inner {
         }
         let timeouts = StreamTimeouts {
             keepalive: self.policy.keepalive,
-            idle: streaming.upstream.idle(),
+            idle: streaming.upstream.idle,
             whole: self.policy.max_stream,
             blocked: self.policy.write_timeout,
         };
@@ -283,12 +283,10 @@ impl Inner {
             if timer.is_blocked() { EndReason::ClientLeft } else { EndReason::UpstreamFailed };
         let failed = EndReason::UpstreamFailed;
         let (ending, fault) = match waited {
-            Waited::Came(Ok(Some(piece))) => {
-                match streaming.take_all(piece, timer.came_at_once()) {
-                    Ok(()) => return None,
-                    Err(fault) => (failed, fault),
-                }
-            }
+            Waited::Came(Ok(Some(piece))) => match streaming.take_all(piece, timer.came_at_once) {
+                Ok(()) => return None,
+                Err(fault) => (failed, fault),
+            },
             Waited::Came(Ok(None)) => match streaming.take_rest() {
                 Ok(Step::Done | Step::Search) => return None,
                 Ok(Step::More) => (cut, Fault::Malformed("the stream ended without an end marker")),

@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
-use api_dialects::{ToolTable, anthropic, messages, responses};
+use api_dialects::{messages, responses};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::bridge::Bridge;
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
-use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader, searcher_for};
+use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
 use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
@@ -124,40 +123,10 @@ impl ResponsesRequest {
             Rounds::new(searcher, translated, Box::new(move |chat| Ok(make(chat)?.request)))
         });
         let RoundRequest { path, body, anthropic } = first.request;
-        let reader = self.reader(from, tools, anthropic, rounds);
+        let shape = Shape::Response(self.shape.clone());
+        let watch = self.chat.is_streamed.then(|| self.chat.watch());
+        let reader = BridgedReader { from, shape, tools }.reader(anthropic, rounds, watch);
         Ok(UpstreamRequest { path, body, reader, header: None })
-    }
-
-    fn reader(
-        &self,
-        from: WholeReader,
-        tools: ToolTable,
-        anthropic: Option<anthropic::Stream>,
-        rounds: Option<Rounds>,
-    ) -> AnswerReader {
-        let bridge = |shape: &responses::Shape, tools| {
-            Bridge::Responses(responses::Stream::new(shape.clone(), tools, new_id))
-        };
-        match rounds {
-            rounds if self.chat.is_streamed => {
-                let bridge = Some(bridge(&self.shape, tools));
-                AnswerReader::Stream(Stage::translated(
-                    anthropic,
-                    bridge,
-                    self.chat.watch(),
-                    rounds,
-                ))
-            }
-            Some(rounds) => {
-                let bridge = bridge(&self.shape, tools);
-                AnswerReader::Searching(Box::new(SearchingReader { from, bridge, rounds }))
-            }
-            None => {
-                let shape = Shape::Response(self.shape.clone());
-                let bridged = BridgedReader { from, shape, tools };
-                AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
-            }
-        }
     }
 }
 

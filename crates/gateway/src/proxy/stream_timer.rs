@@ -38,7 +38,8 @@ pub(crate) struct StreamTimer {
     waited: Duration,
     /// Fires when something is due, or earlier.
     timer: Pin<Box<Sleep>>,
-    came_at_once: bool,
+    /// Whether the last piece had already arrived.
+    pub(crate) came_at_once: bool,
 }
 
 pub(crate) enum Waited {
@@ -68,11 +69,6 @@ impl StreamTimer {
     /// Whether the client blocked the stream for so long that the upstream may have given up.
     pub(crate) fn is_blocked(&self) -> bool {
         self.paused >= self.timeouts.blocked
-    }
-
-    /// Whether the last piece had already arrived.
-    pub(crate) fn came_at_once(&self) -> bool {
-        self.came_at_once
     }
 
     pub(crate) async fn wait(&mut self, upstream: &mut Upstream) -> Waited {

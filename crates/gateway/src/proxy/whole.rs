@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ledger::TokenCounts;
 use serde_json::Value;
 
-use super::chat::{Chunk, renamed};
+use super::chat::{Chunk, renamed, token_counts};
 use super::native::{self, Ours};
 use crate::provider::Failure;
 use crate::raw_object::RawObject;
@@ -164,16 +164,8 @@ fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
     let found = reader.read(&body);
     let found = found.map_err(|_| Failure::Malformed("invalid response"))?;
     let named = found.and_then(|found| renamed(&body, found, model));
-    let (tokens, has_content) = (tokens(reader.usage()), reader.has_content());
+    let (tokens, has_content) = (token_counts(reader.usage()), reader.has_content());
     Ok(WholeAnswer { body: named.map_or(body, Bytes::from), tokens, has_content, response: None })
-}
-
-pub(crate) fn tokens(usage: Option<api_dialects::Usage>) -> TokenCounts {
-    let count = |tokens: u64| i64::try_from(tokens).ok();
-    TokenCounts {
-        input: usage.and_then(|usage| count(usage.prompt_tokens)),
-        output: usage.and_then(|usage| count(usage.completion_tokens)),
-    }
 }
 
 fn not_json() -> Failure {

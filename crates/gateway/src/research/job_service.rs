@@ -22,6 +22,7 @@ use wire::research::{
 use super::engine::{Bounds, Request};
 use super::{Research, job_id, parse_id, price_micros, view};
 use crate::catalogue::Model;
+use crate::clock;
 use crate::config::{Capability, Operation};
 use crate::failure::{ApiError, ApiResult, chain};
 
@@ -100,8 +101,8 @@ impl Research {
             webhook_url: asked.webhook_url,
             max_open: self.config.research.max_jobs_per_member,
             max_tries: self.config.research.attempts,
-            deadline_micros: micros(self.config.research.expire),
-            retention_micros: micros(self.config.research.kept),
+            deadline_micros: clock::micros(self.config.research.expire),
+            retention_micros: clock::micros(self.config.research.kept),
             event: NewJobEvent { kind: "queued", data: data.to_string().into_bytes() },
         };
         self.queue(caller, new, Micros::new(price)).await
@@ -181,9 +182,7 @@ impl Research {
 
     /// Validates a request, except for its model.
     fn check(&self, asked: &ResearchRequest) -> ApiResult<()> {
-        let wrong = |param: &str, message: String| {
-            Err(ApiError::of_param(Code::InvalidRequest, param, message))
-        };
+        let wrong = |param: &str, message: String| Err(ApiError::invalid(param, message));
         let says_nothing = |letter: char| letter.is_whitespace() || letter.is_control();
         if asked.query.chars().all(says_nothing) {
             return wrong("query", "`query` is empty".to_owned());
@@ -269,10 +268,8 @@ impl Research {
     ) -> ApiResult<(Vec<ResearchJob>, bool)> {
         let before = match after {
             None => HoldId::from_bytes([0xff; 16]),
-            Some(after) => parse_id(after).ok_or_else(|| {
-                let message = "`after` must be a job id";
-                ApiError::of_param(Code::InvalidRequest, "after", message)
-            })?,
+            Some(after) => parse_id(after)
+                .ok_or_else(|| ApiError::invalid("after", "`after` must be a job id"))?,
         };
         let mut jobs = self.billing.store.jobs(caller.key.member, before, limit + 1).await?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -340,10 +337,6 @@ fn outcome_unknown(error: &StoreError) -> ApiError {
 
 fn unavailable(message: &str) -> ApiError {
     ApiError::new(Code::CapabilityUnavailable, message).retry_after(Duration::from_secs(5))
-}
-
-fn micros(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn missing() -> ApiError {

@@ -22,6 +22,7 @@ use crate::provider::{AskedBy, Failure, Provider, retry_after};
 const BRAVE_CHARS: usize = 400;
 const BRAVE_WORDS: usize = 50;
 const MAX_URL: usize = 4096;
+pub(super) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// A path with its query, and the body to post, if any.
 #[derive(Debug, PartialEq, Eq)]
@@ -181,8 +182,6 @@ fn hit(item: Item) -> Option<Hit> {
     })
 }
 
-pub(super) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
-
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) kind: SearchKind,
@@ -206,7 +205,7 @@ impl Remote {
         let address = provider.base.join(&question.path);
         let mut request = Request::new(Bytes::new().into());
         *request.uri_mut() = address.ok_or(Failure::Gone("invalid URL"))?;
-        *request.headers_mut() = provider.headers();
+        *request.headers_mut() = provider.headers.clone();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         match question.body {
             Some(body) => {

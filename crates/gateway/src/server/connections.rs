@@ -49,7 +49,7 @@ pub(super) enum Admission {
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     connections: Arc<Connections>,
-    number: u64,
+    pub(super) number: u64,
     /// The address that it counts for, if addresses are limited.
     counted: Option<IpAddr>,
 }
@@ -110,11 +110,7 @@ impl Connections {
     }
 }
 
-impl ConnectionPermit {
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-}
+impl ConnectionPermit {}
 
 impl Connections {
     pub(super) fn started(&self, number: u64, phase: Arc<ConnectionPhase>, task: AbortHandle) {

@@ -4,7 +4,6 @@ use axum::extract::RawQuery;
 use gateway_store::{AuditEntry, LedgerCheck};
 use ledger::{HoldId, MemberId};
 use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberReceipt};
-use wire::error::Code;
 
 use super::{Admin, PageQuery, missing};
 use crate::clock;
@@ -44,7 +43,7 @@ pub(super) async fn usage(admin: Admin, RawQuery(query): RawQuery) -> ApiResult 
         };
         let id = MemberId::parse(value).ok_or_else(|| {
             let message = format!("`{name}` must be the id of a {name}, `mem_<number>`");
-            ApiError::of_param(Code::InvalidRequest, name, message)
+            ApiError::invalid(name, message)
         })?;
         *account = Some(id);
         Ok(true)

@@ -8,7 +8,6 @@ use ledger::{AccountKind, Limits, Micros, Time};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::admin::{IssuedKey, KeyPatch, KeyRecordView, NewKeyBody, Page, Rotation, ScopeWord};
-use wire::error::Code;
 
 use super::members;
 use super::{Admin, PageQuery, created, missing, parse, secret, strict};
@@ -58,7 +57,7 @@ pub(super) async fn create(admin: Admin, Id(id): Id, request: Request) -> ApiRes
             budget: asked.budget.map(budget::parse),
         },
     };
-    let hasher = admin.identities.hasher();
+    let hasher = &admin.identities.hasher;
     issued(&admin, admin.operator().create_key(hasher, order).await?).await
 }
 
@@ -86,7 +85,7 @@ pub(super) async fn rotate(admin: Admin, Id(id): Id, request: Request) -> ApiRes
     let asked: Rotation = if bytes.is_empty() { Rotation::default() } else { parse(&bytes)? };
     find(&admin, &id).await?;
     let overlap = Duration::from_secs(asked.overlap_seconds.into());
-    let (operator, hasher) = (admin.operator(), admin.identities.hasher());
+    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
     let new = operator.rotate_key(hasher, &id, overlap).await?;
     admin.identities.forget(&id);
     issued(&admin, new).await
@@ -139,7 +138,7 @@ fn known(words: &[ScopeWord]) -> Vec<Scope> {
 fn parse_time(text: &str) -> ApiResult<Time> {
     let wrong = || {
         let message = "`expires_at` must be an RFC 3339 timestamp, such as 2030-01-31T12:00:00Z";
-        ApiError::of_param(Code::InvalidRequest, "expires_at", message)
+        ApiError::invalid("expires_at", message)
     };
     let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
     let micros = i64::try_from(at.unix_timestamp_nanos() / 1000).map_err(|_| wrong())?;

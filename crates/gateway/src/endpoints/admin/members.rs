@@ -7,7 +7,6 @@ use ledger::{AccountKind, MemberId, Micros, Posting, PostingKind, Transfer, Tran
 use wire::admin::{
     Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TeamPatch, TopUp,
 };
-use wire::error::Code;
 
 use super::{Admin, PageQuery, created, missing, strict};
 use crate::budget;
@@ -25,10 +24,8 @@ pub(super) async fn list(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
 
 pub(super) fn after(page_query: &PageQuery) -> ApiResult<MemberId> {
     let Some(cursor) = &page_query.cursor else { return Ok(MemberId(0)) };
-    MemberId::parse(cursor).ok_or_else(|| {
-        let message = "`after` must be a member id, `mem_<number>`";
-        ApiError::of_param(Code::InvalidRequest, "after", message)
-    })
+    MemberId::parse(cursor)
+        .ok_or_else(|| ApiError::invalid("after", "`after` must be a member id, `mem_<number>`"))
 }
 
 pub(super) async fn page(admin: &Admin, page_query: &PageQuery, members: Vec<Member>) -> ApiResult {

@@ -16,13 +16,14 @@ use super::super::state::AppState;
 use super::super::{body, check_host};
 use super::fields::Fields;
 use super::page::{
-    self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, TEAM,
+    self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Refusal, TEAM,
 };
 use super::token::{Cookie, Token};
 use crate::billing::Billing;
 use crate::clock;
 use crate::config::{Config, Limits};
 use crate::identity::{Caller, Identities};
+use crate::operator::Operator;
 use crate::request_info::RequestInfo;
 use crate::request_log;
 
@@ -31,7 +32,6 @@ const RENEW_MICROS: i64 = 60 * 1_000_000;
 const MAX_FORM_BYTES: u64 = 64 * 1024;
 /// The most characters of a browser's name that are stored.
 const MAX_CLIENT_CHARS: usize = 200;
-/// The header in which scripts send the token of forms.
 const CSRF_HEADER: &str = "x-csrf-token";
 /// The place of the team in the navigation of its manager, after the keys.
 const TEAM_PLACE: usize = 4;
@@ -39,7 +39,6 @@ const TEAM_PLACE: usize = 4;
 const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
 const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
 
-/// A request with a valid session.
 pub(super) struct PageContext {
     pub(super) config: Arc<Config>,
     pub(super) billing: Arc<Billing>,
@@ -193,6 +192,19 @@ impl PageContext {
         }
     }
 
+    /// The frame of a page with a form, and the field that was refused.
+    pub(super) fn form_frame(
+        &self,
+        title: &str,
+        path: &str,
+        refusal: Option<Refusal>,
+    ) -> (Frame, &'static str) {
+        let mut frame = self.frame(title, path);
+        let Some(Refusal { field, message }) = refusal else { return (frame, "") };
+        frame.notice = Some(page::refused(message));
+        (frame, field)
+    }
+
     pub(super) fn starter<'a>(&'a self, headers: &'a HeaderMap) -> SessionStarter<'a> {
         let (config, billing, info) = (&*self.config, &*self.billing, &self.info);
         SessionStarter { config, billing, info, headers }
@@ -219,7 +231,6 @@ impl PageContext {
     }
 }
 
-/// Reads a form whose token follows from a cookie.
 pub(super) async fn read_form(
     config: &Config,
     token: &Token,
@@ -293,8 +304,14 @@ impl FromRequestParts<AppState> for ManagerContext {
     }
 }
 
+impl OperatorContext {
+    pub(super) fn operator(&self) -> Operator<'_> {
+        Operator { store: self.store(), by: &self.by }
+    }
+}
+
 impl MemberContext {
-    fn actor(&self) -> Actor {
+    pub(super) fn actor(&self) -> Actor {
         let name = format!("member:{}", self.caller.key.member);
         Actor { name, request: Some(self.info.id.to_string()) }
     }

@@ -7,7 +7,6 @@ use crate::clock;
 const MICROS: i64 = 1_000_000;
 const DAY_MICROS: i64 = 86_400 * MICROS;
 
-/// The fields of a form or of a query, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fields(Vec<(String, String)>);
 

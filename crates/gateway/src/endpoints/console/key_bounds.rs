@@ -95,10 +95,7 @@ fn is_within_budget(budget: Option<Budget>, most: Option<Budget>) -> bool {
 }
 
 fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min()
 }
 
 #[cfg(test)]

@@ -46,7 +46,6 @@ pub(super) struct KeyRow {
     pub(super) is_own: bool,
 }
 
-/// Rows of keys, the valid ones first.
 pub(super) async fn rows(
     context: &super::context::PageContext,
     mut keys: Vec<KeyRecord>,
@@ -109,7 +108,6 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
 struct NewKeyPage {
     frame: Frame,
     csrf: String,
-    /// Why no key can be created.
     closed: &'static str,
     scopes: Vec<(&'static str, bool)>,
     form: KeyForm,
@@ -173,11 +171,7 @@ fn new_key(
     let is_new = refusal.is_none();
     let chosen: Vec<&str> = fields.all("scope").collect();
     let scopes = context.caller.key.scopes.iter().map(|scope| scope.as_str());
-    let mut frame = context.frame("Create a key", "/keys");
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame("Create a key", "/keys", refusal);
     let page = NewKeyPage {
         frame,
         csrf: context.csrf(),
@@ -198,8 +192,8 @@ pub(super) async fn create(context: MemberContext, request: Request) -> PageResu
     let made = match order(&context, &fields).await? {
         Err(wrong) => Err(wrong.into()),
         Ok(order) => {
-            let created = operator(&context, &actor(&context))
-                .create_key(context.identities.hasher(), order)
+            let created = operator(&context, &context.actor())
+                .create_key(&context.identities.hasher, order)
                 .await;
             match created {
                 Ok(issued) => Ok(issued),
@@ -264,11 +258,6 @@ fn models(fields: &Fields) -> Option<Vec<String>> {
 
 fn above(field: &'static str) -> WrongField {
     WrongField::new(field, "This limit is higher than your own key or the operator allows.")
-}
-
-fn actor(context: &MemberContext) -> Actor {
-    let name = format!("member:{}", context.caller.key.member);
-    Actor { name, request: Some(context.info.id.to_string()) }
 }
 
 fn operator<'a>(context: &'a MemberContext, by: &'a Actor) -> Operator<'a> {
@@ -338,11 +327,7 @@ async fn key_page(
     status: StatusCode,
     refusal: Option<Refusal>,
 ) -> PageResult {
-    let mut frame = context.frame(&record.key.name, "/keys");
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame(&record.key.name, "/keys", refusal);
     let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
     let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
     let page = KeyPage {
@@ -366,7 +351,7 @@ pub(super) async fn change(context: MemberContext, Id(id): Id, request: Request)
     let refused = match changed(&context, &record, &fields) {
         Err(wrong) => wrong.into(),
         Ok(change) => {
-            let done = operator(&context, &actor(&context)).change_key(&id, change).await;
+            let done = operator(&context, &context.actor()).change_key(&id, change).await;
             let Err(error) = done else {
                 // Keys of the same lineage share the limits.
                 context.identities.forget_all();
@@ -400,8 +385,8 @@ pub(super) async fn rotate(context: MemberContext, Id(id): Id, request: Request)
     let fields = context.submitted(request).await?;
     find_open(&context, &id).await?;
     let seconds = fields.get("overlap").parse().unwrap_or_default();
-    let hasher = context.identities.hasher();
-    let by = actor(&context);
+    let hasher = &context.identities.hasher;
+    let by = context.actor();
     let rotated =
         operator(&context, &by).rotate_key(hasher, &id, Duration::from_secs(seconds)).await;
     context.identities.forget(&id);
@@ -427,7 +412,7 @@ pub(super) async fn rotate(context: MemberContext, Id(id): Id, request: Request)
 pub(super) async fn revoke(context: MemberContext, Id(id): Id, request: Request) -> PageResult {
     context.submitted(request).await?;
     find_open(&context, &id).await?;
-    let revoked = operator(&context, &actor(&context)).revoke_key(&id).await;
+    let revoked = operator(&context, &context.actor()).revoke_key(&id).await;
     context.identities.forget(&id);
     match revoked {
         Ok(_) => Ok(redirect(&format!("/keys/{id}?done=key-revoked"))),

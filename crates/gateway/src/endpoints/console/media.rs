@@ -1,7 +1,5 @@
 //! Media that a member made.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::State;
 use http::header::CONTENT_SECURITY_POLICY;
@@ -14,6 +12,7 @@ use super::super::path::Id;
 use super::context::MemberContext;
 use super::page::{self, PageResult};
 use crate::clock;
+use crate::endpoints::state::Shared;
 use crate::media::Media;
 
 const PAGE: u32 = 24;
@@ -72,7 +71,7 @@ pub(super) async fn list(context: MemberContext) -> PageResult {
 /// The bytes of a file. Models made it, so it may not run scripts here.
 pub(super) async fn file(
     context: MemberContext,
-    State(media): State<Arc<Media>>,
+    State(media): Shared<Media>,
     Id(id): Id,
     method: Method,
     headers: HeaderMap,

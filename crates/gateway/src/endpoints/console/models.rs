@@ -15,6 +15,7 @@ use super::context::MemberContext;
 use super::page::{self, PageResult};
 use crate::catalogue::Model;
 use crate::config::{Capability, Config, Operation};
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
 use crate::identity::may_use;
 use crate::upstreams::Upstreams;
@@ -42,8 +43,8 @@ pub(super) struct ModelRow {
 
 pub(super) async fn list(
     context: MemberContext,
-    State(upstreams): State<Arc<Upstreams>>,
-    State(config): State<Arc<Config>>,
+    State(upstreams): Shared<Upstreams>,
+    State(config): Shared<Config>,
 ) -> PageResult {
     let query = context.param("q").to_lowercase();
     let catalogue = upstreams.catalogue.load();
@@ -99,7 +100,7 @@ struct PlaygroundPage {
 
 pub(super) async fn playground(
     context: MemberContext,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(upstreams): Shared<Upstreams>,
 ) -> PageResult {
     let catalogue = upstreams.catalogue.load();
     let models = catalogue.models().filter(|model| {
@@ -117,7 +118,6 @@ pub(super) async fn playground(
     })
 }
 
-/// Sends a chat request of the page to the API, as the member.
 pub(super) async fn chat(
     context: MemberContext,
     Extension(calls): Extension<Arc<InternalCalls>>,

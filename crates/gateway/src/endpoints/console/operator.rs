@@ -7,6 +7,7 @@ mod members;
 mod overview;
 mod providers;
 
+use ::ledger::AccountKind;
 use axum::routing::{MethodRouter, get, post};
 
 use super::super::state::AppState;
@@ -15,12 +16,20 @@ use super::usage;
 pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
     vec![
         ("/operator", get(overview::show)),
-        ("/operator/members", get(members::list).post(members::create)),
+        (
+            "/operator/members",
+            get(|context| members::list(context, AccountKind::Member))
+                .post(|context, request| members::create(context, AccountKind::Member, request)),
+        ),
         ("/operator/members/{id}", get(members::show).post(members::change)),
         ("/operator/members/{id}/post", post(members::transfer)),
         ("/operator/members/{id}/keys", post(members::create_key)),
         ("/operator/members/{id}/keys/{key}/revoke", post(members::revoke_key)),
-        ("/operator/teams", get(members::list_teams).post(members::create_team)),
+        (
+            "/operator/teams",
+            get(|context| members::list(context, AccountKind::Team))
+                .post(|context, request| members::create(context, AccountKind::Team, request)),
+        ),
         ("/operator/teams/{id}", get(members::show).post(members::change)),
         ("/operator/teams/{id}/post", post(members::transfer)),
         ("/operator/usage", get(usage::show_all)),

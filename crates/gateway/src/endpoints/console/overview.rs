@@ -11,7 +11,6 @@ use super::receipts::{self, ReceiptRow};
 use super::usage;
 use crate::clock;
 
-/// Receipts on the page.
 const RECENT: u32 = 8;
 
 #[derive(Template)]
@@ -25,7 +24,6 @@ struct OverviewPage {
     today_requests: String,
     month: String,
     month_requests: String,
-    /// The spend limit of the key, if it has one.
     limit: Option<KeyLimit>,
     budgets: Vec<BudgetCard>,
     recent: Vec<ReceiptRow>,

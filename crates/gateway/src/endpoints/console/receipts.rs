@@ -13,7 +13,6 @@ use crate::clock;
 const PAGE: usize = 25;
 /// Postings that one search looks at.
 const MAX_SEARCHED: usize = 5000;
-/// Postings that are read at once.
 const BATCH: u32 = 500;
 
 #[derive(Template)]

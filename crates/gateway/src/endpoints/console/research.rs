@@ -18,6 +18,7 @@ use super::context::MemberContext;
 use super::page::{self, PageError, PageResult, redirect};
 use crate::clock;
 use crate::config::Capability;
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
 use crate::identity::may_use;
 use crate::research::{Research, view};
@@ -48,8 +49,8 @@ struct JobRow {
 
 pub(super) async fn list(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(research): Shared<Research>,
+    State(upstreams): Shared<Upstreams>,
 ) -> PageResult {
     jobs_page(&context, &research, &upstreams, "", None).await
 }
@@ -113,8 +114,8 @@ fn state(status: &str) -> Html {
 
 pub(super) async fn start(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(research): Shared<Research>,
+    State(upstreams): Shared<Upstreams>,
     Extension(calls): Extension<Arc<InternalCalls>>,
     request: Request,
 ) -> PageResult {
@@ -168,7 +169,7 @@ struct SourceRow {
 
 pub(super) async fn show(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
+    State(research): Shared<Research>,
     Id(id): Id,
 ) -> PageResult {
     let found = research.find(&context.caller, &id).await?;
@@ -225,7 +226,7 @@ pub(super) async fn events(
 
 pub(super) async fn cancel(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
+    State(research): Shared<Research>,
     Id(id): Id,
     request: Request,
 ) -> PageResult {

@@ -1,9 +1,6 @@
 //! `GET /`, signing in and out.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::SET_COOKIE;
@@ -23,6 +20,7 @@ use super::{accepts_html, overview};
 use crate::billing::Billing;
 use crate::clock;
 use crate::config::Config;
+use crate::endpoints::state::Shared;
 use crate::identity::{Identities, hex};
 use crate::request_info::RequestInfo;
 
@@ -48,7 +46,7 @@ struct AskAgain;
 /// The overview of a person who is signed in, or the sign-in page. Programs get JSON.
 pub(super) async fn root(
     State(state): State<AppState>,
-    State(config): State<Arc<Config>>,
+    State(config): Shared<Config>,
     request: Request,
 ) -> Response {
     let (mut parts, _) = request.into_parts();
@@ -96,10 +94,10 @@ fn form(
 }
 
 pub(super) async fn sign_in(
-    State(config): State<Arc<Config>>,
-    State(identities): State<Arc<Identities>>,
-    State(billing): State<Arc<Billing>>,
-    Extension(info): Extension<RequestInfo>,
+    State(config): Shared<Config>,
+    State(identities): Shared<Identities>,
+    State(billing): Shared<Billing>,
+    info: RequestInfo,
     request: Request,
 ) -> PageResult {
     check_host(&config, request.headers())?;

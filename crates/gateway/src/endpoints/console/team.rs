@@ -126,12 +126,8 @@ async fn member_page(
     let account = context.store().account(member.id).await?;
     let windows = context.billing.windows();
     let status = account.and_then(|account| account.budget_status(&windows));
-    let mut frame = context.frame(&member.name, "/team");
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     let code = if refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame(&member.name, "/team", refusal);
     let page = MemberPage {
         frame,
         csrf: context.csrf(),

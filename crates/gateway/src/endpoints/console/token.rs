@@ -22,7 +22,6 @@ pub(super) enum Cookie {
     SignIn,
 }
 
-/// The secret value of a cookie.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Token(String);
 
@@ -43,12 +42,10 @@ impl Token {
         is_token.then(|| Self(value.to_owned()))
     }
 
-    /// The digest under which a session is stored.
     pub(super) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The token of the forms of this cookie.
     pub(super) fn csrf(&self) -> String {
         hex(hmac::sign(&self.key(), b"form").as_ref())
     }

@@ -27,9 +27,7 @@ const RANGES: [u16; 4] = [7, 30, 90, 365];
 const DEFAULT_RANGE: u16 = 30;
 /// Names with their own colour; the rest are one series.
 const MAX_SERIES: usize = 7;
-/// Lines of the table.
 const MAX_ROWS: u32 = 200;
-/// Lines of a chart or of a CSV file.
 const MAX_LINES: u32 = 9999;
 /// Bars of a chart: three years and a few days.
 const MAX_BARS: usize = 1100;
@@ -63,7 +61,6 @@ struct UsagePage {
     name: &'static str,
     total: UsageRow,
     has_more: bool,
-    /// Whether the rows are still being added up.
     is_pending: bool,
 }
 
@@ -97,12 +94,10 @@ struct Subject {
     dimensions: &'static [(&'static str, &'static str)],
 }
 
-/// The parts of a page that depend on its numbers.
 struct Shown {
     view: View,
     chart: Html,
     table: UsageList,
-    /// Whether the rows are still being added up.
     is_pending: bool,
 }
 

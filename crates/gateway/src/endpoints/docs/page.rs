@@ -44,7 +44,6 @@ struct ResponseView {
     fields: Vec<Row>,
 }
 
-/// A field, parameter or header.
 struct Row {
     name: String,
     kind: String,
@@ -174,7 +173,6 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     target.and_then(|path| document.pointer(path)).unwrap_or(schema)
 }
 
-/// The type of a schema in words, with its bounds.
 fn kind(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(said).collect::<Vec<_>>().join(" | ");

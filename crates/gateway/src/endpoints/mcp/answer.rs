@@ -23,7 +23,6 @@ pub(super) enum ResultStyle {
     Job,
 }
 
-/// The text and the structured content of a result.
 pub(super) fn of(shown: &ResultStyle, value: Value) -> (String, Value) {
     match shown {
         ResultStyle::AsItIs => (value.to_string(), value),

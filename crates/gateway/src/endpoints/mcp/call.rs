@@ -27,7 +27,6 @@ use crate::response_headers;
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// The largest file that is embedded in a result.
 const MAX_INLINE_BYTES: u64 = 1024 * 1024;
-/// Facts about the request behind a result.
 const REQUEST_ID: &str = "agent/request_id";
 const CHARGE: &str = "agent/charge_micros";
 const PRICE: &str = "agent/price_micros";
@@ -89,7 +88,6 @@ async fn answer(
     Ok(result)
 }
 
-/// The request of a call, and how its response is shown.
 fn request(
     calls: &InternalCalls,
     caller: &Caller,
@@ -203,9 +201,8 @@ impl Arguments<'_> {
 
     fn required(&mut self, name: &str) -> ApiResult<String> {
         let text = self.text(name)?;
-        text.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
-            ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing or empty"))
-        })
+        text.filter(|text| !text.trim().is_empty())
+            .ok_or_else(|| ApiError::invalid(name, format!("`{name}` is missing or empty")))
     }
 
     fn number(&mut self, name: &str, min: u32, max: u32) -> ApiResult<Option<u32>> {
@@ -236,15 +233,14 @@ impl Arguments<'_> {
         let Some(name) = self.rest.keys().next() else { return Ok(()) };
         let shown: String = name.chars().take(64).collect();
         let message = format!("unknown argument `{shown}` of `{}`", self.tool.name);
-        Err(ApiError::of_param(Code::InvalidRequest, shown, message))
+        Err(ApiError::invalid(shown, message))
     }
 }
 
 fn wrong(name: &str, wanted: &str) -> ApiError {
-    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+    ApiError::invalid(name, format!("`{name}` must be {wanted}"))
 }
 
-/// The charge or price in the headers of a response.
 fn micros(response: &Response, header: &HeaderName) -> Option<i64> {
     response.headers().get(header)?.to_str().ok()?.parse().ok()
 }

@@ -33,7 +33,6 @@ const CALLED_OFF: &str = "cancelled";
 /// The methods of every revision, and those before the stateless one.
 const KNOWN: [&str; 3] = ["server/discover", "tools/call", "tools/list"];
 const KNOWN_BEFORE: [&str; 2] = ["initialize", "ping"];
-/// The most characters of an unknown method in an error.
 const MAX_SHOWN_CHARS: usize = 100;
 
 #[derive(Clone)]

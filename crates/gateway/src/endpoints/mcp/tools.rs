@@ -81,19 +81,29 @@ pub(super) struct Listed {
     pub(super) truncated: bool,
 }
 
+/// The defaults of tools: they need no scope, and are quick.
+const PLAIN: ToolSpec = ToolSpec {
+    name: "",
+    title: "",
+    description: "",
+    takes: nothing,
+    gives: nothing,
+    scope: None,
+    is_open: false,
+    is_slow: false,
+    makes: false,
+    what: ToolKind::Account,
+};
+
 pub(super) static ALL: &[ToolSpec] = &[
     ToolSpec {
         name: "list_capabilities",
         title: "List capabilities",
         description: "Lists the capabilities available to this key, with their models and the \
                       price of a request in micro-credits. Free.",
-        takes: nothing,
         gives: of::<CapabilityList>,
-        scope: None,
-        is_open: false,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Capabilities,
+        ..PLAIN
     },
     ToolSpec {
         name: "list_models",
@@ -109,10 +119,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         },
         gives: of::<Listed>,
         scope: Some(Scope::Models),
-        is_open: false,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Models,
+        ..PLAIN
     },
     ToolSpec {
         name: "ask",
@@ -139,8 +147,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         scope: Some(Scope::Chat),
         is_open: true,
         is_slow: true,
-        makes: false,
         what: ToolKind::Ask,
+        ..PLAIN
     },
     ToolSpec {
         name: "web_search",
@@ -165,9 +173,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         gives: of::<SearchAnswer>,
         scope: Some(Scope::Search),
         is_open: true,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Search,
+        ..PLAIN
     },
     ToolSpec {
         name: "web_fetch",
@@ -194,8 +201,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         scope: Some(Scope::Fetch),
         is_open: true,
         is_slow: true,
-        makes: false,
         what: ToolKind::Fetch,
+        ..PLAIN
     },
     ToolSpec {
         name: "generate_media",
@@ -246,9 +253,9 @@ pub(super) static ALL: &[ToolSpec] = &[
         gives: of::<JobView>,
         scope: Some(Scope::Research),
         is_open: true,
-        is_slow: false,
         makes: true,
         what: ToolKind::StartResearch,
+        ..PLAIN
     },
     ToolSpec {
         name: "get_research",
@@ -267,21 +274,17 @@ pub(super) static ALL: &[ToolSpec] = &[
         scope: Some(Scope::Research),
         is_open: true,
         is_slow: true,
-        makes: false,
         what: ToolKind::Research,
+        ..PLAIN
     },
     ToolSpec {
         name: "account",
         title: "Show account",
         description: "Shows the balance of the member, the limits of this key and the usage of \
                       today and this month. Free.",
-        takes: nothing,
         gives: of::<Me>,
-        scope: None,
-        is_open: false,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Account,
+        ..PLAIN
     },
 ];
 

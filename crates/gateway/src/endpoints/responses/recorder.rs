@@ -28,7 +28,6 @@ pub(super) struct StoredResponseRecorder {
 }
 
 impl StoredResponseRecorder {
-    /// The response object in one of its states.
     pub(super) fn object(&self, status: Status) -> Value {
         self.shape.response(Outcome::of(status))
     }
@@ -39,7 +38,7 @@ impl StoredResponseRecorder {
         // An upstream may send any status.
         let known = ["queued", "in_progress", "incomplete", "failed", "cancelled"];
         let status = known.into_iter().find(|word| *word == status).unwrap_or("completed");
-        let kept = i64::try_from(self.kept.as_micros()).unwrap_or(i64::MAX);
+        let kept = clock::micros(self.kept);
         StoredResponse {
             id: self.id.clone(),
             member: self.member,

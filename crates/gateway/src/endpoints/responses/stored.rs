@@ -1,28 +1,24 @@
 //! Stored responses: find, delete, cancel, list the input.
 
-use std::sync::Arc;
-
-use axum::Extension;
 use axum::extract::State;
 use gateway_store::{HoldClosing, SavedAnswer, Scope, StoredResponse};
-use http::HeaderMap;
 use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::events::{self, Followed, is_over};
+use super::{Followed, is_over, stream};
 use crate::config::Operation;
-use crate::endpoints::admission::ReadAccess;
+use crate::endpoints::admission::{MemberRead, ReadAccess};
 use crate::endpoints::json::json;
 use crate::endpoints::model_request::ModelApi;
 use crate::endpoints::path::{Id, RawQuery, parse_query};
+use crate::endpoints::state::Shared;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
-use crate::request_info::RequestInfo;
 
 const ACCESS: ReadAccess =
-    ReadAccess { scope: Scope::Responses, operation: Operation::ResponsesRead };
+    ReadAccess { scope: Some(Scope::Responses), operation: Operation::ResponsesRead };
 const DEFAULT_ITEMS: usize = 20;
 const MAX_ITEMS: usize = 100;
 
@@ -40,110 +36,96 @@ pub(in crate::endpoints) struct ItemsQuery {
 }
 
 pub(in crate::endpoints) async fn find(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
     query: RawQuery<FindQuery>,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            let stored = look_up(&api, caller, &id).await?;
-            if query.stream != Some(true) {
-                return Ok(json(&body(&stored)));
-            }
-            if !stored.background {
-                let message = "only a response created with `background` can be streamed again";
-                return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
-            }
-            let follower = api.background.follow(caller.key.lineage)?;
-            let after = query.starting_after.unwrap_or(-1);
-            Ok(events::stream(
-                &api,
-                follower,
-                Followed { member: stored.member, id: stored.id, after },
-            ))
-        })
-        .await
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        let stored = look_up(&api, caller, &id).await?;
+        if query.stream != Some(true) {
+            return Ok(json(&body(&stored)));
+        }
+        if !stored.background {
+            let message = "only a response created with `background` can be streamed again";
+            return Err(ApiError::invalid("stream", message));
+        }
+        let follower = api.background.follow(caller.key.lineage)?;
+        let after = query.starting_after.unwrap_or(-1);
+        Ok(stream(&api, follower, Followed { member: stored.member, id: stored.id, after }))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn delete(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let stored = look_up(&api, caller, &id).await?;
-            if stored.background && !is_over(&stored.status) {
-                stop(&api, &stored).await?;
-            }
-            api.billing.store.delete_response(stored.member, &stored.id).await?;
-            Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
-        })
-        .await
+    read.answer(ACCESS, async |caller: &Caller| {
+        let stored = look_up(&api, caller, &id).await?;
+        if stored.background && !is_over(&stored.status) {
+            stop(&api, &stored).await?;
+        }
+        api.billing.store.delete_response(stored.member, &stored.id).await?;
+        Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn cancel(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let stored = look_up(&api, caller, &id).await?;
-            if !stored.background {
-                let message = "only a response created with `background` can be cancelled";
-                return Err(ApiError::new(Code::InvalidRequest, message));
-            }
-            if !is_over(&stored.status) {
-                stop(&api, &stored).await?;
-            }
-            let now = api.billing.store.response(stored.member, &stored.id).await?;
-            Ok(json(&body(&now.ok_or_else(missing)?)))
-        })
-        .await
+    read.answer(ACCESS, async |caller: &Caller| {
+        let stored = look_up(&api, caller, &id).await?;
+        if !stored.background {
+            let message = "only a response created with `background` can be cancelled";
+            return Err(ApiError::new(Code::InvalidRequest, message));
+        }
+        if !is_over(&stored.status) {
+            stop(&api, &stored).await?;
+        }
+        let now = api.billing.store.response(stored.member, &stored.id).await?;
+        Ok(json(&body(&now.ok_or_else(missing)?)))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn input_items(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
     query: RawQuery<ItemsQuery>,
-    headers: HeaderMap,
+    read: MemberRead,
 ) -> ApiResult {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            let stored = look_up(&api, caller, &id).await?;
-            items(&stored, &query).map(|list| json(&list))
-        })
-        .await
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        let stored = look_up(&api, caller, &id).await?;
+        items(&stored, &query).map(|list| json(&list))
+    })
+    .await
 }
 
 fn items(stored: &StoredResponse, query: &ItemsQuery) -> ApiResult<Value> {
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
-        let message = format!("`limit` must be from 1 to {MAX_ITEMS}");
-        return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
+        return Err(ApiError::invalid("limit", format!("`limit` must be from 1 to {MAX_ITEMS}")));
     }
     let mut items: Vec<Value> = serde_json::from_slice(&stored.input).unwrap_or_default();
     match query.order.as_deref() {
         None | Some("desc") => items.reverse(),
         Some("asc") => {}
         Some(_) => {
-            let message = "`order` must be `asc` or `desc`";
-            return Err(ApiError::of_param(Code::InvalidRequest, "order", message));
+            return Err(ApiError::invalid("order", "`order` must be `asc` or `desc`"));
         }
     }
     if let Some(after) = &query.after {
         let place = items.iter().position(|item| item["id"] == after.as_str());
         let Some(place) = place else {
             let message = "`after` is not the id of an item of this response";
-            return Err(ApiError::of_param(Code::InvalidRequest, "after", message));
+            return Err(ApiError::invalid("after", message));
         };
         items.drain(..=place);
     }

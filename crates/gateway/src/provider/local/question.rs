@@ -69,7 +69,7 @@ fn given<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
 }
 
 fn wrong(param: impl Into<String>, message: impl Into<String>) -> ApiError {
-    ApiError::of_param(Code::InvalidRequest, param, message)
+    ApiError::invalid(param, message)
 }
 
 fn refuse_what_it_cannot(fields: &Fields) -> ApiResult<()> {

@@ -9,7 +9,6 @@ use pages::{Frame, Html};
 use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageResult, redirect, refusal};
-use crate::operator::Operator;
 
 const PAGE: u32 = 50;
 
@@ -37,8 +36,7 @@ pub(super) async fn list(context: OperatorContext) -> PageResult {
 
 pub(super) async fn test(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    let operator = Operator { store: context.store(), by: &context.by };
-    match operator.test_alert(context.config.alerts.as_ref()).await {
+    match context.operator().test_alert(context.config.alerts.as_ref()).await {
         Ok(_) => Ok(redirect("/operator/alerts?done=alert-stored")),
         Err(error) => {
             let notice = page::refused(refusal(error)?.message);

@@ -1,18 +1,18 @@
 //! The configuration of the running service without secrets, the file on disk, and its reload.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::{Request, State};
 use gateway_store::ProcessReport;
 use http::StatusCode;
 use pages::Frame;
 
+use crate::clock;
 use crate::config::{Config, Database};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
-use crate::operator::{Error, Operator};
+use crate::operator::Error;
 use crate::reload::FileCheck;
 use crate::service::Service;
 
@@ -30,21 +30,17 @@ struct ConfigurationPage {
     refused: Vec<String>,
 }
 
-pub(super) async fn show(
-    context: OperatorContext,
-    State(service): State<Arc<Service>>,
-) -> PageResult {
+pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
     configuration_page(&context, &service, Vec::new()).await
 }
 
 pub(super) async fn reload(
     context: OperatorContext,
-    State(service): State<Arc<Service>>,
+    State(service): Shared<Service>,
     request: Request,
 ) -> PageResult {
     context.submitted(request).await?;
-    let operator = Operator { store: context.store(), by: &context.by };
-    match operator.reload(&service.reloads).await {
+    match context.operator().reload(&service.reloads).await {
         Ok(_) => Ok(redirect("/operator/configuration?done=reloaded")),
         Err(Error::Configuration(problems)) => {
             configuration_page(&context, &service, problems).await
@@ -105,9 +101,7 @@ fn limits(config: &Config) -> Vec<(&'static str, String)> {
     let limits = &config.limits;
     let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
     let spend = limits.new_keys.spend_micros;
-    let seconds = |time: std::time::Duration| {
-        pages::duration(i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
-    };
+    let seconds = |time: std::time::Duration| pages::duration(clock::micros(time));
     vec![
         ("Largest request", pages::bytes(limits.max_body_bytes)),
         ("Largest answer", pages::bytes(limits.max_answer_bytes)),

@@ -11,7 +11,8 @@ use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageError, PageResult};
 use crate::failure::ApiError;
-use crate::operator::Operator;
+
+const PAGE: u32 = 50;
 
 #[derive(Template)]
 #[template(path = "console/operator/ledger.html")]
@@ -40,8 +41,7 @@ pub(super) async fn show(context: OperatorContext) -> PageResult {
 /// Checks the whole ledger. It reads every posting, so that it runs only when it is asked for.
 pub(super) async fn check(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    let operator = Operator { store: context.store(), by: &context.by };
-    let check = operator.check_ledger(context.config.alerts.as_ref()).await;
+    let check = context.operator().check_ledger(context.config.alerts.as_ref()).await;
     let check = check.map_err(|error| PageError::from(ApiError::from(error)))?;
     ledger_page(&context, Some(check_view(check)))
 }
@@ -66,8 +66,6 @@ fn check_view(check: LedgerCheck) -> CheckView {
         findings: findings.map(|it| (it.what, it.figure, it.stored, it.added_up)).collect(),
     }
 }
-
-const PAGE: u32 = 50;
 
 #[derive(Template)]
 #[template(path = "console/operator/audit.html")]

@@ -18,12 +18,10 @@ use crate::endpoints::console::keys::{self, KeyRow};
 use crate::endpoints::console::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::endpoints::console::receipts::{self, ReceiptRow};
 use crate::endpoints::path::Id;
-use crate::operator::{KeyOrder, Operator};
+use crate::operator::KeyOrder;
 
 const PAGE: u32 = 50;
-/// Postings on the page of a member.
 const RECENT: u32 = 20;
-/// Members on the page of a team.
 const MAX_TEAM: u32 = 500;
 
 #[derive(Template)]
@@ -51,10 +49,6 @@ struct MemberRow {
     created: Html,
 }
 
-fn operator(context: &OperatorContext) -> Operator<'_> {
-    Operator { store: context.store(), by: &context.by }
-}
-
 fn base(kind: AccountKind) -> &'static str {
     match kind {
         AccountKind::Member => "/operator/members",
@@ -62,22 +56,14 @@ fn base(kind: AccountKind) -> &'static str {
     }
 }
 
-pub(super) async fn list(context: OperatorContext) -> PageResult {
-    list_of(&context, AccountKind::Member).await
-}
-
-pub(super) async fn list_teams(context: OperatorContext) -> PageResult {
-    list_of(&context, AccountKind::Team).await
-}
-
-async fn list_of(context: &OperatorContext, kind: AccountKind) -> PageResult {
+pub(super) async fn list(context: OperatorContext, kind: AccountKind) -> PageResult {
     let query = context.param("q");
     if !query.is_empty()
-        && let Some(found) = by_word(context, query).await?
+        && let Some(found) = by_word(&context, query).await?
     {
         return Ok(redirect(&format!("{}/{}", base(found.kind), found.id)));
     }
-    members_page(context, kind, StatusCode::OK, "", None).await
+    members_page(&context, kind, StatusCode::OK, "", None).await
 }
 
 /// The member or team of a name or an id.
@@ -153,26 +139,22 @@ fn state(member: &Member) -> Html {
     if member.blocked { pages::tag("bad", "blocked") } else { pages::tag("good", "active") }
 }
 
-pub(super) async fn create(context: OperatorContext, request: Request) -> PageResult {
-    create_as(&context, AccountKind::Member, request).await
-}
-
-pub(super) async fn create_team(context: OperatorContext, request: Request) -> PageResult {
-    create_as(&context, AccountKind::Team, request).await
-}
-
-async fn create_as(context: &OperatorContext, kind: AccountKind, request: Request) -> PageResult {
+pub(super) async fn create(
+    context: OperatorContext,
+    kind: AccountKind,
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let name = fields.get("name");
     let created = match kind {
-        AccountKind::Member => operator(context).create_member(name).await,
-        _ => operator(context).create_team(name).await,
+        AccountKind::Member => context.operator().create_member(name).await,
+        _ => context.operator().create_team(name).await,
     };
     match created {
         Ok(made) => Ok(done(&made, &format!("{}-created", kind.as_str()))),
         Err(error) => {
             let refused = Some(refusal(error)?);
-            members_page(context, kind, StatusCode::BAD_REQUEST, name, refused).await
+            members_page(&context, kind, StatusCode::BAD_REQUEST, name, refused).await
         }
     }
 }
@@ -275,12 +257,8 @@ async fn member_page(context: &OperatorContext, member: &Member, shown: Shown) -
         name: it.name,
         role: it.role.as_str(),
     });
-    let mut frame = context.frame(&member.name, base(member.kind));
-    let wrong = shown.refusal.as_ref().map_or("", |refusal| refusal.field);
     let status = if shown.refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    if let Some(refusal) = shown.refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame(&member.name, base(member.kind), shown.refusal);
     let account = account(context, member.id).await?;
     let budget = account.budget_status(&context.billing.windows());
     let page = MemberPage {
@@ -341,7 +319,7 @@ pub(super) async fn change(context: OperatorContext, Id(id): Id, request: Reques
         },
         _ => MemberChange::Rename(fields.get("name").to_owned()),
     };
-    let changed = operator(&context).change_member(changed_id, &change).await;
+    let changed = context.operator().change_member(changed_id, &change).await;
     context.identities.forget_all();
     match changed {
         Ok(_) if change == MemberChange::Remove => {
@@ -392,7 +370,7 @@ pub(super) async fn transfer(context: OperatorContext, Id(id): Id, request: Requ
         form.is_checked = true;
         return member_page(&context, &member, Shown { form, ..Shown::default() }).await;
     }
-    match operator(&context).transfer(transfer).await {
+    match context.operator().transfer(transfer).await {
         Ok(TransferResult::Posted(_)) => Ok(done(&member, "posted")),
         Ok(TransferResult::AlreadyPosted(_)) => Ok(done(&member, "already-posted")),
         Err(error) => {
@@ -444,7 +422,7 @@ pub(super) async fn create_key(
         },
     };
     let mut shown = Shown::default();
-    match operator(&context).create_key(context.identities.hasher(), order).await {
+    match context.operator().create_key(&context.identities.hasher, order).await {
         Ok(issued) => issued.key.as_str().clone_into(&mut shown.secret),
         Err(error) => shown.refusal = Some(refusal(error)?),
     }
@@ -462,7 +440,7 @@ pub(super) async fn revoke_key(
     if !keys.iter().any(|record| record.key.id == key) {
         return Err(PageError::missing("key"));
     }
-    match operator(&context).revoke_key(&key).await {
+    match context.operator().revoke_key(&key).await {
         Ok(_) => {
             context.identities.forget(&key);
             Ok(done(&member, "key-revoked"))

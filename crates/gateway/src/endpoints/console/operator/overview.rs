@@ -1,7 +1,5 @@
 //! The first page of operators: live figures of this process, providers, recent changes.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::State;
 use pages::{Frame, credits};
@@ -10,10 +8,10 @@ use super::ledger::{AuditRow, rows};
 use super::providers::{ProviderRow, all};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::page::{self, PageResult};
+use crate::endpoints::state::Shared;
 use crate::metrics::Metrics;
 use crate::service::Service;
 
-/// Audit entries on the page.
 const RECENT: u32 = 6;
 
 #[derive(Template)]
@@ -30,10 +28,7 @@ struct OverviewPage {
     audit: Vec<AuditRow>,
 }
 
-pub(super) async fn show(
-    context: OperatorContext,
-    State(service): State<Arc<Service>>,
-) -> PageResult {
+pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
     let entries = context.store().audit(i64::MAX, RECENT).await?;
     let totals = Totals::read(&service.metrics);
     let share = (totals.errors * 1000).checked_div(totals.requests).unwrap_or(0);

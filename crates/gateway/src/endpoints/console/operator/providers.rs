@@ -1,7 +1,5 @@
 //! Providers: state, models, last failure, test, drain. Prices, models and aliases.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::{Request, State};
 use gateway_store::ProviderAction;
@@ -13,14 +11,13 @@ use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::models::{ModelRow, model_row};
 use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
 use crate::endpoints::path::Id;
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
-use crate::operator::Operator;
 use crate::provider::{Local, Provider};
 use crate::service::Service;
 use crate::upstreams::Upstreams;
 use crate::{clock, probe};
 
-/// Models that a row names.
 const MAX_NAMED: usize = 12;
 
 #[derive(Template)]
@@ -90,7 +87,7 @@ fn row(provider: &Provider, catalogue: &Catalogue) -> ProviderRow {
 
 pub(super) async fn list(
     context: OperatorContext,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(upstreams): Shared<Upstreams>,
 ) -> PageResult {
     providers_page(&context, &upstreams, None)
 }
@@ -107,7 +104,7 @@ fn providers_page(
 
 pub(super) async fn change(
     context: OperatorContext,
-    State(service): State<Arc<Service>>,
+    State(service): Shared<Service>,
     Id(id): Id,
     request: Request,
 ) -> PageResult {
@@ -116,8 +113,7 @@ pub(super) async fn change(
         "drain" => (ProviderAction::Drain, "drained"),
         _ => (ProviderAction::Enable, "enabled"),
     };
-    let operator = Operator { store: context.store(), by: &context.by };
-    let changed = operator.change_provider(&context.config, &id, action).await;
+    let changed = context.operator().change_provider(&context.config, &id, action).await;
     changed.map_err(|error| PageError::from(ApiError::from(error)))?;
     service.drain_providers(&context.store().shared_state().await?.drained);
     Ok(redirect(&format!("/operator/providers?done={done}")))
@@ -125,7 +121,7 @@ pub(super) async fn change(
 
 pub(super) async fn test(
     context: OperatorContext,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(upstreams): Shared<Upstreams>,
     Id(id): Id,
     request: Request,
 ) -> PageResult {
@@ -159,7 +155,7 @@ struct PricesPage {
 
 pub(super) async fn prices(
     context: OperatorContext,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(upstreams): Shared<Upstreams>,
 ) -> PageResult {
     let prices = &context.config.prices;
     let operation = |it: Operation| (it.word().replace('_', " "), credits(prices.default_of(it)));
