@@ -18,7 +18,6 @@ const MAX_FIELDS: usize = 1000;
 /// The most values of a body that is parsed into a tree: each takes about a hundred bytes.
 const MAX_VALUES: usize = 200_000;
 
-/// The fields of a JSON object, in order.
 pub(crate) struct RawObject<'a> {
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
@@ -55,7 +54,6 @@ impl<'a> RawObject<'a> {
         fields.map(|(_, value)| value.get()).filter(|value| *value != "null")
     }
 
-    /// The value of an optional field of a given type.
     pub(crate) fn read<T: Deserialize<'a>>(
         &self,
         name: &'static str,
@@ -92,7 +90,6 @@ impl<'a> RawObject<'a> {
 /// The prefix of our own parse error.
 const TOO_MANY: &str = "too many fields";
 
-/// Parses a body into a tree of bounded size.
 pub(crate) fn tree(body: &[u8]) -> ApiResult<serde_json::Map<String, serde_json::Value>> {
     check_values(body)?;
     serde_json::from_slice(body)
@@ -143,7 +140,6 @@ impl Rest {
     }
 }
 
-/// Adds fields and the closing brace.
 fn ended(mut out: Vec<u8>, added: &[(&str, Option<&str>)]) -> Vec<u8> {
     out.reserve(room_for(added));
     for (key, value) in added {

@@ -21,7 +21,6 @@ pub(crate) struct RequestInfo {
 pub(crate) struct Route {
     /// As the OpenAPI document writes it; empty for an unknown path.
     pub(crate) pattern: &'static str,
-    /// The label of its group in logs and metrics.
     pub(crate) operation: &'static str,
 }
 

@@ -123,7 +123,6 @@ pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<H
     }
 }
 
-/// Opened providers.
 #[derive(Debug, Default)]
 pub(crate) struct Engines(Vec<Engine>);
 

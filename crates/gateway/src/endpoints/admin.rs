@@ -197,6 +197,13 @@ impl PageQuery {
         Ok(page)
     }
 
+    /// The query of a list that is ordered newest first, and the id before which it begins.
+    fn before(query: Option<&str>) -> ApiResult<(Self, i64)> {
+        let page = Self::read(query, "before")?;
+        let before = page.number("before")?.unwrap_or(i64::MAX);
+        Ok((page, before))
+    }
+
     fn number(&self, name: &'static str) -> ApiResult<Option<i64>> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let number = text.parse().ok().filter(|&number: &i64| number > 0);

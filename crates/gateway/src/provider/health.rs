@@ -35,7 +35,6 @@ const PROBE_BAD: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probed {
     Good,
-    /// A failure that may be temporary.
     Failed,
     /// The program or the file does not exist.
     Absent,

@@ -26,12 +26,10 @@ use crate::failure::ApiError;
 
 pub(crate) struct Local {
     settings: config::Local,
-    /// The configured files by model name.
     named: Vec<(String, PathBuf)>,
     discovers: bool,
     /// The files of the last scan by model name.
     files: ArcSwap<Files>,
-    /// Why the last scan could not read the folder.
     folder_trouble: ArcSwapOption<String>,
 }
 
@@ -118,7 +116,6 @@ impl Local {
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
 
-    /// The memory of the files and their conversations.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let memory = |file: &Arc<File>| {
             let memory = file.host.memory();

@@ -23,7 +23,6 @@ use crate::failure::{ApiError, chain};
 use crate::trace::SpanContext;
 use crate::upstream_pool::{PooledBody, RequestBody, RequestError};
 
-/// The most of an error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest `Retry-After` that is passed on to a client.
@@ -102,7 +101,6 @@ impl Provider {
         Err(self.failure(head.status, upstream).await)
     }
 
-    /// Answers a request with a model of this process.
     async fn answer_locally(
         &self,
         local: &Local,
@@ -121,7 +119,6 @@ impl Provider {
         Ok(self.upstream(headers, Body::Local(answer), slot))
     }
 
-    /// Downloads a file of the upstream, with our key.
     pub(crate) async fn fetch(&self, uri: Uri, max_bytes: usize) -> Result<Bytes, Failure> {
         let slot = self.slot()?;
         let mut request = Request::new(Bytes::new().into());
@@ -261,7 +258,6 @@ async fn next_data(body: &mut PooledBody) -> Result<Option<Bytes>, Failure> {
     }
 }
 
-/// Whether an error body names the model as unknown.
 fn is_of_model(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Body<'a> {

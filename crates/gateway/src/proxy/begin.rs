@@ -23,15 +23,12 @@ use crate::provider::{COMPACT_PATH, Failure, Owner, Provider, RESPONSES_PATH, Se
 use crate::trace::SpanContext;
 use crate::upstreams::{Attempt, Upstreams};
 
-/// The most upstreams that are asked for one request.
 const MAX_ATTEMPTS: usize = 4;
 
 /// The wait that a client is advised, unless the upstreams name one.
 const DEFAULT_RETRY: Duration = Duration::from_secs(2);
 
-/// An upstream that has begun to answer.
 pub(crate) struct Begun {
-    /// The full id of its model.
     pub(crate) model: Arc<str>,
     pub(crate) answer: BegunAnswer,
 }
@@ -160,7 +157,6 @@ struct Call<'a> {
     provider: &'a Arc<Provider>,
     progress: &'a Progress,
     sender: Sender,
-    /// The time limit of a whole answer.
     max_time: Duration,
 }
 

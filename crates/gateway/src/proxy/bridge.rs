@@ -7,7 +7,6 @@ use wire::sse::Event;
 
 use super::whole::{Shape, new_id};
 
-/// From the chat interface to another one.
 pub(crate) enum Bridge {
     Responses(responses::Stream),
     Messages(messages::Stream),

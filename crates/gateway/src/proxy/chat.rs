@@ -12,7 +12,6 @@ use wire::sse::Event;
 
 const DONE: &[u8] = b"[DONE]";
 
-/// Inspects a stream of chat completion chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChatWatch {
     /// Whether the client requested the usage; we always do.
@@ -103,7 +102,6 @@ pub(crate) fn renamed(text: &[u8], found: &RawValue, value: &str) -> Option<Vec<
     Some(out)
 }
 
-/// The inspected fields of a chunk or of a whole completion.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]

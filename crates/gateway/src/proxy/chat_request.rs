@@ -48,7 +48,6 @@ pub(crate) struct UpstreamRequest {
     pub(crate) path: &'static str,
     pub(crate) body: RequestBody,
     pub(crate) reader: AnswerReader,
-    /// A header of this request alone.
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
 }
 
@@ -58,7 +57,6 @@ pub(crate) type AnswerCheck = Box<dyn Fn(Bytes) -> BoxFuture<'static, Result<(),
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
-    /// A whole answer of several rounds.
     Searching(Box<SearchingReader>),
     /// A whole answer if it is JSON, which may be checked; otherwise bytes.
     ByType(WholeReader, Option<AnswerCheck>),
@@ -66,7 +64,6 @@ pub(crate) enum AnswerReader {
     Bytes,
 }
 
-/// The fields that we always set.
 const OURS: [&str; 2] = ["model", "stream"];
 
 impl ChatRequest {
@@ -182,13 +179,11 @@ impl BridgedReader {
     }
 }
 
-/// The error for a target whose provider lacks the requested interface.
 pub(crate) fn unsupported(target: &Target, instead: &str) -> ApiError {
     let message = format!("the provider of `{}` does not support this; use {instead}", target.id);
     ApiError::of_param(Code::ModelNotForCapability, "model", message)
 }
 
-/// The member's `stream_options` with `include_usage`.
 fn stream_options(object: &RawObject<'_>) -> ApiResult<String> {
     let Some(options) = object.raw("stream_options") else {
         return Ok(r#"{"include_usage":true}"#.to_owned());

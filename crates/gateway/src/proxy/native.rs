@@ -25,7 +25,6 @@ pub(crate) struct NativeWatch {
     ours: Ours,
     pub(crate) tokens: TokenCounts,
     pub(crate) has_content: bool,
-    /// The sequence number of the last event.
     sequence: i64,
     response: Option<Value>,
     is_over: bool,

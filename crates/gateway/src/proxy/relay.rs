@@ -27,7 +27,6 @@ use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::provider::Failure;
 use crate::response_headers::EVENT_STREAM;
 
-/// The largest answer that is stored for an idempotency key.
 pub(crate) const MAX_STORED_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 const NEVER: Duration = Duration::from_hours(365 * 24);
@@ -37,12 +36,10 @@ const MAX_JOINED_BYTES: usize = 16 * 1024;
 
 pub(crate) struct Relay(Option<Box<Inner>>);
 
-/// An upstream that has not begun to answer yet.
 pub(crate) type Beginning = Pin<Box<dyn Future<Output = ApiResult<Begun>> + Send>>;
 
 type Searching = Pin<Box<dyn Future<Output = (Box<Streaming>, Result<(), Fault>)> + Send>>;
 
-/// Stores the response object of a stream of the responses interface.
 pub(crate) trait ResponseRecorder: Send + Sync {
     fn stored(&self, response: &Value) -> Option<StoredResponse>;
 
@@ -108,7 +105,6 @@ impl StreamPolicy {
 }
 
 impl Relay {
-    /// A stream that no upstream has begun yet.
     pub(crate) fn waiting(
         policy: StreamPolicy,
         charge: Charge,
@@ -155,7 +151,6 @@ impl Relay {
         self.0.as_ref().map(|inner| inner.charge.id())
     }
 
-    /// The limits after this request.
     pub(crate) fn limit_status(&self) -> LimitStatus {
         self.0.as_ref().map(|inner| inner.charge.limit_status()).unwrap_or_default()
     }
@@ -167,6 +162,13 @@ impl Relay {
     /// Whether the connection must be broken off, because the answer did.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.as_ref().is_some_and(|inner| inner.is_cut)
+    }
+
+    /// Ends without reading the rest, whatever the policy.
+    pub(crate) fn abandon(mut self) {
+        if let Some(inner) = self.0.take() {
+            inner.charge.billing().metrics.streams.dec();
+        }
     }
 
     /// The next piece for the client; `None` at the end.
@@ -339,7 +341,6 @@ impl Inner {
         self.recorder.as_ref()?.stored(object?)
     }
 
-    /// The answer to store for the idempotency key.
     fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<SavedAnswer> {
         let mut body = self.sent.take()?;
         let is_object =
@@ -356,7 +357,6 @@ impl Inner {
         (answer.body.len() <= MAX_STORED_ANSWER_BYTES).then_some(answer)
     }
 
-    /// Ends a stream that broke within its answer.
     async fn broken(&mut self, ending: EndReason, fault: Fault) -> Option<Bytes> {
         let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::EndResult)
         else {
@@ -430,15 +430,6 @@ impl Drop for Relay {
     }
 }
 
-impl Relay {
-    /// Ends without reading the rest, whatever the policy.
-    pub(crate) fn abandon(mut self) {
-        if let Some(inner) = self.0.take() {
-            inner.charge.billing().metrics.streams.dec();
-        }
-    }
-}
-
 impl Streaming {
     /// Executes the searches of the round that has ended, and starts the next one.
     async fn search(mut self: Box<Self>) -> (Box<Self>, Result<(), Fault>) {
@@ -485,7 +476,6 @@ impl Streaming {
         Ok(self.step)
     }
 
-    /// Joins pieces that have already arrived.
     fn join(&mut self) -> Result<(), Fault> {
         while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
             let Some(piece) = self.upstream.ready_piece() else { break };

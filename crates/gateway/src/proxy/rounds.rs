@@ -38,7 +38,6 @@ pub(crate) fn searcher_for(
 pub(crate) struct RoundRequest {
     pub(crate) path: &'static str,
     pub(crate) body: RequestBody,
-    /// The translation of the answer to chat chunks.
     pub(crate) anthropic: Option<anthropic::Stream>,
 }
 
@@ -71,7 +70,6 @@ impl Rounds {
         self.count < MAX_ROUNDS
     }
 
-    /// Executes the searches of a round, and reports them to the translation.
     pub(super) async fn execute(
         &mut self,
         searches: &[Search],
@@ -114,7 +112,6 @@ impl Rounds {
     }
 }
 
-/// Reads an answer of several rounds as a whole.
 pub(crate) struct SearchingReader {
     pub(crate) from: WholeReader,
     pub(crate) bridge: Bridge,
@@ -122,7 +119,6 @@ pub(crate) struct SearchingReader {
 }
 
 impl SearchingReader {
-    /// Reads the answer whose first round has begun.
     pub(crate) async fn read(
         mut self,
         mut upstream: Upstream,

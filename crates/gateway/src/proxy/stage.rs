@@ -12,13 +12,11 @@ use wire::sse::{Event, Splitter};
 use super::bridge::Bridge;
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
-use super::native::MessagesWatch;
-use super::native::NativeWatch;
+use super::native::{MessagesWatch, NativeWatch};
 use super::rounds::{Rounds, sum};
 use crate::failure::Dialect;
 use crate::provider::{Provider, Sender};
 
-/// The largest event that is read.
 pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 pub(crate) enum Stage {
@@ -34,7 +32,6 @@ pub(crate) enum Stage {
     Bytes { media_type: Option<HeaderValue>, has_content: bool },
 }
 
-/// The translation of an upstream's events to the client's.
 pub(crate) struct Translation {
     /// From the messages interface to the chat interface.
     anthropic: Option<(anthropic::Stream, Splitter)>,
@@ -42,7 +39,6 @@ pub(crate) struct Translation {
     pub(super) bridge: Option<Bridge>,
     /// Further rounds, if the answer may search the web.
     pub(super) rounds: Option<Rounds>,
-    /// The searches that end this round.
     pub(super) searches: Vec<Search>,
     earlier: TokenCounts,
 }
@@ -68,7 +64,6 @@ impl Stage {
         }
     }
 
-    /// Writes the events that precede the first one of the upstream.
     pub(crate) fn start(&mut self, out: &mut EventBuffer) {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
@@ -85,17 +80,7 @@ impl Stage {
         last: &mut EventBuffer,
     ) -> Result<Step, Fault> {
         match self {
-            Self::Chat(watch) => match watch.look(event)? {
-                ChunkAction::Pass(piece) => {
-                    out.push(piece);
-                    Ok(Step::More)
-                }
-                ChunkAction::Skip => Ok(Step::More),
-                ChunkAction::Done => {
-                    last.push(event.raw().clone());
-                    Ok(Step::Done)
-                }
-            },
+            Self::Chat(watch) => Ok(pass(watch.look(event)?, event, out, last)),
             Self::Translated(translation) => translation.feed(event, out, last),
             Self::Native(watch) => watch.feed(event, out, last),
             Self::Messages(watch) => watch.feed(event, out, last),
@@ -195,17 +180,7 @@ impl Translation {
     ) -> Result<Step, Fault> {
         let seen = self.watch.look(chunk)?;
         let Some(bridge) = &mut self.bridge else {
-            return Ok(match seen {
-                ChunkAction::Pass(piece) => {
-                    out.push(piece);
-                    Step::More
-                }
-                ChunkAction::Skip => Step::More,
-                ChunkAction::Done => {
-                    last.push(chunk.raw().clone());
-                    Step::Done
-                }
-            });
+            return Ok(pass(seen, chunk, out, last));
         };
         match seen {
             ChunkAction::Pass(_) => bridge.feed(chunk, out.buffer())?,
@@ -223,4 +198,16 @@ impl Translation {
         }
         Ok(Step::More)
     }
+}
+
+fn pass(seen: ChunkAction, chunk: &Event, out: &mut EventBuffer, last: &mut EventBuffer) -> Step {
+    match seen {
+        ChunkAction::Pass(piece) => out.push(piece),
+        ChunkAction::Skip => {}
+        ChunkAction::Done => {
+            last.push(chunk.raw().clone());
+            return Step::Done;
+        }
+    }
+    Step::More
 }

@@ -104,7 +104,6 @@ impl StreamTimer {
         now.duration_since(self.begun).saturating_sub(self.paused)
     }
 
-    /// Returns what is due, and resets the timer.
     fn fired(&mut self, asked: Instant) -> Option<Waited> {
         let StreamTimeouts { keepalive, idle, whole, .. } = self.timeouts;
         let now = Instant::now();

@@ -15,16 +15,25 @@ use crate::raw_object::RawObject;
 #[derive(Debug, Clone)]
 pub(crate) enum WholeReader {
     /// A chat completion, passed on with its model renamed.
-    Chat { model: Option<Arc<str>> },
+    Chat {
+        model: Option<Arc<str>>,
+    },
     /// A message, translated to a chat completion.
-    Messages { id: String, created: u64, model: Option<Arc<str>> },
-    /// A response of an upstream with the responses interface.
+    Messages {
+        id: String,
+        created: u64,
+        model: Option<Arc<str>>,
+    },
     Native(Ours),
     /// A message of an upstream with the messages interface, passed on with its model renamed.
-    NativeMessage { model: Arc<str> },
+    NativeMessage {
+        model: Arc<str>,
+    },
     /// An object with content in one field, passed on with its model renamed.
-    Plain { model: Arc<str>, content: &'static str },
-    /// A summary of a conversation.
+    Plain {
+        model: Arc<str>,
+        content: &'static str,
+    },
     Compaction(Box<CompactionReader>),
     /// A chat completion or message, translated to the interface of the client.
     Bridged(Box<BridgedReader>),
@@ -59,7 +68,6 @@ pub(crate) struct WholeAnswer {
     pub(crate) tokens: TokenCounts,
     /// An empty answer is free.
     pub(crate) has_content: bool,
-    /// The response object, of an answer of the responses interface.
     pub(crate) response: Option<Value>,
 }
 

@@ -23,9 +23,7 @@ const LAST_STEPS: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
-    /// The number of plans.
     pub(crate) rounds: u32,
-    /// The number of searches in a plan.
     pub(crate) queries: u32,
     pub(crate) pages: u32,
     pub(crate) steps: u32,
@@ -65,7 +63,6 @@ pub(super) enum Output {
     Check { markdown: String },
 }
 
-/// The results of all finished steps.
 #[derive(Debug, Default)]
 pub(super) struct State {
     plans: Vec<Vec<String>>,

@@ -229,7 +229,6 @@ impl Research {
         self.billing.store.job(caller.key.member, id).await?.ok_or_else(missing)
     }
 
-    /// A job for its member, with all of its steps.
     pub(crate) async fn view(&self, job: &ResearchJob) -> ApiResult<JobView> {
         let steps: Vec<JobStep> = self.billing.store.job_steps(job.id).await?;
         Ok(view::job(job, &steps))

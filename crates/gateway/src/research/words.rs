@@ -25,9 +25,7 @@ pub(super) fn head(text: &str, bytes: usize) -> &str {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Without its list marker.
     pub(super) text: &'a str,
-    /// Whether it had a list marker.
     pub(super) is_item: bool,
 }
 
@@ -58,7 +56,6 @@ fn item(line: &str) -> (&str, bool) {
     }
 }
 
-/// A text without its enclosing marks.
 fn unquoted(text: &str) -> &str {
     const AROUND: &[char] = &['"', '\'', '`', '*', '“', '”', '„', '«', '»', ',', ';'];
     text.trim_matches(|letter: char| AROUND.contains(&letter) || letter.is_whitespace())

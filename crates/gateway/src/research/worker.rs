@@ -74,7 +74,6 @@ async fn work(research: &Research, job: ResearchJob) {
     tracing::debug!(job, attempt, left = ?left, "worker released a job");
 }
 
-/// Why a worker leaves a job.
 #[derive(Debug)]
 enum Outcome {
     EndResult,
@@ -193,7 +192,6 @@ impl Work<'_> {
         was_valid
     }
 
-    /// Writes with retries while the claim may be valid.
     async fn retried<T, F: Future<Output = Result<T, gateway_store::Error>>>(
         &self,
         failure: &'static str,

@@ -25,7 +25,6 @@ use crate::request_log::RequestLog;
 
 const MAX_HEADERS: usize = 100;
 
-/// The state that all requests of a connection share.
 pub(super) struct Connection {
     pub(super) edge: Arc<Edge>,
     pub(super) peer: SocketAddr,

@@ -41,7 +41,6 @@ pub(super) struct PhaseTimeouts {
 pub(super) struct IdleTimer {
     timeouts: PhaseTimeouts,
     sleep: Pin<Box<Sleep>>,
-    /// Whether the timer will wake the task.
     is_set: bool,
 }
 

@@ -22,8 +22,7 @@ pub(super) async fn receipt(admin: Admin, Id(id): Id) -> ApiResult {
 }
 
 pub(super) async fn audit(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
-    let page_query = PageQuery::read(query.as_deref(), "before")?;
-    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+    let (page_query, before) = PageQuery::before(query.as_deref())?;
     let entries = admin.store().audit(before, page_query.one_more()).await?;
     Ok(json(&page_query.page(entries.iter().map(entry_view).collect())))
 }

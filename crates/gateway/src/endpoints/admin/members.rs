@@ -124,8 +124,7 @@ async fn post(operator: Operator<'_>, transfer: Transfer) -> ApiResult {
 }
 
 pub(super) async fn statement(admin: Admin, Id(id): Id, RawQuery(query): RawQuery) -> ApiResult {
-    let page_query = PageQuery::read(query.as_deref(), "before")?;
-    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+    let (page_query, before) = PageQuery::before(query.as_deref())?;
     let member = self::member(&id)?;
     admin.store().account(member).await?.ok_or_else(|| missing("member"))?;
     let lines = admin.store().statement(member, before, page_query.one_more()).await?;

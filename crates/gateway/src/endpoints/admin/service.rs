@@ -30,8 +30,7 @@ pub(super) async fn reload(admin: Admin, State(service): Shared<Service>) -> Api
 }
 
 pub(super) async fn alerts(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
-    let page_query = PageQuery::read(query.as_deref(), "before")?;
-    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+    let (page_query, before) = PageQuery::before(query.as_deref())?;
     let rows = admin.store().alerts(before, page_query.one_more()).await?;
     Ok(json(&page_query.page(views(rows))))
 }

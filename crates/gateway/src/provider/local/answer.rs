@@ -25,7 +25,6 @@ pub(crate) struct Stream {
     generation: Generation,
     head: Head,
     tells_usage: bool,
-    /// Events that were not sent yet.
     ready: BytesMut,
     is_over: bool,
 }

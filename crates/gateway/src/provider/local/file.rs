@@ -18,7 +18,6 @@ pub(super) struct File {
     /// Its metadata, or why it cannot be used.
     pub(super) about: Result<About, String>,
     pub(super) host: Host,
-    /// Why the last request to it failed.
     failed: ArcSwapOption<String>,
 }
 

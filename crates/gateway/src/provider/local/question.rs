@@ -55,7 +55,6 @@ impl Question {
     }
 }
 
-/// The cache key of an owner.
 fn word(owner: Owner) -> String {
     match owner {
         Owner::Member(member) => member.to_string(),

@@ -2,9 +2,7 @@
 
 /// The longest text between brackets, in bytes.
 const MAX_INSIDE: usize = 400;
-/// The most passes of the repair.
 const MAX_PASSES: usize = 4;
-/// The most numbers of one citation.
 const MAX_NUMBERS: usize = 20;
 
 /// Words that may precede numbers.
