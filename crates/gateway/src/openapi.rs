@@ -207,13 +207,14 @@ const fn returning<T: JsonSchema>(
 pub(crate) struct Offer<'a> {
     /// The public address.
     server: &'a str,
-    models: [(Capability, String); 7],
+    /// The models of the examples, where the service has one.
+    models: [(Capability, Option<String>); 7],
     /// Whether jobs may name a webhook.
     has_webhooks: bool,
 }
 
 impl<'a> Offer<'a> {
-    /// The facts of a configuration. Without a suitable model, the examples have a placeholder.
+    /// The facts of a configuration.
     pub(crate) fn new(config: &Config, server: &'a str) -> Self {
         let model = |capability: Capability| {
             let mut all = config
@@ -221,10 +222,7 @@ impl<'a> Offer<'a> {
                 .iter()
                 .flat_map(|provider| provider.models.iter().map(|model| (&provider.name, model)));
             let found = all.find(|(_, model)| model.capabilities.contains(&capability));
-            found.map_or_else(
-                || "PROVIDER/MODEL".to_owned(),
-                |(provider, model)| format!("{provider}/{}", model.id),
-            )
+            found.map(|(provider, model)| format!("{provider}/{}", model.id))
         };
         Self {
             server,
@@ -242,12 +240,16 @@ impl<'a> Offer<'a> {
         }
     }
 
-    fn fill(&self, example: &str) -> String {
+    /// An example with existing model names; `None` without a suitable model.
+    fn fill(&self, example: &str) -> Option<String> {
         let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
-        let fill = |example: String, (capability, model): &(Capability, String)| {
-            example.replace(&format!("{{{} model}}", capability.word()), &quoted(model))
-        };
-        self.models.iter().fold(example.to_owned(), fill)
+        self.models.iter().try_fold(example.to_owned(), |example, (capability, model)| {
+            let placeholder = format!("{{{} model}}", capability.word());
+            if !example.contains(&placeholder) {
+                return Some(example);
+            }
+            Some(example.replace(&placeholder, &quoted(model.as_deref()?)))
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use gateway_store::KeyRecord;
 use wire::error::Code;
 
+use crate::billing::Progress;
 use crate::catalogue::{Catalogue, Model, Target};
 use crate::config::{Capability, Config};
 use crate::failure::{ApiError, ApiResult};
@@ -127,12 +128,13 @@ impl<'a> Attempt<'a> {
         self.span.map(|(context, _)| context)
     }
 
-    pub(crate) fn end<T>(&self, result: &Result<T, Failure>) {
-        let provider = &self.target.provider;
+    pub(crate) fn end<T>(&self, result: &Result<T, Failure>, progress: &Progress) {
+        let (provider, took) = (&self.target.provider, self.begun.elapsed());
+        progress.tried(&self.target.id, result, took);
         let metrics = &self.upstreams.metrics;
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         match result {
-            Ok(_) => provider.metrics(metrics).answered(self.begun.elapsed()),
+            Ok(_) => provider.metrics(metrics).answered(took),
             Err(_) => metrics.failed(&provider.name, outcome),
         }
         if let (Some(tracer), Some((context, started))) = (&self.upstreams.tracer, self.span) {
@@ -153,7 +155,7 @@ impl<'a> Attempt<'a> {
         match result {
             Ok(_) => {
                 provider.health.succeeded();
-                request_log::note_upstream(&self.target.id, self.begun.elapsed());
+                request_log::note_upstream(&self.target.id, took);
             }
             // The upstream cannot take this request, which is not a failure of it.
             Err(Failure::Unfit(_)) => {}

@@ -20,8 +20,13 @@ pub struct Asset {
     pub text: &'static str,
 }
 
+/// Colours, fonts and basic elements of every page.
+pub const BASE_STYLE: Asset =
+    asset("base.css", "text/css; charset=utf-8", include_str!("../assets/base.css"));
+
 /// The files of every page.
-const SHARED: [Asset; 3] = [
+const SHARED: [Asset; 4] = [
+    BASE_STYLE,
     asset("pages.css", "text/css; charset=utf-8", include_str!("../assets/pages.css")),
     asset("pages.js", "text/javascript; charset=utf-8", include_str!("../assets/pages.js")),
     asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),

@@ -3,8 +3,8 @@
 use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
+use ledger::LineageId;
 use serde_json::Value;
-use web_reader::Reader;
 
 use super::admission::Received;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
@@ -18,6 +18,7 @@ use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
 use crate::proxy::chat_request::ChatRequest;
 use crate::raw_object::{RawObject, check_values};
 use crate::request_info::RequestInfo;
+use crate::web_services::WebServices;
 
 struct Interface {
     /// Separates the uses of one idempotency key.
@@ -85,10 +86,10 @@ async fn answer(
         request.rest = ChatRequest::rest_of(&object, is_streamed);
     }
     let prepare = {
-        let web = api.web.clone();
+        let (web, key) = (api.web.clone(), caller.key.lineage);
         async move {
             if remote == Remote::Fetched {
-                request.body = with_images(&web.reader, &request.body).await?;
+                request.body = with_images(&web, key, &request.body).await?;
             }
             Ok(move |target: &Target| request.for_target(target))
         }
@@ -117,12 +118,12 @@ fn check_conversation(
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
 
-async fn with_images(reader: &Reader, body: &Bytes) -> ApiResult<Bytes> {
+async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResult<Bytes> {
     let object = RawObject::parse(body)?;
     let messages = object.raw("messages").unwrap_or("[]");
     check_values(messages.as_bytes())?;
     let mut messages: Value = serde_json::from_str(messages).map_err(|_| ApiError::internal())?;
-    images::inline(reader, &mut messages).await?;
+    images::inline(web, key, &mut messages).await?;
     Ok(object.rewrite(&[("messages", Some(&messages.to_string()))]).into())
 }
 

@@ -11,7 +11,7 @@ use super::admission::{MemberRead, ReadAccess};
 use super::json::json;
 use super::path::Id;
 use super::state::Shared;
-use crate::billing::Billing;
+use crate::billing::{Billing, attempts};
 use crate::budget;
 use crate::clock;
 use crate::config::Operation;
@@ -168,6 +168,7 @@ pub(super) fn receipt_view(receipt: &Receipt, related: RelatedReceipts) -> Recei
         ended_at: clock::rfc3339(receipt.at),
         input_tokens: receipt.tokens.input,
         output_tokens: receipt.tokens.output,
+        attempts: attempts(receipt),
         parent: related.parent.map(|id| id.to_string()),
         children: related.children.into_iter().map(child).collect(),
     }

@@ -7,8 +7,8 @@ use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use ledger::LineageId;
 use serde_json::{Value, json};
-use web_reader::Reader;
 
 use super::admission::Received;
 use super::chat::check_messages;
@@ -28,6 +28,7 @@ use crate::proxy::begin::{refused, retry_after, unavailable};
 use crate::proxy::messages_request::{BETA, MessagesRequest};
 use crate::raw_object::{RawObject, tree};
 use crate::request_info::RequestInfo;
+use crate::web_services::WebServices;
 
 /// More than any model answers.
 const MAX_TOKENS: f64 = 1e9;
@@ -63,10 +64,10 @@ pub(super) async fn create(
         request.rest = MessagesRequest::rest_of(&object);
     }
     let prepare = {
-        let web = api.web.clone();
+        let (web, key) = (api.web.clone(), caller.key.lineage);
         async move {
             if remote == Remote::Fetched {
-                request.body = with_images(&web.reader, &request.body).await?;
+                request.body = with_images(&web, key, &request.body).await?;
             }
             Ok(move |target: &Target| request.for_target(target))
         }
@@ -152,10 +153,10 @@ fn resolve(api: &ModelApi, caller: &Caller, object: &RawObject<'_>) -> ApiResult
 }
 
 /// The body with its images inline; documents must be inline already.
-async fn with_images(reader: &Reader, body: &Bytes) -> ApiResult<Bytes> {
+async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResult<Bytes> {
     let object = RawObject::parse(body)?;
     let mut messages = tree(body)?.remove("messages").unwrap_or_default();
-    images::inline_sources(reader, &mut messages).await?;
+    images::inline_sources(web, key, &mut messages).await?;
     let messages = messages.to_string();
     Images::in_text(&messages)?.check_inline()?;
     Ok(object.rewrite(&[("messages", Some(&messages))]).into())

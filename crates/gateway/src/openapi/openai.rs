@@ -84,29 +84,29 @@ pub(crate) static IMAGES: Operation = passed_on("/v1/images/generations", "creat
     .describe(
         "Generate images",
         "Like `POST /v1/media/run`, but compatible with OpenAI clients: `model` must be a full id, \
-         and the provider's response is returned. Nothing is stored.",
+         and the provider's response is returned. Nothing is stored. All images must be valid; \
+         streams are not supported.",
     )
     .body(
-        |_| object("prompt", &filled()),
+        |_| image_request(&json!({ "enum": [false, null] })),
         r#"{"model": "{image model}", "prompt": "A lighthouse at dusk"}"#,
     )
     .answers(IMAGE_ANSWERS);
 
 pub(crate) static IMAGE_EDITS: Operation = passed_on("/v1/images/edits", "editImage")
-    .describe("Edit images", "Takes images and a prompt as a form. `model` must be a full id.")
+    .describe(
+        "Edit images",
+        "Takes images and a prompt as a form. `model` must be a full id; streams are not supported.",
+    )
     .with_body(form(|_| {
-        let mut schema = object("prompt", &filled());
+        let mut schema = image_request(&json!({ "enum": ["false"] }));
         add_property(&mut schema, "image", json!({ "type": "string", "format": "binary" }));
         schema
     }))
     .answers(IMAGE_ANSWERS);
 
-static IMAGE_ANSWERS: &[SuccessResponse] = &[answer(
-    200,
-    "The images, or an event stream.",
-    &[(JSON, |_| list("data")), (EVENTS, events)],
-    PAID,
-)];
+static IMAGE_ANSWERS: &[SuccessResponse] =
+    &[answer(200, "The images.", &[(JSON, |_| list("data"))], PAID)];
 
 pub(crate) static SPEECH: Operation = passed_on("/v1/audio/speech", "createSpeech")
     .describe(
@@ -157,6 +157,13 @@ fn object(field: &str, schema: &Value) -> Schema {
         },
         "additionalProperties": true,
     })
+}
+
+/// A request for images, with the possible values of `stream`.
+fn image_request(stream: &Value) -> Schema {
+    let mut schema = object("prompt", &filled());
+    add_property(&mut schema, "stream", stream.clone());
+    schema
 }
 
 /// A text, or a list of texts or of lists of tokens.

@@ -296,7 +296,7 @@ impl FromRequestParts<AppState> for ManagerContext {
         let context = MemberContext::from_request_parts(parts, state).await?;
         match context.team {
             Some(managed) if context.role == Role::Manager => {
-                let by = context.actor();
+                let by = context.member_actor();
                 Ok(Self { context, managed, by })
             }
             _ => Err(PageError::forbidden("This page is for the manager of a team.")),
@@ -311,7 +311,7 @@ impl OperatorContext {
 }
 
 impl MemberContext {
-    pub(super) fn actor(&self) -> Actor {
+    pub(super) fn member_actor(&self) -> Actor {
         let name = format!("member:{}", self.caller.key.member);
         Actor { name, request: Some(self.info.id.to_string()) }
     }
@@ -326,7 +326,7 @@ impl MemberContext {
             return Err(PageError::forbidden(message));
         }
         request_log::note_operator();
-        let by = self.actor();
+        let by = self.member_actor();
         Ok(OperatorContext { context: self.context, by })
     }
 }

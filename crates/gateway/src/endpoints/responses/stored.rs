@@ -169,6 +169,7 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
         rule,
         model: None,
         tokens: TokenCounts::default(),
+        attempts: None,
         answered: is_charged,
     };
     let answer = is_charged.then(|| SavedAnswer {

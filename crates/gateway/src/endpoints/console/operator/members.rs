@@ -1,13 +1,11 @@
 //! Members and teams: list, create, block, money, keys, roles.
 
 use askama::Template;
-use axum::extract::{Path, Request};
+use axum::extract::Request;
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
 use http::StatusCode;
-use ledger::{
-    Account, AccountKind, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult,
-};
+use ledger::{Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult};
 use pages::{Frame, Html, credits};
 
 use crate::clock;
@@ -67,7 +65,10 @@ pub(super) async fn list(context: OperatorContext, kind: AccountKind) -> PageRes
 }
 
 /// The member or team of a name or an id.
-async fn by_word(context: &OperatorContext, word: &str) -> PageResult<Option<Member>> {
+pub(in crate::endpoints::console) async fn by_word(
+    context: &OperatorContext,
+    word: &str,
+) -> PageResult<Option<Member>> {
     let found = match MemberId::parse(word) {
         Some(id) => context.store().member(id).await?,
         None => context.store().member_by_name(word).await?,
@@ -407,19 +408,13 @@ pub(super) async fn create_key(
 ) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
-    let defaults = context.config.limits.new_keys;
     let order = KeyOrder {
         member: member.id,
         name: fields.get("name").to_owned(),
         scopes: Scope::ALL.to_vec(),
         models: None,
         expires_at: None,
-        limits: Limits {
-            spend: defaults.spend_micros.map(Micros::new),
-            requests_per_minute: defaults.requests_per_minute,
-            concurrency: defaults.concurrency,
-            budget: None,
-        },
+        limits: context.config.limits.new_keys.limits(),
     };
     let mut shown = Shown::default();
     match context.operator().create_key(&context.identities.hasher, order).await {
@@ -427,27 +422,4 @@ pub(super) async fn create_key(
         Err(error) => shown.refusal = Some(refusal(error)?),
     }
     member_page(&context, &member, shown).await
-}
-
-pub(super) async fn revoke_key(
-    context: OperatorContext,
-    Path((id, key)): Path<(String, String)>,
-    request: Request,
-) -> PageResult {
-    context.submitted(request).await?;
-    let member = find(&context, &id).await?;
-    let keys = context.store().keys(member.id).await?;
-    if !keys.iter().any(|record| record.key.id == key) {
-        return Err(PageError::missing("key"));
-    }
-    match context.operator().revoke_key(&key).await {
-        Ok(_) => {
-            context.identities.forget(&key);
-            Ok(done(&member, "key-revoked"))
-        }
-        Err(error) => {
-            let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&context, &member, shown).await
-        }
-    }
 }
