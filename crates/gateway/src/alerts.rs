@@ -16,7 +16,6 @@ use ledger::{LineageId, MemberId, Micros, Receipt};
 use crate::config;
 use crate::failure::chain;
 
-/// The names of the channels in the store.
 const WEBHOOK: &str = "webhook";
 const EMAIL: &str = "email";
 
@@ -43,12 +42,10 @@ impl ChargedAccounts {
     }
 }
 
-/// How much of an amount is used, before and after charges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShareChange {
     /// The kind of the amount: `balance`, `budget` or `key_limit`.
     pub(crate) kind: &'static str,
-    /// The account: a member, a key.
     pub(crate) account: String,
     /// What the amount was given for, such as a top-up: the next one is alerted about again.
     pub(crate) period: String,
@@ -57,7 +54,6 @@ pub(crate) struct ShareChange {
     pub(crate) after: u32,
 }
 
-/// Stores alerts of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alerts<'a> {
     pub(crate) config: &'a config::Alerts,
@@ -83,7 +79,6 @@ impl Alerts<'_> {
         self.open(kind, account, message, Some(key)).await;
     }
 
-    /// Alerts if a check of the ledger found wrong figures.
     pub(crate) async fn ledger_checked(self, wrong: u64) {
         const KEY: &str = "ledger";
         if wrong == 0 {
@@ -104,7 +99,6 @@ impl Alerts<'_> {
         }
     }
 
-    /// Ends a condition.
     async fn end(self, key: &str) {
         if let Err(error) = self.store.end_alert(key).await {
             tracing::warn!(error = %chain(&error), "end of an alert not stored");
@@ -112,7 +106,6 @@ impl Alerts<'_> {
     }
 }
 
-/// An alert for all configured channels.
 pub(crate) fn new_alert(
     config: &config::Alerts,
     kind: &str,

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ledger::LineageId;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wire::error::Code;
 
-use crate::failure::ApiError;
+use crate::billing::Progress;
+use crate::failure::{ApiError, ApiResult};
 
 /// The most responses that one key follows at once, in one process.
 const MAX_FOLLOWED: u32 = 64;
 
-/// All background tasks of this process by id, and the followers of any task.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundTasks {
     running: papaya::HashMap<String, Entry>,
-    /// The number of streams of each key.
     followers: Mutex<HashMap<LineageId, u32>>,
 }
 
@@ -46,7 +46,6 @@ pub(crate) struct Follower {
 }
 
 impl BackgroundTasks {
-    /// Cancels a task, if it runs here.
     pub(crate) fn cancel(&self, id: &str) {
         if let Some(entry) = self.running.pin().get(id) {
             entry.cancelled.cancel();
@@ -58,7 +57,6 @@ impl BackgroundTasks {
         self.running.pin().get(id).map(|entry| entry.updates.clone())
     }
 
-    /// Registers a task.
     pub(crate) fn start(self: &Arc<Self>, id: &str) -> BackgroundTask {
         let (written, updates) = watch::channel(());
         let cancelled = CancellationToken::new();
@@ -67,8 +65,7 @@ impl BackgroundTasks {
         BackgroundTask { tasks: self.clone(), id: id.to_owned(), cancelled, written }
     }
 
-    /// One more follower for this key, unless it has too many.
-    pub(crate) fn follow(self: &Arc<Self>, key: LineageId) -> Result<Follower, ApiError> {
+    pub(crate) fn follow(self: &Arc<Self>, key: LineageId) -> ApiResult<Follower> {
         let mut followers = self.followers();
         let count = followers.entry(key).or_default();
         if *count >= MAX_FOLLOWED {
@@ -85,7 +82,6 @@ impl BackgroundTasks {
 }
 
 impl BackgroundTask {
-    /// Notifies the followers of new events.
     pub(crate) fn notify(&self) {
         self.written.send_replace(());
     }
@@ -105,6 +101,35 @@ impl Drop for Follower {
             if *count == 0 {
                 followers.remove(&self.key);
             }
+        }
+    }
+}
+
+/// A task that is aborted on drop, unless the answer has begun.
+pub(crate) struct AbortEarly<T> {
+    handle: Option<JoinHandle<ApiResult<T>>>,
+    progress: Progress,
+}
+
+impl<T> AbortEarly<T> {
+    pub(crate) fn new(handle: JoinHandle<ApiResult<T>>, progress: Progress) -> Self {
+        Self { handle: Some(handle), progress }
+    }
+
+    pub(crate) async fn wait(mut self) -> ApiResult<T> {
+        let Some(handle) = &mut self.handle else { return Err(ApiError::internal()) };
+        let result = handle.await;
+        self.handle = None;
+        result.unwrap_or_else(|_| Err(ApiError::internal()))
+    }
+}
+
+impl<T> Drop for AbortEarly<T> {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take()
+            && !self.progress.has_begun()
+        {
+            handle.abort();
         }
     }
 }

@@ -15,11 +15,10 @@ pub use progress::attempts;
 use crate::alerts::ChargedAccounts;
 use crate::clock;
 use crate::config::{Config, Operation};
-use crate::failure::ApiError;
+use crate::failure::ApiResult;
 use crate::lifecycle::Lifecycle;
 use crate::metrics::Metrics;
 
-/// Opens and ends holds.
 pub(crate) struct Billing {
     config: Arc<Config>,
     pub(crate) store: Arc<Store>,
@@ -27,7 +26,6 @@ pub(crate) struct Billing {
     pub(crate) lifecycle: Lifecycle,
     /// The owner of the holds of this process.
     pub(crate) owner: i64,
-    /// Accounts to look at for alerts.
     pub(crate) charged: Arc<ChargedAccounts>,
 }
 
@@ -42,7 +40,6 @@ impl Billing {
         Self { config, store, metrics, lifecycle, owner, charged }
     }
 
-    /// The same books, with another configuration.
     pub(crate) fn reconfigured(&self, config: Arc<Config>, lifecycle: Lifecycle) -> Self {
         let (store, metrics, owner) = (self.store.clone(), self.metrics.clone(), self.owner);
         Self { config, store, metrics, lifecycle, owner, charged: self.charged.clone() }
@@ -56,12 +53,10 @@ impl Billing {
         }
     }
 
-    /// The lifetime of a hold that is not renewed.
     pub(crate) fn lease_micros(&self) -> i64 {
-        i64::try_from(self.config.hold_lease.as_micros()).unwrap_or(i64::MAX)
+        clock::micros(self.config.hold_lease)
     }
 
-    /// The current windows of budgets.
     pub(crate) fn windows(&self) -> Windows {
         self.config.calendar.windows(clock::now())
     }
@@ -72,7 +67,7 @@ impl Billing {
     }
 
     /// Counts a free request against the rate of its key.
-    pub(crate) async fn admit(&self, caller: &KeyRecord) -> Result<LimitStatus, ApiError> {
+    pub(crate) async fn admit(&self, caller: &KeyRecord) -> ApiResult<LimitStatus> {
         let rate = self.store.admit(caller.key.member, caller.key.lineage).await??;
         Ok(LimitStatus { rate, budget: None })
     }

@@ -5,7 +5,6 @@ use wire::account::{BudgetBody, BudgetView, PeriodWord};
 
 use crate::clock;
 
-/// A budget that a body sets.
 pub(crate) fn parse(body: BudgetBody) -> Budget {
     let period = match body.period {
         PeriodWord::Day => Period::Day,

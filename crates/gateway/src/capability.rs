@@ -12,10 +12,8 @@ use crate::research;
 use crate::upstreams::Upstreams;
 use crate::web_services::WebServices;
 
-/// The id of the built-in page reader.
 const READER: &str = "builtin/reader";
 
-/// Every capability, and the scope that a key needs for it.
 const ALL: &[(Capability, Scope)] = &[
     (Capability::Chat, Scope::Chat),
     (Capability::Responses, Scope::Responses),
@@ -30,7 +28,6 @@ const ALL: &[(Capability, Scope)] = &[
     (Capability::WebFetch, Scope::Fetch),
 ];
 
-/// The capabilities of one caller.
 pub(crate) struct Capabilities<'a> {
     pub(crate) upstreams: &'a Upstreams,
     pub(crate) web: &'a WebServices,

@@ -1,16 +1,12 @@
 //! The operator's limits on single requests to a model.
 
-use wire::error::Code;
-
 use crate::config::Caps;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::raw_object::RawObject;
 
-/// All field names of the token limit.
 const TOKENS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 pub(crate) struct Conversation {
-    /// The field that contains it.
     pub(crate) field: &'static str,
     /// Its length as JSON, with earlier responses.
     pub(crate) bytes: usize,
@@ -23,7 +19,7 @@ pub(crate) fn check(
     caps: &Caps,
     object: &RawObject<'_>,
     conversation: &Conversation,
-) -> Result<Option<u64>, ApiError> {
+) -> ApiResult<Option<u64>> {
     if let Some(cap) = caps.n {
         check_field(object, "n", cap.into())?;
     }
@@ -31,11 +27,11 @@ pub(crate) fn check(
     let Conversation { field, bytes, images } = *conversation;
     if let Some(cap) = caps.message_bytes.filter(|cap| is_over(bytes, *cap)) {
         let message = format!("`{field}` has {bytes} bytes; the limit of this model is {cap}");
-        return Err(ApiError::of_param(Code::InvalidRequest, field, message));
+        return Err(ApiError::invalid(field, message));
     }
     if let Some(cap) = caps.images.filter(|cap| is_over(images, (*cap).into())) {
         let message = format!("`{field}` has {images} images; the limit of this model is {cap}");
-        return Err(ApiError::of_param(Code::InvalidRequest, field, message));
+        return Err(ApiError::invalid(field, message));
     }
     let Some(cap) = caps.tokens else { return Ok(None) };
     let mut is_given = false;
@@ -46,11 +42,11 @@ pub(crate) fn check(
 }
 
 /// Checks every field that some server accepts for this one; returns whether there is any.
-fn check_field(object: &RawObject<'_>, name: &'static str, cap: u64) -> Result<bool, ApiError> {
+fn check_field(object: &RawObject<'_>, name: &'static str, cap: u64) -> ApiResult<bool> {
     let mut is_given = false;
     for value in object.all_like(name) {
         is_given = true;
-        let wrong = |message: String| ApiError::of_param(Code::InvalidRequest, name, message);
+        let wrong = |message: String| ApiError::invalid(name, message);
         let number = value.parse::<f64>().ok().filter(|number| *number >= 0.0);
         let number = number.ok_or_else(|| wrong(format!("`{name}` must be a whole number")))?;
         #[expect(clippy::cast_precision_loss, reason = "caps are far below 2^53")]

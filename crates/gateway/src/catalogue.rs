@@ -9,11 +9,9 @@ use serde_json::Value;
 use crate::config::{self, Capability, Caps, Config, Operation, Pattern};
 use crate::provider::{MAX_MODEL_NAME, Provider};
 
-/// The capabilities of models for media.
 pub(crate) const MEDIA_CAPABILITIES: [Capability; 3] =
     [Capability::Image, Capability::Speech, Capability::Transcription];
 
-/// The operations that a model answers.
 const MODEL_OPERATIONS: [Operation; 6] = [
     Operation::Chat,
     Operation::Responses,
@@ -23,7 +21,6 @@ const MODEL_OPERATIONS: [Operation; 6] = [
     Operation::Rerank,
 ];
 
-/// All models by name.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     models: BTreeMap<Arc<str>, Arc<Model>>,
@@ -50,7 +47,6 @@ pub(crate) struct Model {
     pub(crate) groups: Vec<Vec<Target>>,
 }
 
-/// The prices of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelPrices(Vec<(Operation, Micros)>);
 
@@ -60,7 +56,6 @@ impl ModelPrices {
         Self(MODEL_OPERATIONS.map(price).into())
     }
 
-    /// The price of one of [`MODEL_OPERATIONS`].
     pub(crate) fn of(&self, operation: Operation) -> Micros {
         let price = self.0.iter().find(|(known, _)| *known == operation);
         price.map_or(Micros::ZERO, |(_, price)| *price)
@@ -86,7 +81,6 @@ impl Catalogue {
         Self { models: models.collect(), patterns: Vec::new() }
     }
 
-    /// The models of the configuration and those that upstreams list.
     pub(crate) fn build(config: &Config, providers: &[Arc<Provider>], created: i64) -> Self {
         let mut models = Vec::new();
         for provider in providers {
@@ -154,7 +148,6 @@ impl Catalogue {
         self.models.values()
     }
 
-    /// Names that are similar to an unknown one.
     pub(crate) fn similar(&self, id: &str) -> Vec<&str> {
         const MAX_SIMILAR: usize = 3;
         // The cost of a comparison grows with the length.
@@ -224,7 +217,6 @@ impl Target {
     }
 }
 
-/// A model of one provider, under its full id.
 fn of_provider(
     config: &Config,
     provider: &Arc<Provider>,

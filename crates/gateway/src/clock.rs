@@ -1,8 +1,9 @@
 //! The clock of the service, and ids of requests.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::{HoldId, Time};
+use tokio::time::{Interval, MissedTickBehavior};
 
 pub(crate) fn now() -> Time {
     at(SystemTime::now())
@@ -13,12 +14,21 @@ pub(crate) fn at(moment: SystemTime) -> Time {
     Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
     u64::try_from(now().millis() / 1000).unwrap_or_default()
 }
 
-/// A new id for a request, its hold and its receipt.
+pub(crate) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Ticks that are late delay all later ones.
+pub(crate) fn ticks(period: Duration) -> Interval {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
 pub(crate) fn new_hold_id() -> HoldId {
     let millis = u64::try_from(now().millis()).unwrap_or_default();
     HoldId::new(millis, fastrand::u128(..))

@@ -24,9 +24,7 @@ use crate::problem::Problem;
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The manifest of one version, in its folder; no file can have this name.
 pub(crate) const OF_VERSION: &str = ".manifest.json";
-/// The longest manifest.
 pub(crate) const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
-/// The media type of all files.
 pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
 
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
@@ -142,7 +140,6 @@ fn before(
     Ok(manifest.files)
 }
 
-/// Copies a file into the folder of its version.
 fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download::File, Problem> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !download::is_name(name) {
@@ -182,7 +179,6 @@ fn place(path: &Path, folder: &Path, platform: Option<&str>) -> Result<download:
     })
 }
 
-/// The platform of a file by its name.
 fn platform_of(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));

@@ -3,7 +3,6 @@
 mod admin;
 mod admission;
 mod body;
-mod capabilities;
 mod chat;
 mod console;
 mod docs;
@@ -20,11 +19,9 @@ mod media;
 mod messages;
 mod model_request;
 mod models;
-mod oauth;
 mod operations;
 mod pass_through;
 mod path;
-mod replay;
 mod research;
 mod responses;
 mod search;
@@ -51,18 +48,15 @@ use wire::error::Code;
 use self::internal_call::InternalCalls;
 use self::state::AppState;
 use crate::config::Config;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::openapi::{
-    self, Access, Routes, Verb, media as made, member, operator, responses as described,
-};
-use crate::openapi::{
-    messages as message_table, openai, research as jobs, search as searches, web as pages,
+    self, Access, Routes, Verb, media as made, member, messages as message_table, openai, operator,
+    research as jobs, responses as described,
 };
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
 use crate::service::Service;
 
-/// All routes, with their labels for logs and metrics.
 pub(crate) struct Endpoints {
     router: Router,
     routes: matchit::Router<Route>,
@@ -74,7 +68,7 @@ impl Endpoints {
         let described = routes(service);
         let mut known = matchit::Router::new();
         let mut patterns: Vec<_> = described
-            .operations()
+            .operations
             .iter()
             .map(|operation| (operation.route(), operation.path))
             .chain([(mcp::PATH.to_owned(), mcp::PATH)])
@@ -87,8 +81,8 @@ impl Endpoints {
             known.insert(route, Route { pattern, operation: operation(pattern) })?;
         }
         let state = AppState::new(service);
-        let offered: Arc<str> = offered(described.operations()).into();
-        let plain = described.into_router();
+        let offered: Arc<str> = offered(&described.operations).into();
+        let plain = described.router;
         let calls = InternalCalls {
             router: plain.clone().with_state(state.clone()),
             upstreams: service.upstreams.clone(),
@@ -112,7 +106,6 @@ impl Endpoints {
         Ok(Self { router, routes: known, calls: Arc::new(calls) })
     }
 
-    /// The route of a path.
     pub(crate) fn route(&self, path: &str) -> Route {
         self.routes.at(path).map_or(Route::NONE, |found| *found.value)
     }
@@ -131,7 +124,6 @@ impl Endpoints {
     }
 }
 
-/// All routes of the OpenAPI document.
 fn routes(service: &Service) -> Routes<AppState> {
     let config = &service.config;
     let mut routes = Routes::new()
@@ -155,7 +147,7 @@ fn routes(service: &Service) -> Routes<AppState> {
         .on(&described::INPUT_ITEMS, responses::input_items)
         .on(&member::LIST_MODELS, models::list)
         .on(&member::FIND_MODEL, models::find)
-        .on(&member::CAPABILITIES, capabilities::list)
+        .on(&member::CAPABILITIES, models::capabilities)
         .on(&member::ME, me::show)
         .on(&member::USAGE, me::usage)
         .on(&member::FIND_RECEIPT, me::receipt)
@@ -167,8 +159,8 @@ fn routes(service: &Service) -> Routes<AppState> {
         .on(&jobs::SHOW, research::find)
         .on(&jobs::FOLLOW, research::events)
         .on(&jobs::CANCEL, research::cancel)
-        .on(&pages::FETCH, web::fetch)
-        .on(&searches::CREATE, search::create)
+        .on(&member::FETCH, web::fetch)
+        .on(&member::SEARCH, search::create)
         .on(&operator::HEALTH, operations::health)
         .on(&operator::READY, operations::ready);
     if config.metrics_listen.is_none() {
@@ -179,7 +171,7 @@ fn routes(service: &Service) -> Routes<AppState> {
         routes = admin::add(routes);
     }
     if let Some(document) = service.client_document() {
-        routes = oauth::add(routes, document.clone());
+        routes = docs::add_client_document(routes, document.clone());
     }
     docs::describe(downloads::add(routes, config), config)
 }
@@ -215,11 +207,10 @@ async fn wrong_method(headers: HeaderMap) -> ApiError {
 
 /// Rejects hosts that are not ours: a name that resolves to this machine (DNS rebinding) must not
 /// give a web page access to open paths.
-fn check_host(config: &Config, headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_host(config: &Config, headers: &HeaderMap) -> ApiResult<()> {
     mcp::check_peer(headers, &config.public_url, &config.mcp)
 }
 
-/// The label of a route in logs and metrics.
 fn operation(pattern: &str) -> &'static str {
     let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
     match parts.as_slice() {

@@ -17,6 +17,8 @@ use wire::error::{Code, ErrorBody, ErrorDetail};
 use crate::clock;
 use crate::response_headers;
 
+pub(crate) type ApiResult<T = Response> = Result<T, ApiError>;
+
 /// An error for a client. Causes are logged, never sent.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Box<Facts>);
@@ -33,11 +35,9 @@ struct Facts {
     resets_at: Option<String>,
     retry_after: Option<Duration>,
     limit_status: LimitStatus,
-    /// The receipt of a released hold.
     refunded: Option<HoldId>,
 }
 
-/// The shape of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     OpenAi,
@@ -48,7 +48,6 @@ pub(crate) enum Dialect {
 const NO_KEY: &str = "the key is missing, unknown, expired or revoked; \
      send `Authorization: Bearer <key>` with a key of this service";
 
-/// The wait that a member with too many research jobs is advised.
 const JOB_WAIT: Duration = Duration::from_secs(30);
 
 impl ApiError {
@@ -71,14 +70,16 @@ impl ApiError {
         self
     }
 
-    /// A query parameter that the path does not have.
     pub(crate) fn unknown_parameter(name: &str) -> Self {
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
         let message = format!("unknown parameter `{name}`; see /docs");
-        Self::of_param(Code::InvalidRequest, name, message)
+        Self::invalid(name, message)
     }
 
-    /// An error about a field of the request.
+    pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::of_param(Code::InvalidRequest, param, message)
+    }
+
     pub(crate) fn of_param(
         code: Code,
         param: impl Into<String>,
@@ -107,7 +108,6 @@ impl ApiError {
         self.with(|facts| facts.retry_after = Some(wait))
     }
 
-    /// Adds the receipt of the released hold.
     #[must_use]
     pub(crate) fn refunded(self, id: HoldId, limit_status: LimitStatus) -> Self {
         self.with(|facts| {
@@ -126,7 +126,6 @@ impl ApiError {
         })
     }
 
-    /// Adds when a budget resets.
     #[must_use]
     pub(crate) fn resets_at(self, time: String) -> Self {
         self.with(|facts| facts.resets_at = Some(time))
@@ -148,7 +147,6 @@ impl ApiError {
         &self.0.message
     }
 
-    /// The body, without the id of the request.
     pub(crate) fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail {
@@ -173,7 +171,6 @@ impl ApiError {
         }
     }
 
-    /// The body as JSON, with the id of the request.
     fn json(&self, dialect: Dialect, request_id: &str) -> Vec<u8> {
         if dialect == Dialect::Anthropic {
             let kind = messages::error_type(self.status(dialect));
@@ -190,7 +187,6 @@ impl ApiError {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    /// Writes the event of a stream that has begun.
     pub(crate) fn write_event(&self, dialect: Dialect, request_id: &str, out: &mut BytesMut) {
         let json = self.json(dialect, request_id);
         match dialect {
@@ -199,7 +195,6 @@ impl ApiError {
         }
     }
 
-    /// The response, with the id of the request in its body.
     pub(crate) fn answer(&self, dialect: Dialect, request_id: &str) -> Response {
         let text = self.json(dialect, request_id);
         let mut response = Response::new(Body::from(text));
@@ -315,7 +310,6 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// The refusal of a request whose price a budget does not cover.
 fn refuse_budget(needed: Micros, status: &BudgetStatus) -> ApiError {
     let (left, amount) = (status.left(), status.budget.amount);
     let (scope, period) = (status.scope.as_str(), status.budget.period.as_str());

@@ -15,20 +15,18 @@ use wire::key::ApiKey;
 
 use crate::clock;
 use crate::config::Pattern;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::request_log;
 
 /// How long a record is cached: a key that another process revoked stays valid no longer.
 const MAX_AGE: Duration = Duration::from_secs(2);
 const MAX_CACHED: usize = 100_000;
 
-/// The header in which clients of Anthropic send their key.
 pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The secret that hashes of keys are made with.
 pub struct KeyHasher(hmac::Key);
 
-/// The key that a request was sent with.
 pub(crate) type Caller = Arc<KeyRecord>;
 
 tokio::task_local! {
@@ -36,10 +34,9 @@ tokio::task_local! {
     static SIGNED_IN: Caller;
 }
 
-/// Authenticates callers.
 pub(crate) struct Identities {
     store: Arc<Store>,
-    hasher: KeyHasher,
+    pub(crate) hasher: KeyHasher,
     cached: HashMap<String, (Caller, Instant), RandomState>,
 }
 
@@ -80,22 +77,16 @@ impl Identities {
         Self { store, hasher, cached: HashMap::with_hasher(RandomState::default()) }
     }
 
-    pub(crate) fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// Drops the cached record of a key, after a change of it.
     pub(crate) fn forget(&self, public_id: &str) {
         self.cached.pin().remove(public_id);
     }
 
-    /// Drops all cached records, after a change of a member.
     pub(crate) fn forget_all(&self) {
         self.cached.pin().clear();
     }
 
     /// The caller that sent these headers; also noted in the log of the request.
-    pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    pub(crate) async fn caller(&self, headers: &HeaderMap) -> ApiResult<Caller> {
         if let Ok(caller) = SIGNED_IN.try_with(Clone::clone) {
             return Ok(caller);
         }
@@ -103,8 +94,7 @@ impl Identities {
         self.holder(key.unwrap_or_default()).await
     }
 
-    /// The caller that has this key.
-    pub(crate) async fn holder(&self, key: &str) -> Result<Caller, ApiError> {
+    pub(crate) async fn holder(&self, key: &str) -> ApiResult<Caller> {
         let key = ApiKey::parse(key).ok_or_else(ApiError::no_key)?;
         let record = self.record(key.public_id()).await?;
         if !self.hasher.is_of(&record.key.hash, &key) {
@@ -114,23 +104,18 @@ impl Identities {
     }
 
     /// The caller that signed in with the key of this public id, if the key is still valid.
-    pub(crate) async fn signed_in(&self, public_id: &str) -> Result<Caller, ApiError> {
+    pub(crate) async fn signed_in(&self, public_id: &str) -> ApiResult<Caller> {
         usable(self.record(public_id).await?)
     }
 
-    async fn record(&self, public_id: &str) -> Result<Caller, ApiError> {
+    async fn record(&self, public_id: &str) -> ApiResult<Caller> {
         match self.cached(public_id) {
             Some(record) => Ok(record),
             None => self.look_up(public_id).await,
         }
     }
 
-    /// The caller that sent these headers, if its key has the scope.
-    pub(crate) async fn caller_for(
-        &self,
-        headers: &HeaderMap,
-        scope: Scope,
-    ) -> Result<Caller, ApiError> {
+    pub(crate) async fn caller_for(&self, headers: &HeaderMap, scope: Scope) -> ApiResult<Caller> {
         let caller = self.caller(headers).await?;
         if caller.key.scopes.contains(&scope) {
             return Ok(caller);
@@ -145,7 +130,7 @@ impl Identities {
         (since.elapsed() < MAX_AGE).then(|| record.clone())
     }
 
-    async fn look_up(&self, public_id: &str) -> Result<Caller, ApiError> {
+    async fn look_up(&self, public_id: &str) -> ApiResult<Caller> {
         let record = self.store.key(public_id).await?.ok_or_else(ApiError::no_key)?;
         let record = Arc::new(record);
         let cached = self.cached.pin();
@@ -163,7 +148,7 @@ pub(crate) async fn as_caller<F: Future>(caller: Caller, request: F) -> F::Outpu
 }
 
 /// The record of a key that is valid now; also noted in the log of the request.
-fn usable(record: Caller) -> Result<Caller, ApiError> {
+fn usable(record: Caller) -> ApiResult<Caller> {
     let now = clock::now();
     let is_over = |end: Option<Time>| end.is_some_and(|end| end <= now);
     if is_over(record.key.expires_at) || is_over(record.key.revoked_at) {
@@ -188,7 +173,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// The bearer credential of a request.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, credential) = value.split_once(' ')?;

@@ -15,7 +15,7 @@ use web_reader::Image;
 use wire::error::Code;
 
 use crate::config::RemoteImages;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::raw_object::{Key, is_like};
 use crate::web_services::WebServices;
 
@@ -39,8 +39,7 @@ const SOURCE_URL: &str = "source.url";
 const FIELDS: [&str; 4] = ["image_url", "video_url", "audio_url", "file_url"];
 
 impl Images {
-    /// Scans the JSON of a conversation.
-    pub(crate) fn in_text(text: &str) -> Result<Self, ApiError> {
+    pub(crate) fn in_text(text: &str) -> ApiResult<Self> {
         let mut found = Self::default();
         let bytes = text.as_bytes();
         // Most conversations have none. A key may be written with escapes.
@@ -54,7 +53,6 @@ impl Images {
         Ok(found)
     }
 
-    /// Scans parsed items.
     pub(crate) fn in_items(items: &[Value]) -> Self {
         let mut found = Self::default();
         for item in items {
@@ -73,10 +71,8 @@ impl Images {
     }
 
     /// Whether images must be fetched; an error where that is not allowed.
-    pub(crate) fn check_remote(self, choice: RemoteImages) -> Result<Remote, ApiError> {
-        let refuse = |field: &str, message: String| {
-            Err(ApiError::of_param(Code::InvalidRequest, field, message))
-        };
+    pub(crate) fn check_remote(self, choice: RemoteImages) -> ApiResult<Remote> {
+        let refuse = |field: &str, message: String| Err(ApiError::invalid(field, message));
         if let Some(field) = self.other {
             return refuse(field, format!("`{field}` must be a `data:` URL"));
         }
@@ -88,32 +84,26 @@ impl Images {
                 refuse("image_url", message.to_owned())
             }
             RemoteImages::Inline if self.remote > MAX_FETCHED => {
-                let found = self.remote;
-                let message = format!(
-                    "the request references {found} images by URL; at most {MAX_FETCHED} are \
-                     allowed"
-                );
-                refuse("image_url", message)
+                refuse("image_url", too_many(self.remote))
             }
             RemoteImages::Inline => Ok(Remote::Fetched),
         }
     }
 
     /// Whether images of a message must be fetched; an error for other content that is not inline.
-    pub(crate) fn check_sources(self, choice: RemoteImages) -> Result<Remote, ApiError> {
+    pub(crate) fn check_sources(self, choice: RemoteImages) -> ApiResult<Remote> {
         match (self.other, choice) {
             (Some(SOURCE_URL), RemoteImages::Inline) if self.remote == 0 => Ok(Remote::Fetched),
             _ => self.check_inline().map(|()| Remote::None),
         }
     }
 
-    /// Rejects content that is not inline.
-    pub(crate) fn check_inline(self) -> Result<(), ApiError> {
+    pub(crate) fn check_inline(self) -> ApiResult<()> {
         let field = self.other.or((self.remote > 0).then_some("image_url"));
         let Some(field) = field else { return Ok(()) };
         let message =
             format!("`{field}` with a URL is not supported; send the content inline as `base64`");
-        Err(ApiError::of_param(Code::InvalidRequest, field, message))
+        Err(ApiError::invalid(field, message))
     }
 
     fn see(&mut self, field: &'static str, address: &str) {
@@ -129,7 +119,6 @@ impl Images {
     }
 }
 
-/// Whether a conversation has images that must be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remote {
     None,
@@ -137,11 +126,7 @@ pub(crate) enum Remote {
 }
 
 /// Replaces addresses of images by the images, fetched through the page reader for a key.
-pub(crate) async fn inline(
-    web: &WebServices,
-    key: LineageId,
-    value: &mut Value,
-) -> Result<(), ApiError> {
+pub(crate) async fn inline(web: &WebServices, key: LineageId, value: &mut Value) -> ApiResult<()> {
     let mut addresses = Vec::new();
     gather(value, &mut addresses);
     for address in addresses {
@@ -156,15 +141,11 @@ pub(crate) async fn inline_sources(
     web: &WebServices,
     key: LineageId,
     value: &mut Value,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     let mut sources = Vec::new();
     gather_sources(value, &mut sources);
     if sources.len() > MAX_FETCHED {
-        let found = sources.len();
-        let message = format!(
-            "the request references {found} images by URL; at most {MAX_FETCHED} are allowed"
-        );
-        return Err(ApiError::of_param(Code::InvalidRequest, SOURCE_URL, message));
+        return Err(ApiError::invalid(SOURCE_URL, too_many(sources.len())));
     }
     for source in sources {
         let address = source["url"].as_str().unwrap_or_default().to_owned();
@@ -176,19 +157,17 @@ pub(crate) async fn inline_sources(
     Ok(())
 }
 
-async fn fetch(
-    web: &WebServices,
-    key: LineageId,
-    address: &str,
-    field: &str,
-) -> Result<Image, ApiError> {
+fn too_many(found: usize) -> String {
+    format!("the request references {found} images by URL; at most {MAX_FETCHED} are allowed")
+}
+
+async fn fetch(web: &WebServices, key: LineageId, address: &str, field: &str) -> ApiResult<Image> {
     web.image(key, address, MAX_IMAGE_BYTES).await.map_err(|fault| {
         let message = fault.to_string().replace("`url`", &format!("`{field}`"));
         ApiError::from(fault).about(field, message)
     })
 }
 
-/// Collects the sources of images that have an address.
 fn gather_sources<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| gather_sources(item, found)),
@@ -206,7 +185,6 @@ fn gather_sources<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     }
 }
 
-/// Collects the addresses of images that are not inline.
 fn gather<'a>(value: &'a mut Value, found: &mut Vec<&'a mut String>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| gather(item, found)),
@@ -245,7 +223,6 @@ fn take<'a>(address: &'a mut String, found: &mut Vec<&'a mut String>) {
     }
 }
 
-/// The field that a value is under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     /// One of [`FIELDS`], or `url` within it.

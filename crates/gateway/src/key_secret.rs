@@ -12,11 +12,8 @@ use crate::config::KeySecret;
 use crate::identity::{KeyHasher, hex};
 use crate::problem::Problem;
 
-/// The length of a generated secret, in bytes.
 const LENGTH: usize = 32;
-/// The longest secret file.
 const MAX_FILE_BYTES: u64 = 4096;
-/// The name of the secret's fingerprint in the store.
 const FINGERPRINT: &str = "key_secret_fingerprint";
 
 /// Attempts to draw a key: one in millions fails.

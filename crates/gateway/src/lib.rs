@@ -4,7 +4,6 @@
 //! is held (`billing`), an upstream answers (`proxy`, `provider`), and it is charged before its answer
 //! is complete. The caller owns the socket, the store and the stop signal: [`serve`].
 
-mod abort_early;
 mod alerts;
 mod background;
 mod billing;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Shared by all parts of a running service.
 #[derive(Debug, Clone)]
 pub(crate) struct Lifecycle {
     /// Work that outlives its request; awaited before the process ends.
@@ -40,14 +39,12 @@ impl Lifecycle {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Begins the drain.
     pub(crate) fn stop(&self) {
         // Before the token: the tasks that it wakes read the flag.
         self.is_stopping.store(true, Ordering::Release);
         self.stopping.cancel();
     }
 
-    /// The lifecycle of the parts that a reload makes.
     pub(crate) fn of_replacement(&self) -> Self {
         Self { replaced: self.stopping.child_token(), ..self.clone() }
     }

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use document_parser::Pool;
 use gateway_store::{Artifact, KeyRecord, MediaRun};
 use ledger::{HoldId, MemberId};
-use wire::error::Code;
 use wire::media as view;
 
 use crate::billing::Billing;
 use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::clock;
 use crate::config::{Capability, Config};
-use crate::failure::{ApiError, chain};
+use crate::failure::{ApiError, ApiResult, chain};
 use crate::identity::{Caller, hex, may_use};
 use crate::provider::{Failure, Provider};
 use crate::upstreams::Upstreams;
@@ -25,7 +24,6 @@ use crate::upstreams::Upstreams;
 pub(crate) use artifact_store::{ArtifactStore, FilePart};
 pub(crate) use run::{Done, Finished, MediaRequest, RunContext};
 
-/// The most objects that are removed in one batch.
 const MAX_REMOVED: u32 = 100;
 
 /// Makes media without HTTP: [`Media::run`].
@@ -72,14 +70,12 @@ impl Media {
         format!("`{shown}` is not the full id of a media model; available models: `{near}`")
     }
 
-    /// Checks the number of images of a request.
-    pub(crate) fn check_image_count(&self, count: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_image_count(&self, count: &str) -> ApiResult<()> {
         let max = self.config.media.max_images;
         if count.parse().is_ok_and(|count: u32| (1..=max).contains(&count)) {
             return Ok(());
         }
-        let message = format!("`n` must be from 1 to {max}");
-        Err(ApiError::of_param(Code::InvalidRequest, "n", message))
+        Err(ApiError::invalid("n", format!("`n` must be from 1 to {max}")))
     }
 
     /// Checks the images in an answer of OpenAI's interface: one that cannot be decoded is not paid.
@@ -93,8 +89,7 @@ impl Media {
         let checked = make::check_images(&self.parser, provider, member, max_bytes, answer).await;
         checked.map_err(|failure| match failure {
             // The member can ask for bytes instead; a retry would fail again.
-            Failure::Malformed(what @ make::ELSEWHERE) => Failure::Unfit(ApiError::of_param(
-                Code::InvalidRequest,
+            Failure::Malformed(what @ make::ELSEWHERE) => Failure::Unfit(ApiError::invalid(
                 "response_format",
                 format!("{what}; nothing was charged"),
             )),
@@ -102,17 +97,14 @@ impl Media {
         })
     }
 
-    /// Checks the text of a request for speech.
-    pub(crate) fn check_speech(&self, text: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_speech(&self, text: &str) -> ApiResult<()> {
         let max = self.config.media.max_text_chars;
         if u32::try_from(text.chars().count()).is_ok_and(|count| count <= max) {
             return Ok(());
         }
-        let message = format!("`input` must be at most {max} characters");
-        Err(ApiError::of_param(Code::InvalidRequest, "input", message))
+        Err(ApiError::invalid("input", format!("`input` must be at most {max} characters")))
     }
 
-    /// A run as members see it.
     pub(crate) fn view(&self, run: &MediaRun) -> view::MediaRun {
         let base = self.config.public_url.to_string();
         let base = base.trim_end_matches('/');
@@ -161,7 +153,6 @@ impl Media {
     }
 }
 
-/// The models with a full id that this key may use for a capability.
 pub(crate) fn models(
     upstreams: &Upstreams,
     caller: &KeyRecord,
@@ -174,7 +165,6 @@ pub(crate) fn models(
     catalogue.models().filter(is_offered).cloned().collect()
 }
 
-/// The id of the run that a hold pays for.
 fn run_id(hold: HoldId) -> String {
     format!("run_{}", hold.to_string().trim_start_matches("req_"))
 }

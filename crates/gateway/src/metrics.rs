@@ -15,10 +15,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::config::Operation;
 
-/// A family of histograms, all with the same buckets.
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// All metrics of the service.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -132,7 +130,6 @@ impl ProviderMetrics {
     }
 }
 
-/// The state of a provider, for its gauges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProviderState {
     /// `None` until its first probe has ended.
@@ -143,7 +140,6 @@ pub(crate) struct ProviderState {
 /// The most models with their own series; the rest share the series `other`.
 const MAX_MODELS: usize = 2000;
 
-/// The outcome of an attempt that succeeded.
 const OK: &str = "ok";
 
 /// From half a millisecond to ten minutes.
@@ -185,63 +181,34 @@ impl Metrics {
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register("requests", "Requests answered", self.requests.clone());
-        registry.register_with_unit(
-            "request_duration",
-            "Time from the request head to the response head",
-            Unit::Seconds,
-            self.durations.clone(),
-        );
+        let about = "Time from the request head to the response head";
+        let durations = self.durations.clone();
+        registry.register_with_unit("request_duration", about, Unit::Seconds, durations);
         registry.register("upstream_attempts", "Requests sent to upstreams", self.attempts.clone());
-        registry.register_with_unit(
-            "upstream_first_byte",
-            "Time to the first byte of an upstream response",
-            Unit::Seconds,
-            self.first_bytes.clone(),
-        );
+        let about = "Time to the first byte of an upstream response";
+        let first_bytes = self.first_bytes.clone();
+        registry.register_with_unit("upstream_first_byte", about, Unit::Seconds, first_bytes);
         registry.register("holds_ended", "Ended holds by charge rule", self.ended.clone());
-        registry.register(
-            "charged_micros",
-            "Micro-credits charged",
-            self.charged_micros.family.clone(),
-        );
+        let charged = self.charged_micros.family.clone();
+        registry.register("charged_micros", "Micro-credits charged", charged);
         let (input, output) = (self.input_tokens.family.clone(), self.output_tokens.family.clone());
         registry.register("input_tokens", "Prompt tokens, as reported by upstreams", input);
         registry.register("output_tokens", "Completion tokens, as reported by upstreams", output);
-        registry.register_with_unit(
-            "hold_duration",
-            "Time to store a hold",
-            Unit::Seconds,
-            self.hold_seconds.clone(),
-        );
-        registry.register_with_unit(
-            "settle_duration",
-            "Time to store a charge",
-            Unit::Seconds,
-            self.settle_seconds.clone(),
-        );
-        registry.register(
-            "holds_expired",
-            "Expired holds that were released",
-            self.expired.clone(),
-        );
+        let (hold, settle) = (self.hold_seconds.clone(), self.settle_seconds.clone());
+        registry.register_with_unit("hold_duration", "Time to store a hold", Unit::Seconds, hold);
+        let about = "Time to store a charge";
+        registry.register_with_unit("settle_duration", about, Unit::Seconds, settle);
+        let expired = self.expired.clone();
+        registry.register("holds_expired", "Expired holds that were released", expired);
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("requests_running", "Requests in progress", self.running.clone());
         registry.register("streams_open", "Open streams", self.streams.clone());
-        registry.register(
-            "spans_dropped",
-            "Spans that were not exported",
-            self.spans_dropped.clone(),
-        );
-        registry.register(
-            "provider_usable",
-            "0 if the probes of the provider or its last requests failed, otherwise 1",
-            self.usable.clone(),
-        );
-        registry.register(
-            "provider_key_refused",
-            "1 if the provider rejects the configured API key",
-            self.key_refused.clone(),
-        );
+        let spans_dropped = self.spans_dropped.clone();
+        registry.register("spans_dropped", "Spans that were not exported", spans_dropped);
+        let about = "0 if the probes of the provider or its last requests failed, otherwise 1";
+        registry.register("provider_usable", about, self.usable.clone());
+        let about = "1 if the provider rejects the configured API key";
+        registry.register("provider_key_refused", about, self.key_refused.clone());
     }
 
     pub(crate) fn answered(&self, operation: &'static str, status: u16, took: Duration) {
@@ -258,7 +225,6 @@ impl Metrics {
         }
     }
 
-    /// Counts a failed attempt.
     pub(crate) fn failed(&self, provider: &str, outcome: &'static str) {
         let labels = AttemptLabels { provider: provider.to_owned(), outcome };
         self.attempts.get_or_create(&labels).inc();
@@ -272,7 +238,6 @@ impl Metrics {
         self.settle_seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts the end of a hold.
     pub(crate) fn ended(&self, receipt: &Receipt) {
         let labels =
             RuleLabels { operation: known(&receipt.operation), rule: receipt.rule.as_str() };
@@ -320,7 +285,6 @@ impl Metrics {
     }
 }
 
-/// The static name of an operation of the price list.
 fn known(operation: &str) -> &'static str {
     Operation::all().map(Operation::word).find(|word| *word == operation).unwrap_or("other")
 }

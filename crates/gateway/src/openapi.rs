@@ -5,7 +5,6 @@
 
 pub(crate) mod admin;
 mod document;
-pub(crate) mod downloads;
 pub(crate) mod media;
 pub(crate) mod member;
 pub(crate) mod messages;
@@ -13,20 +12,18 @@ pub(crate) mod openai;
 pub(crate) mod operator;
 pub(crate) mod research;
 pub(crate) mod responses;
-pub(crate) mod search;
-pub(crate) mod web;
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
 use wire::error::Code;
 
 pub(crate) use document::document;
 
 use crate::config::{Capability, Config};
 
-/// One method of one path.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) verb: Verb,
@@ -34,14 +31,15 @@ pub(crate) struct Operation {
     pub(crate) path: &'static str,
     /// The `operationId`.
     pub(crate) id: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) description: &'static str,
+    summary: &'static str,
+    description: &'static str,
     pub(crate) access: Access,
-    pub(crate) parameters: &'static [&'static Parameter],
-    pub(crate) body: Option<Body>,
-    pub(crate) answers: &'static [SuccessResponse],
-    /// Its failures, besides those of any operation.
-    pub(crate) failures: &'static [Code],
+    parameters: &'static [&'static Parameter],
+    body: Option<Body>,
+    answers: &'static [SuccessResponse],
+    /// Its failures, besides those of any operation of this access, with this body or with an
+    /// `Idempotency-Key`.
+    failures: &'static [Code],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,18 +60,16 @@ pub(crate) enum Access {
 }
 
 #[derive(Debug)]
-pub(crate) struct Parameter {
-    pub(crate) location: ParameterLocation,
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) schema: Make,
-    pub(crate) example: &'static str,
+struct Parameter {
+    location: ParameterLocation,
+    name: &'static str,
+    description: &'static str,
+    schema: Make,
+    example: &'static str,
 }
 
-/// The location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParameterLocation {
-    /// One segment of the path.
+enum ParameterLocation {
     Path,
     /// The rest of the path, including slashes.
     Rest,
@@ -82,39 +78,114 @@ pub(crate) enum ParameterLocation {
 }
 
 #[derive(Debug)]
-pub(crate) struct Body {
-    pub(crate) is_required: bool,
-    pub(crate) media_type: &'static str,
-    pub(crate) schema: Make,
+struct Body {
+    is_required: bool,
+    media_type: &'static str,
+    schema: Make,
     /// As JSON; empty for none.
-    pub(crate) example: &'static str,
+    example: &'static str,
 }
 
-/// A successful response.
 #[derive(Debug)]
-pub(crate) struct SuccessResponse {
-    pub(crate) status: u16,
-    pub(crate) description: &'static str,
-    /// Media types and their schemas.
-    pub(crate) contents: &'static [(&'static str, Make)],
-    pub(crate) headers: &'static [&'static Header],
+struct SuccessResponse {
+    status: u16,
+    description: &'static str,
+    contents: &'static [(&'static str, Make)],
+    headers: &'static [&'static Header],
 }
 
-/// The defaults of operations: a member's request without a body.
-pub(crate) const PLAIN: Operation = Operation {
-    verb: Verb::Get,
-    path: "",
-    id: "",
-    summary: "",
-    description: "",
-    access: Access::Key,
-    parameters: &[],
-    body: None,
-    answers: &[],
-    failures: &[],
-};
+#[derive(Debug)]
+struct Header {
+    name: &'static str,
+    description: &'static str,
+    schema: Make,
+}
 
-pub(crate) const fn answer(
+const fn open(verb: Verb, path: &'static str, id: &'static str) -> Operation {
+    Operation::new(Access::Open, verb, path, id)
+}
+
+const fn keyed(verb: Verb, path: &'static str, id: &'static str) -> Operation {
+    Operation::new(Access::Key, verb, path, id)
+}
+
+impl Operation {
+    const fn new(access: Access, verb: Verb, path: &'static str, id: &'static str) -> Self {
+        Self {
+            verb,
+            path,
+            id,
+            summary: "",
+            description: "",
+            access,
+            parameters: &[],
+            body: None,
+            answers: &[],
+            failures: &[],
+        }
+    }
+
+    const fn describe(self, summary: &'static str, description: &'static str) -> Self {
+        Self { summary, description, ..self }
+    }
+
+    const fn parameters(self, parameters: &'static [&'static Parameter]) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// Requires a JSON body.
+    const fn body(self, schema: Make, example: &'static str) -> Self {
+        self.with_body(Body { is_required: true, media_type: JSON, schema, example })
+    }
+
+    const fn with_body(self, body: Body) -> Self {
+        Self { body: Some(body), ..self }
+    }
+
+    const fn answers(self, answers: &'static [SuccessResponse]) -> Self {
+        Self { answers, ..self }
+    }
+
+    const fn failures(self, failures: &'static [Code]) -> Self {
+        Self { failures, ..self }
+    }
+
+    /// The path in the syntax of the router.
+    pub(crate) fn route(&self) -> String {
+        let rest =
+            self.parameters.iter().find(|parameter| parameter.location == ParameterLocation::Rest);
+        rest.map_or_else(
+            || self.path.to_owned(),
+            |rest| self.path.replace(&format!("{{{}}}", rest.name), &format!("{{*{}}}", rest.name)),
+        )
+    }
+}
+
+impl Parameter {
+    const fn path(name: &'static str, description: &'static str, schema: Make) -> Self {
+        Self { location: ParameterLocation::Path, name, description, schema, example: "" }
+    }
+
+    const fn query(name: &'static str, description: &'static str, schema: Make) -> Self {
+        Self { location: ParameterLocation::Query, ..Self::path(name, description, schema) }
+    }
+
+    const fn header(name: &'static str, description: &'static str, schema: Make) -> Self {
+        Self { location: ParameterLocation::Header, ..Self::path(name, description, schema) }
+    }
+
+    const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+}
+
+impl Header {
+    const fn new(name: &'static str, description: &'static str, schema: Make) -> Self {
+        Self { name, description, schema }
+    }
+}
+
+const fn answer(
     status: u16,
     description: &'static str,
     contents: &'static [(&'static str, Make)],
@@ -123,26 +194,23 @@ pub(crate) const fn answer(
     SuccessResponse { status, description, contents, headers }
 }
 
-pub(crate) const fn json_body(schema: Make, example: &'static str) -> Body {
-    Body { is_required: true, media_type: JSON, schema, example }
-}
-
-/// A header of responses.
-#[derive(Debug)]
-pub(crate) struct Header {
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) schema: Make,
+/// A response whose JSON is a type of `wire`.
+const fn returning<T: JsonSchema>(
+    status: u16,
+    description: &'static str,
+    headers: &'static [&'static Header],
+) -> SuccessResponse {
+    answer(status, description, const { &[(JSON, of::<T> as Make)] }, headers)
 }
 
 /// The facts about this service in the document.
 pub(crate) struct Offer<'a> {
-    /// Its public address.
-    pub(crate) server: &'a str,
+    /// The public address.
+    server: &'a str,
     /// The models of the examples, where the service has one.
     models: [(Capability, Option<String>); 7],
     /// Whether jobs may name a webhook.
-    pub(crate) has_webhooks: bool,
+    has_webhooks: bool,
 }
 
 impl<'a> Offer<'a> {
@@ -185,35 +253,38 @@ impl<'a> Offer<'a> {
     }
 }
 
-pub(crate) type Make = fn(&mut SchemaGenerator) -> Schema;
+type Make = fn(&mut SchemaGenerator) -> Schema;
 
 pub(crate) const JSON: &str = "application/json";
-pub(crate) const EVENTS: &str = "text/event-stream";
+const EVENTS: &str = "text/event-stream";
 
-/// The schema of a type of `wire`.
-pub(crate) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-pub(crate) fn text(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "string" })
+fn add_property(schema: &mut Schema, name: &str, property: Value) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert(name.to_owned(), property);
+    }
+}
+
+fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string" })
 }
 
 /// A stream of events: a text, or one event with its fields for readers that parse it.
-pub(crate) fn events(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": ["string", "object"] })
+fn events(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "object"] })
 }
 
-/// A non-negative integer.
-pub(crate) fn count(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "integer", "minimum": 0 })
+fn count(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 0 })
 }
 
-/// The routes of the service, each with its operation.
 #[derive(Debug)]
 pub(crate) struct Routes<S> {
-    router: Router<S>,
-    operations: Vec<&'static Operation>,
+    pub(crate) router: Router<S>,
+    pub(crate) operations: Vec<&'static Operation>,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
@@ -221,7 +292,6 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Self { router: Router::new(), operations: Vec::new() }
     }
 
-    /// Adds the handler of an operation.
     pub(crate) fn on<H, T>(mut self, operation: &'static Operation, handler: H) -> Self
     where
         H: Handler<T, S>,
@@ -237,31 +307,10 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self.operations.push(operation);
         self
     }
-
-    pub(crate) fn operations(&self) -> &[&'static Operation] {
-        &self.operations
-    }
-
-    pub(crate) fn into_router(self) -> Router<S> {
-        self.router
-    }
-}
-
-impl Operation {
-    /// The path in the syntax of the router.
-    pub(crate) fn route(&self) -> String {
-        let rest =
-            self.parameters.iter().find(|parameter| parameter.location == ParameterLocation::Rest);
-        rest.map_or_else(
-            || self.path.to_owned(),
-            |rest| self.path.replace(&format!("{{{}}}", rest.name), &format!("{{*{}}}", rest.name)),
-        )
-    }
 }
 
 impl Verb {
-    /// As the document writes it.
-    pub(crate) const fn word(self) -> &'static str {
+    const fn word(self) -> &'static str {
         match self {
             Self::Get => "get",
             Self::Post => "post",

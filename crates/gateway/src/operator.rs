@@ -238,7 +238,7 @@ impl Operator<'_> {
             old_id: id.to_owned(),
             new_id: key.public_id().to_owned(),
             new_hash: hasher.hash(&key),
-            overlap_micros: i64::try_from(overlap.as_micros()).unwrap_or(i64::MAX),
+            overlap_micros: clock::micros(overlap),
         };
         self.store.rotate_key(&rotation, self.by).await?;
         self.issued(key).await

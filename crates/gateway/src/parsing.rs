@@ -8,11 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use wire::error::Code;
 
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 
 /// Bodies up to this size are not counted: they take little memory.
 pub(crate) const SMALL_BYTES: usize = 64 * 1024;
-/// The size of one permit.
 const UNIT_BYTES: u64 = 1024;
 
 #[derive(Debug)]
@@ -43,7 +42,7 @@ impl Parsing {
     }
 
     /// Waits for the permits of a body, in the order of arrival.
-    pub(crate) async fn admit(&self, bytes: Bytes, max_wait: Duration) -> Result<Bytes, ApiError> {
+    pub(crate) async fn admit(&self, bytes: Bytes, max_wait: Duration) -> ApiResult<Bytes> {
         if bytes.len() <= SMALL_BYTES {
             return Ok(bytes);
         }

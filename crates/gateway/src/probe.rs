@@ -10,9 +10,7 @@ use crate::config::{self, Kind};
 use crate::problem::Problem;
 use crate::provider::{CHAT_PATH, List, MESSAGES_PATH, Owner, Provider, Sender, espeak};
 
-/// The longest response.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// The token limit of a test chat.
 const MAX_TOKENS: u32 = 16;
 
 /// The answer of a provider.
@@ -76,7 +74,6 @@ async fn look(configured: &config::Provider) -> Result<(Provider, Vec<String>), 
     Ok((provider, ids))
 }
 
-/// Asks a local model for a very short answer.
 async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe, Problem> {
     let provider = look(configured).await?.0;
     let begun = Instant::now();
@@ -93,7 +90,6 @@ async fn chat_here(configured: &config::Provider, body: &Value) -> Result<Probe,
     Ok(Probe { status: 200, found, message: None, took: begun.elapsed() })
 }
 
-/// The text of a whole answer.
 fn text(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let text =

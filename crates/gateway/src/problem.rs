@@ -29,3 +29,7 @@ impl fmt::Display for Problem {
         formatter.write_str(&self.message)
     }
 }
+
+pub(crate) fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
+    result.map_err(|problem| problems.push(problem)).ok()
+}

@@ -4,14 +4,12 @@ mod clean;
 pub(crate) mod espeak;
 mod failure;
 mod health;
-mod list;
 #[cfg(feature = "local-model")]
 mod local;
 #[cfg(not(feature = "local-model"))]
 #[path = "provider/no_local.rs"]
 mod local;
 mod send;
-mod sender;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -20,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use ledger::Time;
+use ledger::{MemberId, Time};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,14 +26,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(crate) use clean::Cleaner;
 pub(crate) use failure::Failure;
 pub(crate) use health::{AskedBy, Health, Probed};
-pub(crate) use list::{List, Listed};
 pub(crate) use local::Local;
-pub(crate) use send::{Upstream, retry_after};
-pub(crate) use sender::{Owner, Sender};
+pub(crate) use send::{List, Listed, Upstream, retry_after};
 
 use crate::config::{self, Kind, Responses, Timeouts};
 use crate::metrics::{Metrics, ProviderMetrics, ProviderState};
 use crate::problem::Problem;
+use crate::trace::SpanContext;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
 /// The paths of an upstream that requests of members use.
@@ -87,29 +84,22 @@ pub(crate) struct Provider {
     pub(crate) timeouts: Timeouts,
     pub(crate) max_answer_bytes: usize,
     pub(crate) base: BaseUrl,
-    /// The program, for a provider that is one.
     pub(crate) program: Option<PathBuf>,
-    /// The model files, for a provider that this process computes.
     pub(crate) local: Option<Local>,
     /// Why it cannot be used, for operators.
     pub(crate) trouble: ArcSwapOption<String>,
-    /// The addresses of its paths.
     addresses: Vec<(&'static str, Uri)>,
     /// Sent with every request; contains the key.
-    headers: HeaderMap,
-    /// Limits its concurrent requests.
+    pub(crate) headers: HeaderMap,
     slots: Option<Arc<Semaphore>>,
     pub(crate) health: Health,
     pub(crate) pool: UpstreamPool,
     pub(crate) cleaner: Cleaner,
-    /// The last failed request, for operators.
     pub(crate) last_failure: ArcSwapOption<LastFailure>,
-    /// Models that it was found to have.
     pub(crate) found: ArcSwap<Vec<config::Model>>,
     metrics: OnceLock<ProviderMetrics>,
 }
 
-/// A request that failed because of the provider.
 #[derive(Debug, Clone)]
 pub(crate) struct LastFailure {
     pub(crate) at: Time,
@@ -119,14 +109,12 @@ pub(crate) struct LastFailure {
 /// One of the concurrent requests of a provider; freed on drop.
 pub(crate) type Slot = Option<OwnedSemaphorePermit>;
 
-/// Facts about a model that this process computes.
 pub(crate) struct LocalModelInfo {
     pub(crate) context: u64,
     /// `None` if its file cannot be used.
     pub(crate) description: Option<String>,
 }
 
-/// The result of a scan of local model files.
 pub(crate) struct LocalScan {
     /// Whether any file can be used, or there is none.
     pub(crate) is_good: bool,
@@ -134,7 +122,6 @@ pub(crate) struct LocalScan {
     pub(crate) changed: Option<Vec<config::Model>>,
 }
 
-/// Whether an upstream speaks the responses interface.
 #[derive(Debug)]
 pub(crate) struct ResponsesMode(AtomicU8);
 
@@ -239,7 +226,6 @@ impl Provider {
         }
     }
 
-    /// Whether one of its models may be asked.
     pub(crate) fn is_usable_for(&self, model: &str) -> bool {
         // Without health checks, requests show whether a file can be used.
         let has_checks = self.health.policy.is_some();
@@ -247,18 +233,11 @@ impl Provider {
         self.health.is_usable() && self.local.as_ref().is_none_or(can_use)
     }
 
-    /// A slot for one more concurrent request.
     pub(crate) fn slot(&self) -> Result<Slot, Failure> {
         let taken = self.slots.as_ref().map(|slots| slots.clone().try_acquire_owned());
         taken.transpose().map_err(|_| Failure::Busy { retry_after: None })
     }
 
-    /// The headers of a request.
-    pub(crate) fn headers(&self) -> HeaderMap {
-        self.headers.clone()
-    }
-
-    /// The address of one of [`PATHS`].
     fn address(&self, path: &str) -> Option<Uri> {
         let mut known = self.addresses.iter();
         known.find(|(known, _)| *known == path).map(|(_, address)| address.clone())
@@ -268,7 +247,6 @@ impl Provider {
         self.metrics.get_or_init(|| metrics.provider(&self.name))
     }
 
-    /// Copies its state into the gauges of operators.
     pub(crate) fn update_gauges(&self, metrics: &Metrics) {
         let health = &self.health;
         let is_usable = (!health.awaits_probe()).then(|| health.is_good());
@@ -277,7 +255,6 @@ impl Provider {
     }
 }
 
-/// The headers that every request carries.
 fn headers(configured: &config::Provider, base: &BaseUrl) -> Option<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(8 + configured.headers.len());
     headers.insert(HOST, base.host()?);
@@ -307,4 +284,17 @@ impl std::fmt::Debug for Provider {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Provider").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sender {
+    pub(crate) owner: Owner,
+    pub(crate) span: Option<SpanContext>,
+}
+
+/// Whose request it is: what was computed for one owner is never reused for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Member(MemberId),
+    Operator,
 }

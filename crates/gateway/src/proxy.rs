@@ -11,7 +11,6 @@ pub(crate) mod bridge;
 pub(crate) mod chat;
 pub(crate) mod chat_request;
 pub(crate) mod event_buffer;
-pub(crate) mod messages;
 pub(crate) mod messages_request;
 pub(crate) mod native;
 pub(crate) mod relay;

@@ -11,20 +11,19 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wire::error::Code;
 
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 
 /// The most fields of a request. Each takes more memory than its text.
 const MAX_FIELDS: usize = 1000;
 /// The most values of a body that is parsed into a tree: each takes about a hundred bytes.
 const MAX_VALUES: usize = 200_000;
 
-/// The fields of a JSON object, in order.
 pub(crate) struct RawObject<'a> {
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl<'a> RawObject<'a> {
-    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, ApiError> {
+    pub(crate) fn parse(body: &'a [u8]) -> ApiResult<Self> {
         serde_json::from_slice(body).map_err(|error| {
             if error.to_string().starts_with(TOO_MANY) {
                 let message = format!("the body has more than {MAX_FIELDS} fields");
@@ -55,17 +54,15 @@ impl<'a> RawObject<'a> {
         fields.map(|(_, value)| value.get()).filter(|value| *value != "null")
     }
 
-    /// The value of an optional field of a given type.
     pub(crate) fn read<T: Deserialize<'a>>(
         &self,
         name: &'static str,
         wanted: &str,
-    ) -> Result<Option<T>, ApiError> {
+    ) -> ApiResult<Option<T>> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
-        serde_json::from_str(raw).map(Some).map_err(|_| {
-            let message = format!("`{name}` must be {wanted}");
-            ApiError::of_param(Code::InvalidRequest, name, message)
-        })
+        serde_json::from_str(raw)
+            .map(Some)
+            .map_err(|_| ApiError::invalid(name, format!("`{name}` must be {wanted}")))
     }
 
     /// The object with some fields replaced, added or (by `None`) removed, together with all fields
@@ -93,15 +90,13 @@ impl<'a> RawObject<'a> {
 /// The prefix of our own parse error.
 const TOO_MANY: &str = "too many fields";
 
-/// Parses a body into a tree of bounded size.
-pub(crate) fn tree(body: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>, ApiError> {
+pub(crate) fn tree(body: &[u8]) -> ApiResult<serde_json::Map<String, serde_json::Value>> {
     check_values(body)?;
     serde_json::from_slice(body)
         .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not a JSON object"))
 }
 
-/// Rejects a body with too many values for a tree.
-pub(crate) fn check_values(body: &[u8]) -> Result<(), ApiError> {
+pub(crate) fn check_values(body: &[u8]) -> ApiResult<()> {
     // A value takes at least two bytes, with its comma.
     if body.len() / 2 > MAX_VALUES && values(body) > MAX_VALUES {
         let message = format!("the body has more than {MAX_VALUES} values");
@@ -138,7 +133,6 @@ fn values(text: &[u8]) -> usize {
 pub(crate) struct Rest(Vec<u8>);
 
 impl Rest {
-    /// The object with these fields added.
     pub(crate) fn with(&self, added: &[(&str, Option<&str>)]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.0.len() + room_for(added));
         out.extend_from_slice(&self.0);
@@ -146,7 +140,6 @@ impl Rest {
     }
 }
 
-/// Adds fields and the closing brace.
 fn ended(mut out: Vec<u8>, added: &[(&str, Option<&str>)]) -> Vec<u8> {
     out.reserve(room_for(added));
     for (key, value) in added {

@@ -23,13 +23,11 @@ pub struct ConfigFile {
     pub reading: Reading,
 }
 
-/// Reads the configuration file.
 type Source = dyn Fn() -> Result<ConfigFile, Problem> + Send + Sync;
 
 /// The file on disk, compared with the running configuration.
 #[derive(Debug, Default)]
 pub(crate) struct FileCheck {
-    /// The path of the file.
     pub(crate) path: String,
     /// The new configuration, if it can replace the running one.
     pub(crate) config: Option<Config>,
@@ -37,7 +35,6 @@ pub(crate) struct FileCheck {
     pub(crate) errors: Vec<String>,
     /// Doubtful values, each with line and column.
     pub(crate) warnings: Vec<String>,
-    /// The keys that differ from the running configuration.
     pub(crate) changed: Vec<&'static str>,
 }
 

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use document_parser::WorkerProgram;
 use gateway_store::{Actor, ProcessReport};
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
+use crate::clock;
 use crate::failure::chain;
 use crate::problem::Problem;
 use crate::reload::{ReloadError, ReloadRequest, Reloaded};
@@ -34,7 +35,6 @@ pub(crate) struct Reloader<I> {
     pub(crate) reported: Option<Instant>,
 }
 
-/// A configuration that was opened.
 struct Opened {
     service: Arc<Service>,
     changed: Vec<&'static str>,
@@ -53,8 +53,7 @@ impl<I: FnMut(&Arc<Service>) -> Result<(), Problem>> Reloader<I> {
         self.report.generation = self.first_generation().await;
         self.tell().await;
         let stopping = self.service.lifecycle.stopping.clone();
-        let mut ticks = interval(FOLLOW_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = clock::ticks(FOLLOW_INTERVAL);
         loop {
             tokio::select! {
                 () = stopping.cancelled() => break,

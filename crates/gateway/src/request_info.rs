@@ -2,28 +2,34 @@
 
 use std::net::SocketAddr;
 
+use axum::extract::FromRequestParts;
+use http::request::Parts;
 use ledger::HoldId;
 
+use crate::failure::{ApiError, ApiResult};
 use crate::trace::SpanContext;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestInfo {
-    /// The id of the request, of its hold and of its receipt.
     pub(crate) id: HoldId,
-    /// The span of the request, if it is traced.
     pub(crate) span: Option<SpanContext>,
     pub(crate) peer: SocketAddr,
-    /// The request that sends this one.
     pub(crate) parent: Option<HoldId>,
 }
 
-/// The route that a path matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Route {
     /// As the OpenAPI document writes it; empty for an unknown path.
     pub(crate) pattern: &'static str,
-    /// The label of its group in logs and metrics.
     pub(crate) operation: &'static str,
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestInfo {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
+        parts.extensions.get().copied().ok_or_else(ApiError::internal)
+    }
 }
 
 impl Route {

@@ -34,7 +34,6 @@ pub(crate) struct RequestLog {
 
 #[derive(Debug, Default)]
 struct Facts {
-    /// Whether a line is written.
     is_wanted: bool,
     /// Only of a request that no route matches.
     path: Option<String>,
@@ -124,7 +123,6 @@ impl Drop for RequestLog {
     }
 }
 
-/// The log of the current request.
 pub(crate) fn current() -> Option<Arc<RequestLog>> {
     CURRENT.try_with(Clone::clone).ok()
 }
@@ -140,12 +138,10 @@ pub(crate) fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Notes the valid key of the current request.
 pub(crate) fn note_caller(caller: &Arc<KeyRecord>) {
     note(|facts| facts.caller = Some(caller.clone()));
 }
 
-/// Notes that the current request carried the operator's token.
 pub(crate) fn note_operator() {
     note(|facts| facts.is_operator = true);
 }

@@ -52,9 +52,7 @@ pub(crate) struct Research {
     upstreams: Arc<Upstreams>,
     web: Arc<WebServices>,
     pub(crate) background: Arc<BackgroundTasks>,
-    /// Notified when a job was queued here.
     queued: Notify,
-    /// Notified when a job ended here.
     ended: Notify,
 }
 
@@ -84,18 +82,15 @@ impl Research {
     }
 }
 
-/// The price of a job of this depth with a model.
 pub(crate) fn price_micros(config: &Config, depth: Depth, model: &str) -> i64 {
     let listed = || config.price_micros(Operation::Research, model);
     config.research.depth(depth).price_micros.unwrap_or_else(listed)
 }
 
-/// The public id of a job.
 pub(crate) fn job_id(id: HoldId) -> String {
     id.to_string().replacen(HOLD, JOB, 1)
 }
 
-/// Parses the id of [`job_id`].
 pub(crate) fn parse_id(text: &str) -> Option<HoldId> {
     HoldId::parse(&format!("{HOLD}{}", text.strip_prefix(JOB)?))
 }

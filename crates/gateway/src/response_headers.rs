@@ -26,7 +26,6 @@ pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id
 
 /// Tells reverse proxies not to buffer a stream.
 static UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// The media type of streams.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
 /// Writes the rate limit in both forms, that of OpenAI's clients and that of the IETF, and the budget with
@@ -99,7 +98,6 @@ pub(crate) fn write_anthropic(headers: &mut HeaderMap, id: &HeaderValue) {
     }
 }
 
-/// Marks a stored answer.
 pub(crate) fn write_replayed(headers: &mut HeaderMap) {
     headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
 }

@@ -7,7 +7,6 @@ mod cache;
 mod canonical;
 mod index;
 mod plain;
-mod provider_protocol;
 mod remote;
 mod wanted;
 
@@ -29,7 +28,7 @@ use self::remote::Remote;
 use crate::config::{self, Config, SearchProvider};
 use crate::failure::ApiError;
 use crate::metrics::Metrics;
-use crate::problem::Problem;
+use crate::problem::{Problem, keep};
 use crate::provider::{Failure as Fault, Provider};
 
 /// The wait that a client is advised when all providers failed.
@@ -45,7 +44,6 @@ pub struct Search {
     started: OnceLock<DropGuard>,
 }
 
-/// A search provider.
 #[derive(Debug)]
 enum Engine {
     Remote(Remote),
@@ -78,8 +76,7 @@ pub struct ProviderStatus {
 /// Opens all configured providers, or returns all problems.
 pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Problem>> {
     let mut problems = Vec::new();
-    let mut engines = Vec::new();
-    for configured in &config.search.providers {
+    let open = |configured: &SearchProvider| {
         let engine = match configured {
             SearchProvider::Remote { kind, upstream } => {
                 Provider::open(upstream, remote::MAX_ANSWER_BYTES).map(|provider| {
@@ -90,11 +87,9 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
                 Index::new(index, &config.public_url, parser.clone()).map(Engine::Index)
             }
         };
-        match engine {
-            Ok(engine) => engines.push(engine),
-            Err(problem) => problems.push(problem),
-        }
-    }
+        keep(&mut problems, engine)
+    };
+    let engines = config.search.providers.iter().filter_map(open).collect();
     if problems.is_empty() { Ok(Engines(engines)) } else { Err(problems) }
 }
 
@@ -128,7 +123,6 @@ pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<H
     }
 }
 
-/// Opened providers.
 #[derive(Debug, Default)]
 pub(crate) struct Engines(Vec<Engine>);
 
@@ -238,7 +232,6 @@ impl Search {
         if good.is_empty() { usable().collect() } else { good }
     }
 
-    /// Asks one provider, and records the outcome.
     async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<Hit>, Fault> {
         let begun = Instant::now();
         let remote = match engine {

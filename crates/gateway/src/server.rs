@@ -3,7 +3,6 @@
 mod connection;
 mod connection_phase;
 mod connections;
-mod response_body;
 mod sendfile;
 mod write_timeout;
 
@@ -37,14 +36,13 @@ use crate::request_log::RequestLog;
 use crate::response_headers;
 use crate::service::Service;
 use crate::start::Ready;
-use crate::trace::{self, Span, SpanKind};
+use crate::trace::{Span, SpanKind};
 use crate::upkeep;
 use crate::worker_thread::Workers;
 
 /// The pause after a failed accept, when the machine is out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What every connection needs.
 struct Edge {
     /// What new requests use; a reload replaces it.
     current: ArcSwap<Current>,
@@ -146,7 +144,7 @@ async fn accept(
                 Err(error) => return tracing::warn!(%error, "connection not accepted"),
             };
             let connection = Connection::new(edge, peer);
-            let (phase, number) = (connection.phase.clone(), permit.number());
+            let (phase, number) = (connection.phase.clone(), permit.number);
             let task = tokio::spawn(connection.serve(stream, (count, permit, drain_token)));
             connections.started(number, phase, task.abort_handle());
         });
@@ -202,7 +200,7 @@ async fn answer(
     let log = RequestLog::new(id, route, method.clone(), *peer);
     let tracer = service.upstreams.tracer.as_ref();
     let span = tracer.and_then(|tracer| tracer.begin(request.headers()));
-    let started = span.map(|_| trace::now());
+    let started = span.map(|_| clock::now().micros());
     let running = GaugeGuard::new(&service.metrics.running);
     let mut response = if service.lifecycle.is_stopping() && !route.is_probe() {
         let error = ApiError::new(Code::Draining, "the service is shutting down");
@@ -233,7 +231,7 @@ async fn answer(
             kind: SpanKind::Server,
             name: route.operation,
             started,
-            ended: trace::now(),
+            ended: clock::now().micros(),
             failed: status >= 500,
             attributes: vec![
                 ("http.request.method", method.as_str().into()),

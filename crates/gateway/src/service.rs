@@ -16,7 +16,7 @@ use crate::lifecycle::Lifecycle;
 use crate::media::{ArtifactStore, Media};
 use crate::metrics::Metrics;
 use crate::openapi::operator;
-use crate::problem::Problem;
+use crate::problem::{Problem, keep};
 use crate::provider::Provider;
 use crate::reload::Reloads;
 use crate::research::Research;
@@ -59,7 +59,6 @@ pub(crate) struct Parts {
     channels: Option<Channels>,
 }
 
-/// The parts that outlive a configuration.
 struct LastingParts {
     identities: Arc<Identities>,
     background: Arc<BackgroundTasks>,
@@ -90,17 +89,15 @@ impl Parts {
             (old.upstreams.tracer.clone(), None)
         } else {
             let tracing = config.trace.as_ref().map(Tracer::new).transpose();
-            tracing.map_err(|problem| problems.push(problem)).ok().flatten().unzip()
+            keep(&mut problems, tracing).flatten().unzip()
         };
         let kept = running.filter(|old| old.config.fetch == config.fetch);
         let reader = kept.map(|old| old.web.reader.clone()).or_else(|| {
-            let reader = open_reader(&config.fetch, parser.clone());
-            reader.map(Arc::new).map_err(|problem| problems.push(problem)).ok()
+            keep(&mut problems, open_reader(&config.fetch, parser.clone())).map(Arc::new)
         });
         let channels = config.alerts.as_ref().map(Channels::open).transpose();
-        let channels = channels.map_err(|problem| problems.push(problem)).ok().flatten();
-        let artifacts = ArtifactStore::open(&config.media);
-        let artifacts = artifacts.map_err(|problem| problems.push(problem)).ok();
+        let channels = keep(&mut problems, channels).flatten();
+        let artifacts = keep(&mut problems, ArtifactStore::open(&config.media));
         match (reader, artifacts, search) {
             (Some(reader), Some(artifacts), Some(search)) if problems.is_empty() => Ok(Self {
                 metrics,
@@ -132,15 +129,11 @@ fn open_providers(
         let is_same = configured.connects_like(new) && open.max_answer_bytes == max_answer;
         is_same.then(|| open.clone())
     };
-    let mut providers = Vec::new();
-    for provider in &config.providers {
-        match kept(provider).map_or_else(|| Provider::open(provider, max_answer).map(Arc::new), Ok)
-        {
-            Ok(provider) => providers.push(provider),
-            Err(problem) => problems.push(problem),
-        }
-    }
-    providers
+    let open = |provider: &config::Provider| match kept(provider) {
+        Some(open) => Some(open),
+        None => keep(problems, Provider::open(provider, max_answer)).map(Arc::new),
+    };
+    config.providers.iter().filter_map(open).collect()
 }
 
 impl Service {
@@ -162,7 +155,6 @@ impl Service {
         Self::assemble(config, billing, lasting, parts)
     }
 
-    /// The same service with another configuration.
     pub(crate) fn reconfigured(&self, config: Config, parts: Parts) -> Arc<Self> {
         let config = Arc::new(config);
         let lifecycle = self.lifecycle.of_replacement();
@@ -260,7 +252,6 @@ impl Service {
         }
     }
 
-    /// The client document, if it is served.
     pub(crate) fn client_document(&self) -> Option<&Bytes> {
         self.client_document.get().filter(|_| self.client_document_address().is_some())
     }

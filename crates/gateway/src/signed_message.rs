@@ -4,18 +4,23 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use gateway_store::WebhookOutcome;
 use ring::hmac;
 
+use crate::clock;
 use crate::config::Secret;
 
 /// The most tries of a delivery.
-pub(crate) const MAX_TRIES: u32 = 10;
+const MAX_TRIES: u32 = 10;
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The time limit of one try, and the lease that excludes other senders meanwhile.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const LEASE: Duration = Duration::from_mins(1);
 /// The longest wait between two tries.
 const MAX_WAIT: Duration = Duration::from_hours(6);
 /// The prefix of a secret in the form of the standard.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// A signed message.
 pub(crate) struct SignedMessage {
     id: String,
     timestamp: String,
@@ -42,8 +47,16 @@ impl SignedMessage {
     }
 }
 
+/// What becomes of a delivery after a failed try.
+pub(crate) fn after_failure(first: Duration, tries: u32) -> WebhookOutcome {
+    if tries >= MAX_TRIES {
+        return WebhookOutcome::GivenUp;
+    }
+    WebhookOutcome::Retry { after_micros: clock::micros(wait_after(first, tries)) }
+}
+
 /// The wait after a failed try grows by a factor of four.
-pub(crate) fn wait_after(first: Duration, tries: u32) -> Duration {
+fn wait_after(first: Duration, tries: u32) -> Duration {
     first.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_WAIT)
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::config::{Config, Database, Durability, SearchProvider};
 use crate::failure::chain;
 use crate::key_secret;
-use crate::problem::Problem;
+use crate::problem::{Problem, keep};
 use crate::reload::{ReloadRequest, Reloads, note_port};
 use crate::service::{Parts, Service};
 
@@ -28,11 +28,9 @@ pub struct Ready {
     pub listener: TcpListener,
     /// The socket of `/metrics`, if it is separate.
     pub metrics: Option<TcpListener>,
-    /// What reloads need.
     pub(crate) reloading: Reloading,
 }
 
-/// What reloads need.
 #[derive(Debug)]
 pub(crate) struct Reloading {
     pub(crate) requests: mpsc::Receiver<ReloadRequest>,
@@ -130,10 +128,6 @@ fn parser_workers(config: &Config) -> usize {
     let configured = config.limits.parser_workers.and_then(|count| usize::try_from(count).ok());
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     configured.unwrap_or_else(|| cores().min(MAX_DEFAULT_PARSERS))
-}
-
-fn keep<T>(problems: &mut Vec<Problem>, result: Result<T, Problem>) -> Option<T> {
-    result.map_err(|problem| problems.push(problem)).ok()
 }
 
 async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Problem> {

@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
 use crate::config;
 use crate::problem::Problem;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
@@ -31,7 +30,6 @@ const BATCH_INTERVAL: Duration = Duration::from_secs(1);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// The identity of a span within its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanContext {
     trace: u128,
@@ -64,7 +62,6 @@ pub(crate) struct Tracer {
     dropped: AtomicU64,
 }
 
-/// Sends the queued spans.
 pub(crate) struct Exporter {
     queue: mpsc::Receiver<Span>,
     pool: UpstreamPool,
@@ -73,7 +70,6 @@ pub(crate) struct Exporter {
 }
 
 impl SpanContext {
-    /// The `traceparent` header for an upstream.
     pub(crate) fn header(self) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("00-{:032x}-{:016x}-01", self.trace, self.span)).ok()
     }
@@ -84,7 +80,6 @@ impl SpanContext {
 }
 
 impl Tracer {
-    /// A tracer, and the exporter that must run for it.
     pub(crate) fn new(configured: &config::Trace) -> Result<(Arc<Self>, Exporter), Problem> {
         let problem = |what: String| Problem::new(format!("`trace.otlp_endpoint` {what}"));
         let base = BaseUrl::new(&configured.otlp_endpoint);
@@ -118,7 +113,6 @@ impl Tracer {
         }
     }
 
-    /// The number of dropped spans.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -223,11 +217,6 @@ fn attribute(name: &str, value: &Value) -> Value {
         other => json!({"stringValue": other.as_str().unwrap_or_default()}),
     };
     json!({"key": name, "value": value})
-}
-
-/// The current time in microseconds since 1970.
-pub(crate) fn now() -> i64 {
-    clock::now().micros()
 }
 
 #[cfg(test)]

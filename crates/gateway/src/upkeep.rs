@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::{MissedTickBehavior, interval};
-
 use crate::alerts;
 use crate::billing::Billing;
+use crate::clock;
 use crate::failure::chain;
 use crate::service::Service;
 
@@ -54,8 +53,7 @@ pub(crate) fn start_periodic(service: &Arc<Service>) {
 
 /// Renews the leases of this process, then releases expired holds of processes that died.
 async fn keep_leases(billing: Arc<Billing>, period: Duration) {
-    let mut ticks = interval(period.max(MIN_INTERVAL));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = clock::ticks(period.max(MIN_INTERVAL));
     loop {
         tokio::select! {
             () = billing.lifecycle.finished.cancelled() => return,
@@ -87,8 +85,7 @@ where
     let service = service.clone();
     let lifecycle = service.lifecycle.clone();
     lifecycle.tasks.spawn(async move {
-        let mut ticks = interval(period.max(MIN_INTERVAL));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = clock::ticks(period.max(MIN_INTERVAL));
         loop {
             tokio::select! {
                 () = service.lifecycle.replaced.cancelled() => return,

@@ -4,9 +4,9 @@
 //! task and crosses no thread. Each worker thread has its own idle connections. Nobody polls an idle
 //! connection; whether its peer has closed it shows when it is used again.
 
-mod base_url;
-mod connector;
 mod request_body;
+
+pub(crate) use request_body::{RequestBody, StreamBody};
 
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
@@ -17,19 +17,17 @@ use std::time::{Duration, Instant};
 
 use axum::BoxError;
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderValue, Request, Response, Uri};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::rt::{Read, Write};
-use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
 use tower_service::Service as _;
 
-pub(crate) use base_url::BaseUrl;
-pub(crate) use request_body::{RequestBody, StreamBody};
-
-use self::connector::connector;
 use crate::worker_thread;
 
 /// The most idle connections of one worker, and how long each is kept.
@@ -38,7 +36,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The read buffer of a connection. The head of a response must fit.
 const MAX_READ_AHEAD: usize = 64 * 1024;
 
-/// Connections to one upstream.
 pub(crate) struct UpstreamPool {
     connector: HttpsConnector<HttpConnector>,
     /// By the index of the worker thread.
@@ -53,7 +50,6 @@ pub(crate) struct PooledBody {
     idle: Arc<IdleConnections>,
 }
 
-/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     /// No connection could be opened.
@@ -79,14 +75,12 @@ struct PooledConnection {
     connection: Option<Pin<Box<HttpConnection>>>,
 }
 
-/// Why a connection returned no response.
 struct SendError {
     error: hyper::Error,
     /// The request, if no byte of it was sent.
     unsent: Option<Box<Request<RequestBody>>>,
 }
 
-/// Idle connections of one worker thread.
 #[derive(Default)]
 struct IdleConnections {
     /// The most recently used last.
@@ -136,7 +130,6 @@ impl UpstreamPool {
         response.map_err(|failed| RequestError::Broken(failed.error))
     }
 
-    /// The idle connections of this worker.
     fn own(&self) -> &Arc<IdleConnections> {
         &self.idle[worker_thread::index()]
     }
@@ -287,6 +280,68 @@ impl IdleConnections {
 impl std::fmt::Debug for UpstreamPool {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("UpstreamPool").finish_non_exhaustive()
+    }
+}
+
+fn connector(
+    authorities: &[CertificateDer<'static>],
+    connect_timeout: Duration,
+) -> Result<HttpsConnector<HttpConnector>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots.add_parsable_certificates(authorities.iter().cloned());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(connect_timeout));
+    tcp.set_keepalive(Some(Duration::from_mins(1)));
+    Ok(HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp))
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct BaseUrl {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: Authority,
+    /// Without a trailing slash.
+    path: String,
+}
+
+impl BaseUrl {
+    pub(crate) fn new(uri: &Uri) -> Option<Self> {
+        Some(Self {
+            scheme: uri.scheme()?.clone(),
+            authority: uri.authority()?.clone(),
+            path: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+
+    /// The value of the `Host` header: the port is left out if it is the default.
+    pub(crate) fn host(&self) -> Option<HeaderValue> {
+        let host = self.authority.host();
+        let default = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
+        match self.authority.port_u16().filter(|port| *port != default) {
+            Some(port) => HeaderValue::from_str(&format!("{host}:{port}")).ok(),
+            None => HeaderValue::from_str(host).ok(),
+        }
+    }
+
+    pub(crate) fn join(&self, path: &str) -> Option<Uri> {
+        let path = PathAndQuery::try_from(format!("{}{path}", self.path)).ok()?;
+        Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
+            .path_and_query(path)
+            .build()
+            .ok()
     }
 }
 

@@ -1,25 +1,23 @@
 //! The upstreams of the service: providers, and the catalogue of their models.
 
-mod attempt;
 mod probing;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use gateway_store::KeyRecord;
 use wire::error::Code;
 
-pub(crate) use attempt::Attempt;
-
-use crate::catalogue::{Catalogue, Model};
-use crate::clock;
+use crate::billing::Progress;
+use crate::catalogue::{Catalogue, Model, Target};
 use crate::config::{Capability, Config};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::may_use;
 use crate::metrics::Metrics;
-use crate::provider::Provider;
-use crate::trace::Tracer;
+use crate::provider::{Failure, LastFailure, Provider};
+use crate::trace::{Span, SpanContext, SpanKind, Tracer};
+use crate::{clock, request_log};
 
 /// The wait that a client is advised when no provider of a model is usable.
 const UNUSABLE_RETRY: Duration = Duration::from_secs(5);
@@ -72,7 +70,7 @@ impl Upstreams {
         caller: &KeyRecord,
         asked: &str,
         capability: Capability,
-    ) -> Result<Arc<Model>, ApiError> {
+    ) -> ApiResult<Arc<Model>> {
         let catalogue = self.catalogue.load();
         let found = catalogue.find(asked, |id| may_use(caller, id)).map_err(|candidates| {
             let names = candidates.join("`, `");
@@ -105,5 +103,77 @@ impl Upstreams {
             return Err(error.retry_after(UNUSABLE_RETRY));
         }
         Ok(model)
+    }
+}
+
+pub(crate) struct Attempt<'a> {
+    upstreams: &'a Upstreams,
+    target: &'a Target,
+    begun: Instant,
+    /// The span of the attempt and its start, if the request is traced.
+    span: Option<(SpanContext, i64)>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(crate) fn start(
+        upstreams: &'a Upstreams,
+        target: &'a Target,
+        parent: Option<SpanContext>,
+    ) -> Self {
+        let span = parent.map(|parent| (parent.child(), clock::now().micros()));
+        Self { upstreams, target, begun: Instant::now(), span }
+    }
+
+    pub(crate) fn span(&self) -> Option<SpanContext> {
+        self.span.map(|(context, _)| context)
+    }
+
+    pub(crate) fn end<T>(&self, result: &Result<T, Failure>, progress: &Progress) {
+        let (provider, took) = (&self.target.provider, self.begun.elapsed());
+        progress.tried(&self.target.id, result, took);
+        let metrics = &self.upstreams.metrics;
+        let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
+        match result {
+            Ok(_) => provider.metrics(metrics).answered(took),
+            Err(_) => metrics.failed(&provider.name, outcome),
+        }
+        if let (Some(tracer), Some((context, started))) = (&self.upstreams.tracer, self.span) {
+            tracer.record(Span {
+                context,
+                kind: SpanKind::Client,
+                name: "upstream",
+                started,
+                ended: clock::now().micros(),
+                failed: result.is_err(),
+                attributes: vec![
+                    ("gen_ai.request.model", self.target.name.as_str().into()),
+                    ("agent.provider", (*provider.name).into()),
+                    ("agent.outcome", outcome.into()),
+                ],
+            });
+        }
+        match result {
+            Ok(_) => {
+                provider.health.succeeded();
+                request_log::note_upstream(&self.target.id, took);
+            }
+            // The upstream cannot take this request, which is not a failure of it.
+            Err(Failure::Unfit(_)) => {}
+            Err(failure) => self.failed(failure),
+        }
+    }
+
+    fn failed(&self, failure: &Failure) {
+        let provider = &self.target.provider;
+        let (what, status, cause) = (failure.word(), failure.status(), failure.cause());
+        let model = &*self.target.id;
+        let status_text = status.map(|status| format!(", status {status}")).unwrap_or_default();
+        let why = cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        let message = format!("{model}: {what}{status_text}{why}");
+        provider.last_failure.store(Some(Arc::new(LastFailure { at: clock::now(), message })));
+        tracing::warn!(provider = %provider.name, model, what, status, cause, "provider failed");
+        if failure.is_its_fault() && provider.health.failed() {
+            tracing::error!(provider = %provider.name, "provider ejected");
+        }
     }
 }

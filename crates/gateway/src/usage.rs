@@ -105,7 +105,6 @@ pub(crate) async fn current(
     Ok(usage)
 }
 
-/// Names of the members, teams and keys of a list.
 #[derive(Default)]
 struct Names {
     members: HashMap<MemberId, String>,

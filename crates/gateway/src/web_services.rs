@@ -1,17 +1,18 @@
 //! Search and page reading, with caches that members share or not.
 
-mod fault;
 mod timeouts;
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use document_parser::{Document, Pool};
 use ledger::{LineageId, MemberId};
 use web_reader::{Fault, FetchedPage, Image, ReadRequest, Reader, ReaderOptions, Reading, Target};
+use wire::error::Code;
 
 use self::timeouts::Timeouts;
 use crate::config::{Config, Fetch};
+use crate::failure::ApiError;
 use crate::problem::Problem;
 use crate::search::Search;
 
@@ -20,7 +21,6 @@ pub(crate) struct WebServices {
     config: Arc<Config>,
     pub(crate) search: Arc<Search>,
     pub(crate) reader: Arc<Reader>,
-    /// The timeouts of fetches by key: pages and images.
     pub(crate) timeouts: Timeouts,
 }
 
@@ -69,7 +69,6 @@ impl WebServices {
     }
 }
 
-/// Opens a reader as it is configured.
 pub(crate) fn open_reader(config: &Fetch, parser: Pool) -> Result<Reader, Problem> {
     let options = ReaderOptions {
         max_bytes: config.max_bytes,
@@ -88,4 +87,49 @@ pub(crate) fn open_reader(config: &Fetch, parser: Pool) -> Result<Reader, Proble
     };
     let broken = |cause: String| Problem::new(format!("cannot set up TLS for `fetch`: {cause}"));
     Reader::open(options, parser).map_err(broken)
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> Self {
+        let param = if matches!(fault, Fault::BehindEnd(_)) { "start_index" } else { "url" };
+        let error = match code(&fault) {
+            code @ (Code::Unavailable | Code::RateLimited) => Self::new(code, fault.to_string()),
+            code => Self::of_param(code, param, fault.to_string()),
+        };
+        match fault {
+            Fault::Busy => error.retry_after(Duration::from_secs(1)),
+            Fault::TooManyTimeouts(wait) => error.retry_after(wait),
+            Fault::Status(_) | Fault::Unreachable(_) | Fault::Late(_) | Fault::NoParser => {
+                error.retry_after(Duration::from_secs(5))
+            }
+            _ => error,
+        }
+    }
+}
+
+fn code(fault: &Fault) -> Code {
+    match fault {
+        Fault::BadUrl(_) | Fault::BehindEnd(_) => Code::InvalidRequest,
+        Fault::NotPublic(_)
+        | Fault::Port(_)
+        | Fault::Robots { .. }
+        | Fault::Redirect(_)
+        | Fault::Downgrade => Code::TargetRefused,
+        Fault::Status(status) if is_temporary(*status) => Code::UpstreamUnavailable,
+        Fault::Status(_)
+        | Fault::TooManyRedirects(_)
+        | Fault::TooLarge(_)
+        | Fault::MediaType(_)
+        | Fault::Encoding(_)
+        | Fault::Unreadable(_)
+        | Fault::Overrun(_) => Code::PageUnreadable,
+        Fault::TooManyTimeouts(_) => Code::RateLimited,
+        Fault::Unreachable(_) | Fault::Late(_) => Code::UpstreamUnavailable,
+        Fault::Busy | Fault::NoParser => Code::Unavailable,
+    }
+}
+
+/// Whether a request after this status may succeed.
+fn is_temporary(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429) || status >= 500
 }

@@ -21,31 +21,20 @@ pub struct Asset {
 }
 
 /// Colours, fonts and basic elements of every page.
-pub const BASE_STYLE: Asset = Asset {
-    name: "base.css",
-    media_type: "text/css; charset=utf-8",
-    text: include_str!("../assets/base.css"),
-};
+pub const BASE_STYLE: Asset =
+    asset("base.css", "text/css; charset=utf-8", include_str!("../assets/base.css"));
 
 /// The files of every page.
 const SHARED: [Asset; 4] = [
     BASE_STYLE,
-    Asset {
-        name: "pages.css",
-        media_type: "text/css; charset=utf-8",
-        text: include_str!("../assets/pages.css"),
-    },
-    Asset {
-        name: "pages.js",
-        media_type: "text/javascript; charset=utf-8",
-        text: include_str!("../assets/pages.js"),
-    },
-    Asset {
-        name: "icon.svg",
-        media_type: "image/svg+xml",
-        text: include_str!("../assets/icon.svg"),
-    },
+    asset("pages.css", "text/css; charset=utf-8", include_str!("../assets/pages.css")),
+    asset("pages.js", "text/javascript; charset=utf-8", include_str!("../assets/pages.js")),
+    asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
 ];
+
+const fn asset(name: &'static str, media_type: &'static str, text: &'static str) -> Asset {
+    Asset { name, media_type, text }
+}
 
 /// The files of a site.
 #[derive(Debug, Clone)]
@@ -81,13 +70,11 @@ impl AssetSet {
         let asset = self.assets.iter().find(|asset| asset.name == name)?;
         let etag = format!("\"{}\"", self.version);
         let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-        let mut response = if known == Some(&etag) {
-            let mut response = Response::new(Body::empty());
+        let mut response = Response::new(Body::from(asset.text));
+        if known == Some(&etag) {
+            *response.body_mut() = Body::empty();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response
-        } else {
-            Response::new(Body::from(asset.text))
-        };
+        }
         let headers = response.headers_mut();
         secure(headers);
         // A page of another release may still ask for its own version.

@@ -21,7 +21,6 @@ use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The configured channels.
 pub(crate) struct Channels {
     webhook: Option<Webhook>,
     email: Option<Email>,

@@ -1,26 +1,20 @@
 //! Sends alerts from the outbox.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use gateway_store::{AlertDelivery, WebhookOutcome};
 use tokio::time::sleep;
 
 use super::channel::Channels;
+use crate::clock;
 use crate::failure::chain;
 use crate::service::Service;
-use crate::signed_message::{MAX_TRIES, wait_after};
+use crate::signed_message::{LEASE, POLL_INTERVAL, TIMEOUT, after_failure};
 
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The time limit of one try, and the lease that excludes other senders meanwhile.
-const TIMEOUT: Duration = Duration::from_secs(15);
-const LEASE: Duration = Duration::from_mins(1);
-
-/// Delivers alerts until the service stops or is reloaded.
 pub(crate) async fn run(service: Arc<Service>) {
     let Some(channels) = &service.channels else { return };
     let lifecycle = &service.lifecycle;
-    let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+    let lease = clock::micros(LEASE);
     while !lifecycle.replaced.is_cancelled() {
         match service.billing.store.claim_alert(lease).await {
             Ok(Some(delivery)) => {
@@ -46,12 +40,9 @@ async fn send(service: &Service, channels: &Channels, delivery: &AlertDelivery) 
     let channel = delivery.channel.as_deref();
     let (outcome, why) = match sent {
         Ok(()) => (WebhookOutcome::Delivered, String::new()),
-        Err(why) if tries >= MAX_TRIES => (WebhookOutcome::GivenUp, why),
         Err(why) => {
             let retry = service.config.alerts.as_ref().map_or(POLL_INTERVAL, |it| it.retry);
-            let after_micros =
-                i64::try_from(wait_after(retry, tries).as_micros()).unwrap_or(i64::MAX);
-            (WebhookOutcome::Retry { after_micros }, why)
+            (after_failure(retry, tries), why)
         }
     };
     if outcome == WebhookOutcome::Delivered {

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use gateway_store::{Credit, Error};
 use ledger::{BudgetScope, BudgetStatus, LineageId, MemberId, Micros, Time, Windows};
-use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Alerts, ShareChange};
+use crate::clock;
 use crate::failure::chain;
 use crate::provider::Provider;
 use crate::service::Service;
@@ -20,7 +20,6 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// The most accounts whose state is remembered; then all are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// Watches until the service stops or is reloaded.
 pub(crate) async fn run(service: Arc<Service>) {
     let Some(config) = &service.config.alerts else { return };
     let alerts = Alerts { config, store: &service.billing.store };
@@ -31,8 +30,7 @@ pub(crate) async fn run(service: Arc<Service>) {
         budgets: HashMap::new(),
     };
     let mut states = HashMap::new();
-    let mut ticks = interval(WATCH_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = clock::ticks(WATCH_INTERVAL);
     loop {
         tokio::select! {
             () = service.lifecycle.replaced.cancelled() => return,
@@ -51,11 +49,9 @@ pub(crate) async fn run(service: Arc<Service>) {
     }
 }
 
-/// The state of accounts when they were last looked at.
 struct Watcher<'a> {
     alerts: Alerts<'a>,
     balances: HashMap<MemberId, KnownBalance>,
-    /// Used shares of the spend limits of keys.
     limits: HashMap<LineageId, u32>,
     /// Used shares of budgets, and when they reset.
     budgets: HashMap<BudgetScope, (Time, u32)>,

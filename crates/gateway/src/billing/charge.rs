@@ -20,7 +20,7 @@ use wire::error::Code;
 
 use super::Billing;
 use super::progress::Progress;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::request_log::{self, RequestLog};
 
 /// How long ending a hold is retried while the store is unavailable.
@@ -28,7 +28,6 @@ const MAX_RETRY_TIME: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// A charge to open.
 pub(crate) struct Order<'a> {
     pub(crate) id: HoldId,
     pub(crate) caller: &'a KeyRecord,
@@ -36,13 +35,10 @@ pub(crate) struct Order<'a> {
     pub(crate) model: Option<&'a Arc<str>>,
     pub(crate) price: Micros,
     pub(crate) idempotency: Option<IdempotencyKey>,
-    /// A background response that is stored with the hold.
     pub(crate) background: Option<StoredResponse>,
-    /// The request that this one belongs to.
     pub(crate) parent: Option<HoldId>,
 }
 
-/// An open hold.
 pub(crate) struct Charge {
     billing: Arc<Billing>,
     hold: Option<Hold>,
@@ -51,26 +47,20 @@ pub(crate) struct Charge {
     if_dropped: Option<ChargeRule>,
     /// Set while the hold is being ended; the drop handler finishes it.
     pending: Option<Box<HoldClosing>>,
-    /// Stored if a background response fails.
     failed: Option<Box<StoredResponse>>,
     progress: Progress,
     log: Option<Arc<RequestLog>>,
-    /// The model that answers.
     pub(crate) model: Option<Arc<str>>,
-    /// As the upstream counted them.
     pub(crate) tokens: TokenCounts,
 }
 
-/// Rows that are written with the end of a hold.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
-    /// The answer to replay for the idempotency key.
     pub(crate) answer: Option<SavedAnswer>,
     pub(crate) response: Option<StoredResponse>,
     pub(crate) media: Option<MediaRun>,
 }
 
-/// The result of opening a charge.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Opened {
     Charge(Charge),
@@ -79,7 +69,6 @@ pub(crate) enum Opened {
 
 /// The stored answer of an earlier request with the same idempotency key.
 pub(crate) struct Replay {
-    /// The id of its receipt.
     pub(crate) id: HoldId,
     pub(crate) charged: Micros,
     pub(crate) answer: SavedAnswer,
@@ -87,7 +76,7 @@ pub(crate) struct Replay {
 
 impl Charge {
     /// Holds the price durably, before any work for the request begins.
-    pub(crate) async fn open(billing: &Arc<Billing>, order: Order<'_>) -> Result<Opened, ApiError> {
+    pub(crate) async fn open(billing: &Arc<Billing>, order: Order<'_>) -> ApiResult<Opened> {
         let request = HoldRequest {
             id: order.id,
             member: order.caller.key.member,
@@ -131,12 +120,10 @@ impl Charge {
         &self.billing
     }
 
-    /// The id of the hold and of its receipt.
     pub(crate) fn id(&self) -> HoldId {
         self.id
     }
 
-    /// The limits after this request.
     pub(crate) fn limit_status(&self) -> LimitStatus {
         self.hold.as_ref().map(|hold| hold.limits).unwrap_or_default()
     }
@@ -167,7 +154,7 @@ impl Charge {
         ending: EndReason,
         reached: AnswerProgress,
         results: Results,
-    ) -> Result<Micros, ApiError> {
+    ) -> ApiResult<Micros> {
         let rule = ending.rule(reached);
         if rule.outcome() == HoldOutcome::Settled {
             return self.settle(rule, results).await;
@@ -176,12 +163,11 @@ impl Charge {
         Ok(Micros::ZERO)
     }
 
-    /// Releases the hold of a request that failed with this error.
     pub(crate) async fn fail(&mut self, error: &ApiError) {
         self.release(error.ending().rule(AnswerProgress::Nothing), Results::default()).await;
     }
 
-    async fn settle(&mut self, rule: ChargeRule, results: Results) -> Result<Micros, ApiError> {
+    async fn settle(&mut self, rule: ChargeRule, results: Results) -> ApiResult<Micros> {
         let Some(closing) = self.closing(rule, results) else {
             return Err(ApiError::internal());
         };
@@ -257,7 +243,7 @@ impl Charge {
 }
 
 impl Replay {
-    async fn find(billing: &Billing, member: MemberId, id: HoldId) -> Result<Self, ApiError> {
+    async fn find(billing: &Billing, member: MemberId, id: HoldId) -> ApiResult<Self> {
         let answer = billing.store.answer(id).await?;
         let receipt = Box::pin(billing.store.receipt(Some(member), id)).await?;
         match (answer, receipt) {
@@ -312,7 +298,6 @@ impl<'a> PendingHold<'a> {
         }
     }
 
-    /// The store has answered.
     fn resolve(&mut self) {
         self.closing = None;
     }
@@ -326,7 +311,6 @@ impl Drop for PendingHold<'_> {
     }
 }
 
-/// Counts and logs the end of a request.
 fn note_end(billing: &Billing, log: Option<&RequestLog>, receipt: &Receipt) {
     billing.ended(receipt);
     if let Some(log) = log {
@@ -351,7 +335,7 @@ fn persist(billing: &Arc<Billing>, closing: HoldClosing, log: Option<Arc<Request
 
 /// Ends a hold, with retries while the store is unavailable. Returns the receipt, even if another
 /// task or process ended the hold first.
-async fn end(billing: &Billing, closing: &HoldClosing) -> Result<Option<Receipt>, ApiError> {
+async fn end(billing: &Billing, closing: &HoldClosing) -> ApiResult<Option<Receipt>> {
     let mut first_failure = None;
     let mut pause = FIRST_PAUSE;
     let (id, member) = (closing.end.id, closing.end.member);

@@ -14,7 +14,6 @@ use super::fetch::parse_private;
 use super::secret::warn_of_plain_text;
 use super::{DEFAULT_LISTEN, store};
 
-/// The longest name of ours.
 const MAX_AGENT: usize = 256;
 /// The longest id of a model, in bytes.
 const MAX_ID: usize = 256;

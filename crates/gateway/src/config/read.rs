@@ -195,7 +195,6 @@ impl Reading {
 }
 
 impl File {
-    /// Checks what the keys mean together.
     fn into_config(self, reader: &mut Reader<'_>, folder: &Path) -> Config {
         let listen = self.listen.unwrap_or_else(default_listen);
         if reader.is_given("listen") && !reader.is_given("public_url") && !listen.ip().is_loopback()

@@ -97,7 +97,6 @@ struct WrittenTarget {
     weight: Option<u32>,
 }
 
-/// An alias as it was written.
 pub(super) struct Written {
     alias: Alias,
     position: Position,
@@ -113,7 +112,6 @@ enum Order {
     Weighted,
 }
 
-/// Checks the targets of every alias for themselves.
 pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>) -> Vec<Written> {
     let mut read = Vec::with_capacity(aliases.len());
     for (name, AliasFile { targets, alias }) in aliases {

@@ -17,7 +17,6 @@ pub(super) const TIMEOUTS: Timeouts = Timeouts {
     first_byte: Duration::from_secs(15),
     idle: Duration::from_secs(15),
 };
-/// How Brave knows us.
 const BRAVE_TOKEN: &str = "x-subscription-token";
 
 section! {

@@ -9,11 +9,9 @@ use settings::{Field, Problem, Reader, section};
 
 use super::secret::{Secret, warn_of_plain_text};
 
-/// The SQLite file, unless the configuration says otherwise.
 const DEFAULT_DATABASE: &str = "gateway.sqlite3";
 /// The file of the secret of keys, which the program makes.
 const SECRET_FILE: &str = "gateway.secret";
-/// How many connections to a server, unless the configuration says otherwise.
 const DEFAULT_POOL_SIZE: u32 = 8;
 const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
 
@@ -160,7 +158,6 @@ pub(super) fn database_format(
     None
 }
 
-/// The address of a folder or a bucket.
 pub(super) fn artifacts_format(
     reader: &mut Reader<'_>,
     _: &Json,

@@ -3,23 +3,20 @@
 //! **Boundary:** every handler takes an [`Admin`], which exists only for a request with the admin
 //! token of the configuration. A member's key is rejected here, and the token everywhere else.
 
-mod alerts;
 mod books;
 mod keys;
 mod members;
 mod service;
 mod teams;
-mod upstreams;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::{FromRef, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use gateway_store::{Actor, Store};
+use http::StatusCode;
 use http::request::Parts;
-use http::{Request, StatusCode};
 use ledger::Refusal;
 use ring::hmac;
 use serde::Serialize;
@@ -32,7 +29,7 @@ use super::json::json;
 use super::state::AppState;
 use crate::billing::Billing;
 use crate::config::Config;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Identities, bearer};
 use crate::openapi::Routes;
 use crate::openapi::admin::{self as table, DEFAULT_LIMIT, MAX_LIMIT};
@@ -43,7 +40,6 @@ use crate::request_log;
 /// The longest error about a body, which it may quote.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Adds its paths.
 pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
     routes
         .on(&table::LIST_MEMBERS, members::list)
@@ -70,13 +66,13 @@ pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
         .on(&table::CHECK_LEDGER, books::check)
         .on(&table::USAGE, books::usage)
         .on(&table::REBUILD_USAGE, books::rebuild_usage)
-        .on(&table::LIST_PROVIDERS, upstreams::providers)
-        .on(&table::LIST_OFFERED, upstreams::models)
-        .on(&table::DRAIN_PROVIDER, upstreams::drain)
-        .on(&table::ENABLE_PROVIDER, upstreams::enable)
+        .on(&table::LIST_PROVIDERS, service::providers)
+        .on(&table::LIST_OFFERED, service::models)
+        .on(&table::DRAIN_PROVIDER, service::drain)
+        .on(&table::ENABLE_PROVIDER, service::enable)
         .on(&table::RELOAD, service::reload)
-        .on(&table::LIST_ALERTS, alerts::list)
-        .on(&table::TEST_ALERT, alerts::test)
+        .on(&table::LIST_ALERTS, service::alerts)
+        .on(&table::TEST_ALERT, service::test_alerts)
 }
 
 /// An authenticated operator, with the parts that its handlers need.
@@ -84,7 +80,6 @@ pub(super) struct Admin {
     config: Arc<Config>,
     billing: Arc<Billing>,
     identities: Arc<Identities>,
-    /// The actor in the audit log.
     by: Actor,
 }
 
@@ -101,7 +96,7 @@ impl Admin {
 impl FromRequestParts<AppState> for Admin {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> ApiResult<Self> {
         let config = Arc::<Config>::from_ref(state);
         let Some(token) = &config.admin_token else {
             return Err(ApiError::new(Code::NotFound, "unknown path; see /docs"));
@@ -132,12 +127,12 @@ pub(super) fn is_same(token: &str, offered: &str) -> bool {
 }
 
 /// Reads and parses a body; unknown fields are errors.
-async fn strict<T: DeserializeOwned>(admin: &Admin, request: Request<Body>) -> Result<T, ApiError> {
+async fn strict<T: DeserializeOwned>(admin: &Admin, request: Request) -> ApiResult<T> {
     let (head, body) = request.into_parts();
     parse(&body::read(&admin.config.limits, &head.headers, body).await?)
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+fn parse<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
     if body.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
         // Serde would accept a list for a struct.
         serde_json::from_slice::<serde::de::IgnoredAny>(body).map_err(|error| no_json(&error))?;
@@ -156,7 +151,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
         let name = named.map_or(path, str::to_owned);
         let message: String = format!("`{name}`: {text}").chars().take(MAX_MESSAGE_CHARS).collect();
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-        ApiError::of_param(Code::InvalidRequest, name, message)
+        ApiError::invalid(name, message)
     })?;
     reader.end().map_err(|error| no_json(&error))?;
     Ok(value)
@@ -170,16 +165,15 @@ fn check_range<T: PartialOrd + std::fmt::Display>(
     field: &'static str,
     value: &T,
     range: RangeInclusive<T>,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     if range.contains(value) {
         return Ok(());
     }
     let message =
         format!("`{field}` must be a whole number from {} to {}", range.start(), range.end());
-    Err(ApiError::of_param(Code::InvalidRequest, field, message))
+    Err(ApiError::invalid(field, message))
 }
 
-/// The requested page of a list.
 struct PageQuery {
     limit: u32,
     cursor: Option<String>,
@@ -187,7 +181,7 @@ struct PageQuery {
 
 impl PageQuery {
     /// Parses a query of `limit` and a cursor; other parameters are errors.
-    fn read(query: Option<&str>, cursor_name: &'static str) -> Result<Self, ApiError> {
+    fn read(query: Option<&str>, cursor_name: &'static str) -> ApiResult<Self> {
         let mut page = Self { limit: DEFAULT_LIMIT, cursor: None };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             if name == "limit" {
@@ -203,13 +197,19 @@ impl PageQuery {
         Ok(page)
     }
 
-    /// The cursor as a positive number.
-    fn number(&self, name: &'static str) -> Result<Option<i64>, ApiError> {
+    /// The query of a list that is ordered newest first, and the id before which it begins.
+    fn before(query: Option<&str>) -> ApiResult<(Self, i64)> {
+        let page = Self::read(query, "before")?;
+        let before = page.number("before")?.unwrap_or(i64::MAX);
+        Ok((page, before))
+    }
+
+    fn number(&self, name: &'static str) -> ApiResult<Option<i64>> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let number = text.parse().ok().filter(|&number: &i64| number > 0);
         let wrong = || {
             let message = format!("`{name}` must be the id of an entry, a whole number");
-            ApiError::of_param(Code::InvalidRequest, name, message)
+            ApiError::invalid(name, message)
         };
         number.map(Some).ok_or_else(wrong)
     }
@@ -239,7 +239,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::Invalid { field, .. } => Self::of_param(Code::InvalidRequest, field, message),
+            Error::Invalid { field, .. } => Self::invalid(field, message),
             Error::Missing(_) | Error::NotOwnTeam => Self::new(Code::NotFound, message),
             Error::Exists(_)
             | Error::Conflict(_)

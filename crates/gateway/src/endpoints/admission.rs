@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::extract::{FromRef, FromRequestParts, Request};
 use bytes::Bytes;
 use gateway_store::{KeyRecord, Scope};
-use http::{HeaderMap, Request};
+use http::HeaderMap;
+use http::request::Parts;
 use ledger::{IdempotencyKey, Micros, Refusal};
 use wire::research::Depth;
 
@@ -15,7 +16,7 @@ use super::fixed_price::FixedPrice;
 use crate::billing::Billing;
 use crate::catalogue::{MEDIA_CAPABILITIES, Model};
 use crate::config::{Capability, Config, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, Identities};
 use crate::parsing::Parsing;
 use crate::request_info::RequestInfo;
@@ -38,11 +39,47 @@ pub(super) struct Received {
     pub(super) idempotency: Option<IdempotencyKey>,
 }
 
-/// The scope of a read operation, and the operation in the price list.
+/// A read operation of a member, whose key is not checked yet.
+pub(super) struct MemberRead {
+    admission: Arc<RequestAdmission>,
+    info: RequestInfo,
+    pub(super) headers: HeaderMap,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadAccess {
-    pub(super) scope: Scope,
+    /// `None` if any key will do.
+    pub(super) scope: Option<Scope>,
     pub(super) operation: Operation,
+}
+
+impl<S: Sync> FromRequestParts<S> for MemberRead
+where
+    Arc<RequestAdmission>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        let info = RequestInfo::from_request_parts(parts, state).await?;
+        Ok(Self { admission: Arc::from_ref(state), info, headers: parts.headers.clone() })
+    }
+}
+
+impl MemberRead {
+    /// Authenticates the caller, and runs the operation for its fixed price.
+    pub(super) async fn answer(
+        &self,
+        access: ReadAccess,
+        work: impl AsyncFnOnce(&Caller) -> ApiResult,
+    ) -> ApiResult {
+        let identities = &self.admission.identities;
+        let caller = match access.scope {
+            Some(scope) => identities.caller_for(&self.headers, scope).await?,
+            None => identities.caller(&self.headers).await?,
+        };
+        let billing = &self.admission.billing;
+        FixedPrice::new(billing, &self.info, &caller, access.operation).answer(work(&caller)).await
+    }
 }
 
 impl RequestAdmission {
@@ -60,10 +97,10 @@ impl RequestAdmission {
     /// `purpose` separates the uses of one idempotency key.
     pub(super) async fn receive(
         &self,
-        request: Request<Body>,
+        request: Request,
         scope: Scope,
         purpose: &str,
-    ) -> Result<Received, ApiError> {
+    ) -> ApiResult<Received> {
         let (head, body) = request.into_parts();
         let (caller, body) = self.identify(&head.headers, body, scope).await?;
         let bytes = self.read_body(&head.headers, body).await?;
@@ -79,7 +116,7 @@ impl RequestAdmission {
         headers: &HeaderMap,
         body: Body,
         scope: Scope,
-    ) -> Result<(Caller, Body), ApiError> {
+    ) -> ApiResult<(Caller, Body)> {
         let is_small = body::is_small(&body);
         let identified = async {
             let caller = self.identities.caller_for(headers, scope).await?;
@@ -99,35 +136,17 @@ impl RequestAdmission {
         }
     }
 
-    pub(super) async fn read_body(
-        &self,
-        headers: &HeaderMap,
-        body: Body,
-    ) -> Result<Bytes, ApiError> {
+    pub(super) async fn read_body(&self, headers: &HeaderMap, body: Body) -> ApiResult<Bytes> {
         body::read(&self.config.limits, headers, body).await
     }
 
-    /// Waits until there is room to parse a body.
-    pub(super) async fn admit_parsing(&self, bytes: Bytes) -> Result<Bytes, ApiError> {
+    pub(super) async fn admit_parsing(&self, bytes: Bytes) -> ApiResult<Bytes> {
         self.parsing.admit(bytes, self.config.limits.body_timeout).await
-    }
-
-    /// Authenticates the caller of a read operation, and runs it for its fixed price.
-    pub(super) async fn read(
-        &self,
-        info: &RequestInfo,
-        headers: &HeaderMap,
-        access: ReadAccess,
-        work: impl AsyncFnOnce(&Caller) -> Result<Response, ApiError>,
-    ) -> Result<Response, ApiError> {
-        let caller = self.identities.caller_for(headers, access.scope).await?;
-        let price = FixedPrice::new(&self.billing, info, &caller, access.operation);
-        price.answer(work(&caller)).await
     }
 
     /// Rejects a member whose balance, or that of its team, does not cover the cheapest request of
     /// a scope. This only spares work: the hold decides.
-    async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> Result<(), ApiError> {
+    async fn check_balance(&self, caller: &KeyRecord, scope: Scope) -> ApiResult<()> {
         let needed = self.cheapest(scope);
         if needed == Micros::ZERO {
             return Ok(());
@@ -142,7 +161,6 @@ impl RequestAdmission {
         Ok(())
     }
 
-    /// The price of the cheapest request of a scope.
     fn cheapest(&self, scope: Scope) -> Micros {
         let catalogue = self.upstreams.catalogue.load();
         let least = |offered: &[Capability]| {
@@ -176,11 +194,5 @@ impl RequestAdmission {
             Scope::Models | Scope::Mcp => None,
         };
         cheapest.unwrap_or(Micros::ZERO)
-    }
-}
-
-impl std::fmt::Debug for RequestAdmission {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("RequestAdmission").finish_non_exhaustive()
     }
 }

@@ -19,7 +19,7 @@ use wire::error::Code;
 use ledger::IdempotencyKey;
 
 use crate::config::Limits;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::parsing::SMALL_BYTES;
 use crate::raw_object::check_values;
 
@@ -27,16 +27,10 @@ use crate::raw_object::check_values;
 const MAX_DISCARDED: usize = 64 * 1024 * 1024;
 const DISCARD_TIME: Duration = Duration::from_secs(10);
 pub(super) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The most characters of a field name in an error.
 const MAX_NAME_CHARS: usize = 64;
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
-/// Reads a whole body.
-pub(super) async fn read(
-    limits: &Limits,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Bytes, ApiError> {
+pub(super) async fn read(limits: &Limits, headers: &HeaderMap, body: Body) -> ApiResult<Bytes> {
     let (mut body, max) = admitted(limits, headers, body)?;
     let result = timeout(limits.body_timeout, collect(&mut body, max)).await;
     if matches!(&result, Ok(Err(error)) if error.code() == Code::BodyTooLarge) {
@@ -50,7 +44,7 @@ pub(super) fn timed_out() -> ApiError {
 }
 
 /// A body that its headers do not exclude, and its largest size.
-fn admitted(limits: &Limits, headers: &HeaderMap, body: Body) -> Result<(Body, usize), ApiError> {
+fn admitted(limits: &Limits, headers: &HeaderMap, body: Body) -> ApiResult<(Body, usize)> {
     let max = usize::try_from(limits.max_body_bytes).unwrap_or(usize::MAX);
     let encoding = headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes);
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -80,14 +74,14 @@ pub(super) struct ArrivingBody {
 }
 
 impl ArrivingBody {
-    pub(super) fn new(limits: &Limits, headers: &HeaderMap, body: Body) -> Result<Self, ApiError> {
+    pub(super) fn new(limits: &Limits, headers: &HeaderMap, body: Body) -> ApiResult<Self> {
         let (body, max) = admitted(limits, headers, body)?;
         Ok(Self { body, left: max, max, has_yielded: false })
     }
 }
 
 impl Stream for ArrivingBody {
-    type Item = Result<Bytes, ApiError>;
+    type Item = ApiResult<Bytes>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
@@ -140,7 +134,7 @@ fn discard_rest(body: Body) {
     }));
 }
 
-async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ApiError> {
+async fn collect(body: &mut Body, max: usize) -> ApiResult<Bytes> {
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -174,7 +168,7 @@ fn too_large(max: usize) -> ApiError {
 pub(super) fn parse<T: DeserializeOwned>(
     body: &[u8],
     wrong: impl Fn(&str, &str) -> ApiError,
-) -> Result<T, ApiError> {
+) -> ApiResult<T> {
     let no_json = |error: &serde_json::Error| {
         ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
     };
@@ -200,7 +194,7 @@ pub(super) fn unknown(message: &str, known: &[&str]) -> Option<ApiError> {
     let named = message.split('`').nth(1).unwrap_or_default();
     let short: String = named.chars().take(MAX_NAME_CHARS).collect();
     let message = format!("unknown field `{short}`; {}", meant(named, known));
-    Some(ApiError::of_param(Code::InvalidRequest, short, message))
+    Some(ApiError::invalid(short, message))
 }
 
 /// A suggestion for an unknown field, or the list of known ones.
@@ -216,7 +210,7 @@ pub(super) fn idempotency(
     headers: &HeaderMap,
     purpose: &str,
     body: &[u8],
-) -> Result<Option<IdempotencyKey>, ApiError> {
+) -> ApiResult<Option<IdempotencyKey>> {
     let word = idempotency_word(headers)?;
     let key = |word: &str| {
         let mut digest = Sha256::new();
@@ -228,8 +222,7 @@ pub(super) fn idempotency(
     Ok(word.map(key))
 }
 
-/// The `Idempotency-Key` of a request.
-pub(super) fn idempotency_word(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+pub(super) fn idempotency_word(headers: &HeaderMap) -> ApiResult<Option<&str>> {
     let Some(value) = headers.get(&IDEMPOTENCY_KEY) else { return Ok(None) };
     let word = value
         .to_str()
@@ -239,7 +232,7 @@ pub(super) fn idempotency_word(headers: &HeaderMap) -> Result<Option<&str>, ApiE
     let Some(word) = word else {
         let message =
             format!("`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY} visible characters");
-        return Err(ApiError::of_param(Code::InvalidRequest, "Idempotency-Key", message));
+        return Err(ApiError::invalid("Idempotency-Key", message));
     };
     Ok(Some(word))
 }

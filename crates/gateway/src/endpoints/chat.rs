@@ -1,24 +1,18 @@
 //! `POST /v1/chat/completions`, and the older `POST /v1/completions`.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
-use http::Request;
 use ledger::LineageId;
 use serde_json::Value;
-use wire::error::Code;
 
 use super::admission::Received;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
 use crate::proxy::chat_request::ChatRequest;
@@ -26,15 +20,12 @@ use crate::raw_object::{RawObject, check_values};
 use crate::request_info::RequestInfo;
 use crate::web_services::WebServices;
 
-/// One of both interfaces.
 struct Interface {
     /// Separates the uses of one idempotency key.
     purpose: &'static str,
-    /// The path of an upstream.
     path: &'static str,
-    /// The field of the conversation.
     field: &'static str,
-    check: fn(&RawObject<'_>) -> Result<(), ApiError>,
+    check: fn(&RawObject<'_>) -> ApiResult<()>,
 }
 
 const CHAT: Interface =
@@ -47,27 +38,27 @@ const COMPLETIONS: Interface = Interface {
 };
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     answer(&api, info, request, CHAT).await
 }
 
 pub(super) async fn complete(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     answer(&api, info, request, COMPLETIONS).await
 }
 
 async fn answer(
     api: &ModelApi,
     info: RequestInfo,
-    request: Request<Body>,
+    request: Request,
     interface: Interface,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let Interface { purpose, path, field, check } = interface;
     let received = api.admission.receive(request, Scope::Chat, purpose).await?;
@@ -103,9 +94,8 @@ async fn answer(
             Ok(move |target: &Target| request.for_target(target))
         }
     };
-    let (price, operation) = (model.prices.of(Operation::Chat), Operation::Chat);
-    let dialect = Dialect::OpenAi;
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let (operation, dialect) = (Operation::Chat, Dialect::OpenAi);
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     request.answer(api, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
@@ -116,7 +106,7 @@ fn check_conversation(
     model: &Model,
     object: &RawObject<'_>,
     field: &'static str,
-) -> Result<(Option<u64>, Remote), ApiError> {
+) -> ApiResult<(Option<u64>, Remote)> {
     let mut images = Images::default();
     let mut bytes = 0;
     for messages in object.all_like(field) {
@@ -128,8 +118,7 @@ fn check_conversation(
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
 
-/// The body with its images inline.
-async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> Result<Bytes, ApiError> {
+async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResult<Bytes> {
     let object = RawObject::parse(body)?;
     let messages = object.raw("messages").unwrap_or("[]");
     check_values(messages.as_bytes())?;
@@ -138,8 +127,8 @@ async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> Result<
     Ok(object.rewrite(&[("messages", Some(&messages.to_string()))]).into())
 }
 
-pub(super) fn check_messages(object: &RawObject<'_>) -> Result<(), ApiError> {
-    let wrong = |message: &str| ApiError::of_param(Code::InvalidRequest, "messages", message);
+pub(super) fn check_messages(object: &RawObject<'_>) -> ApiResult<()> {
+    let wrong = |message: &str| ApiError::invalid("messages", message);
     match object.raw("messages") {
         None => Err(wrong("`messages` is missing")),
         Some(messages) if !messages.starts_with('[') => Err(wrong("`messages` must be a list")),
@@ -150,13 +139,10 @@ pub(super) fn check_messages(object: &RawObject<'_>) -> Result<(), ApiError> {
     }
 }
 
-fn check_prompt(object: &RawObject<'_>) -> Result<(), ApiError> {
+fn check_prompt(object: &RawObject<'_>) -> ApiResult<()> {
     match object.raw("prompt") {
         Some(prompt) if prompt.starts_with(['"', '[']) => Ok(()),
-        _ => {
-            let message = "`prompt` must be a string or a list";
-            Err(ApiError::of_param(Code::InvalidRequest, "prompt", message))
-        }
+        _ => Err(ApiError::invalid("prompt", "`prompt` must be a string or a list")),
     }
 }
 

@@ -17,10 +17,8 @@ mod models;
 mod operator;
 mod overview;
 mod page;
-mod playground;
 mod receipts;
 mod research;
-mod sessions;
 mod sign_in;
 mod slow_usage;
 mod team;
@@ -42,10 +40,8 @@ use self::page::PageError;
 use super::internal_call::InternalCalls;
 use super::state::AppState;
 
-/// The label of these routes in logs and metrics.
 pub(super) const OPERATION: &str = "console";
 
-/// The files that pages load.
 pub(super) fn assets() -> &'static AssetSet {
     static ASSETS: LazyLock<AssetSet> = LazyLock::new(|| {
         AssetSet::new(&[Asset {
@@ -57,15 +53,14 @@ pub(super) fn assets() -> &'static AssetSet {
     &ASSETS
 }
 
-/// All pages, by their path.
 fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
     let mut routes = vec![
         ("/", get(sign_in::root)),
         ("/assets/{version}/{name}", get(asset)),
         ("/sign-in", post(sign_in::sign_in)),
         ("/sign-out", post(sign_in::sign_out)),
-        ("/sessions", get(sessions::list)),
-        ("/sessions/{id}/end", post(sessions::end)),
+        ("/sessions", get(sign_in::sessions)),
+        ("/sessions/{id}/end", post(sign_in::end)),
         ("/usage", get(usage::show)),
         ("/usage.csv", get(usage::csv)),
         ("/receipts", get(receipts::list)),
@@ -80,8 +75,8 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/team/usage", get(usage::show_team)),
         ("/team/usage.csv", get(usage::csv_of_team)),
         ("/models", get(models::list)),
-        ("/playground", get(playground::show)),
-        ("/playground/chat", post(playground::chat)),
+        ("/playground", get(models::playground)),
+        ("/playground/chat", post(models::chat)),
         ("/research", get(research::list).post(research::start)),
         ("/research/{id}", get(research::show)),
         ("/research/{id}/events", get(research::events)),
@@ -94,7 +89,6 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
     routes
 }
 
-/// The paths of the pages.
 pub(super) fn paths() -> impl Iterator<Item = &'static str> {
     routes().into_iter().map(|(path, _)| path)
 }
@@ -114,7 +108,6 @@ pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// The answer to a browser at an unknown path.
 pub(super) fn no_page() -> Response {
     PageError::missing("page").into_response()
 }

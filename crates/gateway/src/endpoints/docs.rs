@@ -1,8 +1,8 @@
-//! `GET /openapi.json` and `GET /docs`: the description of the service, generated from its table.
+//! `GET /openapi.json` and `GET /docs`: the description of the service, generated from its table. And
+//! `GET /oauth/client-metadata.json`: the client document of the MCP client, which is
+//! served only if its address can be a `client_id`.
 
 mod page;
-
-use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -11,15 +11,15 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::state::AppState;
+use super::state::{AppState, Shared};
 use super::{check_host, console};
 use crate::config::Config;
 use crate::failure::ApiError;
-use crate::openapi::{self, Offer, Operation, Routes, operator};
+use crate::openapi::{self, JSON, Offer, Operation, Routes, operator};
 
 /// Adds both to all other routes; they also describe themselves.
 pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
-    let mut operations: Vec<&Operation> = routes.operations().to_vec();
+    let mut operations: Vec<&Operation> = routes.operations.clone();
     operations.extend([&operator::DOCUMENT, &operator::PAGE]);
     let server = config.public_url.to_string();
     let document =
@@ -29,18 +29,15 @@ pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppS
     routes
         .on(
             &operator::DOCUMENT,
-            move |State(config): State<Arc<Config>>, headers: HeaderMap| async move {
+            move |State(config): Shared<Config>, headers: HeaderMap| async move {
                 check_host(&config, &headers)?;
                 Ok::<_, ApiError>(json(document))
             },
         )
-        .on(
-            &operator::PAGE,
-            move |State(config): State<Arc<Config>>, headers: HeaderMap| async move {
-                check_host(&config, &headers)?;
-                Ok::<_, ApiError>(pages::html(StatusCode::OK, page))
-            },
-        )
+        .on(&operator::PAGE, move |State(config): Shared<Config>, headers: HeaderMap| async move {
+            check_host(&config, &headers)?;
+            Ok::<_, ApiError>(pages::html(StatusCode::OK, page))
+        })
 }
 
 fn json(body: Bytes) -> Response {
@@ -48,4 +45,12 @@ fn json(body: Bytes) -> Response {
     pages::secure(response.headers_mut());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(openapi::JSON));
     response
+}
+
+pub(super) fn add_client_document(routes: Routes<AppState>, document: Bytes) -> Routes<AppState> {
+    routes.on(&operator::CLIENT, move || async move {
+        let mut response = Response::new(Body::from(document));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        response
+    })
 }

@@ -1,9 +1,6 @@
 //! `GET /v1/downloads/…`: files that everybody may download.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
-use axum::response::Response;
 use futures_util::TryStreamExt;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Method};
@@ -12,25 +9,24 @@ use wire::error::Code;
 
 use super::files::{self, File};
 use super::json::json;
-use super::state::AppState;
+use super::state::{AppState, Shared};
 use crate::config::Config;
 use crate::downloads::{MANIFEST, MAX_MANIFEST_BYTES, MEDIA_TYPE, OF_VERSION};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::media::ArtifactStore;
-use crate::openapi::{Routes, downloads};
+use crate::openapi::{Routes, operator};
 
 /// The files of a version never change.
 const CACHING: &str = "public, max-age=31536000, immutable";
 
-/// Adds the paths, if downloads are configured.
 pub(super) fn add(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
     if config.downloads.is_none() {
         return routes;
     }
-    routes.on(&downloads::MANIFEST, manifest).on(&downloads::FILE, file)
+    routes.on(&operator::DOWNLOADS, manifest).on(&operator::DOWNLOAD, file)
 }
 
-async fn manifest(State(config): State<Arc<Config>>) -> Result<Response, ApiError> {
+async fn manifest(State(config): Shared<Config>) -> ApiResult {
     let mut manifest = read(&config, MANIFEST).await?;
     let base = config.public_url.to_string();
     let base = base.trim_end_matches('/');
@@ -43,11 +39,11 @@ async fn manifest(State(config): State<Arc<Config>>) -> Result<Response, ApiErro
 }
 
 async fn file(
-    State(config): State<Arc<Config>>,
+    State(config): Shared<Config>,
     parts: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let Path((version, name)) = parts.map_err(|_| missing())?;
     if !is_name(&version) || !is_name(&name) {
         return Err(missing());
@@ -68,7 +64,7 @@ async fn file(
     files::answer(&file, &method, &headers).await
 }
 
-fn store(config: &Config) -> Result<ArtifactStore, ApiError> {
+fn store(config: &Config) -> ApiResult<ArtifactStore> {
     let downloads = config.downloads.as_ref().ok_or_else(missing)?;
     ArtifactStore::folder(&downloads.folder).map_err(|error| {
         tracing::error!(%error, "cannot read downloads");
@@ -77,7 +73,7 @@ fn store(config: &Config) -> Result<ArtifactStore, ApiError> {
 }
 
 /// The manifest of the last or of one version.
-async fn read(config: &Config, object: &str) -> Result<Manifest, ApiError> {
+async fn read(config: &Config, object: &str) -> ApiResult<Manifest> {
     let unreadable = |error: &dyn std::fmt::Display| {
         tracing::error!(%error, "cannot read the manifest of downloads");
         ApiError::new(Code::Unavailable, "the manifest is currently unavailable")

@@ -21,15 +21,11 @@ use crate::response_headers;
 
 /// The interval of reads while another process writes, or the store is unavailable.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The most events of one read.
 pub(super) const MAX_EVENTS_AT_ONCE: u32 = 256;
 
-/// The stored events of one response or job.
 pub(super) trait EventSource: Send + 'static {
-    /// The id of the background task that writes them.
     fn id(&self) -> &str;
 
-    /// Reads the events after those of the last read.
     fn read(&mut self, is_running: bool) -> impl Future<Output = Result<Batch, Error>> + Send;
 }
 
@@ -41,7 +37,6 @@ pub(super) enum Batch {
     End,
 }
 
-/// What a stream of events needs besides its source.
 pub(super) struct TailContext {
     pub(super) background: Arc<BackgroundTasks>,
     pub(super) lifecycle: Lifecycle,
@@ -58,7 +53,6 @@ struct Tail<S> {
     _follower: Follower,
 }
 
-/// A response that streams the events of a source until its end.
 pub(super) fn stream(
     context: TailContext,
     follower: Follower,
@@ -91,7 +85,10 @@ impl<S: EventSource> Tail<S> {
                 }
                 Ok(Batch::End) => break,
                 Ok(Batch::Nothing) => true,
-                Err(error) if error.kind() == ErrorKind::Temporary && !self.is_store_closing() => {
+                Err(error)
+                    if error.kind() == ErrorKind::Temporary
+                        && !self.context.lifecycle.finished.is_cancelled() =>
+                {
                     tracing::debug!(error = %chain(&error), "event stream waits for the database");
                     false
                 }
@@ -120,10 +117,5 @@ impl<S: EventSource> Tail<S> {
             }
             _ => sleep_until(quiet_until.min(Instant::now() + POLL_INTERVAL)).await,
         }
-    }
-
-    /// Whether the store is about to be closed for good.
-    fn is_store_closing(&self) -> bool {
-        self.context.lifecycle.finished.is_cancelled()
     }
 }

@@ -13,38 +13,28 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use wire::error::Code;
 
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::hex;
 use crate::media::ArtifactStore;
 
 pub(super) struct File<'a> {
     pub(super) store: &'a ArtifactStore,
-    /// The name of its object.
     pub(super) object: &'a str,
     pub(super) bytes: u64,
     pub(super) sha256: [u8; 32],
     pub(super) media_type: &'a str,
-    /// The `Cache-Control` header.
     pub(super) caching: &'static str,
 }
 
-/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
 enum Requested {
     Whole,
     Part(Range<u64>),
-    /// The client has the current version.
     NotModified,
-    /// The range is not within the file.
     Unsatisfiable,
 }
 
-/// The response to a request for a file.
-pub(super) async fn answer(
-    file: &File<'_>,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Response, ApiError> {
+pub(super) async fn answer(file: &File<'_>, method: &Method, headers: &HeaderMap) -> ApiResult {
     let etag = format!("\"{}\"", hex(&file.sha256));
     let (status, range) = match requested(headers, &etag, file.bytes) {
         Requested::Whole => (StatusCode::OK, None),
@@ -97,7 +87,6 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-/// Writes the type and the digest of the whole content.
 pub(super) fn write_content(headers: &mut HeaderMap, media_type: &str, sha256: &[u8; 32]) {
     let digest = STANDARD.encode(sha256);
     write(
@@ -130,7 +119,6 @@ fn unavailable() -> ApiError {
     ApiError::new(Code::Unavailable, "the file is currently unavailable")
 }
 
-/// The requested part of a file with this tag and length.
 fn requested(headers: &HeaderMap, etag: &str, bytes: u64) -> Requested {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if text(IF_NONE_MATCH).is_some_and(|tags| names(tags, etag)) {

@@ -7,22 +7,21 @@ use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use gateway_store::SavedAnswer;
 use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
 use ledger::{AnswerProgress, EndReason, IdempotencyKey, Micros};
 
-use super::replay::replayed;
-use crate::billing::{Billing, Charge, Opened, Order, Results};
+use crate::billing::{Billing, Charge, Opened, Order, Replay, Results};
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::proxy::relay::MAX_STORED_ANSWER_BYTES;
 use crate::request_info::RequestInfo;
-use crate::response_headers;
+use crate::response_headers::{self, EVENT_STREAM};
 
 /// An extension of responses that have no result: they are not charged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NothingFound;
 
-/// An operation of a caller.
 pub(super) struct FixedPrice<'a> {
     billing: &'a Arc<Billing>,
     info: &'a RequestInfo,
@@ -41,17 +40,12 @@ impl<'a> FixedPrice<'a> {
         Self { billing, info, caller, operation, idempotency: None }
     }
 
-    /// Does the work only once for an idempotency key.
     #[must_use]
     pub(super) fn once(self, idempotency: Option<IdempotencyKey>) -> Self {
         Self { idempotency, ..self }
     }
 
-    /// Does the work, and charges it unless it fails.
-    pub(super) async fn answer(
-        self,
-        work: impl Future<Output = Result<Response, ApiError>>,
-    ) -> Result<Response, ApiError> {
+    pub(super) async fn answer(self, work: impl Future<Output = ApiResult>) -> ApiResult {
         let price = self.billing.price(self.operation);
         if price > Micros::ZERO {
             return Box::pin(self.charged(price, work)).await;
@@ -62,11 +56,7 @@ impl<'a> FixedPrice<'a> {
         Ok(response)
     }
 
-    async fn charged(
-        self,
-        price: Micros,
-        work: impl Future<Output = Result<Response, ApiError>>,
-    ) -> Result<Response, ApiError> {
+    async fn charged(self, price: Micros, work: impl Future<Output = ApiResult>) -> ApiResult {
         let order = Order {
             id: self.info.id,
             caller: self.caller,
@@ -105,7 +95,7 @@ impl<'a> FixedPrice<'a> {
 }
 
 /// A response, and the answer to store for its idempotency key.
-async fn stored(response: Response) -> Result<(Response, Option<SavedAnswer>), ApiError> {
+async fn stored(response: Response) -> ApiResult<(Response, Option<SavedAnswer>)> {
     let (head, body) = response.into_parts();
     // These bodies are in memory already.
     let body = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::internal())?;
@@ -116,4 +106,20 @@ async fn stored(response: Response) -> Result<(Response, Option<SavedAnswer>), A
         body: body.to_vec(),
     });
     Ok((Response::from_parts(head, Body::from(body)), answer))
+}
+
+pub(super) fn replayed(replay: Replay) -> Response {
+    let Replay { id, charged, answer } = replay;
+    let is_stream = answer.content_type == EVENT_STREAM;
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    if is_stream {
+        response_headers::write_stream(headers);
+    } else if let Ok(value) = HeaderValue::from_str(&answer.content_type) {
+        headers.insert(CONTENT_TYPE, value);
+    }
+    response_headers::write_replayed(headers);
+    response_headers::write_receipt(headers, id, charged);
+    response
 }

@@ -6,9 +6,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::HeaderValue;
 use wire::error::Code;
 
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 
-/// The most parts of a body.
 const MAX_PARTS: usize = 64;
 
 /// A form in memory: the body was admitted within the limits of the service.
@@ -21,7 +20,6 @@ struct Part {
     content: Bytes,
 }
 
-/// The headers of a part.
 #[derive(Debug)]
 pub(super) struct PartHead {
     pub(super) name: String,
@@ -35,10 +33,7 @@ pub(super) struct Boundary(String);
 
 impl Form {
     /// Parses a body; `None` if its type is another one.
-    pub(super) async fn parse(
-        media_type: Option<&str>,
-        body: &Bytes,
-    ) -> Result<Option<Self>, ApiError> {
+    pub(super) async fn parse(media_type: Option<&str>, body: &Bytes) -> ApiResult<Option<Self>> {
         let Some(boundary) = boundary(media_type)? else { return Ok(None) };
         let body = futures_util::stream::iter([Ok::<_, Infallible>(body.clone())]);
         let mut fields = multer::Multipart::new(body, boundary);
@@ -51,7 +46,7 @@ impl Form {
         Ok(Some(form))
     }
 
-    pub(super) fn push(&mut self, head: PartHead, content: Bytes) -> Result<(), ApiError> {
+    pub(super) fn push(&mut self, head: PartHead, content: Bytes) -> ApiResult<()> {
         if self.0.len() == MAX_PARTS {
             let message = format!("the form has more than {MAX_PARTS} parts");
             return Err(ApiError::new(Code::InvalidRequest, message));
@@ -64,7 +59,6 @@ impl Form {
         self.0.iter().any(|part| part.head.name == name && !part.content.is_empty())
     }
 
-    /// A field that is a text.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let part = self.0.iter().find(|part| part.head.name == name)?;
         std::str::from_utf8(&part.content).ok().map(str::to_owned)
@@ -111,14 +105,12 @@ impl Boundary {
         Self(format!("form-{:032x}{:032x}", fastrand::u128(..), fastrand::u128(..)))
     }
 
-    /// The type of a form with this boundary.
     pub(super) fn media_type(&self) -> HeaderValue {
         let media_type =
             HeaderValue::from_str(&format!("multipart/form-data; boundary={}", self.0));
         media_type.unwrap_or(HeaderValue::from_static("multipart/form-data"))
     }
 
-    /// Writes a field that is a text.
     pub(super) fn write_field(&self, name: &str, value: &str, out: &mut BytesMut) {
         let head = PartHead { name: name.to_owned(), file_name: None, media_type: None };
         head.write(self, out);
@@ -131,13 +123,11 @@ impl Boundary {
     }
 }
 
-/// The boundary of a form; `None` if the body is of another type.
-pub(super) fn boundary(media_type: Option<&str>) -> Result<Option<String>, ApiError> {
+pub(super) fn boundary(media_type: Option<&str>) -> ApiResult<Option<String>> {
     let form = media_type.filter(|it| it.starts_with("multipart/form-data"));
     form.map(|it| multer::parse_boundary(it).map_err(|error| wrong(&error))).transpose()
 }
 
-/// The error of a form that cannot be parsed or read.
 pub(super) fn wrong(error: &multer::Error) -> ApiError {
     if let multer::Error::StreamReadFailed(cause) = error
         && let Some(error) = cause.downcast_ref::<ApiError>()

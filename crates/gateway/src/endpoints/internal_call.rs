@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use form_urlencoded::byte_serialize;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -13,15 +12,14 @@ use ledger::MemberId;
 use tower_service::Service as _;
 
 use super::{body, media};
-use crate::failure::{ApiError, Failed};
+use crate::failure::{ApiError, ApiResult, Failed};
 use crate::identity::{API_KEY, Caller, as_caller};
 use crate::media::Media;
-use crate::openapi::{Operation, Verb};
-use crate::openapi::{media as media_table, member, research, search, web};
+
+use crate::openapi::{Operation, Verb, media as media_table, member, research};
 use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
 
-/// Sends requests to the routes of the service.
 #[derive(Clone)]
 pub(super) struct InternalCalls {
     pub(super) router: Router,
@@ -44,7 +42,6 @@ pub(super) enum InternalRequest {
         id: String,
         wait: u32,
     },
-    /// The events of a job after one of them.
     ResearchEvents {
         id: String,
         after: i64,
@@ -58,7 +55,7 @@ impl InternalCalls {
         info: &RequestInfo,
         headers: &HeaderMap,
         request: InternalRequest,
-    ) -> Result<Response, ApiError> {
+    ) -> ApiResult {
         let mut request = request.into_http().ok_or_else(ApiError::internal)?;
         let own = request.headers_mut();
         for name in [&AUTHORIZATION, &API_KEY, &body::IDEMPOTENCY_KEY] {
@@ -67,22 +64,17 @@ impl InternalCalls {
         self.call(info, request).await
     }
 
-    /// Sends a request as a caller who signed in before.
     pub(super) async fn send_as(
         &self,
         info: &RequestInfo,
         caller: &Caller,
         request: InternalRequest,
-    ) -> Result<Response, ApiError> {
+    ) -> ApiResult {
         let request = request.into_http().ok_or_else(ApiError::internal)?;
         as_caller(caller.clone(), self.call(info, request)).await
     }
 
-    async fn call(
-        &self,
-        info: &RequestInfo,
-        mut request: Request<Body>,
-    ) -> Result<Response, ApiError> {
+    async fn call(&self, info: &RequestInfo, mut request: Request<Body>) -> ApiResult {
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
         request.extensions_mut().insert(*info);
@@ -97,7 +89,7 @@ impl InternalCalls {
     }
 
     /// An artifact of a member. It counts against no rate: the request that needs it does.
-    pub(super) async fn artifact(&self, member: MemberId, id: &str) -> Result<Response, ApiError> {
+    pub(super) async fn artifact(&self, member: MemberId, id: &str) -> ApiResult {
         media::file(&self.media, member, id, &Method::GET, &HeaderMap::new()).await
     }
 }
@@ -110,8 +102,8 @@ impl InternalRequest {
             Self::Models => (&member::LIST_MODELS, Bytes::new()),
             Self::Me => (&member::ME, Bytes::new()),
             Self::Chat(body) => (&member::CHAT, body),
-            Self::Search(body) => (&search::CREATE, body),
-            Self::Fetch(body) => (&web::FETCH, body),
+            Self::Search(body) => (&member::SEARCH, body),
+            Self::Fetch(body) => (&member::FETCH, body),
             Self::Media(body) => (&media_table::RUN, body),
             Self::StartResearch(body) => (&research::CREATE, body),
             Self::Research { id, wait } => {

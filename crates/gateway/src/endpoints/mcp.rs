@@ -6,19 +6,25 @@
 
 mod answer;
 mod call;
-mod handler;
 mod peer;
 mod refusal;
 mod running;
 mod server;
 mod tools;
 
+pub(super) use peer::check as check_peer;
+
+pub(crate) use refusal::of_failure;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
+use gateway_store::Scope;
 use http::{HeaderName, HeaderValue, Request};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -27,19 +33,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use handler::handle;
-pub(super) use peer::check as check_peer;
-pub(crate) use refusal::of_failure;
-
 use self::refusal::OriginalRequest;
 use self::running::{Call, Running};
 use self::server::Server;
+use super::admission::RequestAdmission;
+use super::body;
 use super::internal_call::InternalCalls;
-use crate::clock;
+use super::state::Shared;
+use crate::config::Config;
+use crate::failure::ApiResult;
 use crate::identity::Caller;
+use crate::raw_object::check_values;
+use crate::{clock, request_log};
 
 pub(crate) const PATH: &str = "/mcp";
-/// Its label in logs and metrics.
 pub(crate) const OPERATION: &str = "mcp";
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Scopes the request ids of older clients.
@@ -118,7 +125,6 @@ impl Endpoint {
         Self { quick: serve(true), slow: serve(false), running: Arc::default() }
     }
 
-    /// Answers a request of an authenticated caller.
     pub(crate) async fn answer(
         &self,
         caller: Caller,
@@ -166,8 +172,37 @@ impl Endpoint {
     }
 }
 
-impl std::fmt::Debug for Endpoint {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Endpoint").finish_non_exhaustive()
+pub(in crate::endpoints) async fn handle(
+    State(config): Shared<Config>,
+    State(admission): Shared<RequestAdmission>,
+    Extension(endpoint): Extension<Arc<Endpoint>>,
+    request: Request<Body>,
+) -> ApiResult {
+    let (mut head, body) = request.into_parts();
+    let caller = match peer::check(&head.headers, &config.public_url, &config.mcp) {
+        Ok(()) => admission.identities.caller_for(&head.headers, Scope::Mcp).await,
+        Err(error) => Err(error),
+    };
+    let caller = match caller {
+        Ok(caller) => caller,
+        Err(error) => {
+            body::discard(&head.headers, body);
+            return Err(error);
+        }
+    };
+    let bytes = admission.read_body(&head.headers, body).await?;
+    check_values(&bytes)?;
+    let bytes = admission.admit_parsing(bytes).await?;
+    let message = Message::read(&bytes);
+    // An unreadable message counts too.
+    if message.as_ref().is_none_or(Message::is_counted) {
+        admission.billing.admit(&caller).await?;
     }
+    // Tools do not need it, and would hold it as long as they run.
+    head.extensions.remove::<Arc<Endpoint>>();
+    if let Some(log) = request_log::current() {
+        head.extensions.insert(log);
+    }
+    let request = Request::from_parts(head, bytes.clone());
+    Ok(endpoint.answer(caller, request, message.as_ref()).await)
 }

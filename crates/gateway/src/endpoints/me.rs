@@ -1,68 +1,56 @@
 //! `GET /v1/me`, `GET /v1/me/usage` and `GET /v1/requests/{id}`: the account of a caller, its usage, and
 //! receipts.
 
-use std::sync::Arc;
-
-use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::response::Response;
 use gateway_store::{KeyRecord, RelatedReceipts, Store};
-use http::HeaderMap;
 use ledger::{Account, HoldId, Lineage, Micros, Receipt, Usage, UsagePeriod, Windows};
 use wire::account::{ChildReceipt, KeyView, Me, PeriodView, ReceiptView, TeamAccount, UsageView};
 use wire::error::Code;
 
-use super::fixed_price::FixedPrice;
+use super::admission::{MemberRead, ReadAccess};
 use super::json::json;
 use super::path::Id;
+use super::state::Shared;
 use crate::billing::{Billing, attempts};
 use crate::budget;
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
-use crate::identity::Identities;
-use crate::request_info::RequestInfo;
+use crate::failure::{ApiError, ApiResult};
+use crate::identity::Caller;
 use crate::usage::UsageOrder;
 
-pub(super) async fn show(
-    State(identities): State<Arc<Identities>>,
-    State(billing): State<Arc<Billing>>,
-    Extension(info): Extension<RequestInfo>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let caller = identities.caller(&headers).await?;
-    let work = async {
+const ACCESS: ReadAccess = ReadAccess { scope: None, operation: Operation::Me };
+
+pub(super) async fn show(State(billing): Shared<Billing>, read: MemberRead) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
         let store = &billing.store;
         let account = store.account(caller.key.member).await?.ok_or_else(ApiError::no_key)?;
         let lineage = store.lineage(caller.key.lineage).await?.ok_or_else(ApiError::no_key)?;
         let team = TeamState::find(store, &account).await?;
-        Ok(json(&me(&caller, &account, &lineage, team.as_ref(), &billing.windows())))
-    };
-    FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
+        Ok(json(&me(caller, &account, &lineage, team.as_ref(), &billing.windows())))
+    })
+    .await
 }
 
 pub(super) async fn usage(
-    State(identities): State<Arc<Identities>>,
-    State(billing): State<Arc<Billing>>,
-    Extension(info): Extension<RequestInfo>,
+    State(billing): Shared<Billing>,
     RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let caller = identities.caller(&headers).await?;
-    let work = async {
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
         let mut order = UsageOrder { member: Some(caller.key.member), ..UsageOrder::default() };
         read_usage_query(&mut order, query.as_deref(), |_, _| Ok(false))?;
         Ok(json(&order.answer(&billing.store, clock::now()).await?))
-    };
-    FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
+    })
+    .await
 }
 
 /// Reads the parameters of a question about usage; `other` reads further ones.
 pub(super) fn read_usage_query(
     order: &mut UsageOrder,
     query: Option<&str>,
-    mut other: impl FnMut(&mut UsageOrder, (&str, &str)) -> Result<bool, ApiError>,
-) -> Result<(), ApiError> {
+    mut other: impl FnMut(&mut UsageOrder, (&str, &str)) -> ApiResult<bool>,
+) -> ApiResult<()> {
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match &*name {
             "from" => order.from = Some(value.into_owned()),
@@ -78,24 +66,20 @@ pub(super) fn read_usage_query(
 }
 
 pub(super) async fn receipt(
-    State(identities): State<Arc<Identities>>,
-    State(billing): State<Arc<Billing>>,
-    Extension(info): Extension<RequestInfo>,
+    State(billing): Shared<Billing>,
     Id(id): Id,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let caller = identities.caller(&headers).await?;
-    let work = async {
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
         let missing = || ApiError::new(Code::NotFound, "no completed request with this id");
         let id = HoldId::parse(&id).ok_or_else(missing)?;
         let found = billing.store.receipt(Some(caller.key.member), id).await?;
         let receipt = found.ok_or_else(missing)?;
         Ok(json(&receipt_view(&receipt, billing.store.related_receipts(id).await?)))
-    };
-    FixedPrice::new(&billing, &info, &caller, Operation::Me).answer(work).await
+    })
+    .await
 }
 
-/// The team of a member.
 pub(super) struct TeamState {
     pub(super) name: String,
     pub(super) account: Account,

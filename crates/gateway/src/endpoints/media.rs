@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderValue, Method};
 use ledger::MemberId;
 use wire::error::Code;
 use wire::media::MediaRun;
 
-use super::admission::{ReadAccess, Received, RequestAdmission};
+use super::admission::{MemberRead, ReadAccess, Received, RequestAdmission};
 use super::files::{self, File};
+use super::fixed_price::replayed;
 use super::json::json;
 use super::model_request;
 use super::path::Id;
-use super::replay::replayed;
+use super::state::Shared;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::media::{Done, Finished, Media, MediaRequest, RunContext};
 use crate::raw_object::RawObject;
@@ -30,23 +30,21 @@ use crate::response_headers;
 
 /// Artifacts never change; only their member may cache them.
 const CACHING: &str = "private, max-age=86400, immutable";
-const ACCESS: ReadAccess = ReadAccess { scope: Scope::Media, operation: Operation::MediaRead };
+const ACCESS: ReadAccess =
+    ReadAccess { scope: Some(Scope::Media), operation: Operation::MediaRead };
 
-/// The requested form of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The description of the run.
     Json,
-    /// The first file.
     Binary,
 }
 
 pub(super) async fn create(
-    State(media): State<Arc<Media>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(media): Shared<Media>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Media, "media").await?;
     let Received { caller, bytes, idempotency } = received;
     let (request, form) = parse(&bytes)?;
@@ -61,18 +59,13 @@ pub(super) async fn answer_with_file(
     media: &Arc<Media>,
     context: RunContext,
     request: &MediaRequest,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let member = context.caller.key.member;
     let done = media.run(context, request).await?;
     delivered(media, member, done, Form::Binary).await
 }
 
-async fn delivered(
-    media: &Media,
-    member: MemberId,
-    done: Done,
-    form: Form,
-) -> Result<Response, ApiError> {
+async fn delivered(media: &Media, member: MemberId, done: Done, form: Form) -> ApiResult {
     match (done, form) {
         (Done::Now(finished), form) => Ok(response(media, *finished, form)),
         (Done::Replay(replay), Form::Json) => Ok(replayed(replay)),
@@ -87,13 +80,13 @@ async fn delivered(
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<(MediaRequest, Form), ApiError> {
+fn parse(bytes: &[u8]) -> ApiResult<(MediaRequest, Form)> {
     const KNOWN: [&str; 3] = ["model", "input", "response"];
     let object = RawObject::parse(bytes)?;
     if let Some(other) = object.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = other.chars().take(100).collect();
         let message = format!("unknown field `{shown}`; put options of the provider in `input`");
-        return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
+        return Err(ApiError::invalid(shown, message));
     }
     let model = model_request::required(&object, "model")?;
     let form: Option<String> = object.read("response", "a string")?;
@@ -101,14 +94,13 @@ fn parse(bytes: &[u8]) -> Result<(MediaRequest, Form), ApiError> {
         None | Some("json") => Form::Json,
         Some("binary") => Form::Binary,
         Some(_) => {
-            let message = "`response` must be `json` or `binary`";
-            return Err(ApiError::of_param(Code::InvalidRequest, "response", message));
+            return Err(ApiError::invalid("response", "`response` must be `json` or `binary`"));
         }
     };
     let input = object.raw("input").filter(|input| input.starts_with('{'));
     let Some(input) = input else {
         let message = "`input` must be an object with `prompt` or `text`";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
+        return Err(ApiError::invalid("input", message));
     };
     Ok((MediaRequest { model, input: Bytes::copy_from_slice(input.as_bytes()) }, form))
 }
@@ -132,8 +124,7 @@ fn response(media: &Media, finished: Finished, form: Form) -> Response {
     response
 }
 
-/// The first file of an earlier run.
-async fn first_file(media: &Media, member: MemberId, run: &MediaRun) -> Result<Response, ApiError> {
+async fn first_file(media: &Media, member: MemberId, run: &MediaRun) -> ApiResult {
     let artifact = run.artifacts.first().ok_or_else(ApiError::internal)?;
     let mut response = file(media, member, &artifact.id, &Method::GET, &HeaderMap::new()).await?;
     write_run(response.headers_mut(), &run.id);
@@ -147,28 +138,24 @@ fn write_run(headers: &mut HeaderMap, id: &str) {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn artifact(
-    State(media): State<Arc<Media>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(media): Shared<Media>,
     Id(id): Id,
     method: Method,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+    read: MemberRead,
+) -> ApiResult {
     let find =
-        async |caller: &Caller| file(&media, caller.key.member, &id, &method, &headers).await;
-    admission.read(&info, &headers, ACCESS, find).await
+        async |caller: &Caller| file(&media, caller.key.member, &id, &method, &read.headers).await;
+    read.answer(ACCESS, find).await
 }
 
-/// The requested part of an artifact of a member.
 pub(super) async fn file(
     media: &Media,
     member: MemberId,
     id: &str,
     method: &Method,
     headers: &HeaderMap,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     let found = media.billing.store.artifact(member, id).await?;
     let found = found.ok_or_else(|| missing("artifact"))?;
     let file = File {
@@ -183,18 +170,16 @@ pub(super) async fn file(
 }
 
 pub(super) async fn manifest(
-    State(media): State<Arc<Media>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(media): Shared<Media>,
     Id(id): Id,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+    read: MemberRead,
+) -> ApiResult {
     let find = async |caller: &Caller| {
         let run = media.billing.store.media_run(caller.key.member, &id).await?;
         let run = run.ok_or_else(|| missing("run"))?;
         Ok(json(&media.view(&run)))
     };
-    admission.read(&info, &headers, ACCESS, find).await
+    read.answer(ACCESS, find).await
 }
 
 fn missing(what: &str) -> ApiError {

@@ -3,27 +3,24 @@
 use std::sync::Arc;
 
 use api_dialects::messages;
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::Bytes;
 use gateway_store::Scope;
-use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use ledger::LineageId;
 use serde_json::{Value, json};
-use wire::error::Code;
 
 use super::admission::Received;
 use super::chat::check_messages;
 use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use super::web_search::MemberSearcher;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::config::{Capability, Kind, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
 use crate::provider::{COUNT_TOKENS_PATH, Failure, Owner, Sender};
@@ -39,10 +36,10 @@ const MAX_TOKENS: f64 = 1e9;
 const MAX_COUNT_BYTES: usize = 64 * 1024;
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let searcher = MemberSearcher::of_request(&api.web, info, &request);
     let beta = beta(request.headers());
@@ -76,18 +73,17 @@ pub(super) async fn create(
         }
     };
     // A message costs what a chat completion costs.
-    let (price, operation, dialect) =
-        (model.prices.of(Operation::Chat), Operation::Chat, Dialect::Anthropic);
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let (operation, dialect) = (Operation::Chat, Dialect::Anthropic);
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     request.answer(&api, AnswerForm::streamed(is_streamed), None, prepare).await
 }
 
 /// Counts the tokens of a request: exactly where the upstream can, else by an estimate.
 pub(super) async fn count_tokens(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let beta = beta(request.headers());
     let received = api.admission.receive(request, Scope::Chat, "count_tokens").await?;
     let Received { caller, bytes, idempotency } = received;
@@ -114,14 +110,13 @@ pub(super) async fn count_tokens(
     price.once(idempotency).answer(work).await
 }
 
-/// The number of tokens that an upstream counts.
 pub(super) async fn count_upstream(
     target: &Target,
     path: &str,
     body: Bytes,
     header: Option<(HeaderName, HeaderValue)>,
     sender: Sender,
-) -> Result<u64, ApiError> {
+) -> ApiResult<u64> {
     let provider = &target.provider;
     let count = async {
         let mut upstream = provider.send(path, body.into(), header, sender).await?;
@@ -136,7 +131,7 @@ pub(super) async fn count_upstream(
     })
 }
 
-fn check_max_tokens(object: &RawObject<'_>) -> Result<(), ApiError> {
+fn check_max_tokens(object: &RawObject<'_>) -> ApiResult<()> {
     let limit: Option<f64> = object.read("max_tokens", "a whole number")?;
     let message = match limit {
         None => "`max_tokens` is missing",
@@ -145,25 +140,20 @@ fn check_max_tokens(object: &RawObject<'_>) -> Result<(), ApiError> {
         }
         Some(_) => return Ok(()),
     };
-    Err(ApiError::of_param(Code::InvalidRequest, "max_tokens", message))
+    Err(ApiError::invalid("max_tokens", message))
 }
 
-fn resolve(
-    api: &ModelApi,
-    caller: &Caller,
-    object: &RawObject<'_>,
-) -> Result<Arc<Model>, ApiError> {
+fn resolve(api: &ModelApi, caller: &Caller, object: &RawObject<'_>) -> ApiResult<Arc<Model>> {
     let asked: String = model_request::required(object, "model")?;
     check_messages(object)?;
     if object.raw("system").is_some_and(|system| !system.starts_with(['"', '['])) {
-        let message = "`system` must be a string or a list";
-        return Err(ApiError::of_param(Code::InvalidRequest, "system", message));
+        return Err(ApiError::invalid("system", "`system` must be a string or a list"));
     }
     api.upstreams.resolve(caller, &asked, Capability::Chat)
 }
 
 /// The body with its images inline; documents must be inline already.
-async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> Result<Bytes, ApiError> {
+async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> ApiResult<Bytes> {
     let object = RawObject::parse(body)?;
     let mut messages = tree(body)?.remove("messages").unwrap_or_default();
     images::inline_sources(web, key, &mut messages).await?;
@@ -173,11 +163,7 @@ async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> Result<
 }
 
 /// Checks a conversation against the caps of its model. Returns whether images must be fetched.
-fn check_conversation(
-    api: &ModelApi,
-    model: &Model,
-    object: &RawObject<'_>,
-) -> Result<Remote, ApiError> {
+fn check_conversation(api: &ModelApi, model: &Model, object: &RawObject<'_>) -> ApiResult<Remote> {
     let mut images = Images::default();
     let mut bytes = 0;
     for field in ["messages", "system"] {

@@ -9,16 +9,15 @@ use gateway_store::{SavedAnswer, StoredResponse};
 use http::HeaderValue;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
-use wire::error::Code;
 
 use super::admission::RequestAdmission;
-use super::replay::replayed;
-use crate::abort_early::AbortEarly;
+use super::fixed_price::replayed;
+use crate::background::AbortEarly;
 use crate::background::BackgroundTasks;
 use crate::billing::{Billing, Charge, Opened, Order, Results};
 use crate::catalogue::{Model, Target};
 use crate::config::{Config, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::provider::Owner;
 use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
@@ -37,7 +36,6 @@ use crate::web_services::WebServices;
 /// The approximate number of headers of a response.
 const HEADERS: usize = 12;
 
-/// What requests to models need.
 pub(super) struct ModelApi {
     pub(super) config: Arc<Config>,
     pub(super) policy: StreamPolicy,
@@ -48,48 +46,46 @@ pub(super) struct ModelApi {
     pub(super) background: Arc<BackgroundTasks>,
 }
 
-/// How an answer is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerForm {
     /// In one piece, once it is charged.
     Whole,
-    /// As events.
     Events,
     /// As bytes of any kind, as they arrive.
     Bytes,
 }
 
 impl AnswerForm {
-    /// The form that `stream` of a request asks for.
     pub(super) fn streamed(is_streamed: bool) -> Self {
         if is_streamed { Self::Events } else { Self::Whole }
     }
 }
 
-/// A request to a model that will be charged.
 pub(super) struct ModelRequest {
     pub(super) id: HoldId,
     pub(super) caller: Caller,
     pub(super) model: Arc<Model>,
-    pub(super) price: Micros,
     pub(super) operation: Operation,
     pub(super) idempotency: Option<IdempotencyKey>,
     pub(super) span: Option<SpanContext>,
-    /// The shape of errors.
     pub(super) dialect: Dialect,
 }
 
 impl ModelRequest {
+    pub(super) fn price(&self) -> Micros {
+        self.model.prices.of(self.operation)
+    }
+
     /// Holds the price, asks the upstreams, and answers. `prepare` runs once the price is held.
     pub(super) async fn answer<Q>(
         self,
         api: &ModelApi,
         form: AnswerForm,
         recorder: Option<Arc<dyn ResponseRecorder>>,
-        prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
-    ) -> Result<Response, ApiError>
+        prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
+    ) -> ApiResult
     where
-        Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
+        Q: Fn(&Target) -> ApiResult<UpstreamRequest> + Send + Sync + 'static,
     {
         let charge = match self.open(&api.billing, None).await? {
             Opened::Charge(charge) => charge,
@@ -102,11 +98,11 @@ impl ModelRequest {
                 AnswerForm::Whole | AnswerForm::Events => api.policy,
             };
             let relay = Relay::waiting(policy, charge, beginning, self.dialect);
-            return stream(relay.recorded_by(recorder), self.price).await;
+            return stream(relay.recorded_by(recorder), self.price()).await;
         }
         let must_finish = charge.is_kept() || api.policy.finishes();
         let progress = charge.progress();
-        let (policy, dialect, price) = (api.policy.without_comments(), self.dialect, self.price);
+        let (policy, dialect, price) = (api.policy.without_comments(), self.dialect, self.price());
         let work = async move {
             match beginning.await {
                 // Not JSON, which the request did not tell.
@@ -125,15 +121,14 @@ impl ModelRequest {
         AbortEarly::new(handle, progress).wait().await
     }
 
-    /// Prepares the request, then asks the upstreams.
     pub(super) fn begin<Q>(
         &self,
         upstreams: &Arc<Upstreams>,
         charge: &Charge,
-        prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
+        prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
     ) -> Beginning
     where
-        Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
+        Q: Fn(&Target) -> ApiResult<UpstreamRequest> + Send + Sync + 'static,
     {
         let context = Context {
             upstreams: upstreams.clone(),
@@ -149,13 +144,13 @@ impl ModelRequest {
         &self,
         billing: &Arc<Billing>,
         background: Option<StoredResponse>,
-    ) -> Result<Opened, ApiError> {
+    ) -> ApiResult<Opened> {
         let order = Order {
             id: self.id,
             caller: &self.caller,
             operation: self.operation.word(),
             model: Some(&self.model.id),
-            price: self.price,
+            price: self.price(),
             idempotency: self.idempotency.clone(),
             background,
             parent: None,
@@ -164,7 +159,7 @@ impl ModelRequest {
     }
 }
 
-async fn stream(mut relay: Relay, price: Micros) -> Result<Response, ApiError> {
+async fn stream(mut relay: Relay, price: Micros) -> ApiResult {
     relay.begin().await?;
     let (id, limit_status) = (relay.id(), relay.limit_status());
     let media_type = relay.media_type();
@@ -197,8 +192,8 @@ async fn stream(mut relay: Relay, price: Micros) -> Result<Response, ApiError> {
 async fn whole(
     mut charge: Charge,
     recorder: Option<Arc<dyn ResponseRecorder>>,
-    begun: Result<Begun, ApiError>,
-) -> Result<Response, ApiError> {
+    begun: ApiResult<Begun>,
+) -> ApiResult {
     let (model, answer) = match begun {
         Ok(Begun { model, answer: BegunAnswer::Whole(answer) }) => (model, answer),
         Ok(_) => return Err(ApiError::internal()),
@@ -226,7 +221,7 @@ async fn settle(
     charge: &mut Charge,
     recorder: Option<&dyn ResponseRecorder>,
     whole: &WholeAnswer,
-) -> Result<Micros, ApiError> {
+) -> ApiResult<Micros> {
     charge.tokens = whole.tokens;
     let response = recorder.zip(whole.response.as_ref());
     let response = response.and_then(|(recorder, response)| recorder.stored(response));
@@ -240,16 +235,9 @@ async fn settle(
     charge.close(EndReason::Complete, reached, Results { answer, response, media: None }).await
 }
 
-/// A required string that must not be empty.
-pub(super) fn required(object: &RawObject<'_>, name: &'static str) -> Result<String, ApiError> {
+pub(super) fn required(object: &RawObject<'_>, name: &'static str) -> ApiResult<String> {
     let value: Option<String> = object.read(name, "a string")?;
-    value.filter(|value| !value.is_empty()).ok_or_else(|| {
-        ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing"))
-    })
-}
-
-impl std::fmt::Debug for ModelApi {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ModelApi").finish_non_exhaustive()
-    }
+    value
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| ApiError::invalid(name, format!("`{name}` is missing")))
 }

@@ -1,74 +1,70 @@
-//! `GET /v1/models`: the models that a key may use.
+//! `GET /v1/models` and `GET /v1/capabilities`: the models that a key may use, and what it can do now.
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use gateway_store::Scope;
-use http::HeaderMap;
 use ledger::Time;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wire::capability::CapabilityList;
 use wire::error::Code;
 use wire::model::{Model as ModelView, ModelList};
 
-use super::admission::{ReadAccess, RequestAdmission};
+use super::admission::{MemberRead, ReadAccess};
 use super::json::json;
 use super::path::{Id, RawQuery, parse_query};
+use super::state::Shared;
+use crate::capability::Capabilities;
 use crate::catalogue::Model;
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, may_use};
-use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
+use crate::web_services::WebServices;
 
 /// The header that tells Anthropic's clients from OpenAI's.
 pub(crate) const ANTHROPIC_VERSION: &str = "anthropic-version";
 
-const ACCESS: ReadAccess = ReadAccess { scope: Scope::Models, operation: Operation::Models };
+const ACCESS: ReadAccess = ReadAccess { scope: Some(Scope::Models), operation: Operation::Models };
 
 pub(super) async fn list(
-    State(upstreams): State<Arc<Upstreams>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(upstreams): Shared<Upstreams>,
     query: RawQuery<PageQuery>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+    read: MemberRead,
+) -> ApiResult {
     let list = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         let models = catalogue.models().filter(|model| may_use(caller, &model.id));
-        if headers.contains_key(ANTHROPIC_VERSION) {
+        if read.headers.contains_key(ANTHROPIC_VERSION) {
             return Ok(page(&models.collect::<Vec<_>>(), &parse_query(query)?));
         }
         let data = models.map(|model| view(model)).collect();
         Ok(json(&ModelList { object: "list".to_owned(), data }))
     };
-    admission.read(&info, &headers, ACCESS, list).await
+    read.answer(ACCESS, list).await
 }
 
 pub(super) async fn find(
-    State(upstreams): State<Arc<Upstreams>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(upstreams): Shared<Upstreams>,
     Id(id): Id,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+    read: MemberRead,
+) -> ApiResult {
     let find = async |caller: &Caller| {
         let catalogue = upstreams.catalogue.load();
         match catalogue.model(&id).filter(|model| may_use(caller, &model.id)) {
-            Some(model) if headers.contains_key(ANTHROPIC_VERSION) => {
+            Some(model) if read.headers.contains_key(ANTHROPIC_VERSION) => {
                 Ok(json(&anthropic_view(model)))
             }
             Some(model) => Ok(json(&view(model))),
             None => Err(ApiError::new(Code::NotFound, "no such model, or this key may not use it")),
         }
     };
-    admission.read(&info, &headers, ACCESS, find).await
+    read.answer(ACCESS, find).await
 }
 
-/// The page that a client of Anthropic asks for.
 #[derive(Debug, Deserialize)]
 pub(super) struct PageQuery {
     limit: Option<usize>,
@@ -76,7 +72,6 @@ pub(super) struct PageQuery {
     before_id: Option<String>,
 }
 
-/// A page of models in the shape of Anthropic.
 fn page(models: &[&Arc<Model>], query: &PageQuery) -> Response {
     let place = |id: &Option<String>| {
         id.as_ref().and_then(|id| models.iter().position(|model| *model.id == **id))
@@ -116,4 +111,17 @@ fn view(model: &Model) -> ModelView {
         tools: model.tools,
         description: model.description.clone(),
     }
+}
+
+pub(super) async fn capabilities(
+    State(upstreams): Shared<Upstreams>,
+    State(web): Shared<WebServices>,
+    read: MemberRead,
+) -> ApiResult {
+    let access = ReadAccess { scope: None, operation: Operation::Capabilities };
+    read.answer(access, async |caller: &Caller| {
+        let data = Capabilities { upstreams: &upstreams, web: &web, caller }.list();
+        Ok(json(&CapabilityList { object: "list".to_owned(), data }))
+    })
+    .await
 }

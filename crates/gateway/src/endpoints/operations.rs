@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 use wire::error::Code;
 
 use super::check_host;
+use super::state::Shared;
 use crate::billing::Billing;
 use crate::clock;
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::service::Service;
 
-/// The process lives.
 pub(super) async fn health() -> &'static str {
     "ok\n"
 }
 
 /// The service accepts requests: the store answers, and no drain has begun.
-pub(super) async fn ready(State(billing): State<Arc<Billing>>) -> Result<&'static str, ApiError> {
+pub(super) async fn ready(State(billing): Shared<Billing>) -> ApiResult<&'static str> {
     if billing.lifecycle.is_stopping() {
         return Err(ApiError::new(Code::Draining, "the service is shutting down"));
     }
@@ -34,9 +34,9 @@ pub(super) async fn ready(State(billing): State<Arc<Billing>>) -> Result<&'stati
 }
 
 pub(super) async fn metrics(
-    State(service): State<Arc<Service>>,
+    State(service): Shared<Service>,
     headers: HeaderMap,
-) -> Result<impl IntoResponse, ApiError> {
+) -> ApiResult<impl IntoResponse> {
     const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     check_host(&service.config, &headers)?;
     for provider in service.all_providers() {

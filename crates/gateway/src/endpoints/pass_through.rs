@@ -3,14 +3,10 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use gateway_store::Scope;
-use http::Request;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 use wire::error::Code;
@@ -19,11 +15,12 @@ use super::admission::Received;
 use super::form::{Boundary, Form};
 use super::media;
 use super::model_request::{AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use super::upload::Upload;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{MEDIA_CAPABILITIES, Model, Target};
 use crate::config::{Capability, Kind, Operation};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::{Caller, may_use};
 use crate::images::Images;
 use crate::media::{Media, MediaRequest, RunContext};
@@ -38,10 +35,8 @@ use crate::raw_object::{RawObject, Rest};
 use crate::request_info::RequestInfo;
 use crate::upstream_pool::RequestBody;
 
-/// An operation that is passed on.
 struct PassThrough {
     described: &'static openapi::Operation,
-    /// The path of an upstream.
     path: &'static str,
     capability: Capability,
     /// The fields that a request must have; the first is measured against the caps of the model.
@@ -50,66 +45,38 @@ struct PassThrough {
     content: &'static str,
 }
 
+const fn passed(
+    described: &'static openapi::Operation,
+    path: &'static str,
+    capability: Capability,
+    required: &'static [&'static str],
+    content: &'static str,
+) -> PassThrough {
+    PassThrough { described, path, capability, required, content }
+}
+
 static OPERATIONS: [PassThrough; 7] = [
-    PassThrough {
-        described: &openai::EMBEDDINGS,
-        path: EMBEDDINGS_PATH,
-        capability: Capability::Embeddings,
-        required: &["input"],
-        content: "data",
-    },
-    PassThrough {
-        described: &openai::MODERATIONS,
-        path: MODERATIONS_PATH,
-        capability: Capability::Moderation,
-        required: &["input"],
-        content: "results",
-    },
-    PassThrough {
-        described: &openai::RERANK,
-        path: RERANK_PATH,
-        capability: Capability::Rerank,
-        required: &["documents", "query"],
-        content: "results",
-    },
-    PassThrough {
-        described: &openai::IMAGES,
-        path: IMAGES_PATH,
-        capability: Capability::Image,
-        required: &["prompt"],
-        content: "data",
-    },
-    PassThrough {
-        described: &openai::IMAGE_EDITS,
-        path: IMAGE_EDITS_PATH,
-        capability: Capability::Image,
-        required: &["prompt"],
-        content: "data",
-    },
-    PassThrough {
-        described: &openai::SPEECH,
-        path: SPEECH_PATH,
-        capability: Capability::Speech,
-        required: &["input"],
-        content: "",
-    },
-    PassThrough {
-        described: &openai::TRANSCRIPTIONS,
-        path: TRANSCRIPTIONS_PATH,
-        capability: Capability::Transcription,
-        required: &["file"],
-        content: "text",
-    },
+    passed(&openai::EMBEDDINGS, EMBEDDINGS_PATH, Capability::Embeddings, &["input"], "data"),
+    passed(&openai::MODERATIONS, MODERATIONS_PATH, Capability::Moderation, &["input"], "results"),
+    passed(&openai::RERANK, RERANK_PATH, Capability::Rerank, &["documents", "query"], "results"),
+    passed(&openai::IMAGES, IMAGES_PATH, Capability::Image, &["prompt"], "data"),
+    passed(&openai::IMAGE_EDITS, IMAGE_EDITS_PATH, Capability::Image, &["prompt"], "data"),
+    passed(&openai::SPEECH, SPEECH_PATH, Capability::Speech, &["input"], ""),
+    passed(
+        &openai::TRANSCRIPTIONS,
+        TRANSCRIPTIONS_PATH,
+        Capability::Transcription,
+        &["file"],
+        "text",
+    ),
 ];
 
-/// The parsed body of a request.
 enum Content<'a> {
     Json(RawObject<'a>),
     Form(Form),
     Upload(Upload),
 }
 
-/// A body without its model.
 enum Outgoing {
     Json(Rest),
     Form(Form),
@@ -117,11 +84,11 @@ enum Outgoing {
 }
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    State(media): State<Arc<Media>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    State(media): Shared<Media>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let path = request.uri().path();
     let passed = OPERATIONS.iter().find(|passed| passed.described.path == path);
     let passed = passed.ok_or_else(ApiError::internal)?;
@@ -170,9 +137,9 @@ pub(super) async fn create(
         Content::Upload(upload) => Outgoing::Upload(upload),
     };
     let operation = passed.capability.operation().unwrap_or(Operation::Media);
-    let (price, dialect) = (model.prices.of(operation), Dialect::OpenAi);
+    let dialect = Dialect::OpenAi;
     let (name, member) = (model.quoted_id.clone(), caller.key.member);
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     let prepare = async move {
         Ok(move |target: &Target| {
             if target.provider.kind != Kind::OpenAi {
@@ -203,14 +170,13 @@ pub(super) async fn create(
 }
 
 impl PassThrough {
-    /// The model that answers.
     fn model(
         &self,
         api: &ModelApi,
         media: &Media,
         caller: &Caller,
         content: &Content<'_>,
-    ) -> Result<Arc<Model>, ApiError> {
+    ) -> ApiResult<Arc<Model>> {
         let asked = content.text("model")?.filter(|model| !model.is_empty());
         let asked = match asked {
             Some(asked) => asked,
@@ -234,8 +200,7 @@ impl PassThrough {
         api.upstreams.resolve(caller, &asked, self.capability)
     }
 
-    /// Checks the required fields, and the operator's limits.
-    fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> Result<(), ApiError> {
+    fn check(&self, model: &Model, media: &Media, content: &Content<'_>) -> ApiResult<()> {
         if let Some(field) = self.required.iter().find(|field| !content.has(field)) {
             return Err(missing(field));
         }
@@ -248,7 +213,7 @@ impl PassThrough {
                 // Only a whole answer can be checked before it is charged.
                 if content.text("stream")?.is_some_and(|stream| stream != "false") {
                     let message = "`stream` is not supported for images; leave it out";
-                    return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
+                    return Err(ApiError::invalid("stream", message));
                 }
                 let count = content.text("n")?.unwrap_or_else(|| "1".to_owned());
                 media.check_image_count(&count)
@@ -264,7 +229,7 @@ impl PassThrough {
 
 impl Content<'_> {
     /// A field as text; numbers and booleans as they are written.
-    fn text(&self, name: &'static str) -> Result<Option<String>, ApiError> {
+    fn text(&self, name: &'static str) -> ApiResult<Option<String>> {
         match self {
             Self::Form(form) => Ok(form.text(name)),
             Self::Upload(upload) => Ok(upload.fields.text(name)),
@@ -272,7 +237,7 @@ impl Content<'_> {
                 Some(value) if value.starts_with('"') => object.read(name, "a string"),
                 Some(value) if value.starts_with(['{', '[']) => {
                     let message = format!("`{name}` must not be a list or an object");
-                    Err(ApiError::of_param(Code::InvalidRequest, name, message))
+                    Err(ApiError::invalid(name, message))
                 }
                 value => Ok(value.filter(|value| *value != "null").map(str::to_owned)),
             },
@@ -291,11 +256,7 @@ impl Content<'_> {
 }
 
 impl Outgoing {
-    /// The body for a target, and its type if it is not JSON.
-    fn with_model(
-        &self,
-        target: &Target,
-    ) -> Result<(RequestBody, Option<http::HeaderValue>), ApiError> {
+    fn with_model(&self, target: &Target) -> ApiResult<(RequestBody, Option<http::HeaderValue>)> {
         Ok(match self {
             Self::Json(rest) => (rest.with(&[("model", Some(&target.quoted_name))]).into(), None),
             Self::Form(form) => {
@@ -314,7 +275,7 @@ impl Outgoing {
 }
 
 /// The request for speech of a program, which knows fewer options.
-fn program_input(model: &Model, content: &Content<'_>) -> Result<MediaRequest, ApiError> {
+fn program_input(model: &Model, content: &Content<'_>) -> ApiResult<MediaRequest> {
     let mut input = Map::new();
     input.insert("text".to_owned(), content.text("input")?.into());
     if let Some(format) = content.text("response_format")? {
@@ -328,5 +289,5 @@ fn program_input(model: &Model, content: &Content<'_>) -> Result<MediaRequest, A
 }
 
 fn missing(field: &'static str) -> ApiError {
-    ApiError::of_param(Code::InvalidRequest, field, format!("`{field}` is missing"))
+    ApiError::invalid(field, format!("`{field}` is missing"))
 }

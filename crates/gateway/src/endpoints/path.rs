@@ -5,7 +5,7 @@ use axum::extract::{FromRequestParts, Path, Query};
 use http::request::Parts;
 use wire::error::Code;
 
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 
 /// The id in a path. One that is not UTF-8 is not found.
 pub(super) struct Id(pub(super) String);
@@ -13,7 +13,7 @@ pub(super) struct Id(pub(super) String);
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(id)) => Ok(Self(id)),
             Err(_) => Err(ApiError::new(Code::NotFound, "invalid id")),
@@ -24,7 +24,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 /// An unchecked query: errors are reported after authentication.
 pub(super) type RawQuery<T> = Result<Query<T>, QueryRejection>;
 
-pub(super) fn parse_query<T>(query: RawQuery<T>) -> Result<T, ApiError> {
+pub(super) fn parse_query<T>(query: RawQuery<T>) -> ApiResult<T> {
     query.map(|Query(query)| query).map_err(|error| {
         ApiError::new(Code::InvalidRequest, format!("invalid query: {}", error.body_text()))
     })

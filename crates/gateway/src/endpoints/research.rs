@@ -1,39 +1,33 @@
 //! `/v1/research/jobs`: start, show, follow and cancel jobs.
 
-mod events;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
-use gateway_store::Scope;
+use axum::extract::{Request, State};
+use gateway_store::{Error, Scope};
 use http::header::LOCATION;
-use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http::{HeaderValue, StatusCode};
+use ledger::HoldId;
 use serde::Deserialize;
-use wire::error::Code;
 use wire::research::{JobList, JobView};
 
-use self::events::JobEvents;
-use super::admission::{ReadAccess, Received, RequestAdmission};
+use super::admission::{MemberRead, ReadAccess, Received, RequestAdmission};
 use super::body;
-use super::event_tail::{self, TailContext};
+use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE, TailContext};
 use super::json::json;
 use super::path::{Id, RawQuery, parse_query};
+use super::state::Shared;
 use crate::config::{Config, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::proxy::relay::StreamPolicy;
 use crate::request_info::RequestInfo;
-use crate::research::{MAX_LISTED, NewResearch, Research, Started, view};
+use crate::research::{MAX_LISTED, NewResearch, Research, Started, job_id, view};
 use crate::response_headers;
 
 const ACCESS: ReadAccess =
-    ReadAccess { scope: Scope::Research, operation: Operation::ResearchRead };
+    ReadAccess { scope: Some(Scope::Research), operation: Operation::ResearchRead };
 const FIELDS: &[&str] = &["query", "model", "depth", "max_sources", "webhook_url", "metadata"];
-/// The default length of a page.
 const DEFAULT_LISTED: u32 = 20;
 /// The longest wait for the end of a job, in seconds.
 const MAX_WAIT: u64 = 60;
@@ -55,11 +49,11 @@ pub(super) struct EventsQuery {
 }
 
 pub(super) async fn create(
-    State(research): State<Arc<Research>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(research): Shared<Research>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Research, "research").await?;
     let Received { caller, bytes, idempotency } = received;
     let request = body::parse(&bytes, wrong)?;
@@ -85,101 +79,86 @@ pub(super) async fn create(
     Ok(response)
 }
 
-#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn find(
-    State(research): State<Arc<Research>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(research): Shared<Research>,
     Id(id): Id,
     query: RawQuery<FindQuery>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            let wait = query.wait.unwrap_or(0);
-            if wait > MAX_WAIT {
-                let message = format!("`wait` must be at most {MAX_WAIT} seconds");
-                return Err(ApiError::of_param(Code::InvalidRequest, "wait", message));
-            }
-            let job = research.find_over(caller, &id, Duration::from_secs(wait)).await?;
-            Ok(json(&research.view(&job).await?))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        let wait = query.wait.unwrap_or(0);
+        if wait > MAX_WAIT {
+            let message = format!("`wait` must be at most {MAX_WAIT} seconds");
+            return Err(ApiError::invalid("wait", message));
+        }
+        let job = research.find_over(caller, &id, Duration::from_secs(wait)).await?;
+        Ok(json(&research.view(&job).await?))
+    })
+    .await
 }
 
 pub(super) async fn list(
-    State(research): State<Arc<Research>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(research): Shared<Research>,
     query: RawQuery<ListQuery>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            let limit = query.limit.unwrap_or(DEFAULT_LISTED);
-            if !(1..=MAX_LISTED).contains(&limit) {
-                let message = format!("`limit` must be from 1 to {MAX_LISTED}");
-                return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
-            }
-            let (jobs, has_more) = research.list(caller, limit, query.after.as_deref()).await?;
-            let brief = |job| JobView { report: None, ..view::job(job, &[]) };
-            let data: Vec<JobView> = jobs.iter().map(brief).collect();
-            let last_id = data.last().map(|job| job.id.clone());
-            Ok(json(&JobList { object: "list".to_owned(), data, has_more, last_id }))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        let limit = query.limit.unwrap_or(DEFAULT_LISTED);
+        if !(1..=MAX_LISTED).contains(&limit) {
+            let message = format!("`limit` must be from 1 to {MAX_LISTED}");
+            return Err(ApiError::invalid("limit", message));
+        }
+        let (jobs, has_more) = research.list(caller, limit, query.after.as_deref()).await?;
+        let brief = |job| JobView { report: None, ..view::job(job, &[]) };
+        let data: Vec<JobView> = jobs.iter().map(brief).collect();
+        let last_id = data.last().map(|job| job.id.clone());
+        Ok(json(&JobList { object: "list".to_owned(), data, has_more, last_id }))
+    })
+    .await
 }
 
-#[expect(clippy::too_many_arguments, reason = "extractors of the handler")]
 pub(super) async fn events(
-    State(research): State<Arc<Research>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    State(config): State<Arc<Config>>,
-    Extension(info): Extension<RequestInfo>,
+    State(research): Shared<Research>,
+    State(config): Shared<Config>,
     Id(id): Id,
     query: RawQuery<EventsQuery>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            if query.starting_after.is_some_and(i64::is_negative) {
-                let message = "`starting_after` must be at least 0";
-                return Err(ApiError::of_param(Code::InvalidRequest, "starting_after", message));
-            }
-            let job = research.find(caller, &id).await?;
-            let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-            let last = last.and_then(|last| last.trim().parse().ok());
-            let after = query.starting_after.or(last).unwrap_or(0);
-            let follower = research.background.follow(caller.key.lineage)?;
-            let context = TailContext {
-                background: research.background.clone(),
-                lifecycle: research.billing.lifecycle.clone(),
-                keepalive: StreamPolicy::new(&config).keepalive,
-            };
-            Ok(event_tail::stream(context, follower, JobEvents::new(&research, job.id, after)))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        if query.starting_after.is_some_and(i64::is_negative) {
+            let message = "`starting_after` must be at least 0";
+            return Err(ApiError::invalid("starting_after", message));
+        }
+        let job = research.find(caller, &id).await?;
+        let last = read.headers.get("last-event-id").and_then(|value| value.to_str().ok());
+        let last = last.and_then(|last| last.trim().parse().ok());
+        let after = query.starting_after.or(last).unwrap_or(0);
+        let follower = research.background.follow(caller.key.lineage)?;
+        let context = TailContext {
+            background: research.background.clone(),
+            lifecycle: research.billing.lifecycle.clone(),
+            keepalive: StreamPolicy::new(&config).keepalive,
+        };
+        Ok(event_tail::stream(context, follower, JobEvents::new(&research, job.id, after)))
+    })
+    .await
 }
 
 pub(super) async fn cancel(
-    State(research): State<Arc<Research>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
+    State(research): Shared<Research>,
     Id(id): Id,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let job = research.cancel(caller, &id).await?;
-            Ok(json(&research.view(&job).await?))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let job = research.cancel(caller, &id).await?;
+        Ok(json(&research.view(&job).await?))
+    })
+    .await
 }
 
-/// The error for an invalid field.
 fn wrong(path: &str, message: &str) -> ApiError {
     if let Some(unknown) = body::unknown(message, FIELDS) {
         return unknown;
@@ -192,7 +171,43 @@ fn wrong(path: &str, message: &str) -> ApiError {
         path if path.starts_with("metadata") => ("metadata", "an object"),
         _ => ("query", "a string of 1 to 4000 characters"),
     };
-    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+    ApiError::invalid(name, format!("`{name}` must be {wanted}"))
+}
+
+struct JobEvents {
+    research: Arc<Research>,
+    id: HoldId,
+    name: String,
+    /// The sequence number of the last known event.
+    after: i64,
+}
+
+impl JobEvents {
+    fn new(research: &Arc<Research>, id: HoldId, after: i64) -> Self {
+        Self { research: research.clone(), id, name: job_id(id), after }
+    }
+}
+
+impl EventSource for JobEvents {
+    fn id(&self) -> &str {
+        &self.name
+    }
+
+    /// A job ends in the transaction that writes its last event.
+    async fn read(&mut self, _: bool) -> Result<Batch, Error> {
+        let store = &self.research.billing.store;
+        let status = store.job_status(self.id).await?;
+        let events = store.job_events(self.id, self.after, MAX_EVENTS_AT_ONCE).await?;
+        let is_all = events.len() < usize::try_from(MAX_EVENTS_AT_ONCE).unwrap_or(usize::MAX);
+        let is_over = status.is_none_or(|(status, _)| status.is_over()) && is_all;
+        let Some(last) = events.last() else {
+            return Ok(if is_over { Batch::End } else { Batch::Nothing });
+        };
+        self.after = last.sequence;
+        let joined: Vec<u8> =
+            events.iter().flat_map(|event| view::event(&self.name, event)).collect();
+        Ok(if is_over { Batch::LastEvents(joined.into()) } else { Batch::Events(joined.into()) })
+    }
 }
 
 #[cfg(test)]

@@ -1,39 +1,40 @@
 //! `/v1/responses`: answers that can be stored, continued, and run in the background.
 
 mod background;
-mod events;
 mod recorder;
 mod stored;
+
+pub(super) use stored::{cancel, delete, find, input_items};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use api_dialects::responses::{Shape, input_items as items_of, output_items};
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use gateway_store::Scope;
-use http::Request;
-use ledger::{HoldId, IdempotencyKey};
+use gateway_store::{Error, Scope};
+use ledger::{HoldId, IdempotencyKey, MemberId};
 use serde_json::{Map, Value, json};
-use wire::error::Code;
-
-pub(super) use stored::{cancel, delete, find, input_items};
+use tokio::time::Instant;
 
 use self::recorder::StoredResponseRecorder;
 use super::admission::Received;
+use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE, TailContext};
 use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::messages::count_upstream;
 use super::model_request::{self, AnswerForm, ModelApi, ModelRequest};
+use super::state::Shared;
 use super::web_search::MemberSearcher;
+use crate::background::Follower;
+use crate::billing::Billing;
 use crate::caps::{self, Conversation};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::failure::{ApiError, Dialect};
+
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::Caller;
 use crate::images::{self, Images, Remote};
 use crate::provider::{CHAT_PATH, INPUT_TOKENS_PATH, Owner, Sender};
@@ -45,17 +46,18 @@ use crate::proxy::whole::new_id;
 use crate::raw_object::{self, RawObject};
 use crate::request_info::RequestInfo;
 
-/// The most items of one request.
 const MAX_ITEMS: usize = 10_000;
 /// Limits of the chain of earlier responses.
 const MAX_CHAIN: usize = 200;
 const MAX_CHAIN_BYTES: usize = 32 * 1024 * 1024;
+/// How long the last events of a response may take to be written after its end.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
 
 pub(super) async fn create(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let searcher = MemberSearcher::of_request(&api.web, info, &request);
     let received = api.admission.receive(request, Scope::Responses, "responses").await?;
@@ -93,16 +95,14 @@ pub(super) async fn create(
             Ok(move |target: &Target| request.for_target(target))
         }
     };
-    let (price, operation) = (model.prices.of(Operation::Responses), Operation::Responses);
-    let dialect = Dialect::OpenAi;
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let (operation, dialect) = (Operation::Responses, Dialect::OpenAi);
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     if options.is_background {
         return background::start(&api, request, &options, recorder, prepare).await;
     }
     request.answer(&api, AnswerForm::streamed(options.is_streamed), Some(recorder), prepare).await
 }
 
-/// A request with its conversation.
 struct Asked {
     caller: Caller,
     idempotency: Option<IdempotencyKey>,
@@ -115,8 +115,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Reads and checks a request, and loads the responses before it.
-    async fn read(api: &ModelApi, received: Received) -> Result<Self, ApiError> {
+    async fn read(api: &ModelApi, received: Received) -> ApiResult<Self> {
         let Received { caller, bytes, idempotency } = received;
         let object = RawObject::parse(&bytes)?;
         let asked: String = model_request::required(&object, "model")?;
@@ -126,7 +125,7 @@ impl Asked {
         let items = fields.get("input").and_then(Value::as_array).map_or(0, Vec::len);
         if items > MAX_ITEMS {
             let message = format!("`input` has more than {MAX_ITEMS} items");
-            return Err(ApiError::of_param(Code::InvalidRequest, "input", message));
+            return Err(ApiError::invalid("input", message));
         }
         let earlier = match &options.previous {
             Some(previous) => Earlier::load(api, &caller, previous).await?,
@@ -169,27 +168,26 @@ fn chat_request(id: HoldId, body: Bytes, is_streamed: bool) -> ChatRequest {
 
 /// Replaces a conversation by a summary: `POST /v1/responses/compact`.
 pub(super) async fn compact(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let RequestInfo { id, span, .. } = info;
     let received = api.admission.receive(request, Scope::Responses, "compact").await?;
     let asked = Asked::read(&api, received).await?;
     let (caller, idempotency, model, request) = asked.into_whole(id);
     let prepare = async move { Ok(move |target: &Target| request.compaction_for(target)) };
-    let (price, operation) = (model.prices.of(Operation::Responses), Operation::Responses);
-    let dialect = Dialect::OpenAi;
-    let request = ModelRequest { id, caller, model, price, operation, idempotency, span, dialect };
+    let (operation, dialect) = (Operation::Responses, Dialect::OpenAi);
+    let request = ModelRequest { id, caller, model, operation, idempotency, span, dialect };
     request.answer(&api, AnswerForm::Whole, None, prepare).await
 }
 
 /// Counts the tokens of an input: `POST /v1/responses/input_tokens`.
 pub(super) async fn input_tokens(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(api): Shared<ModelApi>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let received = api.admission.receive(request, Scope::Responses, "input_tokens").await?;
     let asked = Asked::read(&api, received).await?;
     let (caller, idempotency, model, request) = asked.into_whole(info.id);
@@ -215,7 +213,7 @@ fn check_conversation(
     model: &Model,
     object: &RawObject<'_>,
     earlier: &Earlier,
-) -> Result<(Option<u64>, Remote), ApiError> {
+) -> ApiResult<(Option<u64>, Remote)> {
     let mut images = Images::in_items(&earlier.items);
     let mut bytes = earlier.bytes;
     for input in object.all_like("input") {
@@ -228,7 +226,6 @@ fn check_conversation(
     Ok((caps::check(&model.caps, object, &conversation)?, remote))
 }
 
-/// The fields of a request that the service itself needs.
 struct Options {
     is_streamed: bool,
     is_background: bool,
@@ -237,10 +234,8 @@ struct Options {
 }
 
 impl Options {
-    fn read(object: &RawObject<'_>) -> Result<Self, ApiError> {
-        let wrong = |param: &str, message: &str| {
-            Err(ApiError::of_param(Code::InvalidRequest, param, message))
-        };
+    fn read(object: &RawObject<'_>) -> ApiResult<Self> {
+        let wrong = |param: &str, message: &str| Err(ApiError::invalid(param, message));
         match object.raw("input").map(str::as_bytes) {
             Some([b'"' | b'[', ..]) => {}
             Some(_) => return wrong("input", "`input` must be a string or a list"),
@@ -259,7 +254,6 @@ impl Options {
     }
 }
 
-/// Our fields of the response object of an upstream with the responses interface.
 fn ours(options: &Options, id: &str, fields: &Map<String, Value>) -> Ours {
     let mut ours = Ours::new();
     ours.insert("id".to_owned(), id.into());
@@ -270,7 +264,6 @@ fn ours(options: &Options, id: &str, fields: &Map<String, Value>) -> Ours {
     ours
 }
 
-/// The responses before a request.
 #[derive(Default)]
 struct Earlier {
     /// All of their items, oldest first.
@@ -279,10 +272,8 @@ struct Earlier {
 }
 
 impl Earlier {
-    async fn load(api: &ModelApi, caller: &Caller, id: &str) -> Result<Self, ApiError> {
-        let wrong = |message: String| {
-            ApiError::of_param(Code::InvalidRequest, "previous_response_id", message)
-        };
+    async fn load(api: &ModelApi, caller: &Caller, id: &str) -> ApiResult<Self> {
+        let wrong = |message: String| ApiError::invalid("previous_response_id", message);
         let mut turns: Vec<Vec<Value>> = Vec::new();
         let mut bytes = 0;
         let mut next = Some(id.to_owned());
@@ -311,4 +302,70 @@ impl Earlier {
         }
         Ok(Self { items: turns.into_iter().rev().flatten().collect(), bytes })
     }
+}
+
+struct Followed {
+    pub(super) member: MemberId,
+    pub(super) id: String,
+    /// The sequence number of the last known event; -1 for none.
+    pub(super) after: i64,
+}
+
+struct ResponseEvents {
+    billing: Arc<Billing>,
+    target: Followed,
+    /// When the end of the response was first seen.
+    over_since: Option<Instant>,
+}
+
+fn stream(api: &ModelApi, follower: Follower, target: Followed) -> Response {
+    let context = TailContext {
+        background: api.background.clone(),
+        lifecycle: api.billing.lifecycle.clone(),
+        keepalive: api.policy.keepalive,
+    };
+    let source = ResponseEvents { billing: api.billing.clone(), target, over_since: None };
+    event_tail::stream(context, follower, source)
+}
+
+impl EventSource for ResponseEvents {
+    fn id(&self) -> &str {
+        &self.target.id
+    }
+
+    /// Only without new events, it matters whether more will follow.
+    async fn read(&mut self, is_running: bool) -> Result<Batch, Error> {
+        let (store, target) = (&self.billing.store, &mut self.target);
+        let events = store.events(&target.id, target.after, MAX_EVENTS_AT_ONCE).await?;
+        if let Some(last) = events.last() {
+            target.after = last.sequence;
+            let is_last = is_last(&last.event);
+            let joined: Vec<u8> = events.into_iter().flat_map(|event| event.event).collect();
+            let joined = joined.into();
+            return Ok(if is_last { Batch::LastEvents(joined) } else { Batch::Events(joined) });
+        }
+        if is_running {
+            return Ok(Batch::Nothing);
+        }
+        match store.response_status(target.member, &target.id).await?.as_deref() {
+            None | Some("cancelled") => Ok(Batch::End),
+            Some(status) if is_over(status) => {
+                // The charge precedes the last events, which may not be written yet.
+                let since = *self.over_since.get_or_insert_with(Instant::now);
+                Ok(if since.elapsed() > LAST_EVENTS { Batch::End } else { Batch::Nothing })
+            }
+            Some(_) => Ok(Batch::Nothing),
+        }
+    }
+}
+
+fn is_last(event: &[u8]) -> bool {
+    const LAST: [&[u8]; 3] = [b"completed", b"failed", b"incomplete"];
+    let name = event.strip_prefix(b"event: response.");
+    let name = name.and_then(|rest| rest.split(|byte| matches!(byte, b'\r' | b'\n')).next());
+    name.is_some_and(|name| LAST.contains(&name))
+}
+
+fn is_over(status: &str) -> bool {
+    !matches!(status, "queued" | "in_progress")
 }

@@ -1,14 +1,7 @@
 //! `POST /v1/search`.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use gateway_store::Scope;
-use http::Request;
-use wire::error::Code;
 use wire::search::{
     Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, SearchResult,
     is_domain,
@@ -18,9 +11,10 @@ use super::admission::{Received, RequestAdmission};
 use super::body;
 use super::fixed_price::{FixedPrice, NothingFound};
 use super::json::json;
+use super::state::Shared;
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::request_info::RequestInfo;
 use crate::search::{DEFAULT_RESULTS, Failure, Found, Hit, Wanted};
 use crate::web_services::WebServices;
@@ -29,11 +23,11 @@ const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
 const DOMAIN_FIELDS: &[&str] = &["include", "exclude"];
 
 pub(super) async fn create(
-    State(web): State<Arc<WebServices>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(web): Shared<WebServices>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Search, "search").await?;
     let Received { caller, bytes, idempotency } = received;
     let owner = web.search_owner(caller.key.member);
@@ -54,7 +48,6 @@ pub(super) async fn create(
     price.once(idempotency).answer(work).await
 }
 
-/// The error for an invalid field.
 fn wrong(path: &str, message: &str) -> ApiError {
     let known = if path.starts_with("domains") { DOMAIN_FIELDS } else { FIELDS };
     if let Some(unknown) = body::unknown(message, known) {
@@ -68,14 +61,12 @@ fn wrong(path: &str, message: &str) -> ApiError {
         }
         _ => ("query", format!("a string of 1 to {MAX_QUERY_CHARS} characters")),
     };
-    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+    ApiError::invalid(name, format!("`{name}` must be {wanted}"))
 }
 
-/// Validates a request.
-fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
+fn wanted(request: SearchRequest) -> ApiResult<Wanted> {
     let SearchRequest { query, max_results, recency, domains } = request;
-    let refuse =
-        |name: &str, message: String| Err(ApiError::of_param(Code::InvalidRequest, name, message));
+    let refuse = |name: &str, message: String| Err(ApiError::invalid(name, message));
     if query.chars().count() > MAX_QUERY_CHARS {
         return refuse("query", format!("`query` is longer than {MAX_QUERY_CHARS} characters"));
     }
@@ -100,8 +91,8 @@ fn wanted(request: SearchRequest) -> Result<Wanted, ApiError> {
     Ok(Wanted { owner: None, query: words.join(" "), max_results, recency, domains })
 }
 
-fn checked(name: &str, domains: Vec<String>) -> Result<Vec<String>, ApiError> {
-    let refuse = |message| Err(ApiError::of_param(Code::InvalidRequest, name, message));
+fn checked(name: &str, domains: Vec<String>) -> ApiResult<Vec<String>> {
+    let refuse = |message| Err(ApiError::invalid(name, message));
     if domains.len() > MAX_DOMAINS {
         return refuse(format!("`{name}` must be a list of at most {MAX_DOMAINS} domains"));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRef;
+use axum::extract::{FromRef, State};
 
 use super::admission::RequestAdmission;
 use super::model_request::ModelApi;
@@ -17,10 +17,11 @@ use crate::service::Service;
 use crate::upstreams::Upstreams;
 use crate::web_services::WebServices;
 
-#[derive(Debug, Clone)]
+pub(super) type Shared<T> = State<Arc<T>>;
+
+#[derive(Clone)]
 pub(super) struct AppState(Arc<Parts>);
 
-#[derive(Debug)]
 struct Parts {
     service: Arc<Service>,
     admission: Arc<RequestAdmission>,
@@ -48,68 +49,26 @@ impl AppState {
     }
 }
 
-impl FromRef<AppState> for Arc<Service> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.clone()
-    }
+macro_rules! parts {
+    ($($part:ty: $($field:ident).+;)+) => {
+        $(impl FromRef<AppState> for Arc<$part> {
+            fn from_ref(state: &AppState) -> Self {
+                state.0.$($field).+.clone()
+            }
+        })+
+    };
 }
 
-impl FromRef<AppState> for Arc<RequestAdmission> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.admission.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<ModelApi> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.models.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<Config> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.config.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<Identities> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.identities.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<Billing> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.billing.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<Upstreams> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.upstreams.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<WebServices> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.web.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<BackgroundTasks> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.background.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<Media> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.media.clone()
-    }
-}
-
-impl FromRef<AppState> for Arc<Research> {
-    fn from_ref(state: &AppState) -> Self {
-        state.0.service.research.clone()
-    }
+parts! {
+    Service: service;
+    RequestAdmission: admission;
+    ModelApi: models;
+    Config: service.config;
+    Identities: service.identities;
+    Billing: service.billing;
+    Upstreams: service.upstreams;
+    WebServices: service.web;
+    BackgroundTasks: service.background;
+    Media: service.media;
+    Research: service.research;
 }

@@ -25,17 +25,13 @@ use wire::error::Code;
 use super::body::{self, ArrivingBody};
 use super::form::{Boundary, Form, PartHead, boundary, wrong};
 use crate::config::Limits;
-use crate::failure::{ApiError, chain};
+use crate::failure::{ApiError, ApiResult, chain};
 use crate::upstream_pool::{RequestBody, StreamBody};
 
-/// The largest field that is not a file.
 const MAX_FIELD_BYTES: usize = 64 * 1024;
-/// The size of the pieces in which a temporary file is sent.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// A form whose files are not in memory.
 pub(super) struct Upload {
-    /// The fields that are known.
     pub(super) fields: Form,
     boundary: Boundary,
     files: Files,
@@ -43,17 +39,13 @@ pub(super) struct Upload {
 }
 
 enum Files {
-    /// Still arriving. The request that sends them takes the reader.
     Arriving(Arc<Mutex<Option<FormReader>>>),
     Spooled(Arc<Spool>),
 }
 
-/// The parts of a form, as they arrive.
 struct FormReader {
     parts: multer::Multipart<'static>,
-    /// The file that is being read.
     file: Option<multer::Field<'static>>,
-    /// The fields so far.
     fields: Form,
     boundary: Boundary,
     deadline: Instant,
@@ -82,13 +74,13 @@ impl Upload {
         headers: &HeaderMap,
         body: Body,
         purpose: &str,
-    ) -> Result<(Self, Option<IdempotencyKey>), ApiError> {
+    ) -> ApiResult<(Self, Option<IdempotencyKey>)> {
         let word = body::idempotency_word(headers)?;
         let digest = word.map(|_| Sha256::new_with_prefix(purpose));
         let mut reader = FormReader::new(limits, headers, body, digest)?;
         reader.first = reader.next().await?;
         if reader.first.is_none() {
-            return Err(ApiError::of_param(Code::InvalidRequest, "file", "`file` is missing"));
+            return Err(ApiError::invalid("file", "`file` is missing"));
         }
         let (boundary, max_time) = (reader.boundary.clone(), limits.body_timeout);
         if word.is_none() && reader.fields.has("model") {
@@ -105,8 +97,7 @@ impl Upload {
         Ok((Self { fields, boundary, files, max_time }, idempotency))
     }
 
-    /// The form with another model, and its type.
-    pub(super) fn with_model(&self, model: &str) -> Result<(RequestBody, HeaderValue), ApiError> {
+    pub(super) fn with_model(&self, model: &str) -> ApiResult<(RequestBody, HeaderValue)> {
         let mut start = BytesMut::new();
         self.fields.write_without("model", &self.boundary, &mut start);
         self.boundary.write_field("model", model, &mut start);
@@ -138,7 +129,7 @@ impl Upload {
 /// The rest of a form that is still arriving, up to its end.
 fn arriving(
     source: Arc<Mutex<Option<FormReader>>>,
-) -> impl futures_util::Stream<Item = Result<Bytes, ApiError>> {
+) -> impl futures_util::Stream<Item = ApiResult<Bytes>> {
     enum State {
         Waiting(Arc<Mutex<Option<FormReader>>>),
         Reading(Box<FormReader>),
@@ -160,8 +151,7 @@ fn arriving(
     })
 }
 
-/// The content of a temporary file.
-fn spooled(spool: Arc<Spool>) -> impl futures_util::Stream<Item = Result<Bytes, ApiError>> {
+fn spooled(spool: Arc<Spool>) -> impl futures_util::Stream<Item = ApiResult<Bytes>> {
     stream::try_unfold((spool, 0), |(spool, place)| async move {
         if place == spool.bytes {
             return Ok(None);
@@ -185,7 +175,7 @@ impl FormReader {
         headers: &HeaderMap,
         body: Body,
         digest: Option<Sha256>,
-    ) -> Result<Self, ApiError> {
+    ) -> ApiResult<Self> {
         let body = ArrivingBody::new(limits, headers, body)?;
         let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let found = boundary(media_type)?.ok_or_else(ApiError::internal)?;
@@ -201,14 +191,14 @@ impl FormReader {
     }
 
     /// The next piece of the files, with the heads of their parts; `None` at the end of the form.
-    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    async fn next(&mut self) -> ApiResult<Option<Bytes>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
         timeout_at(self.deadline, self.read()).await.map_err(|_| body::timed_out())?
     }
 
-    async fn read(&mut self) -> Result<Option<Bytes>, ApiError> {
+    async fn read(&mut self) -> ApiResult<Option<Bytes>> {
         loop {
             if let Some(file) = &mut self.file {
                 let piece = file.chunk().await.map_err(|error| wrong(&error))?;
@@ -233,7 +223,7 @@ impl FormReader {
             while let Some(piece) = field.chunk().await.map_err(|error| wrong(&error))? {
                 if content.len() + piece.len() > MAX_FIELD_BYTES {
                     let message = format!("a field exceeds {MAX_FIELD_BYTES} bytes");
-                    return Err(ApiError::of_param(Code::InvalidRequest, head.name, message));
+                    return Err(ApiError::invalid(head.name, message));
                 }
                 content.extend_from_slice(&piece);
             }
@@ -251,8 +241,7 @@ impl FormReader {
 }
 
 impl Spool {
-    /// Writes the files of a form to a temporary file.
-    async fn fill(reader: &mut FormReader) -> Result<Self, ApiError> {
+    async fn fill(reader: &mut FormReader) -> ApiResult<Self> {
         let mut spool = on_disk(|| Ok(Self { file: tempfile::tempfile()?, bytes: 0 })).await?;
         while let Some(piece) = reader.next().await? {
             spool = on_disk(move || {
@@ -269,7 +258,7 @@ impl Spool {
 /// Runs work on the temporary file in a thread that may wait.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, ApiError> {
+) -> ApiResult<T> {
     let result = spawn_blocking(work).await.map_err(|_| ApiError::internal())?;
     result.map_err(|error| {
         let folder = std::env::temp_dir();
@@ -279,7 +268,6 @@ async fn on_disk<T: Send + 'static>(
     })
 }
 
-/// The form was sent to an upstream, which failed.
 fn sent() -> ApiError {
     let message = "the provider failed during the upload; nothing was charged; send it again";
     ApiError::new(Code::UpstreamUnavailable, message)

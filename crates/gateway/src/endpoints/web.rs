@@ -1,43 +1,36 @@
 //! `POST /v1/web/fetch`: reads a page.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use gateway_store::Scope;
-use http::Request;
 use web_reader::{Fault, FetchedPage, ReadRequest, Target};
-use wire::error::Code;
 use wire::web::{Page, PageFormat, PageRequest};
 use wire::whole::Whole;
 
 use super::admission::{Received, RequestAdmission};
 use super::fixed_price::FixedPrice;
 use super::json::json;
+use super::state::Shared;
 use super::{body, model_request};
 use crate::clock;
 use crate::config::Operation;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::raw_object::RawObject;
 use crate::request_info::RequestInfo;
 use crate::web_services::WebServices;
 
 const FIELDS: &[&str] = &["url", "format", "max_chars", "start_index", "max_age_s"];
-/// The length of the returned part of a page.
 const DEFAULT_CHARS: u32 = 50_000;
 const MAX_CHARS: u32 = 1_000_000;
-/// The most characters of a field name in an error.
 const MAX_NAME_CHARS: usize = 100;
 
 pub(super) async fn fetch(
-    State(web): State<Arc<WebServices>>,
-    State(admission): State<Arc<RequestAdmission>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+    State(web): Shared<WebServices>,
+    State(admission): Shared<RequestAdmission>,
+    info: RequestInfo,
+    request: Request,
+) -> ApiResult {
     let received = admission.receive(request, Scope::Fetch, "fetch").await?;
     let Received { caller, bytes, idempotency } = received;
     let asked = read(&bytes)?;
@@ -61,13 +54,13 @@ pub(super) async fn fetch(
 }
 
 /// Parses a request; an unknown field is an error with a suggestion.
-fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
+fn read(bytes: &[u8]) -> ApiResult<PageRequest> {
     let object = RawObject::parse(bytes)?;
     if let Some(unknown) = object.names().find(|name| !FIELDS.contains(name)) {
         let shown: String = unknown.chars().take(MAX_NAME_CHARS).collect();
         let hint = body::meant(&shown, FIELDS);
         let message = format!("unknown field `{shown}`; {hint}");
-        return Err(ApiError::of_param(Code::InvalidRequest, shown, message));
+        return Err(ApiError::invalid(shown, message));
     }
     let number = |name: &'static str, wanted: &str| {
         let number: Option<Whole> = object.read(name, wanted)?;
@@ -82,12 +75,11 @@ fn read(bytes: &[u8]) -> Result<PageRequest, ApiError> {
     };
     if asked.max_chars.is_some_and(|chars| !(1..=MAX_CHARS).contains(&chars)) {
         let message = format!("`max_chars` must be a whole number from 1 to {MAX_CHARS}");
-        return Err(ApiError::of_param(Code::InvalidRequest, "max_chars", message));
+        return Err(ApiError::invalid("max_chars", message));
     }
     Ok(asked)
 }
 
-/// The requested part of a page.
 fn shown(id: String, asked: &PageRequest, found: &FetchedPage) -> Result<Page, Fault> {
     let (reading, document) = (&found.reading, &found.reading.document);
     let start = asked.start_index.unwrap_or(0);

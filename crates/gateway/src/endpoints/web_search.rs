@@ -1,14 +1,15 @@
 //! The web search of a model: one search, and the pages that it found first. Each is an operation
 //! of the member's key like any other, with a price and a receipt.
 
+use axum::extract::Request;
 use std::sync::Arc;
 
 use api_dialects::{Search, SearchError, SearchOutcome, SearchResult, WebSearchTool};
-use axum::body::{Body, to_bytes};
+use axum::body::to_bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Request};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use wire::error::Code;
@@ -17,7 +18,7 @@ use wire::web::Page;
 
 use super::internal_call::{InternalCalls, InternalRequest};
 use crate::clock;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::API_KEY;
 use crate::proxy::rounds::Searcher;
 use crate::request_info::RequestInfo;
@@ -35,7 +36,6 @@ const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 pub(super) struct MemberSearcher {
     calls: Arc<InternalCalls>,
     info: RequestInfo,
-    /// The key.
     headers: HeaderMap,
 }
 
@@ -45,7 +45,7 @@ impl MemberSearcher {
     pub(super) fn of_request(
         web: &WebServices,
         info: RequestInfo,
-        request: &Request<Body>,
+        request: &Request,
     ) -> Option<Arc<dyn Searcher>> {
         let calls = request.extensions().get::<Arc<InternalCalls>>();
         let calls = calls.filter(|_| web.search.is_usable())?.clone();
@@ -56,7 +56,7 @@ impl MemberSearcher {
         Some(Arc::new(Self { calls, info, headers: key.collect() }))
     }
 
-    async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> Result<T, ApiError> {
+    async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> ApiResult<T> {
         let info =
             RequestInfo { id: clock::new_hold_id(), parent: Some(self.info.id), ..self.info };
         tracing::info!(request = %info.id, parent = %self.info.id, "model searches the web");
@@ -73,7 +73,7 @@ impl MemberSearcher {
             "query": query, "max_results": MAX_RESULTS,
             "domains": { "include": allowed_domains, "exclude": blocked_domains },
         });
-        let found: Result<SearchAnswer, ApiError> =
+        let found: ApiResult<SearchAnswer> =
             self.call(InternalRequest::Search(request.to_string().into())).await;
         let found = found.map_err(|error| {
             tracing::info!(error = error.message(), "web search of a model failed");

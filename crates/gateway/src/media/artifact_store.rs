@@ -1,48 +1,55 @@
 //! The bytes of artifacts: objects by name, in a folder or in a bucket.
 
-mod connector;
-
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, Stream};
 use futures_util::{StreamExt, TryStreamExt};
+use http::Request;
+use http::header::HOST;
+use http_body_util::BodyExt;
 use object_store::aws::AmazonS3Builder;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, PutOptions,
-    RetryConfig,
+    ClientOptions, Error, GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt,
+    PutOptions, RetryConfig,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::config;
 use crate::problem::Problem;
+use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
 /// The time limit for storing an object.
 const MAX_PUT: Duration = Duration::from_mins(2);
 /// The time limit for all retries of a request to a bucket.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_RETRIES: usize = 3;
-/// The size of the chunks in which a file is read.
 const CHUNK_BYTES: u64 = 256 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit until a response begins; a file has been sent by then.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ArtifactStore {
     store: Arc<dyn ObjectStore>,
-    /// The prefix of every name.
     prefix: Path,
     /// Created before the first write, for its owner only.
     folder: Option<Arc<std::path::Path>>,
 }
 
-/// An object, or a part of it.
 pub(crate) struct Content {
     pub(crate) length: u64,
     pub(crate) chunks: BoxStream<'static, io::Result<Bytes>>,
@@ -50,7 +57,6 @@ pub(crate) struct Content {
     pub(crate) file: Option<FilePart>,
 }
 
-/// A part of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct FilePart {
     pub(crate) file: Arc<File>,
@@ -92,7 +98,6 @@ impl ArtifactStore {
         Ok(Self { store: Arc::new(store), prefix, folder: Some(path.into()) })
     }
 
-    /// Writes an object atomically and durably.
     pub(crate) async fn put(&self, name: &str, bytes: Bytes) -> Result<(), ArtifactError> {
         self.make_folder()?;
         let path = self.path(name);
@@ -129,7 +134,6 @@ impl ArtifactStore {
         }
     }
 
-    /// Removes an object, if it exists.
     pub(crate) async fn remove(&self, name: &str) -> Result<(), ArtifactError> {
         match self.store.delete(&self.path(name)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
@@ -176,7 +180,7 @@ fn open_bucket(name: &str, bucket: &config::Bucket) -> Result<object_store::aws:
         .with_bucket_name(name)
         .with_region(&bucket.region)
         .with_retry(retry)
-        .with_http_connector(connector::Connector);
+        .with_http_connector(Connector);
     if let Some(endpoint) = &bucket.endpoint {
         let endpoint = endpoint.to_string();
         builder = builder
@@ -187,4 +191,57 @@ fn open_bucket(name: &str, bucket: &config::Bucket) -> Result<object_store::aws:
         builder = builder.with_access_key_id(id.reveal()).with_secret_access_key(secret.reveal());
     }
     builder.build()
+}
+
+#[derive(Debug)]
+struct Connector;
+
+#[derive(Debug)]
+struct BucketClient(UpstreamPool);
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let pool = UpstreamPool::open(&[], CONNECT_TIMEOUT).map_err(|error| {
+            object_store::Error::Generic { store: "S3", source: Box::new(error) }
+        })?;
+        Ok(HttpClient::new(BucketClient(pool)))
+    }
+}
+
+impl BucketClient {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let (mut head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        if !head.headers.contains_key(HOST)
+            && let Some(host) = BaseUrl::new(&head.uri).and_then(|base| base.host())
+        {
+            head.headers.insert(HOST, host);
+        }
+        let response = self.0.request(Request::from_parts(head, body.into())).await;
+        let response = response.map_err(|error| {
+            let is_connect = error.is_connect();
+            let kind = if is_connect { HttpErrorKind::Connect } else { HttpErrorKind::Request };
+            HttpError::new(kind, error)
+        })?;
+        Ok(response.map(|body| {
+            let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
+            HttpResponseBody::new(body)
+        }))
+    }
+}
+
+impl HttpService for BucketClient {
+    fn call<'a, 'b>(
+        &'a self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move {
+            let sent = timeout(RESPONSE_TIMEOUT, self.send(request)).await;
+            sent.map_err(|late| HttpError::new(HttpErrorKind::Timeout, late))?
+        })
+    }
 }

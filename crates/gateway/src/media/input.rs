@@ -7,16 +7,14 @@ use wire::error::Code;
 
 use crate::catalogue::Target;
 use crate::config::{self, Capability};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::espeak::Speech;
 use crate::raw_object::RawObject;
 
-/// The longest prompt of an image, in characters.
 const MAX_PROMPT_CHARS: usize = 32_000;
 /// For upstreams that require a voice.
 const DEFAULT_VOICE: &str = "\"alloy\"";
 
-/// An input in the form of an upstream.
 #[derive(Debug)]
 pub(super) enum MediaInput {
     /// At most `max` images.
@@ -28,7 +26,6 @@ pub(super) enum MediaInput {
         body: Bytes,
         kind: AudioKind,
     },
-    /// Speech of a program.
     Program(Speech),
 }
 
@@ -40,13 +37,12 @@ pub(super) fn capability(input: &RawObject<'_>, offered: &[Capability]) -> Optio
     is_offered(first).or_else(|| is_offered(other))
 }
 
-/// Translates an input for the provider of a model.
 pub(super) fn translate(
     input: &RawObject<'_>,
     capability: Capability,
     target: &Target,
     media: &config::Media,
-) -> Result<MediaInput, ApiError> {
+) -> ApiResult<MediaInput> {
     match (capability, target.provider.kind) {
         (Capability::Image, config::Kind::OpenAi) => images(input, &target.name, media),
         (Capability::Speech, config::Kind::OpenAi) => speech(input, &target.name, media),
@@ -58,17 +54,12 @@ pub(super) fn translate(
     }
 }
 
-fn images(
-    input: &RawObject<'_>,
-    model: &str,
-    media: &config::Media,
-) -> Result<MediaInput, ApiError> {
+fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
     required_text(input, "prompt", MAX_PROMPT_CHARS)?;
     let max = media.max_images;
     let count: Option<u32> = input.read("n", "a whole number").map_err(|error| in_input(&error))?;
     if count.is_some_and(|count| !(1..=max).contains(&count)) {
-        let message = format!("`input.n` must be from 1 to {max}");
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.n", message));
+        return Err(ApiError::invalid("input.n", format!("`input.n` must be from 1 to {max}")));
     }
     let model = Value::from(model).to_string();
     // The answer is checked as a whole before it is charged.
@@ -77,11 +68,7 @@ fn images(
     Ok(MediaInput::Images { body, max: usize::try_from(max).unwrap_or(1) })
 }
 
-fn speech(
-    input: &RawObject<'_>,
-    model: &str,
-    media: &config::Media,
-) -> Result<MediaInput, ApiError> {
+fn speech(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
     let text = required_text(input, "text", max_chars(media))?;
     let format: Option<String> =
         input.read("response_format", "a string").map_err(|error| in_input(&error))?;
@@ -100,31 +87,29 @@ fn speech(
     Ok(MediaInput::Speech { body: input.rewrite(&changes).into(), kind })
 }
 
-fn program(input: &RawObject<'_>, media: &config::Media) -> Result<MediaInput, ApiError> {
+fn program(input: &RawObject<'_>, media: &config::Media) -> ApiResult<MediaInput> {
     const KNOWN: [&str; 4] = ["text", "speed", "pitch", "response_format"];
     let text = required_text(input, "text", max_chars(media))?;
     if let Some(name) = input.names().find(|name| !KNOWN.contains(name)) {
         let shown: String = name.chars().take(100).collect();
         let message = format!("unknown option `input.{shown}`; this provider supports {KNOWN:?}");
-        return Err(ApiError::of_param(Code::InvalidRequest, format!("input.{shown}"), message));
+        return Err(ApiError::invalid(format!("input.{shown}"), message));
     }
     let format: Option<String> =
         input.read("response_format", "a string").map_err(|error| in_input(&error))?;
     if format.is_some_and(|format| format != "wav") {
         let message = "`input.response_format` must be `wav` for this provider";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.response_format", message));
+        return Err(ApiError::invalid("input.response_format", message));
     }
     let speed: f64 =
         input.read("speed", "a number").map_err(|error| in_input(&error))?.unwrap_or(1.0);
     let pitch: u8 =
         input.read("pitch", "a whole number").map_err(|error| in_input(&error))?.unwrap_or(50);
     if !(0.25..=4.0).contains(&speed) {
-        let message = "`input.speed` must be from 0.25 to 4";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.speed", message));
+        return Err(ApiError::invalid("input.speed", "`input.speed` must be from 0.25 to 4"));
     }
     if pitch > 99 {
-        let message = "`input.pitch` must be from 0 to 99";
-        return Err(ApiError::of_param(Code::InvalidRequest, "input.pitch", message));
+        return Err(ApiError::invalid("input.pitch", "`input.pitch` must be from 0 to 99"));
     }
     Ok(MediaInput::Program(Speech { text, speed, pitch }))
 }
@@ -133,15 +118,8 @@ fn max_chars(media: &config::Media) -> usize {
     usize::try_from(media.max_text_chars).unwrap_or(usize::MAX)
 }
 
-/// A required text.
-fn required_text(
-    input: &RawObject<'_>,
-    name: &'static str,
-    max_chars: usize,
-) -> Result<String, ApiError> {
-    let wrong = |message: String| {
-        ApiError::of_param(Code::InvalidRequest, format!("input.{name}"), message)
-    };
+fn required_text(input: &RawObject<'_>, name: &'static str, max_chars: usize) -> ApiResult<String> {
+    let wrong = |message: String| ApiError::invalid(format!("input.{name}"), message);
     let text: Option<String> = input.read(name, "a string").map_err(|error| in_input(&error))?;
     match text.filter(|text| !text.trim().is_empty()) {
         None => Err(wrong(format!("`input.{name}` is missing"))),
@@ -152,7 +130,6 @@ fn required_text(
     }
 }
 
-/// An error of a field inside `input`.
 fn in_input(error: &ApiError) -> ApiError {
     let param = error.body().error.param.unwrap_or_default();
     let message = error.message().replacen('`', "`input.", 1);

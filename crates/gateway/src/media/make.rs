@@ -16,7 +16,6 @@ use crate::catalogue::Target;
 use crate::config::Config;
 use crate::provider::{Failure, IMAGES_PATH, Provider, SPEECH_PATH, Sender, espeak};
 
-/// A valid file.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) media_type: &'static str,
@@ -24,7 +23,6 @@ pub(super) struct Made {
     pub(super) sha256: [u8; 32],
 }
 
-/// Asks one target for media.
 pub(super) struct Maker<'a> {
     pub(super) config: &'a Config,
     pub(super) parser: &'a Pool,
@@ -78,7 +76,6 @@ impl Maker<'_> {
         upstream.read(max).await
     }
 
-    /// The images of an answer, in order.
     async fn images(&self, answer: Bytes, max: usize) -> Result<Vec<Made>, Failure> {
         let list: Images =
             serde_json::from_slice(&answer).map_err(|_| Failure::Malformed("invalid response"))?;
@@ -153,7 +150,6 @@ async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes
     provider.fetch(uri, max_bytes).await
 }
 
-/// Checks the images that an answer contains.
 pub(super) async fn check_images(
     parser: &Pool,
     provider: &Provider,

@@ -11,12 +11,12 @@ use wire::error::Code;
 use super::Media;
 use super::input::{self, MediaInput};
 use super::make::{Made, Maker};
-use crate::abort_early::AbortEarly;
+use crate::background::AbortEarly;
 use crate::billing::{Charge, Opened, Order, Replay, Results};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Caller, may_use};
 use crate::provider::{Failure, Owner, Sender};
 use crate::proxy::begin;
@@ -25,18 +25,15 @@ use crate::request_log;
 use crate::trace::SpanContext;
 use crate::upstreams::Attempt;
 
-/// The wait that a client is advised when a model is not usable.
 const UNUSABLE_RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(crate) struct MediaRequest {
-    /// The full id of the model.
     pub(crate) model: String,
     /// A JSON object: `prompt` or `text`, and options of the provider.
     pub(crate) input: Bytes,
 }
 
-/// The circumstances of a request for media.
 #[derive(Debug)]
 pub(crate) struct RunContext {
     /// The id of the request, of its hold and of its receipt.
@@ -53,11 +50,9 @@ pub(crate) enum Done {
     Replay(Replay),
 }
 
-/// A run that was charged.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) run: MediaRun,
-    /// The bytes of its first artifact.
     pub(crate) first: Bytes,
     /// The rest of the key's rate.
     pub(crate) limit_status: LimitStatus,
@@ -69,7 +64,7 @@ impl Media {
         self: &Arc<Self>,
         context: RunContext,
         request: &MediaRequest,
-    ) -> Result<Done, ApiError> {
+    ) -> ApiResult<Done> {
         let RunContext { id, caller, idempotency, span } = context;
         let (model, target, capability) = self.resolve(&caller, request)?;
         let input = RawObject::parse(&request.input)?;
@@ -103,12 +98,11 @@ impl Media {
         &self,
         caller: &Caller,
         request: &MediaRequest,
-    ) -> Result<(Arc<Model>, Target, Capability), ApiError> {
+    ) -> ApiResult<(Arc<Model>, Target, Capability)> {
         let asked = request.model.as_str();
         let model = self.exact_model(caller, asked)?;
-        let input = RawObject::parse(&request.input).map_err(|_| {
-            ApiError::of_param(Code::InvalidRequest, "input", "`input` must be an object")
-        })?;
+        let input = RawObject::parse(&request.input)
+            .map_err(|_| ApiError::invalid("input", "`input` must be an object"))?;
         let capability = input::capability(&input, &model.capabilities);
         let (Some(capability), Some(target)) = (capability, model.full_target()) else {
             let message = format!("the model `{asked}` does not support media generation");
@@ -125,7 +119,7 @@ impl Media {
         caller: &Caller,
         asked: &str,
         capability: Capability,
-    ) -> Result<Arc<Model>, ApiError> {
+    ) -> ApiResult<Arc<Model>> {
         let model = self.exact_model(caller, asked)?;
         if !model.is_for(capability) {
             let message = format!("the model `{asked}` does not support {}", capability.word());
@@ -136,7 +130,7 @@ impl Media {
     }
 
     /// The model of a full id that this key may use.
-    fn exact_model(&self, caller: &Caller, asked: &str) -> Result<Arc<Model>, ApiError> {
+    fn exact_model(&self, caller: &Caller, asked: &str) -> ApiResult<Arc<Model>> {
         let catalogue = self.upstreams.catalogue.load();
         let wrong = |code, message: String| ApiError::of_param(code, "model", message);
         let is_full = |model: &&Arc<Model>| model.full_target().is_some();
@@ -151,7 +145,7 @@ impl Media {
     }
 }
 
-fn check_usable(model: &Model) -> Result<(), ApiError> {
+fn check_usable(model: &Model) -> ApiResult<()> {
     if model.is_usable() {
         return Ok(());
     }
@@ -160,7 +154,6 @@ fn check_usable(model: &Model) -> Result<(), ApiError> {
     Err(error.retry_after(UNUSABLE_RETRY))
 }
 
-/// A request whose price is held.
 struct Work {
     media: Arc<Media>,
     caller: Caller,
@@ -171,7 +164,7 @@ struct Work {
 }
 
 impl Work {
-    async fn finish(self, mut charge: Charge, input: MediaInput) -> Result<Done, ApiError> {
+    async fn finish(self, mut charge: Charge, input: MediaInput) -> ApiResult<Done> {
         let (id, limit_status) = (charge.id(), charge.limit_status());
         // Nothing was delivered yet, so a disconnect is free, whatever the upstream has begun.
         charge.if_dropped(EndReason::ClientLeft, AnswerProgress::Nothing);
@@ -187,18 +180,14 @@ impl Work {
 
     /// **Invariant:** the bytes are stored before the charge, and the rows that refer to them are
     /// written with it: nothing is charged that cannot be downloaded.
-    async fn make(
-        &self,
-        charge: &mut Charge,
-        input: MediaInput,
-    ) -> Result<(MediaRun, Bytes), ApiError> {
+    async fn make(&self, charge: &mut Charge, input: MediaInput) -> ApiResult<(MediaRun, Bytes)> {
         let made = self.ask(charge, input).await?;
         let first = made.first().map(|made| made.bytes.clone()).unwrap_or_default();
         // From here on a disconnect changes nothing, and a fault is ours.
         charge.detach();
         let artifacts = self.store(made).await?;
         let now = clock::now();
-        let kept = i64::try_from(self.media.config.media.kept.as_micros()).unwrap_or(i64::MAX);
+        let kept = clock::micros(self.media.config.media.kept);
         let run = MediaRun {
             id: super::run_id(charge.id()),
             member: self.caller.key.member,
@@ -221,7 +210,7 @@ impl Work {
         Ok((run, first))
     }
 
-    async fn ask(&self, charge: &Charge, input: MediaInput) -> Result<Vec<Made>, ApiError> {
+    async fn ask(&self, charge: &Charge, input: MediaInput) -> ApiResult<Vec<Made>> {
         let media = &*self.media;
         let attempt = Attempt::start(&media.upstreams, &self.target, self.span);
         let (member, progress) = (self.caller.key.member, charge.progress());
@@ -239,7 +228,7 @@ impl Work {
     }
 
     /// Stores the bytes under the names of their digests; equal bytes are stored once.
-    async fn store(&self, made: Vec<Made>) -> Result<Vec<Artifact>, ApiError> {
+    async fn store(&self, made: Vec<Made>) -> ApiResult<Vec<Artifact>> {
         let mut artifacts = Vec::with_capacity(made.len());
         for Made { media_type, bytes, sha256 } in made {
             let name = super::object_name(&sha256);
@@ -262,7 +251,6 @@ impl Work {
     }
 }
 
-/// The error for a member after a failure of an upstream.
 fn api_error(failure: Failure) -> ApiError {
     match failure {
         Failure::Refused { message } => begin::refused(message.as_deref()),

@@ -7,71 +7,53 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use wire::error::{Code, ErrorBody};
 
+use super::member::IDEMPOTENCY;
 use super::{
     Access, Header, JSON, Offer, Operation, Parameter, ParameterLocation, SuccessResponse, count,
     of, text,
 };
 
-/// The header of every response.
-static REQUEST: Header = Header {
-    name: "x-request-id",
-    description: "Request id. Quote it when you contact the operator.",
-    schema: text,
-};
+static REQUEST: Header =
+    Header::new("x-request-id", "Request id. Quote it when you contact the operator.", text);
 static RATE: &[&Header] = &[
-    &Header {
-        name: "x-ratelimit-limit-requests",
-        description: "Request limit per minute, if the key has one.",
-        schema: count,
-    },
-    &Header {
-        name: "x-ratelimit-remaining-requests",
-        description: "Remaining requests.",
-        schema: count,
-    },
-    &Header {
-        name: "x-ratelimit-reset-requests",
-        description: "Time until the full limit is available again, such as `12s`.",
-        schema: text,
-    },
-    &Header {
-        name: "RateLimit-Policy",
-        description: "The limit in the format of the IETF draft: `q` requests in `w` seconds.",
-        schema: text,
-    },
-    &Header {
-        name: "RateLimit",
-        description: "The remaining limit in the format of the IETF draft: `r` requests remain, \
-                      all are available again in `t` seconds.",
-        schema: text,
-    },
-    &Header {
-        name: "x-budget-limit-micros",
-        description: "Amount of the budget with the least left, if the key, the member or the team has one.",
-        schema: count,
-    },
-    &Header {
-        name: "x-budget-remaining-micros",
-        description: "What is left of this budget after the request.",
-        schema: count,
-    },
-    &Header {
-        name: "x-budget-scope",
-        description: "What this budget limits: `key`, `member` or `team`.",
-        schema: text,
-    },
-    &Header {
-        name: "x-budget-resets-at",
-        description: "When this budget resets, RFC 3339.",
-        schema: text,
-    },
+    &Header::new(
+        "x-ratelimit-limit-requests",
+        "Request limit per minute, if the key has one.",
+        count,
+    ),
+    &Header::new("x-ratelimit-remaining-requests", "Remaining requests.", count),
+    &Header::new(
+        "x-ratelimit-reset-requests",
+        "Time until the full limit is available again, such as `12s`.",
+        text,
+    ),
+    &Header::new(
+        "RateLimit-Policy",
+        "The limit in the format of the IETF draft: `q` requests in `w` seconds.",
+        text,
+    ),
+    &Header::new(
+        "RateLimit",
+        "The remaining limit in the format of the IETF draft: `r` requests remain, all are \
+         available again in `t` seconds.",
+        text,
+    ),
+    &Header::new(
+        "x-budget-limit-micros",
+        "Amount of the budget with the least left, if the key, the member or the team has one.",
+        count,
+    ),
+    &Header::new(
+        "x-budget-remaining-micros",
+        "What is left of this budget after the request.",
+        count,
+    ),
+    &Header::new("x-budget-scope", "What this budget limits: `key`, `member` or `team`.", text),
+    &Header::new("x-budget-resets-at", "When this budget resets, RFC 3339.", text),
 ];
-static RETRY: Header =
-    Header { name: "Retry-After", description: "Seconds to wait before a retry.", schema: count };
-static CHALLENGE: Header =
-    Header { name: "WWW-Authenticate", description: "`Bearer`.", schema: text };
-static ALLOW: Header =
-    Header { name: "Allow", description: "The methods that this path supports.", schema: text };
+static RETRY: Header = Header::new("Retry-After", "Seconds to wait before a retry.", count);
+static CHALLENGE: Header = Header::new("WWW-Authenticate", "`Bearer`.", text);
+static ALLOW: Header = Header::new("Allow", "The methods that this path supports.", text);
 
 pub(crate) fn document(operations: &[&Operation], offer: &Offer<'_>) -> Value {
     // Responses and requests differ only in optional fields; the form of responses counts.
@@ -205,7 +187,6 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     responses.into()
 }
 
-/// All failures, in the order of [`Code::ALL`].
 fn failures(operation: &Operation) -> Vec<Code> {
     let of_access: &[Code] = match operation.access {
         Access::Open => &[],
@@ -221,11 +202,18 @@ fn failures(operation: &Operation) -> Vec<Code> {
             Code::Unavailable,
         ],
     };
-    let anywhere = [Code::MethodNotAllowed, Code::Internal, Code::Draining];
-    let is_possible = |code: &Code| {
-        of_access.contains(code) || anywhere.contains(code) || operation.failures.contains(code)
+    let of_body: &[Code] = match operation.body {
+        None => &[],
+        Some(_) => {
+            &[Code::InvalidJson, Code::InvalidRequest, Code::BodyTimeout, Code::BodyTooLarge]
+        }
     };
-    Code::ALL.iter().copied().filter(is_possible).collect()
+    let is_idempotent = operation.parameters.iter().any(|it| it.name == IDEMPOTENCY.name);
+    let of_idempotency: &[Code] =
+        if is_idempotent { &[Code::IdempotencyInProgress, Code::IdempotencyMismatch] } else { &[] };
+    let anywhere = &[Code::MethodNotAllowed, Code::Internal, Code::Draining];
+    let possible = [of_access, of_body, of_idempotency, anywhere, operation.failures].concat();
+    Code::ALL.iter().copied().filter(|code| possible.contains(code)).collect()
 }
 
 fn success(

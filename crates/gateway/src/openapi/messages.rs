@@ -1,64 +1,51 @@
 //! Operations of the messages interface.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::json;
 
+use super::Verb::Post;
 use super::member::{IDEMPOTENCY, OWN, PAID};
 use super::responses::FAILURES;
-use super::{
-    EVENTS, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, events, json_body,
+use super::{EVENTS, JSON, Operation, Parameter, add_property, answer, events, keyed, text};
+
+static BETA: Parameter = Parameter::header(
+    "anthropic-beta",
+    "Beta features. Passed to `anthropic` providers, ignored by others.",
     text,
-};
+);
 
-static BETA: Parameter = Parameter {
-    location: ParameterLocation::Header,
-    name: "anthropic-beta",
-    description: "Beta features. Passed to `anthropic` providers, ignored by others.",
-    schema: text,
-    example: "",
-};
-
-/// `POST /v1/messages`.
-pub(crate) static CREATE: Operation = Operation {
-    verb: Verb::Post,
-    path: "/v1/messages",
-    id: "createMessage",
-    summary: "Create a message",
-    description: "Accepts an Anthropic request. `anthropic` providers receive it unchanged except \
-                  for the model name. For other providers it is translated to a chat completion \
-                  and back; unsupported fields are rejected by name. The key may also be sent in \
-                  `x-api-key`. Errors and streams use Anthropic's format. A message costs the same \
-                  as a chat completion.",
-    parameters: &[&IDEMPOTENCY, &BETA],
-    body: Some(json_body(
-        request,
-        r#"{"model": "{chat model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello"}]}"#,
-    )),
-    answers: &[answer(
+pub(crate) static CREATE: Operation = keyed(Post, "/v1/messages", "createMessage")
+    .describe(
+        "Create a message",
+        "Accepts an Anthropic request. `anthropic` providers receive it unchanged except for the \
+         model name. For other providers it is translated to a chat completion and back; \
+         unsupported fields are rejected by name. The key may also be sent in `x-api-key`. Errors \
+         and streams use Anthropic's format. A message costs the same as a chat completion.",
+    )
+    .parameters(&[&IDEMPOTENCY, &BETA])
+    .body(request,
+        r#"{"model": "{chat model}", "max_tokens": 1024, "messages": [{"role": "user", "content": "Hello"}]}"#)
+    .answers(&[answer(
         200,
         "The message, or an event stream.",
         &[(JSON, message), (EVENTS, events)],
         PAID,
-    )],
-    failures: FAILURES,
-    ..PLAIN
-};
+    )])
+    .failures(FAILURES);
 
-/// `POST /v1/messages/count_tokens`.
-pub(crate) static COUNT_TOKENS: Operation = Operation {
-    verb: Verb::Post,
-    path: "/v1/messages/count_tokens",
-    id: "countMessageTokens",
-    summary: "Count the tokens of a message",
-    description: "Counted by `anthropic` providers, estimated for others.",
-    parameters: &[&IDEMPOTENCY, &BETA],
-    body: Some(json_body(
-        counted,
-        r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
-    )),
-    answers: &[answer(200, "The number of tokens.", &[(JSON, count)], OWN)],
-    failures: FAILURES,
-    ..PLAIN
-};
+pub(crate) static COUNT_TOKENS: Operation =
+    keyed(Post, "/v1/messages/count_tokens", "countMessageTokens")
+        .describe(
+            "Count the tokens of a message",
+            "Counted by `anthropic` providers, estimated for others.",
+        )
+        .parameters(&[&IDEMPOTENCY, &BETA])
+        .body(
+            counted,
+            r#"{"model": "{chat model}", "messages": [{"role": "user", "content": "Hello"}]}"#,
+        )
+        .answers(&[answer(200, "The number of tokens.", &[(JSON, count)], OWN)])
+        .failures(FAILURES);
 
 fn counted(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -90,17 +77,15 @@ fn counted(_: &mut SchemaGenerator) -> Schema {
 fn request(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = counted(generator);
     schema.insert("required".to_owned(), vec!["model", "max_tokens", "messages"].into());
-    if let Some(properties) = schema.get_mut("properties").and_then(|value| value.as_object_mut()) {
-        let stream = serde_json::json!({
-            "type": ["boolean", "null"], "description": "Return the response as an event stream.",
-        });
-        let max_tokens = serde_json::json!({
-            "type": "integer", "minimum": 1, "maximum": 1_000_000_000,
-            "description": "Maximum number of tokens of the response.",
-        });
-        properties.insert("stream".to_owned(), stream);
-        properties.insert("max_tokens".to_owned(), max_tokens);
-    }
+    let stream = json!({
+        "type": ["boolean", "null"], "description": "Return the response as an event stream.",
+    });
+    let max_tokens = json!({
+        "type": "integer", "minimum": 1, "maximum": 1_000_000_000,
+        "description": "Maximum number of tokens of the response.",
+    });
+    add_property(&mut schema, "stream", stream);
+    add_property(&mut schema, "max_tokens", max_tokens);
     schema
 }
 

@@ -3,194 +3,144 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use super::Verb::Post;
 use super::media::binary;
 use super::member::{IDEMPOTENCY, PAID, PAID_FAILURES};
 use super::{
-    Body, EVENTS, JSON, Make, Operation, PLAIN, Parameter, SuccessResponse, Verb, answer, events,
-    json_body, text,
+    Body, EVENTS, JSON, Make, Operation, Parameter, SuccessResponse, add_property, answer, events,
+    keyed, text,
 };
-
-/// The media type of forms.
-const FORM: &str = "multipart/form-data";
 
 static PARAMETERS: &[&Parameter] = &[&IDEMPOTENCY];
 
-/// An operation whose successful responses have these contents.
-const fn operation(
-    [path, id, summary, description]: [&'static str; 4],
-    body: Body,
-    answers: &'static [SuccessResponse],
-) -> Operation {
-    Operation {
-        verb: Verb::Post,
-        path,
-        id,
-        summary,
-        description,
-        parameters: PARAMETERS,
-        body: Some(body),
-        answers,
-        failures: PAID_FAILURES,
-        ..PLAIN
-    }
+const fn passed_on(path: &'static str, id: &'static str) -> Operation {
+    keyed(Post, path, id).parameters(PARAMETERS).failures(PAID_FAILURES)
 }
 
-const fn form_body(schema: Make) -> Body {
-    Body { is_required: true, media_type: FORM, schema, example: "" }
+const fn form(schema: Make) -> Body {
+    Body { is_required: true, media_type: "multipart/form-data", schema, example: "" }
 }
 
-/// `POST /v1/completions`.
-pub(crate) static COMPLETIONS: Operation = operation(
-    [
-        "/v1/completions",
-        "createCompletion",
+pub(crate) static COMPLETIONS: Operation = passed_on("/v1/completions", "createCompletion")
+    .describe(
         "Create a text completion",
         "The legacy interface without messages, for `openai` providers that support it. It costs \
          the same as a chat completion.",
-    ],
-    json_body(
+    )
+    .body(
         |_| object("prompt", &json!({ "type": ["string", "array"], "items": {} })),
         r#"{"model": "{chat model}", "prompt": "Once upon a time"}"#,
-    ),
-    &[answer(
+    )
+    .answers(&[answer(
         200,
         "The completion, or an event stream.",
         &[(JSON, any_object), (EVENTS, events)],
         PAID,
-    )],
-);
+    )]);
 
-/// `POST /v1/embeddings`.
-pub(crate) static EMBEDDINGS: Operation = operation(
-    [
-        "/v1/embeddings",
-        "createEmbeddings",
+pub(crate) static EMBEDDINGS: Operation = passed_on("/v1/embeddings", "createEmbeddings")
+    .describe(
         "Create embeddings",
         "Returns embeddings of texts or token lists. `dimensions` and `encoding_format` are passed \
          to the provider.",
-    ],
-    json_body(
+    )
+    .body(
         |_| object("input", &inputs()),
         r#"{"model": "{embeddings model}", "input": ["A lighthouse", "A tower"]}"#,
-    ),
-    &[answer(200, "The embeddings.", &[(JSON, |_| list("data"))], PAID)],
-);
+    )
+    .answers(&[answer(200, "The embeddings.", &[(JSON, |_| list("data"))], PAID)]);
 
-/// `POST /v1/moderations`.
-pub(crate) static MODERATIONS: Operation = operation(
-    [
-        "/v1/moderations",
-        "createModeration",
+pub(crate) static MODERATIONS: Operation = passed_on("/v1/moderations", "createModeration")
+    .describe(
         "Moderate texts and images",
         "Classifies texts and images as harmful or not. Without `model`, the service chooses a \
          moderation model.",
-    ],
-    json_body(
+    )
+    .body(
         |_| {
             let mut schema = object("input", &inputs());
             schema.insert("required".to_owned(), json!(["input"]));
             schema
         },
         r#"{"model": "{moderation model}", "input": "Hello"}"#,
-    ),
-    &[answer(200, "The results.", &[(JSON, |_| list("results"))], PAID)],
-);
+    )
+    .answers(&[answer(200, "The results.", &[(JSON, |_| list("results"))], PAID)]);
 
-/// `POST /v1/rerank`.
-pub(crate) static RERANK: Operation = operation(
-    [
-        "/v1/rerank",
-        "rerank",
-        "Rerank documents",
-        "Sorts documents by their relevance to a query, best first.",
-    ],
-    json_body(
+pub(crate) static RERANK: Operation = passed_on("/v1/rerank", "rerank")
+    .describe("Rerank documents", "Sorts documents by their relevance to a query, best first.")
+    .body(
         |_| {
             let documents = json!({ "type": "array", "minItems": 1, "items": {} });
             let mut schema = object("documents", &documents);
             schema.insert("required".to_owned(), json!(["model", "query", "documents"]));
-            if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-                properties.insert("query".to_owned(), json!({ "type": "string", "minLength": 1 }));
-            }
+            add_property(&mut schema, "query", filled());
             schema
         },
         r#"{"model": "{rerank model}", "query": "sea", "documents": ["A harbour", "A desert"]}"#,
-    ),
-    &[answer(200, "The ranking.", &[(JSON, |_| list("results"))], PAID)],
-);
+    )
+    .answers(&[answer(200, "The ranking.", &[(JSON, |_| list("results"))], PAID)]);
 
-/// `POST /v1/images/generations`.
-pub(crate) static IMAGES: Operation = operation(
-    [
-        "/v1/images/generations",
-        "createImage",
+pub(crate) static IMAGES: Operation = passed_on("/v1/images/generations", "createImage")
+    .describe(
         "Generate images",
         "Like `POST /v1/media/run`, but compatible with OpenAI clients: `model` must be a full id, \
          and the provider's response is returned. Nothing is stored. All images must be valid; \
          streams are not supported.",
-    ],
-    json_body(
+    )
+    .body(
         |_| image_request(&json!({ "enum": [false, null] })),
         r#"{"model": "{image model}", "prompt": "A lighthouse at dusk"}"#,
-    ),
-    &[answer(200, "The images.", &[(JSON, |_| list("data"))], PAID)],
-);
+    )
+    .answers(IMAGE_ANSWERS);
 
-/// `POST /v1/images/edits`.
-pub(crate) static IMAGE_EDITS: Operation = operation(
-    [
-        "/v1/images/edits",
-        "editImage",
+pub(crate) static IMAGE_EDITS: Operation = passed_on("/v1/images/edits", "editImage")
+    .describe(
         "Edit images",
         "Takes images and a prompt as a form. `model` must be a full id; streams are not supported.",
-    ],
-    form_body(|_| {
+    )
+    .with_body(form(|_| {
         let mut schema = image_request(&json!({ "enum": ["false"] }));
-        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.insert("image".to_owned(), json!({ "type": "string", "format": "binary" }));
-        }
+        add_property(&mut schema, "image", json!({ "type": "string", "format": "binary" }));
         schema
-    }),
-    &[answer(200, "The images.", &[(JSON, |_| list("data"))], PAID)],
-);
+    }))
+    .answers(IMAGE_ANSWERS);
 
-/// `POST /v1/audio/speech`.
-pub(crate) static SPEECH: Operation = operation(
-    [
-        "/v1/audio/speech",
-        "createSpeech",
+static IMAGE_ANSWERS: &[SuccessResponse] =
+    &[answer(200, "The images.", &[(JSON, |_| list("data"))], PAID)];
+
+pub(crate) static SPEECH: Operation = passed_on("/v1/audio/speech", "createSpeech")
+    .describe(
         "Generate speech",
         "Streams the audio as it arrives. `model` must be a full id; most providers require \
          `voice`.",
-    ],
-    json_body(
-        |_| object("input", &json!({ "type": "string", "minLength": 1 })),
+    )
+    .body(
+        |_| object("input", &filled()),
         r#"{"model": "{speech model}", "input": "Hello", "voice": "alloy"}"#,
-    ),
-    &[answer(
+    )
+    .answers(&[answer(
         200,
         "The audio.",
         &[("audio/*", binary), ("application/octet-stream", binary), (EVENTS, events)],
         PAID,
-    )],
-);
+    )]);
 
-/// `POST /v1/audio/transcriptions`.
-pub(crate) static TRANSCRIPTIONS: Operation = operation(
-    [
-        "/v1/audio/transcriptions",
-        "createTranscription",
-        "Transcribe speech",
-        "Takes audio as a form. `model` must be a full id.",
-    ],
-    form_body(|_| object("file", &json!({ "type": "string", "format": "binary", "minLength": 1 }))),
-    &[answer(
-        200,
-        "The text in the requested format, or an event stream.",
-        &[(JSON, any_object), ("text/*", text), (EVENTS, events)],
-        PAID,
-    )],
-);
+pub(crate) static TRANSCRIPTIONS: Operation =
+    passed_on("/v1/audio/transcriptions", "createTranscription")
+        .describe("Transcribe speech", "Takes audio as a form. `model` must be a full id.")
+        .with_body(form(|_| {
+            object("file", &json!({ "type": "string", "format": "binary", "minLength": 1 }))
+        }))
+        .answers(&[answer(
+            200,
+            "The text in the requested format, or an event stream.",
+            &[(JSON, any_object), ("text/*", text), (EVENTS, events)],
+            PAID,
+        )]);
+
+fn filled() -> Value {
+    json!({ "type": "string", "minLength": 1 })
+}
 
 /// An object with a model and one more required field; other fields reach the provider.
 fn object(field: &str, schema: &Value) -> Schema {
@@ -211,10 +161,8 @@ fn object(field: &str, schema: &Value) -> Schema {
 
 /// A request for images, with the possible values of `stream`.
 fn image_request(stream: &Value) -> Schema {
-    let mut schema = object("prompt", &json!({ "type": "string", "minLength": 1 }));
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert("stream".to_owned(), stream.clone());
-    }
+    let mut schema = object("prompt", &filled());
+    add_property(&mut schema, "stream", stream.clone());
     schema
 }
 
@@ -227,7 +175,6 @@ fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": true })
 }
 
-/// An object with a list.
 fn list(field: &str) -> Schema {
     json_schema!({
         "type": "object",

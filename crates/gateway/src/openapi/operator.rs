@@ -1,82 +1,78 @@
-//! Operations for monitoring, and the description of the service.
+//! Public operations: monitoring, the description of the service, downloads.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
+use wire::download::Manifest;
 use wire::error::Code;
 
-use super::{Access, JSON, Operation, PLAIN, answer, text};
+use super::Verb::Get;
+use super::media::{FILE, IF_NONE_MATCH, IF_RANGE, PART, RANGE, binary};
+use super::{JSON, Operation, Parameter, answer, open, returning, text};
 
 const PLAIN_TEXT: &str = "text/plain";
+const BYTES: &str = "application/octet-stream";
 
-/// `GET /healthz`.
-pub(crate) static HEALTH: Operation = Operation {
-    path: "/healthz",
-    id: "health",
-    summary: "Liveness check",
-    description: "Succeeds while the process runs.",
-    access: Access::Open,
-    answers: &[answer(200, "The process runs.", &[(PLAIN_TEXT, text)], &[])],
-    ..PLAIN
-};
+pub(crate) static HEALTH: Operation = open(Get, "/healthz", "health")
+    .describe("Liveness check", "Succeeds while the process runs.")
+    .answers(&[answer(200, "The process runs.", &[(PLAIN_TEXT, text)], &[])]);
 
-/// `GET /readyz`.
-pub(crate) static READY: Operation = Operation {
-    path: "/readyz",
-    id: "ready",
-    summary: "Readiness check",
-    description: "Succeeds while the database is available and the service is not shutting down.",
-    access: Access::Open,
-    answers: &[answer(200, "The service accepts requests.", &[(PLAIN_TEXT, text)], &[])],
-    failures: &[Code::Unavailable],
-    ..PLAIN
-};
+pub(crate) static READY: Operation = open(Get, "/readyz", "ready")
+    .describe(
+        "Readiness check",
+        "Succeeds while the database is available and the service is not shutting down.",
+    )
+    .answers(&[answer(200, "The service accepts requests.", &[(PLAIN_TEXT, text)], &[])])
+    .failures(&[Code::Unavailable]);
 
-/// `GET /metrics`.
-pub(crate) static METRICS: Operation = Operation {
-    path: "/metrics",
-    id: "metrics",
-    summary: "Prometheus metrics",
-    description: "Counters, gauges and histograms as OpenMetrics text.",
-    access: Access::Open,
-    answers: &[answer(200, "The metrics.", &[("application/openmetrics-text", text)], &[])],
-    failures: &[Code::OriginRefused],
-    ..PLAIN
-};
+pub(crate) static METRICS: Operation = open(Get, "/metrics", "metrics")
+    .describe("Prometheus metrics", "Counters, gauges and histograms as OpenMetrics text.")
+    .answers(&[answer(200, "The metrics.", &[("application/openmetrics-text", text)], &[])])
+    .failures(&[Code::OriginRefused]);
 
-/// `GET /openapi.json`.
-pub(crate) static DOCUMENT: Operation = Operation {
-    path: "/openapi.json",
-    id: "document",
-    summary: "OpenAPI document",
-    description: "An OpenAPI 3.1 document of all paths.",
-    access: Access::Open,
-    answers: &[answer(200, "The document.", &[(JSON, object)], &[])],
-    failures: &[Code::OriginRefused],
-    ..PLAIN
-};
+pub(crate) static DOCUMENT: Operation = open(Get, "/openapi.json", "document")
+    .describe("OpenAPI document", "An OpenAPI 3.1 document of all paths.")
+    .answers(&[answer(200, "The document.", &[(JSON, object)], &[])])
+    .failures(&[Code::OriginRefused]);
 
-/// `GET /docs`.
-pub(crate) static PAGE: Operation = Operation {
-    path: "/docs",
-    id: "page",
-    summary: "API documentation",
-    description: "The OpenAPI document as an HTML page.",
-    access: Access::Open,
-    answers: &[answer(200, "The page.", &[("text/html", text)], &[])],
-    failures: &[Code::OriginRefused],
-    ..PLAIN
-};
+pub(crate) static PAGE: Operation = open(Get, "/docs", "page")
+    .describe("API documentation", "The OpenAPI document as an HTML page.")
+    .answers(&[answer(200, "The page.", &[("text/html", text)], &[])])
+    .failures(&[Code::OriginRefused]);
 
-/// `GET /oauth/client-metadata.json`.
-pub(crate) static CLIENT: Operation = Operation {
-    path: "/oauth/client-metadata.json",
-    id: "clientDocument",
-    summary: "MCP client metadata",
-    description: "The client metadata document that authorization servers fetch.",
-    access: Access::Open,
-    answers: &[answer(200, "The document.", &[(JSON, object)], &[])],
-    ..PLAIN
-};
+pub(crate) static CLIENT: Operation = open(Get, "/oauth/client-metadata.json", "clientDocument")
+    .describe(
+        "MCP client metadata",
+        "The client metadata document that authorization servers fetch.",
+    )
+    .answers(&[answer(200, "The document.", &[(JSON, object)], &[])]);
 
 fn object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object" })
 }
+
+pub(crate) static DOWNLOADS: Operation = open(Get, "/v1/downloads/manifest.json", "getDownloads")
+    .describe(
+        "Get the download manifest",
+        "Lists the published files with their sizes and digests, signed by the operator. The \
+         signature covers everything except the URLs.",
+    )
+    .answers(&[returning::<Manifest>(200, "The manifest.", &[])])
+    .failures(&[Code::NotFound, Code::Unavailable]);
+
+static VERSION: Parameter =
+    Parameter::path("version", "Version of the manifest.", name).example("1.0.0");
+static NAME: Parameter =
+    Parameter::path("name", "Name of a file in the manifest.", name).example("agent-linux-x86_64");
+
+fn name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,127}$" })
+}
+
+pub(crate) static DOWNLOAD: Operation = open(Get, "/v1/downloads/{version}/{name}", "getDownload")
+    .describe("Download a file", "Returns a file of the manifest, or a range of it.")
+    .parameters(&[&VERSION, &NAME, &RANGE, &IF_NONE_MATCH, &IF_RANGE])
+    .answers(&[
+        answer(200, "The file.", &[(BYTES, binary)], FILE),
+        answer(206, "A range of the file.", &[(BYTES, binary)], PART),
+        answer(304, "The file is unchanged.", &[], &[]),
+    ])
+    .failures(&[Code::NotFound, Code::RangeNotSatisfiable, Code::Unavailable]);

@@ -3,82 +3,62 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use wire::error::Code;
 
+use super::Verb::{Delete, Get, Post};
 use super::member::{IDEMPOTENCY, OWN, PAID, filled};
-use super::{
-    EVENTS, JSON, Operation, PLAIN, Parameter, ParameterLocation, Verb, answer, events, json_body,
-    text,
-};
+use super::{EVENTS, JSON, Operation, Parameter, answer, events, keyed, text};
 
 /// Failures of requests to models that can also refer to something that is not found.
 pub(super) const FAILURES: &[Code] = &[
-    Code::InvalidJson,
-    Code::InvalidRequest,
     Code::ModelNotFound,
     Code::ModelNotForCapability,
     Code::ScopeMissing,
     Code::ModelNotAllowed,
     Code::NotFound,
-    Code::BodyTimeout,
-    Code::IdempotencyInProgress,
     Code::Conflict,
-    Code::BodyTooLarge,
-    Code::IdempotencyMismatch,
     Code::CapabilityUnavailable,
     Code::UpstreamUnavailable,
 ];
 
-/// `POST /v1/responses`.
-pub(crate) static CREATE: Operation = Operation {
-    verb: Verb::Post,
-    path: "/v1/responses",
-    id: "createResponse",
-    summary: "Create a response",
-    description: "Accepts an OpenAI request. Fields that are not listed here are passed to the \
-                  provider unchanged. With `stream: true`, the response is an event stream; the \
-                  data of each event contain the same `type` as the event and a `sequence_number` \
-                  that starts at 0. With `background: true`, the service returns a `queued` \
-                  response at once, which can be retrieved, streamed and cancelled. Charged like a \
-                  chat completion.",
-    parameters: &[&IDEMPOTENCY],
-    body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
-    answers: &[answer(
+pub(crate) static CREATE: Operation = keyed(Post, "/v1/responses", "createResponse")
+    .describe(
+        "Create a response",
+        "Accepts an OpenAI request. Fields that are not listed here are passed to the provider \
+         unchanged. With `stream: true`, the response is an event stream; the data of each event \
+         contain the same `type` as the event and a `sequence_number` that starts at 0. With \
+         `background: true`, the service returns a `queued` response at once, which can be \
+         retrieved, streamed and cancelled. Charged like a chat completion.",
+    )
+    .parameters(&[&IDEMPOTENCY])
+    .body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)
+    .answers(&[answer(
         200,
         "The response, or an event stream.",
         &[(JSON, response), (EVENTS, events)],
         PAID,
-    )],
-    failures: FAILURES,
-    ..PLAIN
-};
+    )])
+    .failures(FAILURES);
 
-/// `POST /v1/responses/compact`.
-pub(crate) static COMPACT: Operation = Operation {
-    verb: Verb::Post,
-    path: "/v1/responses/compact",
-    id: "compactResponse",
-    summary: "Compact a conversation",
-    description: "Replaces a conversation with its user messages and a summary. Use `output` as \
-                  the start of the next `input`. Costs the same as a response.",
-    parameters: &[&IDEMPOTENCY],
-    body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
-    answers: &[answer(200, "The compacted conversation.", &[(JSON, compacted)], PAID)],
-    failures: FAILURES,
-    ..PLAIN
-};
+pub(crate) static COMPACT: Operation = keyed(Post, "/v1/responses/compact", "compactResponse")
+    .describe(
+        "Compact a conversation",
+        "Replaces a conversation with its user messages and a summary. Use `output` as the start \
+         of the next `input`. Costs the same as a response.",
+    )
+    .parameters(&[&IDEMPOTENCY])
+    .body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)
+    .answers(&[answer(200, "The compacted conversation.", &[(JSON, compacted)], PAID)])
+    .failures(FAILURES);
 
-/// `POST /v1/responses/input_tokens`.
-pub(crate) static INPUT_TOKENS: Operation = Operation {
-    verb: Verb::Post,
-    path: "/v1/responses/input_tokens",
-    id: "countInputTokens",
-    summary: "Count the tokens of an input",
-    description: "Counted by providers that support the responses interface, estimated for others.",
-    parameters: &[&IDEMPOTENCY],
-    body: Some(json_body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)),
-    answers: &[answer(200, "The number of tokens.", &[(JSON, counted)], OWN)],
-    failures: FAILURES,
-    ..PLAIN
-};
+pub(crate) static INPUT_TOKENS: Operation =
+    keyed(Post, "/v1/responses/input_tokens", "countInputTokens")
+        .describe(
+            "Count the tokens of an input",
+            "Counted by providers that support the responses interface, estimated for others.",
+        )
+        .parameters(&[&IDEMPOTENCY])
+        .body(request, r#"{"model": "{chat model}", "input": "Hello"}"#)
+        .answers(&[answer(200, "The number of tokens.", &[(JSON, counted)], OWN)])
+        .failures(FAILURES);
 
 fn compacted(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -97,111 +77,77 @@ fn counted(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-static ID: Parameter = Parameter {
-    location: ParameterLocation::Path,
-    name: "id",
-    description: "Id of a stored response of this member.",
-    schema: text,
-    example: "resp_0123456789abcdef0123456789abcdef",
-};
+static ID: Parameter = Parameter::path("id", "Id of a stored response of this member.", text)
+    .example("resp_0123456789abcdef0123456789abcdef");
 
-static STREAM: Parameter = Parameter {
-    location: ParameterLocation::Query,
-    name: "stream",
-    description: "Stream the events of a background response.",
-    schema: flag,
-    example: "",
-};
+static STREAM: Parameter = Parameter::query(
+    "stream",
+    "Stream the events of a background response.",
+    |_| json_schema!({ "type": "boolean" }),
+);
 
-static STARTING_AFTER: Parameter = Parameter {
-    location: ParameterLocation::Query,
-    name: "starting_after",
-    description: "With `stream`: return only events after this sequence number.",
-    schema: sequence_number,
-    example: "",
-};
+static STARTING_AFTER: Parameter = Parameter::query(
+    "starting_after",
+    "With `stream`: return only events after this sequence number.",
+    |_| json_schema!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX }),
+);
 
-static LIMIT: Parameter = Parameter {
-    location: ParameterLocation::Query,
-    name: "limit",
-    description: "Maximum number of items to return. Default: 20.",
-    schema: limit,
-    example: "",
-};
+static LIMIT: Parameter = Parameter::query(
+    "limit",
+    "Maximum number of items to return. Default: 20.",
+    |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": 100 }),
+);
 
-static ORDER: Parameter = Parameter {
-    location: ParameterLocation::Query,
-    name: "order",
-    description: "`asc` or `desc`. Default: `desc`.",
-    schema: order,
-    example: "",
-};
+static ORDER: Parameter = Parameter::query(
+    "order",
+    "`asc` or `desc`. Default: `desc`.",
+    |_| json_schema!({ "enum": ["asc", "desc"] }),
+);
 
-static AFTER: Parameter = Parameter {
-    location: ParameterLocation::Query,
-    name: "after",
-    description: "Id of the item after which the list continues. Any id that is not an item of \
-                  this response is rejected with 400.",
-    schema: filled,
-    example: "",
-};
+static AFTER: Parameter = Parameter::query(
+    "after",
+    "Id of the item after which the list continues. Any id that is not an item of this response is \
+     rejected with 400.",
+    filled,
+);
 
-/// `GET /v1/responses/{id}`.
-pub(crate) static SHOW: Operation = Operation {
-    path: "/v1/responses/{id}",
-    id: "showResponse",
-    summary: "Get a response",
-    description: "Returns the current state of a stored response. With `stream=true`, streams a \
-                  background response to its end.",
-    parameters: &[&ID, &STREAM, &STARTING_AFTER],
-    answers: &[answer(
+pub(crate) static SHOW: Operation = keyed(Get, "/v1/responses/{id}", "showResponse")
+    .describe(
+        "Get a response",
+        "Returns the current state of a stored response. With `stream=true`, streams a background \
+         response to its end.",
+    )
+    .parameters(&[&ID, &STREAM, &STARTING_AFTER])
+    .answers(&[answer(
         200,
         "The response, or an event stream.",
         &[(JSON, response), (EVENTS, events)],
         OWN,
-    )],
-    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
-    ..PLAIN
-};
+    )])
+    .failures(&[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound]);
 
-/// `DELETE /v1/responses/{id}`.
-pub(crate) static DELETE: Operation = Operation {
-    verb: Verb::Delete,
-    path: "/v1/responses/{id}",
-    id: "deleteResponse",
-    summary: "Delete a response",
-    description: "Deletes a stored response. It is not refunded.",
-    parameters: &[&ID],
-    answers: &[answer(200, "The response is deleted.", &[(JSON, deleted)], OWN)],
-    failures: &[Code::ScopeMissing, Code::NotFound, Code::Conflict],
-    ..PLAIN
-};
+pub(crate) static DELETE: Operation = keyed(Delete, "/v1/responses/{id}", "deleteResponse")
+    .describe("Delete a response", "Deletes a stored response. It is not refunded.")
+    .parameters(&[&ID])
+    .answers(&[answer(200, "The response is deleted.", &[(JSON, deleted)], OWN)])
+    .failures(&[Code::ScopeMissing, Code::NotFound, Code::Conflict]);
 
-/// `POST /v1/responses/{id}/cancel`.
-pub(crate) static CANCEL: Operation = Operation {
-    verb: Verb::Post,
-    path: "/v1/responses/{id}/cancel",
-    id: "cancelResponse",
-    summary: "Cancel a response",
-    description: "Cancels a response that was created with `background`; it is not charged. A \
-                  response that has ended is not changed. Any other response is rejected with 400.",
-    parameters: &[&ID],
-    answers: &[answer(200, "The current state of the response.", &[(JSON, response)], OWN)],
-    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict],
-    ..PLAIN
-};
+pub(crate) static CANCEL: Operation = keyed(Post, "/v1/responses/{id}/cancel", "cancelResponse")
+    .describe(
+        "Cancel a response",
+        "Cancels a response that was created with `background`; it is not charged. A response that \
+         has ended is not changed. Any other response is rejected with 400.",
+    )
+    .parameters(&[&ID])
+    .answers(&[answer(200, "The current state of the response.", &[(JSON, response)], OWN)])
+    .failures(&[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound, Code::Conflict]);
 
-/// `GET /v1/responses/{id}/input_items`.
-pub(crate) static INPUT_ITEMS: Operation = Operation {
-    path: "/v1/responses/{id}/input_items",
-    id: "listInputItems",
-    summary: "List input items",
-    description: "Lists the input items of a stored response.",
-    parameters: &[&ID, &LIMIT, &ORDER, &AFTER],
-    answers: &[answer(200, "The items.", &[(JSON, items)], OWN)],
-    failures: &[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound],
-    ..PLAIN
-};
+pub(crate) static INPUT_ITEMS: Operation =
+    keyed(Get, "/v1/responses/{id}/input_items", "listInputItems")
+        .describe("List input items", "Lists the input items of a stored response.")
+        .parameters(&[&ID, &LIMIT, &ORDER, &AFTER])
+        .answers(&[answer(200, "The items.", &[(JSON, items)], OWN)])
+        .failures(&[Code::InvalidRequest, Code::ScopeMissing, Code::NotFound]);
 
 fn request(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -277,20 +223,4 @@ fn items(_: &mut SchemaGenerator) -> Schema {
             "last_id": { "type": ["string", "null"] },
         },
     })
-}
-
-fn sequence_number(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX })
-}
-
-fn flag(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "boolean" })
-}
-
-fn limit(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "integer", "minimum": 1, "maximum": 100 })
-}
-
-fn order(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": ["asc", "desc"] })
 }

@@ -3,7 +3,6 @@
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-/// The longest message, in characters.
 const MAX_MESSAGE: usize = 300;
 
 /// Removes the secrets and addresses of one upstream from texts.
@@ -20,7 +19,6 @@ impl Cleaner {
         Self { forbidden }
     }
 
-    /// The sanitized message of an error body, if it has one.
     pub(crate) fn message(&self, body: &[u8]) -> Option<String> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let error = body.get("error").unwrap_or(&body);

@@ -13,9 +13,7 @@ use super::Provider;
 use super::failure::Failure;
 use crate::config::{self, Capability};
 
-/// The time limit for listing its voices.
 const MAX_LOOK: Duration = Duration::from_secs(5);
-/// The longest list of voices.
 const MAX_LIST_BYTES: u64 = 1024 * 1024;
 /// The normal pace, in words per minute.
 const USUAL_PACE: f64 = 175.0;

@@ -70,7 +70,6 @@ impl Failure {
         }
     }
 
-    /// The status of its response, for logs.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Broken { status } => Some(*status),
@@ -78,7 +77,6 @@ impl Failure {
         }
     }
 
-    /// The cause, for logs.
     pub(crate) fn cause(&self) -> Option<&str> {
         match self {
             Self::Unreachable { cause } | Self::Unusable { cause } => Some(cause),

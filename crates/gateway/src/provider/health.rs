@@ -32,11 +32,9 @@ const NOT_PROBED: u32 = 0;
 const PROBE_GOOD: u32 = 1;
 const PROBE_BAD: u32 = 2;
 
-/// The result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probed {
     Good,
-    /// A failure that may be temporary.
     Failed,
     /// The program or the file does not exist.
     Absent,
@@ -70,7 +68,6 @@ impl Health {
         self.is_usable() && !self.is_ejected()
     }
 
-    /// Whether its first probe is pending.
     pub(crate) fn awaits_probe(&self) -> bool {
         let is_probed = self.policy.as_ref().is_some_and(|policy| !policy.path.is_empty());
         is_probed && self.probe.load(Ordering::Relaxed) == NOT_PROBED
@@ -82,7 +79,6 @@ impl Health {
         self.probe.load(Ordering::Relaxed) != PROBE_BAD && !self.is_drained()
     }
 
-    /// Whether an operator stopped new requests to it.
     pub(crate) fn is_drained(&self) -> bool {
         self.drained.load(Ordering::Relaxed)
     }
@@ -98,7 +94,6 @@ impl Health {
         until != 0 && until > self.millis()
     }
 
-    /// Records a success.
     pub(crate) fn succeeded(&self) {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);

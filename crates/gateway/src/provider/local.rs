@@ -18,21 +18,18 @@ pub(crate) use answer::LocalAnswer;
 use file::File;
 use question::Question;
 
+use super::Owner;
 use super::failure::Failure;
-use super::sender::Owner;
 use super::{LocalModelInfo, LocalScan};
 use crate::config::{self, Timeouts};
 use crate::failure::ApiError;
 
 pub(crate) struct Local {
     settings: config::Local,
-    /// The configured files by model name.
     named: Vec<(String, PathBuf)>,
-    /// Whether all files of the folder are offered.
     discovers: bool,
     /// The files of the last scan by model name.
     files: ArcSwap<Files>,
-    /// Why the last scan could not read the folder.
     folder_trouble: ArcSwapOption<String>,
 }
 
@@ -111,7 +108,6 @@ impl Local {
         self.files.load().get(name).is_none_or(|file| file.about.is_ok())
     }
 
-    /// The problems of the files, for operators.
     pub(crate) fn trouble(&self) -> Option<String> {
         let files = self.files.load();
         let folder = self.folder_trouble.load().as_deref().cloned();
@@ -120,7 +116,6 @@ impl Local {
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
 
-    /// The memory of the files and their conversations.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let memory = |file: &Arc<File>| {
             let memory = file.host.memory();
@@ -173,7 +168,7 @@ fn failure(refusal: Refusal) -> Failure {
         }
         Refusal::Template(_) => {
             let message = refusal.to_string();
-            Failure::Unfit(ApiError::of_param(Code::InvalidRequest, "messages", message))
+            Failure::Unfit(ApiError::invalid("messages", message))
         }
         Refusal::Busy => Failure::Full,
         Refusal::Broken(problem) => Failure::Unusable { cause: problem.to_string() },

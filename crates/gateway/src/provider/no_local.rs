@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
+use super::Owner;
 use super::failure::Failure;
-use super::sender::Owner;
 use super::{LocalModelInfo, LocalScan};
 use crate::config::{self, Timeouts};
 

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
@@ -18,29 +18,39 @@ use tokio::time::timeout;
 use super::failure::Failure;
 use super::health::AskedBy;
 use super::local::{Local, LocalAnswer};
-use super::sender::{Owner, Sender};
-use super::{CHAT_PATH, Provider, Slot};
+use super::{CHAT_PATH, Owner, Provider, Sender, Slot};
 use crate::failure::{ApiError, chain};
 use crate::trace::SpanContext;
 use crate::upstream_pool::{PooledBody, RequestBody, RequestError};
 
-/// The most of an error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest `Retry-After` that is passed on to a client.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
-/// The error code of an unknown model.
 const NO_MODEL: &str = "model_not_found";
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// A successful response whose body is still arriving.
 pub(crate) struct Upstream {
     pub(crate) headers: HeaderMap,
     body: Body,
-    idle: Duration,
+    pub(crate) idle: Duration,
     /// The end of the body, if `ready_piece` found it.
     ended: Option<Result<Option<Bytes>, Failure>>,
     _slot: Slot,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct List {
+    pub(crate) data: Vec<Listed>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    #[serde(default, alias = "max_model_len")]
+    pub(crate) context_length: Option<u64>,
 }
 
 enum Body {
@@ -71,7 +81,7 @@ impl Provider {
         *request.uri_mut() = self
             .address(path)
             .ok_or_else(|| Failure::Unreachable { cause: "invalid URL".to_owned() })?;
-        *request.headers_mut() = self.headers();
+        *request.headers_mut() = self.headers.clone();
         if let Some((name, value)) = header {
             request.headers_mut().insert(name, value);
         }
@@ -83,13 +93,7 @@ impl Provider {
             .map_err(|_| Failure::Late)?
             .map_err(|error| not_sent(&error))?;
         let (head, body) = answer.into_parts();
-        let upstream = Upstream {
-            headers: head.headers,
-            body: Body::Connection(body),
-            idle: self.timeouts.idle,
-            ended: None,
-            _slot: slot,
-        };
+        let upstream = self.upstream(head.headers, Body::Connection(body), slot);
         self.note_status(AskedBy::Request, head.status.as_u16());
         if head.status.is_success() {
             return Ok(upstream);
@@ -97,7 +101,6 @@ impl Provider {
         Err(self.failure(head.status, upstream).await)
     }
 
-    /// Answers a request with a model of this process.
     async fn answer_locally(
         &self,
         local: &Local,
@@ -112,21 +115,15 @@ impl Provider {
         }
         let answer = answer?;
         let media_type = HeaderValue::from_static(answer.media_type());
-        Ok(Upstream {
-            headers: HeaderMap::from_iter([(CONTENT_TYPE, media_type)]),
-            body: Body::Local(answer),
-            idle: self.timeouts.idle,
-            ended: None,
-            _slot: slot,
-        })
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
+        Ok(self.upstream(headers, Body::Local(answer), slot))
     }
 
-    /// Downloads a file of the upstream, with our key.
     pub(crate) async fn fetch(&self, uri: Uri, max_bytes: usize) -> Result<Bytes, Failure> {
         let slot = self.slot()?;
         let mut request = Request::new(Bytes::new().into());
         *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers();
+        *request.headers_mut() = self.headers.clone();
         let answer = timeout(self.timeouts.first_byte, self.pool.request(request))
             .await
             .map_err(|_| Failure::Gone("the download timed out"))?
@@ -135,14 +132,33 @@ impl Provider {
         if head.status != StatusCode::OK {
             return Err(Failure::Gone("the download failed"));
         }
-        let mut file = Upstream {
-            headers: head.headers,
-            body: Body::Connection(body),
-            idle: self.timeouts.idle,
-            ended: None,
-            _slot: slot,
+        self.upstream(head.headers, Body::Connection(body), slot).read(max_bytes).await
+    }
+
+    /// Sends a request that no member pays for; a body is posted. The error is for operators.
+    pub(crate) async fn ask(
+        &self,
+        path: &str,
+        body: Option<String>,
+        limit: Duration,
+    ) -> Result<(StatusCode, Bytes), String> {
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let mut request = Request::new(body.unwrap_or_default().into());
+        *request.method_mut() = method;
+        *request.uri_mut() = self.base.join(path).ok_or("invalid URL")?;
+        *request.headers_mut() = self.headers.clone();
+        let answer = async {
+            let answer = self.pool.request(request).await.map_err(|error| chain(&error))?;
+            let status = answer.status();
+            let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+            Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))
         };
-        file.read(max_bytes).await
+        let late = |_| format!("timeout after {} seconds", limit.as_secs_f64());
+        timeout(limit, answer).await.map_err(late)?
+    }
+
+    fn upstream(&self, headers: HeaderMap, body: Body, slot: Slot) -> Upstream {
+        Upstream { headers, body, idle: self.timeouts.idle, ended: None, _slot: slot }
     }
 
     async fn failure(&self, status: StatusCode, mut upstream: Upstream) -> Failure {
@@ -163,15 +179,9 @@ impl Provider {
 }
 
 impl Upstream {
-    /// Whether its answer has this media type.
     pub(crate) fn has_type(&self, media_type: &str) -> bool {
         let found = self.headers.get(CONTENT_TYPE);
         found.is_some_and(|value| value.as_bytes().starts_with(media_type.as_bytes()))
-    }
-
-    /// The longest silence within its answer.
-    pub(crate) fn idle(&self) -> Duration {
-        self.idle
     }
 
     /// The next piece of the body without a timeout; `None` at its end.
@@ -208,7 +218,6 @@ impl Upstream {
         let _ = timeout(LAST_BYTES, self.any_piece()).await;
     }
 
-    /// The whole body, up to a limit.
     pub(crate) async fn read(&mut self, limit: usize) -> Result<Bytes, Failure> {
         let Some(first) = self.piece().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.piece().await? else {
@@ -227,7 +236,6 @@ impl Upstream {
     }
 }
 
-/// Why a request got no response.
 fn not_sent(error: &RequestError) -> Failure {
     let RequestError::Broken(broken) = error else {
         return Failure::Unreachable { cause: chain(error) };
@@ -250,7 +258,6 @@ async fn next_data(body: &mut PooledBody) -> Result<Option<Bytes>, Failure> {
     }
 }
 
-/// Whether an error body names the model as unknown.
 fn is_of_model(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Body<'a> {

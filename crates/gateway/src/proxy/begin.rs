@@ -18,20 +18,17 @@ use super::whole::WholeAnswer;
 use crate::billing::Progress;
 use crate::catalogue::{Model, Target};
 use crate::config::Responses;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::{COMPACT_PATH, Failure, Owner, Provider, RESPONSES_PATH, Sender, Upstream};
 use crate::trace::SpanContext;
 use crate::upstreams::{Attempt, Upstreams};
 
-/// The most upstreams that are asked for one request.
 const MAX_ATTEMPTS: usize = 4;
 
 /// The wait that a client is advised, unless the upstreams name one.
 const DEFAULT_RETRY: Duration = Duration::from_secs(2);
 
-/// An upstream that has begun to answer.
 pub(crate) struct Begun {
-    /// The full id of its model.
     pub(crate) model: Arc<str>,
     pub(crate) answer: BegunAnswer,
 }
@@ -46,31 +43,27 @@ pub(crate) struct Streaming {
     pub(crate) upstream: Upstream,
     pub(crate) splitter: Splitter,
     pub(crate) stage: Stage,
-    /// Whether an event has arrived.
     is_started: bool,
-    /// Events to send.
     pub(crate) out: EventBuffer,
     /// Events from the end marker on, sent after the request is charged.
     pub(crate) last: EventBuffer,
     pub(crate) step: Step,
 }
 
-/// The circumstances of a request to a model.
 pub(crate) struct Context {
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) model: Arc<Model>,
     pub(crate) owner: Owner,
     /// Set when an upstream begins to answer.
     pub(crate) progress: Progress,
-    /// The span of the request, if it is traced.
     pub(crate) span: Option<SpanContext>,
 }
 
 /// Asks until one begins to answer. Nothing has been sent to the client by then.
 pub(crate) async fn begin(
     context: Context,
-    request_for: impl Fn(&Target) -> Result<UpstreamRequest, ApiError>,
-) -> Result<Begun, ApiError> {
+    request_for: impl Fn(&Target) -> ApiResult<UpstreamRequest>,
+) -> ApiResult<Begun> {
     let Context { upstreams, model, owner, progress, span } = context;
     let (mut unfit, mut wait, mut is_full) = (None, None, true);
     for target in model.candidates().into_iter().take(MAX_ATTEMPTS) {
@@ -134,8 +127,8 @@ fn bridge(
     target: &Target,
     path: &str,
     result: &Result<BegunAnswer, Failure>,
-    request_for: impl Fn(&Target) -> Result<UpstreamRequest, ApiError>,
-) -> Option<Result<UpstreamRequest, ApiError>> {
+    request_for: impl Fn(&Target) -> ApiResult<UpstreamRequest>,
+) -> Option<ApiResult<UpstreamRequest>> {
     let modes = &target.provider.responses;
     let before = modes.get();
     match (path, before) {
@@ -159,13 +152,11 @@ fn bridge(
     }
 }
 
-/// One request to one upstream.
 struct Call<'a> {
     begun: Instant,
     provider: &'a Arc<Provider>,
     progress: &'a Progress,
     sender: Sender,
-    /// The time limit of a whole answer.
     max_time: Duration,
 }
 
@@ -293,7 +284,6 @@ fn failure(fault: &Fault) -> Failure {
     }
 }
 
-/// The wait that a client is advised after this failure.
 pub(crate) fn retry_after(failure: &Failure) -> Duration {
     match failure {
         Failure::Busy { retry_after } => retry_after.unwrap_or(DEFAULT_RETRY),

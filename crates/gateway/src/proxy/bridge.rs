@@ -1,17 +1,25 @@
 //! The translation of chat completions to the interface of the client.
 
-use api_dialects::{Malformed, Search, SearchOutcome, StreamFault, messages, responses};
+use api_dialects::{Malformed, Search, SearchOutcome, StreamFault, ToolTable, messages, responses};
 use bytes::BytesMut;
 use serde_json::Value;
 use wire::sse::Event;
 
-/// From the chat interface to another one.
+use super::whole::{Shape, new_id};
+
 pub(crate) enum Bridge {
     Responses(responses::Stream),
     Messages(messages::Stream),
 }
 
 impl Bridge {
+    pub(super) fn new(shape: Shape, tools: ToolTable) -> Self {
+        match shape {
+            Shape::Response(shape) => Self::Responses(responses::Stream::new(shape, tools, new_id)),
+            Shape::Message(shape) => Self::Messages(messages::Stream::new(shape, tools, new_id)),
+        }
+    }
+
     pub(super) fn start(&mut self, out: &mut BytesMut) {
         match self {
             Self::Responses(stream) => stream.start(out),

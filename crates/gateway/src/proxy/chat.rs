@@ -10,10 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::sse::Event;
 
-/// The data of the event that ends a stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// Inspects a stream of chat completion chunks.
 #[derive(Debug, Default)]
 pub(crate) struct ChatWatch {
     /// Whether the client requested the usage; we always do.
@@ -104,7 +102,6 @@ pub(crate) fn renamed(text: &[u8], found: &RawValue, value: &str) -> Option<Vec<
     Some(out)
 }
 
-/// The inspected fields of a chunk or of a whole completion.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]
@@ -155,6 +152,14 @@ pub(crate) struct Usage {
     completion_tokens: Count,
 }
 
+pub(crate) fn token_counts(usage: Option<api_dialects::Usage>) -> TokenCounts {
+    let count = |tokens: u64| i64::try_from(tokens).ok();
+    TokenCounts {
+        input: usage.and_then(|usage| count(usage.prompt_tokens)),
+        output: usage.and_then(|usage| count(usage.completion_tokens)),
+    }
+}
+
 /// A count of any JSON type.
 #[derive(Debug, Default)]
 struct Count(Option<i64>);
@@ -198,7 +203,6 @@ impl Choice<'_> {
     }
 }
 
-/// The message of an error, if it has one.
 pub(crate) fn message_of(error: &str) -> Option<String> {
     let error: serde_json::Value = serde_json::from_str(error).ok()?;
     let message = error.get("message").unwrap_or(&error).as_str()?;

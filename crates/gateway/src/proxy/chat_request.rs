@@ -10,14 +10,15 @@ use ledger::HoldId;
 use serde_json::{Map, Value};
 use wire::error::Code;
 
+use super::bridge::Bridge;
 use super::chat::ChatWatch;
-use super::rounds::SearchingReader;
+use super::rounds::{Rounds, SearchingReader};
 use super::stage::Stage;
-use super::whole::WholeReader;
+use super::whole::{BridgedReader, WholeReader};
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::{CHAT_PATH, Failure, MESSAGES_PATH};
 use crate::raw_object::{self, RawObject, Rest};
 use crate::upstream_pool::RequestBody;
@@ -31,12 +32,10 @@ pub(crate) struct ChatRequest {
     pub(crate) id: HoldId,
     /// The path of the upstream: chat completions, or the older completions.
     pub(crate) path: &'static str,
-    /// The unchanged body.
     pub(crate) body: Bytes,
     /// The body without the fields that we set; only of a request without a stream.
     pub(crate) rest: Option<Rest>,
     pub(crate) is_streamed: bool,
-    /// Whether the member requested the usage of a stream.
     pub(crate) wants_usage: bool,
     /// The model name for the answer, as JSON; `None` keeps the upstream's name.
     pub(crate) model: Option<Arc<str>>,
@@ -49,7 +48,6 @@ pub(crate) struct UpstreamRequest {
     pub(crate) path: &'static str,
     pub(crate) body: RequestBody,
     pub(crate) reader: AnswerReader,
-    /// A header of this request alone.
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
 }
 
@@ -60,7 +58,6 @@ pub(crate) type AnswerCheck =
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
-    /// A whole answer of several rounds.
     Searching(Box<SearchingReader>),
     /// A whole answer that is checked.
     Checked(WholeReader, AnswerCheck),
@@ -70,7 +67,6 @@ pub(crate) enum AnswerReader {
     Bytes,
 }
 
-/// The fields that we always set.
 const OURS: [&str; 2] = ["model", "stream"];
 
 impl ChatRequest {
@@ -79,8 +75,7 @@ impl ChatRequest {
         (!is_streamed).then(|| object.without(&OURS))
     }
 
-    /// The request for a target.
-    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn for_target(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         match target.provider.kind {
             config::Kind::OpenAi => self.plain_chat(target),
             _ if self.path != CHAT_PATH => Err(unsupported(target, "POST /v1/chat/completions")),
@@ -95,7 +90,7 @@ impl ChatRequest {
 
     /// The member's body with our `model` and `stream`. `stream` is always written, so that the
     /// upstream cannot take a similar field for it.
-    fn plain_chat(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    fn plain_chat(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         let model = &target.quoted_name;
         let max_tokens = self.max_tokens.map(|tokens| tokens.to_string());
         // Only set if the member set no limit.
@@ -132,12 +127,11 @@ impl ChatRequest {
         Ok(UpstreamRequest { path: self.path, body, reader, header: None })
     }
 
-    /// The request in the form of the messages interface.
     pub(crate) fn messages(
         &self,
         chat: &Map<String, Value>,
         target: &Target,
-    ) -> Result<UpstreamRequest, ApiError> {
+    ) -> ApiResult<UpstreamRequest> {
         let max_tokens = self.max_tokens.and_then(|tokens| u32::try_from(tokens).ok());
         let default = max_tokens.map_or(DEFAULT_MAX_TOKENS, |cap| cap.min(DEFAULT_MAX_TOKENS));
         let body = anthropic::request(chat, &target.name, default)?;
@@ -156,38 +150,55 @@ impl ChatRequest {
         ChatWatch { wants_usage: self.wants_usage, model, ..ChatWatch::default() }
     }
 
-    /// The translation of messages events to chat chunks.
     pub(crate) fn stream(&self) -> anthropic::Stream {
         anthropic::Stream::new(self.answer_id(), clock::unix_seconds(), true)
     }
 
-    /// The id of an answer that we translate.
     fn answer_id(&self) -> String {
         format!("chatcmpl-{}", self.id.digits())
     }
 }
 
-/// The error for a target whose provider lacks the requested interface.
+impl BridgedReader {
+    /// The reader of an answer; `watch` inspects a stream.
+    pub(super) fn reader(
+        self,
+        anthropic: Option<anthropic::Stream>,
+        rounds: Option<Rounds>,
+        watch: Option<ChatWatch>,
+    ) -> AnswerReader {
+        match (rounds, watch) {
+            (rounds, Some(watch)) => {
+                let bridge = Some(Bridge::new(self.shape, self.tools));
+                AnswerReader::Stream(Stage::translated(anthropic, bridge, watch, rounds))
+            }
+            (Some(rounds), None) => {
+                let bridge = Bridge::new(self.shape, self.tools);
+                let reader = SearchingReader { from: self.from, bridge, rounds };
+                AnswerReader::Searching(Box::new(reader))
+            }
+            (None, None) => AnswerReader::Whole(WholeReader::Bridged(Box::new(self))),
+        }
+    }
+}
+
 pub(crate) fn unsupported(target: &Target, instead: &str) -> ApiError {
     let message = format!("the provider of `{}` does not support this; use {instead}", target.id);
     ApiError::of_param(Code::ModelNotForCapability, "model", message)
 }
 
-/// The member's `stream_options` with `include_usage`.
-fn stream_options(object: &RawObject<'_>) -> Result<String, ApiError> {
+fn stream_options(object: &RawObject<'_>) -> ApiResult<String> {
     let Some(options) = object.raw("stream_options") else {
         return Ok(r#"{"include_usage":true}"#.to_owned());
     };
-    let options = RawObject::parse(options.as_bytes()).map_err(|_| {
-        let message = "`stream_options` must be an object";
-        ApiError::of_param(Code::InvalidRequest, "stream_options", message)
-    })?;
+    let options = RawObject::parse(options.as_bytes())
+        .map_err(|_| ApiError::invalid("stream_options", "`stream_options` must be an object"))?;
     let options = options.rewrite(&[("include_usage", Some("true"))]);
     String::from_utf8(options).map_err(|_| ApiError::internal())
 }
 
 impl From<Untranslatable> for ApiError {
     fn from(cause: Untranslatable) -> Self {
-        Self::of_param(Code::InvalidRequest, cause.param, cause.message)
+        Self::invalid(cause.param, cause.message)
     }
 }

@@ -9,7 +9,6 @@ pub(crate) struct EventBuffer {
     joined: BytesMut,
 }
 
-/// Whether the stream continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     More,
@@ -20,7 +19,6 @@ pub(crate) enum Step {
 }
 
 impl EventBuffer {
-    /// Adds a whole event.
     pub(crate) fn push(&mut self, event: Bytes) {
         if self.first.is_none() && self.joined.is_empty() {
             self.first = Some(event);
@@ -29,7 +27,6 @@ impl EventBuffer {
         }
     }
 
-    /// The buffer to write more events to.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         if let Some(first) = self.first.take() {
             self.joined.extend_from_slice(&first);
@@ -41,7 +38,6 @@ impl EventBuffer {
         self.first.as_ref().map_or(0, Bytes::len) + self.joined.len()
     }
 
-    /// Takes all events.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
         match self.first.take() {
             Some(first) => Some(first),

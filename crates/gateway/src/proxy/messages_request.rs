@@ -7,40 +7,33 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use super::bridge::Bridge;
 use super::chat::ChatWatch;
 use super::chat_request::{AnswerReader, UpstreamRequest};
-use super::messages::MessagesWatch;
-use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader, searcher_for};
+use super::native::MessagesWatch;
+use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
 use super::whole::{BridgedReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::config::Kind;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::{CHAT_PATH, MESSAGES_PATH};
 use crate::raw_object::{RawObject, Rest, tree};
 
-/// Beta features, by name.
 pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
-/// A request as a member sent it.
 pub(crate) struct MessagesRequest {
-    /// The unchanged body.
     pub(crate) body: Bytes,
     /// The body without the fields that we set, if it can be sent on as it is.
     pub(crate) rest: Option<Rest>,
     pub(crate) is_streamed: bool,
     /// The model name for the answer, as JSON.
     pub(crate) model: Arc<str>,
-    /// The member's `anthropic-beta`.
     pub(crate) beta: Option<HeaderValue>,
-    /// Executes web searches.
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
 }
 
 impl MessagesRequest {
-    /// The request for a target.
-    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn for_target(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         match target.provider.kind {
             Kind::Anthropic => self.native(target),
             Kind::OpenAi | Kind::Local => self.bridged(target),
@@ -48,8 +41,7 @@ impl MessagesRequest {
         }
     }
 
-    /// The member's body with our `model` and `stream`.
-    fn native(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    fn native(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         let stream = if self.is_streamed { "true" } else { "false" };
         let model = self.model.clone();
         let reader = if self.is_streamed {
@@ -82,7 +74,7 @@ impl MessagesRequest {
 
     /// The conversation without blocks of other upstreams, which Anthropic would refuse; `None` if it
     /// has none.
-    fn without_own_blocks(&self, object: &RawObject<'_>) -> Result<Option<String>, ApiError> {
+    fn without_own_blocks(&self, object: &RawObject<'_>) -> ApiResult<Option<String>> {
         let messages = object.raw("messages").unwrap_or_default();
         if !may_have_own_blocks(messages) {
             return Ok(None);
@@ -92,8 +84,7 @@ impl MessagesRequest {
         Ok(is_changed.then(|| fields.get("messages").map(Value::to_string)).flatten())
     }
 
-    /// The request in the form of the chat interface.
-    fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    fn bridged(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         let fields: Map<String, Value> = tree(&self.body)?;
         let (searcher, mut translated) =
             searcher_for(self.searcher.as_ref(), messages::request(&fields)?);
@@ -113,25 +104,10 @@ impl MessagesRequest {
         let tools = translated.tools.clone();
         let rounds =
             searcher.map(|it| Rounds::new(it, translated, Box::new(move |chat| Ok(make(chat)))));
-        let shape = messages::Shape::new(&fields, &new_id("msg"));
-        let bridge = |shape, tools| Bridge::Messages(messages::Stream::new(shape, tools, new_id));
-        let from = WholeReader::Chat { model: None };
-        let reader = match rounds {
-            rounds if self.is_streamed => {
-                let watch = ChatWatch { wants_usage: true, ..ChatWatch::default() };
-                let bridge = Some(bridge(shape, tools));
-                AnswerReader::Stream(Stage::translated(None, bridge, watch, rounds))
-            }
-            Some(rounds) => {
-                let bridge = bridge(shape, tools);
-                AnswerReader::Searching(Box::new(SearchingReader { from, bridge, rounds }))
-            }
-            None => {
-                let shape = Shape::Message(shape);
-                let bridged = BridgedReader { from, shape, tools };
-                AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
-            }
-        };
+        let shape = Shape::Message(messages::Shape::new(&fields, &new_id("msg")));
+        let bridged = BridgedReader { from: WholeReader::Chat { model: None }, shape, tools };
+        let watch = || ChatWatch { wants_usage: true, ..ChatWatch::default() };
+        let reader = bridged.reader(None, rounds, self.is_streamed.then(watch));
         Ok(UpstreamRequest { path: CHAT_PATH, body, reader, header: None })
     }
 }

@@ -3,12 +3,17 @@
 //! The upstream stores nothing for us: our id and storage fields replace its own in every response
 //! object.
 
+use std::sync::Arc;
+
+use api_dialects::anthropic::UsageReader;
+use bytes::Bytes;
 use ledger::TokenCounts;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use wire::sse::{Event, write_event};
 
-use super::chat::Fault;
+use super::chat::{Fault, renamed, token_counts};
 use super::event_buffer::{EventBuffer, Step};
 use crate::failure::ApiError;
 
@@ -20,14 +25,11 @@ pub(crate) struct NativeWatch {
     ours: Ours,
     pub(crate) tokens: TokenCounts,
     pub(crate) has_content: bool,
-    /// The sequence number of the last event.
     sequence: i64,
-    /// The last response object.
     response: Option<Value>,
     is_over: bool,
 }
 
-/// The inspected fields of an event.
 #[derive(Deserialize)]
 struct InspectedEvent<'a> {
     #[serde(rename = "type", borrow)]
@@ -124,7 +126,6 @@ impl NativeWatch {
     }
 }
 
-/// A response object with our fields.
 pub(crate) fn patched(mut response: Value, ours: &Ours) -> Value {
     if let Some(fields) = response.as_object_mut() {
         fields.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -132,7 +133,6 @@ pub(crate) fn patched(mut response: Value, ours: &Ours) -> Value {
     response
 }
 
-/// The token counts of the upstream.
 pub(crate) fn tokens(response: &Value) -> TokenCounts {
     let count = |name| response.pointer(name).and_then(Value::as_i64).filter(|count| *count >= 0);
     TokenCounts { input: count("/usage/input_tokens"), output: count("/usage/output_tokens") }
@@ -141,6 +141,63 @@ pub(crate) fn tokens(response: &Value) -> TokenCounts {
 fn write(out: &mut EventBuffer, kind: &str, sequence: i64, response: &Value) {
     let event = json!({"type": kind, "sequence_number": sequence, "response": response});
     write_event(out.buffer(), kind, event.to_string().as_bytes());
+}
+
+#[derive(Debug)]
+pub(crate) struct MessagesWatch {
+    reader: UsageReader,
+    /// The model name for the answer, as JSON.
+    model: Arc<str>,
+}
+
+#[derive(Deserialize)]
+struct FirstEvent<'a> {
+    #[serde(borrow)]
+    message: FirstMessage<'a>,
+}
+
+#[derive(Deserialize)]
+struct FirstMessage<'a> {
+    #[serde(borrow)]
+    model: &'a RawValue,
+}
+
+impl MessagesWatch {
+    pub(crate) fn new(model: Arc<str>) -> Self {
+        Self { reader: UsageReader::default(), model }
+    }
+
+    pub(crate) fn feed(
+        &mut self,
+        event: &Event,
+        out: &mut EventBuffer,
+        last: &mut EventBuffer,
+    ) -> Result<Step, Fault> {
+        self.reader.feed(event)?;
+        if self.reader.is_done() {
+            last.push(event.raw().clone());
+            return Ok(Step::Done);
+        }
+        let is_first = event.name() == Some("message_start");
+        let named = is_first.then(|| self.renamed(event)).flatten();
+        out.push(named.unwrap_or_else(|| event.raw().clone()));
+        Ok(Step::More)
+    }
+
+    pub(crate) fn tokens(&self) -> TokenCounts {
+        token_counts(self.reader.usage())
+    }
+
+    pub(crate) fn has_content(&self) -> bool {
+        self.reader.has_content()
+    }
+
+    fn renamed(&self, event: &Event) -> Option<Bytes> {
+        // Only data on one line borrow from the event.
+        let std::borrow::Cow::Borrowed(data) = event.data() else { return None };
+        let first: FirstEvent<'_> = serde_json::from_slice(data).ok()?;
+        renamed(event.raw(), first.message.model, &self.model).map(Bytes::from)
+    }
 }
 
 #[cfg(test)]

@@ -23,11 +23,10 @@ use super::stage::{MAX_EVENT_BYTES, Stage};
 use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
 use crate::billing::{Charge, Results};
 use crate::config::{ClientGone, Config};
-use crate::failure::{ApiError, Dialect};
+use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::provider::Failure;
 use crate::response_headers::EVENT_STREAM;
 
-/// The largest answer that is stored for an idempotency key.
 pub(crate) const MAX_STORED_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 const NEVER: Duration = Duration::from_hours(365 * 24);
@@ -35,17 +34,13 @@ const NEVER: Duration = Duration::from_hours(365 * 24);
 /// The most bytes of a stream that are joined into one piece.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
 
-/// A stream on its way to a client.
 pub(crate) struct Relay(Option<Box<Inner>>);
 
-/// An upstream that has not begun to answer yet.
-pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Begun, ApiError>> + Send>>;
+pub(crate) type Beginning = Pin<Box<dyn Future<Output = ApiResult<Begun>> + Send>>;
 
 type Searching = Pin<Box<dyn Future<Output = (Box<Streaming>, Result<(), Fault>)> + Send>>;
 
-/// Stores the response object of a stream of the responses interface.
 pub(crate) trait ResponseRecorder: Send + Sync {
-    /// The row of a response object.
     fn stored(&self, response: &Value) -> Option<StoredResponse>;
 
     /// The response object and the events of a request that no upstream began to answer.
@@ -79,7 +74,6 @@ enum Source {
     EndResult,
 }
 
-/// Time limits of streams, and the treatment of disconnected clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPolicy {
     /// The longest silence before a comment is sent.
@@ -111,7 +105,6 @@ impl StreamPolicy {
 }
 
 impl Relay {
-    /// A stream that no upstream has begun yet.
     pub(crate) fn waiting(
         policy: StreamPolicy,
         charge: Charge,
@@ -143,7 +136,7 @@ impl Relay {
 
     /// Waits for an upstream to begin, but no longer than the keep-alive interval. Nothing was sent
     /// yet, so a failure can still have its own status.
-    pub(crate) async fn begin(&mut self) -> Result<(), ApiError> {
+    pub(crate) async fn begin(&mut self) -> ApiResult<()> {
         let Some(inner) = &mut self.0 else { return Ok(()) };
         let Source::Waiting(beginning) = &mut inner.source else { return Ok(()) };
         let Ok(result) = timeout(inner.policy.keepalive, beginning).await else { return Ok(()) };
@@ -158,12 +151,10 @@ impl Relay {
         self.0.as_ref().map(|inner| inner.charge.id())
     }
 
-    /// The limits after this request.
     pub(crate) fn limit_status(&self) -> LimitStatus {
         self.0.as_ref().map(|inner| inner.charge.limit_status()).unwrap_or_default()
     }
 
-    /// The type of an answer that is not a stream of events.
     pub(crate) fn media_type(&self) -> Option<HeaderValue> {
         self.0.as_ref()?.media_type.clone()
     }
@@ -171,6 +162,13 @@ impl Relay {
     /// Whether the connection must be broken off, because the answer did.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.as_ref().is_some_and(|inner| inner.is_cut)
+    }
+
+    /// Ends without reading the rest, whatever the policy.
+    pub(crate) fn abandon(mut self) {
+        if let Some(inner) = self.0.take() {
+            inner.charge.billing().metrics.streams.dec();
+        }
     }
 
     /// The next piece for the client; `None` at the end.
@@ -181,7 +179,7 @@ impl Relay {
 
 impl Inner {
     /// An upstream has begun, or none will.
-    fn begun(&mut self, result: Result<Begun, ApiError>) -> Result<(), ApiError> {
+    fn begun(&mut self, result: ApiResult<Begun>) -> ApiResult<()> {
         self.source = Source::EndResult;
         let Begun { model, answer } = result?;
         let BegunAnswer::Stream(streaming) = answer else { return Err(ApiError::internal()) };
@@ -191,7 +189,7 @@ impl Inner {
         }
         let timeouts = StreamTimeouts {
             keepalive: self.policy.keepalive,
-            idle: streaming.upstream.idle(),
+            idle: streaming.upstream.idle,
             whole: self.policy.max_stream,
             blocked: self.policy.write_timeout,
         };
@@ -293,12 +291,10 @@ impl Inner {
             if timer.is_blocked() { EndReason::ClientLeft } else { EndReason::UpstreamFailed };
         let failed = EndReason::UpstreamFailed;
         let (ending, fault) = match waited {
-            Waited::Came(Ok(Some(piece))) => {
-                match streaming.take_all(piece, timer.came_at_once()) {
-                    Ok(()) => return None,
-                    Err(fault) => (failed, fault),
-                }
-            }
+            Waited::Came(Ok(Some(piece))) => match streaming.take_all(piece, timer.came_at_once) {
+                Ok(()) => return None,
+                Err(fault) => (failed, fault),
+            },
             Waited::Came(Ok(None)) => match streaming.take_rest() {
                 Ok(Step::Done | Step::Search) => return None,
                 Ok(Step::More) => (cut, Fault::Malformed("the stream ended without an end marker")),
@@ -351,7 +347,6 @@ impl Inner {
         self.recorder.as_ref()?.stored(object?)
     }
 
-    /// The answer to store for the idempotency key.
     fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<SavedAnswer> {
         let mut body = self.sent.take()?;
         let is_object =
@@ -368,7 +363,6 @@ impl Inner {
         (answer.body.len() <= MAX_STORED_ANSWER_BYTES).then_some(answer)
     }
 
-    /// Ends a stream that broke within its answer.
     async fn broken(&mut self, ending: EndReason, fault: Fault) -> Option<Bytes> {
         let Source::Live(mut streaming, _) = std::mem::replace(&mut self.source, Source::EndResult)
         else {
@@ -442,15 +436,6 @@ impl Drop for Relay {
     }
 }
 
-impl Relay {
-    /// Ends without reading the rest, whatever the policy.
-    pub(crate) fn abandon(mut self) {
-        if let Some(inner) = self.0.take() {
-            inner.charge.billing().metrics.streams.dec();
-        }
-    }
-}
-
 impl Streaming {
     /// Executes the searches of the round that has ended, and starts the next one.
     async fn search(mut self: Box<Self>) -> (Box<Self>, Result<(), Fault>) {
@@ -497,7 +482,6 @@ impl Streaming {
         Ok(self.step)
     }
 
-    /// Joins pieces that have already arrived.
     fn join(&mut self) -> Result<(), Fault> {
         while self.step == Step::More && (1..MAX_JOINED_BYTES).contains(&self.out.len()) {
             let Some(piece) = self.upstream.ready_piece() else { break };

@@ -5,20 +5,19 @@
 
 use std::sync::Arc;
 
-use api_dialects::{ToolTable, anthropic, messages, responses};
+use api_dialects::{messages, responses};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::bridge::Bridge;
 use super::chat_request::{AnswerReader, ChatRequest, UpstreamRequest};
 use super::native::{NativeWatch, Ours};
-use super::rounds::{RoundRequest, Rounds, Searcher, SearchingReader, searcher_for};
+use super::rounds::{RoundRequest, Rounds, Searcher, searcher_for};
 use super::stage::Stage;
 use super::whole::{BridgedReader, CompactionReader, Shape, WholeReader, new_id};
 use crate::catalogue::Target;
 use crate::clock;
 use crate::config::{Kind, Responses};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::{CHAT_PATH, COMPACT_PATH, RESPONSES_PATH};
 use crate::raw_object::is_like;
 
@@ -31,22 +30,18 @@ pub(crate) struct ResponsesRequest {
     /// The items of earlier responses, oldest first.
     pub(crate) earlier: Vec<Value>,
     pub(crate) shape: responses::Shape,
-    /// Our fields of the response object.
     pub(crate) ours: Ours,
-    /// Executes web searches.
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
 }
 
 impl ResponsesRequest {
-    /// The request for a target.
-    pub(crate) fn for_target(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn for_target(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         match target.provider.responses.get() {
             Responses::Auto | Responses::Native => Ok(self.native(target)),
             Responses::Bridged => self.bridged(target),
         }
     }
 
-    /// The fields for an upstream with the responses interface.
     fn native_fields(&self, target: &Target) -> Map<String, Value> {
         let mut fields = self.fields.clone();
         fields.retain(|key, _| !OURS.iter().any(|name| is_like(key, name)));
@@ -62,8 +57,7 @@ impl ResponsesRequest {
         fields
     }
 
-    /// The request for a compacted conversation.
-    pub(crate) fn compaction_for(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    pub(crate) fn compaction_for(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         if target.provider.responses.get() == Responses::Native {
             let body = Value::Object(self.native_fields(target)).to_string().into();
             let model = Value::from(target.name.as_str()).to_string().into();
@@ -89,8 +83,7 @@ impl ResponsesRequest {
         is_native.then(|| Value::Object(self.native_fields(target)).to_string().into())
     }
 
-    /// About how many tokens the input has.
-    pub(crate) fn estimated_tokens(&self) -> Result<u64, ApiError> {
+    pub(crate) fn estimated_tokens(&self) -> ApiResult<u64> {
         let chat = responses::request(&self.fields, &self.earlier)?.chat;
         Ok(messages::estimate_input_tokens(&chat))
     }
@@ -108,7 +101,7 @@ impl ResponsesRequest {
         UpstreamRequest { path: RESPONSES_PATH, body, reader, header: None }
     }
 
-    fn bridged(&self, target: &Target) -> Result<UpstreamRequest, ApiError> {
+    fn bridged(&self, target: &Target) -> ApiResult<UpstreamRequest> {
         let (searcher, mut translated) =
             searcher_for(self.searcher.as_ref(), responses::request(&self.fields, &self.earlier)?);
         let chat = &mut translated.chat;
@@ -130,41 +123,10 @@ impl ResponsesRequest {
             Rounds::new(searcher, translated, Box::new(move |chat| Ok(make(chat)?.request)))
         });
         let RoundRequest { path, body, anthropic } = first.request;
-        let reader = self.reader(from, tools, anthropic, rounds);
+        let shape = Shape::Response(self.shape.clone());
+        let watch = self.chat.is_streamed.then(|| self.chat.watch());
+        let reader = BridgedReader { from, shape, tools }.reader(anthropic, rounds, watch);
         Ok(UpstreamRequest { path, body, reader, header: None })
-    }
-
-    /// The reader that translates the answer to a response.
-    fn reader(
-        &self,
-        from: WholeReader,
-        tools: ToolTable,
-        anthropic: Option<anthropic::Stream>,
-        rounds: Option<Rounds>,
-    ) -> AnswerReader {
-        let bridge = |shape: &responses::Shape, tools| {
-            Bridge::Responses(responses::Stream::new(shape.clone(), tools, new_id))
-        };
-        match rounds {
-            rounds if self.chat.is_streamed => {
-                let bridge = Some(bridge(&self.shape, tools));
-                AnswerReader::Stream(Stage::translated(
-                    anthropic,
-                    bridge,
-                    self.chat.watch(),
-                    rounds,
-                ))
-            }
-            Some(rounds) => {
-                let bridge = bridge(&self.shape, tools);
-                AnswerReader::Searching(Box::new(SearchingReader { from, bridge, rounds }))
-            }
-            None => {
-                let shape = Shape::Response(self.shape.clone());
-                let bridged = BridgedReader { from, shape, tools };
-                AnswerReader::Whole(WholeReader::Bridged(Box::new(bridged)))
-            }
-        }
     }
 }
 
@@ -174,11 +136,10 @@ struct Round {
     from: AnswerReader,
 }
 
-/// Writes the request of a round for a target.
 fn round_maker(
     own: &ChatRequest,
     target: &Target,
-) -> impl Fn(&Map<String, Value>) -> Result<Round, ApiError> + Send + Sync + 'static {
+) -> impl Fn(&Map<String, Value>) -> ApiResult<Round> + Send + Sync + 'static {
     let (own, target) = (own.clone(), target.clone());
     move |chat| {
         if target.provider.kind != Kind::Anthropic {
@@ -193,7 +154,6 @@ fn round_maker(
     }
 }
 
-/// The input of the request as items.
 fn own_input(fields: &Map<String, Value>) -> Vec<Value> {
     match fields.get("input") {
         Some(Value::String(text)) => vec![json!({"role": "user", "content": text})],

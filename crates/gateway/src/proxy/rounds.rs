@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::bridge::Bridge;
 use super::whole::{WholeAnswer, WholeReader};
-use crate::failure::ApiError;
+use crate::failure::ApiResult;
 use crate::provider::{Failure, Provider, Sender, Upstream};
 use crate::upstream_pool::RequestBody;
 
@@ -20,7 +20,6 @@ const MAX_ROUNDS: usize = 8;
 /// The most searches of one answer, unless the request allows fewer.
 const MAX_SEARCHES: u64 = 10;
 
-/// Executes searches for a member.
 pub(crate) trait Searcher: Send + Sync {
     fn search(&self, search: &Search, tool: &WebSearchTool) -> BoxFuture<'static, SearchOutcome>;
 }
@@ -36,17 +35,14 @@ pub(crate) fn searcher_for(
     }
 }
 
-/// The request of a round in the form of its upstream.
 pub(crate) struct RoundRequest {
     pub(crate) path: &'static str,
     pub(crate) body: RequestBody,
-    /// The translation of the answer to chat chunks.
     pub(crate) anthropic: Option<anthropic::Stream>,
 }
 
-type MakeRequest = Box<dyn Fn(&Map<String, Value>) -> Result<RoundRequest, ApiError> + Send + Sync>;
+type MakeRequest = Box<dyn Fn(&Map<String, Value>) -> ApiResult<RoundRequest> + Send + Sync>;
 
-/// The rounds after the first one.
 pub(crate) struct Rounds {
     searcher: Arc<dyn Searcher>,
     translated: Translated,
@@ -66,17 +62,14 @@ impl Rounds {
         Self { searcher, translated, make, upstream: None, count: 1, searches: 0 }
     }
 
-    /// Sets the upstream that has begun to answer.
     pub(crate) fn set_upstream(&mut self, provider: Arc<Provider>, sender: Sender) {
         self.upstream = Some((provider, sender));
     }
 
-    /// Whether another round may follow.
     pub(crate) fn may_continue(&self) -> bool {
         self.count < MAX_ROUNDS
     }
 
-    /// Executes the searches of a round, and reports them to the translation.
     pub(super) async fn execute(
         &mut self,
         searches: &[Search],
@@ -101,7 +94,6 @@ impl Rounds {
         }
     }
 
-    /// Sends the request of the next round.
     pub(super) async fn start(
         &mut self,
         messages: Vec<Value>,
@@ -120,16 +112,13 @@ impl Rounds {
     }
 }
 
-/// Reads an answer of several rounds as a whole.
 pub(crate) struct SearchingReader {
-    /// Reads the answer of one round as a chat completion.
     pub(crate) from: WholeReader,
     pub(crate) bridge: Bridge,
     pub(crate) rounds: Rounds,
 }
 
 impl SearchingReader {
-    /// Reads the answer whose first round has begun.
     pub(crate) async fn read(
         mut self,
         mut upstream: Upstream,
@@ -168,7 +157,6 @@ impl SearchingReader {
     }
 }
 
-/// The tokens of several rounds.
 pub(crate) fn sum(one: TokenCounts, other: TokenCounts) -> TokenCounts {
     let add = |one: Option<i64>, other: Option<i64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.saturating_add(other)),

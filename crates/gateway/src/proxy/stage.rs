@@ -12,13 +12,11 @@ use wire::sse::{Event, Splitter};
 use super::bridge::Bridge;
 use super::chat::{ChatWatch, ChunkAction, Fault};
 use super::event_buffer::{EventBuffer, Step};
-use super::messages::MessagesWatch;
-use super::native::NativeWatch;
+use super::native::{MessagesWatch, NativeWatch};
 use super::rounds::{Rounds, sum};
 use crate::failure::Dialect;
 use crate::provider::{Provider, Sender};
 
-/// The largest event that is read.
 pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 pub(crate) enum Stage {
@@ -34,7 +32,6 @@ pub(crate) enum Stage {
     Bytes { media_type: Option<HeaderValue>, has_content: bool },
 }
 
-/// The translation of an upstream's events to the client's.
 pub(crate) struct Translation {
     /// From the messages interface to the chat interface.
     anthropic: Option<(anthropic::Stream, Splitter)>,
@@ -42,9 +39,7 @@ pub(crate) struct Translation {
     pub(super) bridge: Option<Bridge>,
     /// Further rounds, if the answer may search the web.
     pub(super) rounds: Option<Rounds>,
-    /// The searches that end this round.
     pub(super) searches: Vec<Search>,
-    /// The tokens of earlier rounds.
     earlier: TokenCounts,
 }
 
@@ -61,7 +56,6 @@ impl Stage {
         Self::Translated(Box::new(translation))
     }
 
-    /// Sets the upstream that further rounds are sent to.
     pub(crate) fn set_upstream(&mut self, provider: &Arc<Provider>, sender: Sender) {
         if let Self::Translated(translation) = self
             && let Some(rounds) = &mut translation.rounds
@@ -70,7 +64,6 @@ impl Stage {
         }
     }
 
-    /// Writes the events that precede the first one of the upstream.
     pub(crate) fn start(&mut self, out: &mut EventBuffer) {
         if let Self::Translated(translation) = self
             && let Some(bridge) = &mut translation.bridge
@@ -87,17 +80,7 @@ impl Stage {
         last: &mut EventBuffer,
     ) -> Result<Step, Fault> {
         match self {
-            Self::Chat(watch) => match watch.look(event)? {
-                ChunkAction::Pass(piece) => {
-                    out.push(piece);
-                    Ok(Step::More)
-                }
-                ChunkAction::Skip => Ok(Step::More),
-                ChunkAction::Done => {
-                    last.push(event.raw().clone());
-                    Ok(Step::Done)
-                }
-            },
+            Self::Chat(watch) => Ok(pass(watch.look(event)?, event, out, last)),
             Self::Translated(translation) => translation.feed(event, out, last),
             Self::Native(watch) => watch.feed(event, out, last),
             Self::Messages(watch) => watch.feed(event, out, last),
@@ -105,7 +88,6 @@ impl Stage {
         }
     }
 
-    /// The token counts of the upstream.
     pub(crate) fn tokens(&self) -> TokenCounts {
         match self {
             Self::Chat(watch) => watch.tokens,
@@ -127,7 +109,6 @@ impl Stage {
         if has_content { AnswerProgress::Content } else { AnswerProgress::Begun }
     }
 
-    /// The final response object of a stream of the responses interface.
     pub(crate) fn final_response(&self) -> Option<&Value> {
         match self {
             Self::Chat(_) | Self::Messages(_) | Self::Bytes { .. } => None,
@@ -139,7 +120,6 @@ impl Stage {
         }
     }
 
-    /// Writes the event of a failure.
     pub(crate) fn fail(
         &mut self,
         error: &crate::failure::ApiError,
@@ -165,7 +145,6 @@ impl Stage {
 }
 
 impl Translation {
-    /// Prepares the translation of another round.
     pub(super) fn next_round(&mut self, anthropic: Option<anthropic::Stream>) {
         self.anthropic = anthropic.map(|stream| (stream, Splitter::new(MAX_EVENT_BYTES)));
         self.earlier = sum(self.earlier, std::mem::take(&mut self.watch.tokens));
@@ -193,7 +172,6 @@ impl Translation {
         Ok(Step::More)
     }
 
-    /// Processes one chunk of the chat interface.
     fn look(
         &mut self,
         chunk: &Event,
@@ -202,17 +180,7 @@ impl Translation {
     ) -> Result<Step, Fault> {
         let seen = self.watch.look(chunk)?;
         let Some(bridge) = &mut self.bridge else {
-            return Ok(match seen {
-                ChunkAction::Pass(piece) => {
-                    out.push(piece);
-                    Step::More
-                }
-                ChunkAction::Skip => Step::More,
-                ChunkAction::Done => {
-                    last.push(chunk.raw().clone());
-                    Step::Done
-                }
-            });
+            return Ok(pass(seen, chunk, out, last));
         };
         match seen {
             ChunkAction::Pass(_) => bridge.feed(chunk, out.buffer())?,
@@ -230,4 +198,16 @@ impl Translation {
         }
         Ok(Step::More)
     }
+}
+
+fn pass(seen: ChunkAction, chunk: &Event, out: &mut EventBuffer, last: &mut EventBuffer) -> Step {
+    match seen {
+        ChunkAction::Pass(piece) => out.push(piece),
+        ChunkAction::Skip => {}
+        ChunkAction::Done => {
+            last.push(chunk.raw().clone());
+            return Step::Done;
+        }
+    }
+    Step::More
 }

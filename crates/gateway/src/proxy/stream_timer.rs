@@ -27,7 +27,6 @@ pub(crate) struct StreamTimeouts {
     pub(crate) blocked: Duration,
 }
 
-/// Waits for the pieces of a stream.
 pub(crate) struct StreamTimer {
     timeouts: StreamTimeouts,
     begun: Instant,
@@ -39,10 +38,10 @@ pub(crate) struct StreamTimer {
     waited: Duration,
     /// Fires when something is due, or earlier.
     timer: Pin<Box<Sleep>>,
-    came_at_once: bool,
+    /// Whether the last piece had already arrived.
+    pub(crate) came_at_once: bool,
 }
 
-/// The result of a wait.
 pub(crate) enum Waited {
     /// The next piece, the end, or a failure.
     Came(Result<Option<Bytes>, Failure>),
@@ -72,12 +71,6 @@ impl StreamTimer {
         self.paused >= self.timeouts.blocked
     }
 
-    /// Whether the last piece had already arrived.
-    pub(crate) fn came_at_once(&self) -> bool {
-        self.came_at_once
-    }
-
-    /// Waits for the next piece.
     pub(crate) async fn wait(&mut self, upstream: &mut Upstream) -> Waited {
         let asked = Instant::now();
         let pause = asked.duration_since(self.left);
@@ -111,7 +104,6 @@ impl StreamTimer {
         now.duration_since(self.begun).saturating_sub(self.paused)
     }
 
-    /// Returns what is due, and resets the timer.
     fn fired(&mut self, asked: Instant) -> Option<Waited> {
         let StreamTimeouts { keepalive, idle, whole, .. } = self.timeouts;
         let now = Instant::now();

@@ -7,25 +7,33 @@ use bytes::Bytes;
 use ledger::TokenCounts;
 use serde_json::Value;
 
-use super::chat::{Chunk, renamed};
+use super::chat::{Chunk, renamed, token_counts};
 use super::native::{self, Ours};
 use crate::provider::Failure;
 use crate::raw_object::RawObject;
 
-/// How a whole answer is read.
 #[derive(Debug, Clone)]
 pub(crate) enum WholeReader {
     /// A chat completion, passed on with its model renamed.
-    Chat { model: Option<Arc<str>> },
+    Chat {
+        model: Option<Arc<str>>,
+    },
     /// A message, translated to a chat completion.
-    Messages { id: String, created: u64, model: Option<Arc<str>> },
-    /// A response of an upstream with the responses interface.
+    Messages {
+        id: String,
+        created: u64,
+        model: Option<Arc<str>>,
+    },
     Native(Ours),
     /// A message of an upstream with the messages interface, passed on with its model renamed.
-    NativeMessage { model: Arc<str> },
+    NativeMessage {
+        model: Arc<str>,
+    },
     /// An object with content in one field, passed on with its model renamed.
-    Plain { model: Arc<str>, content: &'static str },
-    /// A summary of a conversation.
+    Plain {
+        model: Arc<str>,
+        content: &'static str,
+    },
     Compaction(Box<CompactionReader>),
     /// A chat completion or message, translated to the interface of the client.
     Bridged(Box<BridgedReader>),
@@ -48,7 +56,6 @@ pub(crate) struct CompactionReader {
     pub(crate) created: u64,
 }
 
-/// The answer that a chat completion is translated to.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     Response(responses::Shape),
@@ -61,7 +68,6 @@ pub(crate) struct WholeAnswer {
     pub(crate) tokens: TokenCounts,
     /// An empty answer is free.
     pub(crate) has_content: bool,
-    /// The response object, of an answer of the responses interface.
     pub(crate) response: Option<Value>,
 }
 
@@ -128,7 +134,6 @@ fn read_response(body: &[u8], ours: &Ours) -> Result<WholeAnswer, Failure> {
     })
 }
 
-/// Reads a chat completion and renames its model.
 fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     let chunk: Chunk<'_> = serde_json::from_slice(&body).map_err(|_| not_json())?;
     let Some(choices) = chunk.choices.filter(|_| chunk.error.is_none()) else {
@@ -142,7 +147,6 @@ fn read_chat(body: Bytes, model: Option<&str>) -> Result<WholeAnswer, Failure> {
     Ok(WholeAnswer { body, tokens, has_content, response: None })
 }
 
-/// Reads an object and renames its model.
 fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, Failure> {
     let object = RawObject::parse(body).map_err(|_| not_json())?;
     if object.raw("error").is_some_and(|error| error != "null") {
@@ -163,23 +167,13 @@ fn read_plain(body: &Bytes, model: &str, content: &str) -> Result<WholeAnswer, F
     Ok(WholeAnswer { body, tokens, has_content, response: None })
 }
 
-/// Reads a message and renames its model.
 fn read_message(body: Bytes, model: &str) -> Result<WholeAnswer, Failure> {
     let mut reader = anthropic::UsageReader::default();
     let found = reader.read(&body);
     let found = found.map_err(|_| Failure::Malformed("invalid response"))?;
     let named = found.and_then(|found| renamed(&body, found, model));
-    let (tokens, has_content) = (tokens(reader.usage()), reader.has_content());
+    let (tokens, has_content) = (token_counts(reader.usage()), reader.has_content());
     Ok(WholeAnswer { body: named.map_or(body, Bytes::from), tokens, has_content, response: None })
-}
-
-/// The token counts of an upstream with the messages interface.
-pub(crate) fn tokens(usage: Option<api_dialects::Usage>) -> TokenCounts {
-    let count = |tokens: u64| i64::try_from(tokens).ok();
-    TokenCounts {
-        input: usage.and_then(|usage| count(usage.prompt_tokens)),
-        output: usage.and_then(|usage| count(usage.completion_tokens)),
-    }
 }
 
 fn not_json() -> Failure {

@@ -7,13 +7,11 @@ use super::quote::{Folded, plain};
 use super::words::{head, without_thoughts};
 use super::write::Source;
 
-/// The longest report, in bytes.
 const MAX_REPORT: usize = 200 * 1024;
 /// A shorter draft is not a report.
 const MIN_REPORT_CHARS: usize = 80;
 /// Shorter texts in quotation marks are names and terms.
 const MIN_QUOTE_CHARS: usize = 25;
-/// Headings of source lists that models write.
 const LISTS: &[&str] = &[
     "sources",
     "references",
@@ -44,7 +42,6 @@ fn checked(draft: &str, sources: &[Source], texts: &[Folded]) -> String {
     citation::enforced(out.trim(), sources.len())
 }
 
-/// A draft without its enclosing code fence.
 fn unfenced(draft: &str) -> &str {
     let inside = draft.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let Some(inside) = inside.filter(|inside| !inside.contains("```")) else { return draft };

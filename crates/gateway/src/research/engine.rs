@@ -21,12 +21,9 @@ use crate::clock;
 /// Steps that are reserved for writing and checking.
 const LAST_STEPS: u32 = 2;
 
-/// The limits of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
-    /// The number of plans.
     pub(crate) rounds: u32,
-    /// The number of searches in a plan.
     pub(crate) queries: u32,
     pub(crate) pages: u32,
     pub(crate) steps: u32,
@@ -66,7 +63,6 @@ pub(super) enum Output {
     Check { markdown: String },
 }
 
-/// The results of all finished steps.
 #[derive(Debug, Default)]
 pub(super) struct State {
     plans: Vec<Vec<String>>,
@@ -218,7 +214,6 @@ impl State {
         self.pages.iter().filter_map(source).collect()
     }
 
-    /// The result of the job.
     pub(super) fn result(&self) -> Value {
         let sources = self.sources();
         let listed: Vec<Listed> =
@@ -227,7 +222,6 @@ impl State {
         json!({ "report": { "markdown": markdown }, "sources": listed })
     }
 
-    /// The progress of the job before its next step.
     pub(super) fn progress(&self, bounds: &Bounds, next: Option<&Step>) -> Progress {
         let all = bounds.rounds * (1 + bounds.queries) + 2 * bounds.pages + LAST_STEPS;
         let left = match next {
@@ -311,7 +305,6 @@ impl Research {
     }
 }
 
-/// The time since a job started.
 pub(super) fn elapsed_seconds(job: &ResearchJob) -> u64 {
     let since = job.started_at.unwrap_or(job.created_at);
     let micros = clock::now().micros().saturating_sub(since.micros());

@@ -4,7 +4,6 @@
 pub(super) struct Fault {
     pub(super) code: &'static str,
     pub(super) message: String,
-    /// Whether a retry may succeed.
     pub(super) is_temporary: bool,
 }
 

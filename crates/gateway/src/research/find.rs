@@ -7,7 +7,6 @@ use super::fault::Fault;
 use crate::search::{Failure, Wanted};
 use crate::web_services::WebServices;
 
-/// The number of results of each search.
 const MAX_HITS: usize = 10;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

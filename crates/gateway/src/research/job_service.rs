@@ -22,10 +22,10 @@ use wire::research::{
 use super::engine::{Bounds, Request};
 use super::{Research, job_id, parse_id, price_micros, view};
 use crate::catalogue::Model;
+use crate::clock;
 use crate::config::{Capability, Operation};
-use crate::failure::{ApiError, chain};
+use crate::failure::{ApiError, ApiResult, chain};
 
-/// The most jobs of one page.
 pub(crate) const MAX_LISTED: u32 = 100;
 /// The interval of reads of a job that another process works on.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -36,7 +36,6 @@ const CANCEL_PAUSE: Duration = Duration::from_secs(2);
 const FIND_TIME: Duration = Duration::from_secs(10);
 const FIND_PAUSE: Duration = Duration::from_millis(100);
 
-/// A request for a job.
 pub(crate) struct NewResearch {
     pub(crate) id: HoldId,
     pub(crate) idempotency: Option<IdempotencyKey>,
@@ -58,7 +57,7 @@ impl Research {
         self: &Arc<Self>,
         caller: &KeyRecord,
         new: NewResearch,
-    ) -> Result<Started, ApiError> {
+    ) -> ApiResult<Started> {
         let NewResearch { id, idempotency, request: asked } = new;
         self.check(&asked)?;
         let model = self.model(caller, asked.model.as_deref())?;
@@ -102,8 +101,8 @@ impl Research {
             webhook_url: asked.webhook_url,
             max_open: self.config.research.max_jobs_per_member,
             max_tries: self.config.research.attempts,
-            deadline_micros: micros(self.config.research.expire),
-            retention_micros: micros(self.config.research.kept),
+            deadline_micros: clock::micros(self.config.research.expire),
+            retention_micros: clock::micros(self.config.research.kept),
             event: NewJobEvent { kind: "queued", data: data.to_string().into_bytes() },
         };
         self.queue(caller, new, Micros::new(price)).await
@@ -114,7 +113,7 @@ impl Research {
         caller: &KeyRecord,
         new: NewJob,
         price: Micros,
-    ) -> Result<Started, ApiError> {
+    ) -> ApiResult<Started> {
         let (member, id) = (caller.key.member, new.hold.id);
         let ending = EndReason::ClientLeft;
         let mut pending = PendingJob { research: self, id, member, ending, is_resolved: false };
@@ -182,10 +181,8 @@ impl Research {
     }
 
     /// Validates a request, except for its model.
-    fn check(&self, asked: &ResearchRequest) -> Result<(), ApiError> {
-        let wrong = |param: &str, message: String| {
-            Err(ApiError::of_param(Code::InvalidRequest, param, message))
-        };
+    fn check(&self, asked: &ResearchRequest) -> ApiResult<()> {
+        let wrong = |param: &str, message: String| Err(ApiError::invalid(param, message));
         let says_nothing = |letter: char| letter.is_whitespace() || letter.is_control();
         if asked.query.chars().all(says_nothing) {
             return wrong("query", "`query` is empty".to_owned());
@@ -217,7 +214,7 @@ impl Research {
     }
 
     /// The model of a job: the requested one, the operator's choice, or the first that is usable.
-    fn model(&self, caller: &KeyRecord, asked: Option<&str>) -> Result<Arc<Model>, ApiError> {
+    fn model(&self, caller: &KeyRecord, asked: Option<&str>) -> ApiResult<Arc<Model>> {
         if let Some(asked) = asked {
             return self.upstreams.resolve(caller, asked, Capability::Chat);
         }
@@ -227,14 +224,12 @@ impl Research {
         chosen.ok_or_else(|| unavailable(message))
     }
 
-    /// A job of the caller.
-    pub(crate) async fn find(&self, caller: &KeyRecord, id: &str) -> Result<ResearchJob, ApiError> {
+    pub(crate) async fn find(&self, caller: &KeyRecord, id: &str) -> ApiResult<ResearchJob> {
         let id = parse_id(id).ok_or_else(missing)?;
         self.billing.store.job(caller.key.member, id).await?.ok_or_else(missing)
     }
 
-    /// A job for its member, with all of its steps.
-    pub(crate) async fn view(&self, job: &ResearchJob) -> Result<JobView, ApiError> {
+    pub(crate) async fn view(&self, job: &ResearchJob) -> ApiResult<JobView> {
         let steps: Vec<JobStep> = self.billing.store.job_steps(job.id).await?;
         Ok(view::job(job, &steps))
     }
@@ -245,7 +240,7 @@ impl Research {
         caller: &KeyRecord,
         id: &str,
         timeout: Duration,
-    ) -> Result<ResearchJob, ApiError> {
+    ) -> ApiResult<ResearchJob> {
         let until = Instant::now() + timeout;
         loop {
             // Before the read, so that an end during the read is not missed.
@@ -269,13 +264,11 @@ impl Research {
         caller: &KeyRecord,
         limit: u32,
         after: Option<&str>,
-    ) -> Result<(Vec<ResearchJob>, bool), ApiError> {
+    ) -> ApiResult<(Vec<ResearchJob>, bool)> {
         let before = match after {
             None => HoldId::from_bytes([0xff; 16]),
-            Some(after) => parse_id(after).ok_or_else(|| {
-                let message = "`after` must be a job id";
-                ApiError::of_param(Code::InvalidRequest, "after", message)
-            })?,
+            Some(after) => parse_id(after)
+                .ok_or_else(|| ApiError::invalid("after", "`after` must be a job id"))?,
         };
         let mut jobs = self.billing.store.jobs(caller.key.member, before, limit + 1).await?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -284,12 +277,7 @@ impl Research {
         Ok((jobs, has_more))
     }
 
-    /// Cancels a job that has not ended.
-    pub(crate) async fn cancel(
-        &self,
-        caller: &KeyRecord,
-        id: &str,
-    ) -> Result<ResearchJob, ApiError> {
+    pub(crate) async fn cancel(&self, caller: &KeyRecord, id: &str) -> ApiResult<ResearchJob> {
         let job = self.find(caller, id).await?;
         if !job.status.is_over() {
             let ended = self
@@ -348,10 +336,6 @@ fn outcome_unknown(error: &StoreError) -> ApiError {
 
 fn unavailable(message: &str) -> ApiError {
     ApiError::new(Code::CapabilityUnavailable, message).retry_after(Duration::from_secs(5))
-}
-
-fn micros(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn missing() -> ApiError {

@@ -98,7 +98,6 @@ fn is_refusal(error: &ApiError) -> bool {
     matches!(error.code(), Code::InvalidRequest | Code::ContextLengthExceeded)
 }
 
-/// The text of a chat completion.
 fn text_of(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let content = &body["choices"][0]["message"]["content"];

@@ -56,7 +56,6 @@ pub(super) fn queries(said: &str, query: &str, count: usize, is_first: bool) -> 
     found
 }
 
-/// A question as a query.
 fn of_question(query: &str) -> String {
     let line = query.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MAX_QUERY_CHARS {

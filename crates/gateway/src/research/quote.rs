@@ -68,7 +68,6 @@ impl Folded {
         Some(from..to)
     }
 
-    /// Whether the original contains a quotation.
     pub(super) fn says(&self, quote: &str) -> bool {
         self.find(&Self::new(quote)).is_some()
     }

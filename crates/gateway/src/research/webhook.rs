@@ -4,7 +4,6 @@
 //! once, always with the same message id.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use gateway_store::{ResearchJob, Webhook, WebhookOutcome};
 use serde_json::json;
@@ -15,17 +14,11 @@ use super::{Research, job_id};
 use crate::clock;
 use crate::config::Secret;
 use crate::failure::chain;
-use crate::signed_message::{MAX_TRIES, SignedMessage, wait_after};
+use crate::signed_message::{LEASE, POLL_INTERVAL, SignedMessage, TIMEOUT, after_failure};
 
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The time limit of one try, and the lease that excludes other senders meanwhile.
-const TIMEOUT: Duration = Duration::from_secs(15);
-const LEASE: Duration = Duration::from_mins(1);
-
-/// Delivers webhooks until the service stops or is reloaded.
 pub(super) async fn run(research: Arc<Research>) {
     let billing = &research.billing;
-    let lease = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+    let lease = clock::micros(LEASE);
     while !billing.lifecycle.replaced.is_cancelled() {
         let claimed = billing.store.claim_webhook(lease).await;
         match claimed {
@@ -53,14 +46,7 @@ async fn send(research: &Research, hook: &Webhook, job: &ResearchJob) {
         Err(why) => {
             let (job, tries) = (job_id(job.id), hook.tries);
             tracing::warn!(job, tries, why, "webhook delivery failed");
-            if hook.tries >= MAX_TRIES {
-                WebhookOutcome::GivenUp
-            } else {
-                let wait = wait_after(research.config.research.webhook_retry, hook.tries);
-                WebhookOutcome::Retry {
-                    after_micros: i64::try_from(wait.as_micros()).unwrap_or(i64::MAX),
-                }
-            }
+            after_failure(research.config.research.webhook_retry, hook.tries)
         }
     };
     if let Err(error) = research.billing.store.finish_webhook(hook, outcome).await {
@@ -87,7 +73,6 @@ async fn deliver(
     }
 }
 
-/// The message about the end of a job.
 fn message(secret: &Secret, job: &ResearchJob, now: u64) -> SignedMessage {
     let name = job_id(job.id);
     let id = format!("msg_{}", name.trim_start_matches("job_"));

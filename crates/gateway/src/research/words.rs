@@ -3,7 +3,6 @@
 /// The most bytes of an answer that are parsed.
 const MAX_SAID: usize = 256 * 1024;
 
-/// An answer without its reasoning.
 pub(super) fn without_thoughts(said: &str) -> String {
     let said = head(said, MAX_SAID);
     let mut rest = said;
@@ -26,9 +25,7 @@ pub(super) fn head(text: &str, bytes: usize) -> &str {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Without its list marker.
     pub(super) text: &'a str,
-    /// Whether it had a list marker.
     pub(super) is_item: bool,
 }
 
@@ -59,7 +56,6 @@ fn item(line: &str) -> (&str, bool) {
     }
 }
 
-/// A text without its enclosing marks.
 fn unquoted(text: &str) -> &str {
     const AROUND: &[char] = &['"', '\'', '`', '*', '“', '”', '„', '«', '»', ',', ';'];
     text.trim_matches(|letter: char| AROUND.contains(&letter) || letter.is_whitespace())
@@ -99,7 +95,6 @@ const STOP_WORDS: &[&str] = &[
     "who", "why", "will", "with", "write", "you",
 ];
 
-/// The significant words of a question.
 pub(super) fn key_words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in words_of(query) {

@@ -18,6 +18,7 @@ use super::engine::{self, Output, Request, State, Step};
 use super::fault::Fault;
 use super::{Research, job_id};
 use crate::background::BackgroundTask;
+use crate::clock;
 use crate::failure::chain;
 
 /// The interval of checks for jobs that another process queued or lost.
@@ -33,7 +34,7 @@ const STORE_PAUSE: Duration = Duration::from_millis(100);
 /// Claims jobs until the service stops or is reloaded. A job that runs during a reload ends with the
 /// configuration that it began with.
 pub(super) async fn run(research: Arc<Research>) {
-    let (billing, lease) = (&research.billing, micros(research.config.research.lease));
+    let (billing, lease) = (&research.billing, clock::micros(research.config.research.lease));
     while !billing.lifecycle.replaced.is_cancelled() {
         if !research.web.search.is_usable() {
             // Claiming a job here would use up its tries; a process that can search takes it.
@@ -59,10 +60,6 @@ async fn wait(research: &Research) {
     }
 }
 
-fn micros(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
-}
-
 /// Processes a job until it ends, is given back, or is lost.
 async fn work(research: &Research, job: ResearchJob) {
     let task = research.background.start(&job_id(job.id));
@@ -77,7 +74,6 @@ async fn work(research: &Research, job: ResearchJob) {
     tracing::debug!(job, attempt, left = ?left, "worker released a job");
 }
 
-/// Why a worker leaves a job.
 #[derive(Debug)]
 enum Outcome {
     EndResult,
@@ -89,7 +85,6 @@ enum Outcome {
     GivenBack,
 }
 
-/// A claimed job.
 struct Work<'a> {
     research: &'a Research,
     job: &'a ResearchJob,
@@ -100,7 +95,6 @@ struct Work<'a> {
     claimed: Instant,
 }
 
-/// A step that was run.
 struct StepResult {
     step: Step,
     output: Output,
@@ -177,31 +171,44 @@ impl Work<'_> {
             kind: step.kind().to_owned(),
             detail: detail.to_string().into_bytes(),
             output: stored,
-            took_micros: micros(took),
+            took_micros: clock::micros(took),
             progress,
             events,
-            lease_micros: micros(self.research.config.research.lease),
+            lease_micros: clock::micros(self.research.config.research.lease),
         }
     }
 
-    /// Writes a step, with retries while the claim may be valid. Returns whether it was.
+    /// Writes a step. Returns whether the claim was valid.
     async fn write(&mut self, step: FinishedStep) -> bool {
+        let store = &self.research.billing.store;
+        let write = || async {
+            let asked = Instant::now();
+            Ok((asked, store.finish_step(self.fence, step.clone()).await?))
+        };
+        let Some((asked, was_valid)) = self.retried("step not stored", write).await else {
+            return false;
+        };
+        self.claimed = asked;
+        was_valid
+    }
+
+    async fn retried<T, F: Future<Output = Result<T, gateway_store::Error>>>(
+        &self,
+        failure: &'static str,
+        write: impl Fn() -> F,
+    ) -> Option<T> {
         let mut pause = STORE_PAUSE;
         loop {
-            let asked = Instant::now();
-            match self.research.billing.store.finish_step(self.fence, step.clone()).await {
-                Ok(was_valid) => {
-                    self.claimed = asked;
-                    return was_valid;
-                }
+            match write().await {
+                Ok(written) => return Some(written),
                 Err(error) if error.kind() == ErrorKind::Temporary && self.may_be_valid() => {
-                    tracing::warn!(error = %chain(&error), "step not stored, retrying");
+                    tracing::warn!(error = %chain(&error), "{failure}, retrying");
                     sleep(pause).await;
                     pause *= 2;
                 }
                 Err(error) => {
-                    tracing::error!(error = %chain(&error), "step not stored");
-                    return false;
+                    tracing::error!(error = %chain(&error), "{failure}");
+                    return None;
                 }
             }
         }
@@ -230,7 +237,7 @@ impl Work<'_> {
             "retry_in_seconds": wait.as_secs(),
         });
         let event = event("step.failed", &data);
-        self.give_back(JobRelease::Failed { after_micros: micros(wait), event }).await
+        self.give_back(JobRelease::Failed { after_micros: clock::micros(wait), event }).await
     }
 
     async fn give_back(&self, why: JobRelease) -> Outcome {
@@ -246,22 +253,16 @@ impl Work<'_> {
     }
 
     async fn complete(&self, state: &State, request: &Request) -> Outcome {
-        let end = JobEnd {
-            id: self.job.id,
-            member: self.job.member,
-            attempt: Some(self.job.attempt),
-            status: JobStatus::Completed,
-            reason: EndReason::Complete,
-            tokens: TokenCounts {
-                input: Some(state.spent.input),
-                output: Some(state.spent.output),
-            },
+        let tokens =
+            TokenCounts { input: Some(state.spent.input), output: Some(state.spent.output) };
+        let event = event("completed", &json!({ "status": "completed" }));
+        self.end(JobEnd {
+            tokens,
             result: Some(state.result().to_string().into_bytes()),
-            error: None,
             progress: Some(state.progress(&request.bounds, None)),
-            events: vec![event("completed", &json!({ "status": "completed" }))],
-        };
-        self.end(end).await
+            ..self.job_end(JobStatus::Completed, EndReason::Complete, event)
+        })
+        .await
     }
 
     async fn fail(&self, fault: &Fault) -> Outcome {
@@ -272,43 +273,39 @@ impl Work<'_> {
             "internal" => EndReason::ServiceFailed,
             _ => EndReason::UpstreamFailed,
         };
-        let end = JobEnd {
+        let event = event("failed", &json!({ "status": "failed", "error": error }));
+        self.end(JobEnd {
+            error: Some(error.to_string().into_bytes()),
+            ..self.job_end(JobStatus::Failed, ending, event)
+        })
+        .await
+    }
+
+    fn job_end(&self, status: JobStatus, reason: EndReason, event: NewJobEvent) -> JobEnd {
+        JobEnd {
             id: self.job.id,
             member: self.job.member,
             attempt: Some(self.job.attempt),
-            status: JobStatus::Failed,
-            reason: ending,
+            status,
+            reason,
             tokens: TokenCounts::default(),
             result: None,
-            error: Some(error.to_string().into_bytes()),
+            error: None,
             progress: None,
-            events: vec![event("failed", &json!({ "status": "failed", "error": error }))],
-        };
-        self.end(end).await
+            events: vec![event],
+        }
     }
 
-    /// Ends the job, with retries while the claim may be valid.
     async fn end(&self, end: JobEnd) -> Outcome {
-        let mut pause = STORE_PAUSE;
-        loop {
-            match self.research.billing.store.end_job(end.clone()).await {
-                Ok(JobEndResult::Ended(receipt)) => {
-                    self.research.billing.ended(&receipt);
-                    self.research.ended.notify_waiters();
-                    return Outcome::EndResult;
-                }
-                Ok(JobEndResult::NotEnded) => return Outcome::Lost,
-                Err(error) if error.kind() == ErrorKind::Temporary && self.may_be_valid() => {
-                    tracing::warn!(error = %chain(&error), "job end not stored, retrying");
-                    sleep(pause).await;
-                    pause *= 2;
-                }
-                Err(error) => {
-                    tracing::error!(error = %chain(&error), "job end not stored");
-                    return Outcome::Lost;
-                }
-            }
-        }
+        let store = &self.research.billing.store;
+        let end_job = || store.end_job(end.clone());
+        let Some(JobEndResult::Ended(receipt)) = self.retried("job end not stored", end_job).await
+        else {
+            return Outcome::Lost;
+        };
+        self.research.billing.ended(&receipt);
+        self.research.ended.notify_waiters();
+        Outcome::EndResult
     }
 }
 
@@ -333,7 +330,7 @@ async fn keep_claim(research: &Research, fence: JobClaim, mut claimed: Instant) 
             continue;
         }
         let asked = Instant::now();
-        match store.renew_job(fence, micros(lease)).await {
+        match store.renew_job(fence, clock::micros(lease)).await {
             Ok(true) => (claimed, renewed) = (asked, asked),
             Ok(false) => return,
             Err(error) => tracing::warn!(error = %chain(&error), "job claim not renewed"),

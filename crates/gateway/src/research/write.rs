@@ -17,7 +17,6 @@ pub(super) struct Source {
     pub(super) notes: Vec<Note>,
 }
 
-/// A source in the result of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Listed {
     pub(super) n: usize,

@@ -12,7 +12,6 @@ use crate::clock;
 const MAX_ANSWERS: usize = 1000;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Results by request.
 #[derive(Debug)]
 pub(super) struct Cache(TtlCache<Wanted, Arc<(Found, Time)>>);
 
@@ -24,7 +23,6 @@ impl Cache {
         Self(TtlCache::new(CacheLimits { max_age, max_entries, max_bytes }))
     }
 
-    /// Cached results, with the time when they were found.
     pub(super) fn find(&self, wanted: &Wanted) -> Option<Found> {
         let cached = self.0.get(wanted)?;
         let (found, at) = &*cached;

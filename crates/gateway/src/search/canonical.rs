@@ -3,7 +3,6 @@
 use url::form_urlencoded::{Serializer, parse};
 use url::{Host, Url};
 
-/// Tracking parameters.
 const TRACKING: &[&str] = &[
     "_ga",
     "_gl",
@@ -33,7 +32,6 @@ const TRACKING: &[&str] = &[
     "yclid",
     "ysclid",
 ];
-/// Prefixes of tracking parameters.
 const TRACKING_STARTS: &[&str] = &["utm_", "hsa_", "mtm_", "pk_", "piwik_"];
 
 /// The canonical form of an address, without scheme, `www.`, trailing slash, fragment and tracking
@@ -63,14 +61,12 @@ pub(crate) fn canonical(address: &str) -> Option<String> {
     Some(out)
 }
 
-/// Parses the address of a web page.
 pub(super) fn page(address: &str) -> Option<Url> {
     let url = Url::parse(address.trim()).ok()?;
     let is_page = matches!(url.scheme(), "http" | "https") && url.host().is_some();
     is_page.then_some(url)
 }
 
-/// The host of a page, without `www.`.
 pub(super) fn host(url: &Url) -> Option<String> {
     let Some(Host::Domain(name)) = url.host() else { return Some(url.host_str()?.to_owned()) };
     let mut name = name.trim_end_matches('.');

@@ -16,7 +16,6 @@ use super::wanted::{Hit, Wanted};
 use crate::problem::Problem;
 use crate::{clock, config};
 
-/// An index of files.
 #[derive(Debug)]
 pub(super) struct Index {
     documents: Arc<document_index::Index>,
@@ -59,17 +58,14 @@ impl Index {
         self.documents.name()
     }
 
-    /// Whether it can be searched.
     pub(super) fn is_usable(&self) -> bool {
         self.documents.is_usable()
     }
 
-    /// Keeps it up to date, until it is stopped.
     pub(super) fn keep(&self, stopping: CancellationToken) -> impl Future<Output = ()> + use<> {
         self.documents.clone().keep(stopping)
     }
 
-    /// Searches it.
     pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<Hit>, &'static str> {
         let source = canonical::host(&self.base).unwrap_or_default();
         if !wanted.allows(&source) {
@@ -99,7 +95,6 @@ impl Index {
         Some(Document { title, url: url.to_owned(), text })
     }
 
-    /// Where a file is, for others.
     fn address(&self, path: &str) -> String {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {

@@ -11,7 +11,6 @@ pub(super) const MAX_SNIPPET: usize = 1000;
 /// The largest ratio of a text with markup to its plain text.
 const MARKUP_SHARE: usize = 8;
 
-/// A text without tags and entities.
 pub(super) fn from_html(text: &str, max_chars: usize) -> String {
     let text = cut(text, max_chars * MARKUP_SHARE);
     if !text.contains(['<', '&']) {
@@ -48,7 +47,6 @@ fn is_hidden(letter: char) -> bool {
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffd}')
 }
 
-/// The beginning of a text.
 pub(super) fn cut(text: &str, max_chars: usize) -> &str {
     let end = text.char_indices().nth(max_chars).map_or(text.len(), |(end, _)| end);
     text.get(..end).unwrap_or(text)

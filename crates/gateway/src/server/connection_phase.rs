@@ -29,7 +29,6 @@ pub(super) struct ConnectionPhase {
     is_authenticated: AtomicBool,
 }
 
-/// Timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PhaseTimeouts {
     /// For the head of a request.
@@ -42,12 +41,10 @@ pub(super) struct PhaseTimeouts {
 pub(super) struct IdleTimer {
     timeouts: PhaseTimeouts,
     sleep: Pin<Box<Sleep>>,
-    /// Whether the timer will wake the task.
     is_set: bool,
 }
 
 impl ConnectionPhase {
-    /// Bytes of the client arrived.
     pub(super) fn bytes_arrived(&self) {
         if self.state.load(Ordering::Relaxed) == IDLE {
             self.enter(HEAD);

@@ -13,7 +13,6 @@ use tokio::time::timeout;
 use super::connection_phase::ConnectionPhase;
 use crate::config::Limits;
 
-/// All open connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     limits: Limits,
@@ -27,7 +26,6 @@ struct State {
     /// The oldest first.
     open: BTreeMap<u64, Connection>,
     by_address: HashMap<IpAddr, u32>,
-    /// The number of connections that are being closed.
     closing: usize,
 }
 
@@ -51,7 +49,7 @@ pub(super) enum Admission {
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     connections: Arc<Connections>,
-    number: u64,
+    pub(super) number: u64,
     /// The address that it counts for, if addresses are limited.
     counted: Option<IpAddr>,
 }
@@ -62,7 +60,6 @@ impl Connections {
         Arc::new(Self { limits: limits.clone(), state, freed })
     }
 
-    /// Admits a new connection within the limits.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Admission {
         let peer = peer.to_canonical();
         let is_exempt = self.limits.exempt_addresses.iter().any(|network| network.contains(&peer));
@@ -113,14 +110,9 @@ impl Connections {
     }
 }
 
-impl ConnectionPermit {
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-}
+impl ConnectionPermit {}
 
 impl Connections {
-    /// Registers the task of an admitted connection.
     pub(super) fn started(&self, number: u64, phase: Arc<ConnectionPhase>, task: AbortHandle) {
         if let Some(connection) = self.state().open.get_mut(&number) {
             connection.task = Some((phase, task));

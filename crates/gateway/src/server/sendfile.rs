@@ -30,7 +30,6 @@ const MIN_FILE_BYTES: u64 = 64 * 1024;
 /// Never read or written, so that the kernel provides no memory for it.
 static PLACEHOLDER: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; MAX_BYTES]);
 
-/// The file that a connection sends now.
 #[derive(Debug, Default)]
 pub(super) struct FileTransfer(Mutex<Transfer>);
 
@@ -51,7 +50,6 @@ pub(super) struct Placeholder {
     length: usize,
 }
 
-/// The body of a response that is a part of a file.
 pub(super) struct FileBody {
     transfer: Arc<FileTransfer>,
     file: Arc<File>,

@@ -87,7 +87,6 @@ impl Upstreams {
     }
 }
 
-/// Updates the health of a provider after a probe.
 fn note(provider: &Provider, is_good: bool) {
     let is_local = provider.program.is_some() || provider.local.is_some();
     let probed = match (is_good, is_local) {
@@ -122,7 +121,6 @@ async fn models(provider: &Provider) -> Result<Option<Vec<config::Model>>, ()> {
     }))
 }
 
-/// The voices of a program.
 async fn voices(
     provider: &Provider,
     program: &std::path::Path,

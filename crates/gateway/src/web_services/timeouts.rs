@@ -16,7 +16,6 @@ const MIN_WASTED: Duration = Duration::from_secs(1);
 /// The most keys before those without timeouts are dropped.
 const MAX_KEYS: usize = 1024;
 
-/// The timeouts of each key.
 #[derive(Debug)]
 pub(crate) struct Timeouts {
     per_minute: u32,
@@ -39,7 +38,6 @@ impl Count {
     }
 }
 
-/// A running fetch.
 #[derive(Debug)]
 pub(crate) struct Attempt<'a> {
     timeouts: &'a Timeouts,
@@ -50,7 +48,6 @@ pub(crate) struct Attempt<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The client aborted it.
     Abandoned,
     TimedOut,
     InTime,
@@ -83,7 +80,6 @@ impl Timeouts {
 }
 
 impl Attempt<'_> {
-    /// Notes how the fetch ended.
     pub(crate) fn end<T>(mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         self.outcome = match &result {
             Err(Fault::Late(_) | Fault::Overrun(_)) => Outcome::TimedOut,

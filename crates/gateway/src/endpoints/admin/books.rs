@@ -1,21 +1,19 @@
 //! Receipts, usage, the audit log, and the check of the ledger.
 
 use axum::extract::RawQuery;
-use axum::response::Response;
 use gateway_store::{AuditEntry, LedgerCheck};
 use ledger::{HoldId, MemberId};
 use wire::admin::{AuditView, FindingView, HouseView, LedgerCheckView, MemberReceipt};
-use wire::error::Code;
 
 use super::{Admin, PageQuery, missing};
 use crate::clock;
 use crate::endpoints::json::json;
 use crate::endpoints::me::{read_usage_query, receipt_view};
 use crate::endpoints::path::Id;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::usage::UsageOrder;
 
-pub(in crate::endpoints) async fn receipt(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+pub(super) async fn receipt(admin: Admin, Id(id): Id) -> ApiResult {
     let id = HoldId::parse(&id).ok_or_else(|| missing("receipt"))?;
     let found = admin.store().receipt(None, id).await?.ok_or_else(|| missing("receipt"))?;
     let member = found.member.to_string();
@@ -23,25 +21,18 @@ pub(in crate::endpoints) async fn receipt(admin: Admin, Id(id): Id) -> Result<Re
     Ok(json(&MemberReceipt { receipt: receipt_view(&found, related), member }))
 }
 
-pub(in crate::endpoints) async fn audit(
-    admin: Admin,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let page_query = PageQuery::read(query.as_deref(), "before")?;
-    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+pub(super) async fn audit(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
+    let (page_query, before) = PageQuery::before(query.as_deref())?;
     let entries = admin.store().audit(before, page_query.one_more()).await?;
     Ok(json(&page_query.page(entries.iter().map(entry_view).collect())))
 }
 
-pub(in crate::endpoints) async fn check(admin: Admin) -> Result<Response, ApiError> {
+pub(super) async fn check(admin: Admin) -> ApiResult {
     let check = admin.operator().check_ledger(admin.config.alerts.as_ref()).await?;
     Ok(json(&check_view(&check)))
 }
 
-pub(in crate::endpoints) async fn usage(
-    admin: Admin,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+pub(super) async fn usage(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
     let mut order = UsageOrder::default();
     read_usage_query(&mut order, query.as_deref(), |order, (name, value)| {
         let account = match name {
@@ -51,7 +42,7 @@ pub(in crate::endpoints) async fn usage(
         };
         let id = MemberId::parse(value).ok_or_else(|| {
             let message = format!("`{name}` must be the id of a {name}, `mem_<number>`");
-            ApiError::of_param(Code::InvalidRequest, name, message)
+            ApiError::invalid(name, message)
         })?;
         *account = Some(id);
         Ok(true)
@@ -59,8 +50,7 @@ pub(in crate::endpoints) async fn usage(
     Ok(json(&order.answer(admin.store(), clock::now()).await?))
 }
 
-/// Rebuilds usage, and checks the ledger.
-pub(in crate::endpoints) async fn rebuild_usage(admin: Admin) -> Result<Response, ApiError> {
+pub(super) async fn rebuild_usage(admin: Admin) -> ApiResult {
     admin.store().rebuild_usage().await?;
     check(admin).await
 }

@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::RawQuery;
-use axum::response::Response;
+use axum::extract::{RawQuery, Request};
 use gateway_store::{KeyChange, KeyRecord, LimitsChange, Scope};
-use http::Request;
 use ledger::{AccountKind, Limits, Micros, Time};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::admin::{IssuedKey, KeyPatch, KeyRecordView, NewKeyBody, Page, Rotation, ScopeWord};
-use wire::error::Code;
 
 use super::members;
 use super::{Admin, PageQuery, created, missing, parse, secret, strict};
@@ -20,16 +16,12 @@ use crate::clock;
 use crate::endpoints::body;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::operator::{Issued, KeyOrder};
 
 const DEFAULT_NAME: &str = "key";
 
-pub(in crate::endpoints) async fn list(
-    admin: Admin,
-    Id(id): Id,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+pub(super) async fn list(admin: Admin, Id(id): Id, RawQuery(query): RawQuery) -> ApiResult {
     let page_query = PageQuery::read(query.as_deref(), "after")?;
     let member = members::find(&admin, &id, AccountKind::Member).await?;
     let keys = admin.store().keys(member.id).await?;
@@ -48,11 +40,7 @@ pub(in crate::endpoints) async fn list(
     Ok(json(&Page { object: page.object, data, has_more: page.has_more }))
 }
 
-pub(in crate::endpoints) async fn create(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn create(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let asked: NewKeyBody = strict(&admin, request).await?;
     let member = members::find(&admin, &id, AccountKind::Member).await?;
     let defaults = admin.config.limits.new_keys.limits();
@@ -69,20 +57,16 @@ pub(in crate::endpoints) async fn create(
             budget: asked.budget.map_or(defaults.budget, |it| it.map(budget::parse)),
         },
     };
-    let hasher = admin.identities.hasher();
+    let hasher = &admin.identities.hasher;
     issued(&admin, admin.operator().create_key(hasher, order).await?).await
 }
 
-pub(in crate::endpoints) async fn show(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+pub(super) async fn show(admin: Admin, Id(id): Id) -> ApiResult {
     let record = find(&admin, &id).await?;
     Ok(json(&view(&admin, &record).await?))
 }
 
-pub(in crate::endpoints) async fn change(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let patch: KeyPatch = strict(&admin, request).await?;
     let record = find(&admin, &id).await?;
     let change = change_of(patch)?;
@@ -95,42 +79,38 @@ pub(in crate::endpoints) async fn change(
     Ok(json(&view(&admin, &record).await?))
 }
 
-pub(in crate::endpoints) async fn rotate(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn rotate(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let (head, body) = request.into_parts();
     let bytes = body::read(&admin.config.limits, &head.headers, body).await?;
     let asked: Rotation = if bytes.is_empty() { Rotation::default() } else { parse(&bytes)? };
     find(&admin, &id).await?;
     let overlap = Duration::from_secs(asked.overlap_seconds.into());
-    let (operator, hasher) = (admin.operator(), admin.identities.hasher());
+    let (operator, hasher) = (admin.operator(), &admin.identities.hasher);
     let new = operator.rotate_key(hasher, &id, overlap).await?;
     admin.identities.forget(&id);
     issued(&admin, new).await
 }
 
-pub(in crate::endpoints) async fn revoke(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+pub(super) async fn revoke(admin: Admin, Id(id): Id) -> ApiResult {
     find(&admin, &id).await?;
     let record = admin.operator().revoke_key(&id).await?;
     admin.identities.forget(&id);
     Ok(json(&view(&admin, &record).await?))
 }
 
-async fn find(admin: &Admin, id: &str) -> Result<KeyRecord, ApiError> {
+async fn find(admin: &Admin, id: &str) -> ApiResult<KeyRecord> {
     // PostgreSQL rejects a text with a zero byte.
     let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let record = if is_id { admin.store().key(id).await? } else { None };
     record.ok_or_else(|| missing("key"))
 }
 
-async fn issued(admin: &Admin, new: Issued) -> Result<Response, ApiError> {
+async fn issued(admin: &Admin, new: Issued) -> ApiResult {
     let record = view(admin, &new.record).await?;
     Ok(secret(created(&IssuedKey { record, key: new.key.as_str().to_owned() })))
 }
 
-fn change_of(patch: KeyPatch) -> Result<KeyChange, ApiError> {
+fn change_of(patch: KeyPatch) -> ApiResult<KeyChange> {
     let limits = LimitsChange {
         spend: patch.spend_limit_micros.map(|limit| limit.map(Micros::new)),
         requests_per_minute: patch.requests_per_minute,
@@ -155,17 +135,17 @@ fn known(words: &[ScopeWord]) -> Vec<Scope> {
     words.iter().filter_map(|word| Scope::parse(word.word())).collect()
 }
 
-fn parse_time(text: &str) -> Result<Time, ApiError> {
+fn parse_time(text: &str) -> ApiResult<Time> {
     let wrong = || {
         let message = "`expires_at` must be an RFC 3339 timestamp, such as 2030-01-31T12:00:00Z";
-        ApiError::of_param(Code::InvalidRequest, "expires_at", message)
+        ApiError::invalid("expires_at", message)
     };
     let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
     let micros = i64::try_from(at.unix_timestamp_nanos() / 1000).map_err(|_| wrong())?;
     Ok(Time::from_micros(micros))
 }
 
-async fn view(admin: &Admin, record: &KeyRecord) -> Result<KeyRecordView, ApiError> {
+async fn view(admin: &Admin, record: &KeyRecord) -> ApiResult<KeyRecordView> {
     let key = &record.key;
     let lineage = admin.store().lineage(key.lineage).await?.ok_or_else(|| missing("key"))?;
     Ok(KeyRecordView {

@@ -1,48 +1,34 @@
 //! Members and their accounts.
 
-use axum::body::Body;
-use axum::extract::RawQuery;
-use axum::response::Response;
+use axum::extract::{RawQuery, Request};
 use gateway_store::{Member, MemberChange, Role, StatementLine};
-use http::{HeaderValue, Request};
+use http::HeaderValue;
 use ledger::{AccountKind, MemberId, Micros, Posting, PostingKind, Transfer, TransferResult};
 use wire::admin::{
     Adjustment, MemberPatch, MemberView, NewMember, PostingView, StatementView, TeamPatch, TopUp,
 };
-use wire::error::Code;
 
 use super::{Admin, PageQuery, created, missing, strict};
 use crate::budget;
 use crate::clock;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::operator::Operator;
 
-pub(in crate::endpoints) async fn list(
-    admin: Admin,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+pub(super) async fn list(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
     let page_query = PageQuery::read(query.as_deref(), "after")?;
     let members = admin.store().members(after(&page_query)?, page_query.one_more()).await?;
     page(&admin, &page_query, members).await
 }
 
-/// The id after which a list of accounts continues.
-pub(super) fn after(page_query: &PageQuery) -> Result<MemberId, ApiError> {
+pub(super) fn after(page_query: &PageQuery) -> ApiResult<MemberId> {
     let Some(cursor) = &page_query.cursor else { return Ok(MemberId(0)) };
-    MemberId::parse(cursor).ok_or_else(|| {
-        let message = "`after` must be a member id, `mem_<number>`";
-        ApiError::of_param(Code::InvalidRequest, "after", message)
-    })
+    MemberId::parse(cursor)
+        .ok_or_else(|| ApiError::invalid("after", "`after` must be a member id, `mem_<number>`"))
 }
 
-/// A page of members with their accounts.
-pub(super) async fn page(
-    admin: &Admin,
-    page_query: &PageQuery,
-    members: Vec<Member>,
-) -> Result<Response, ApiError> {
+pub(super) async fn page(admin: &Admin, page_query: &PageQuery, members: Vec<Member>) -> ApiResult {
     let page = page_query.page(members);
     let mut data = Vec::with_capacity(page.data.len());
     for member in &page.data {
@@ -51,25 +37,18 @@ pub(super) async fn page(
     Ok(json(&wire::admin::Page { object: page.object, data, has_more: page.has_more }))
 }
 
-pub(in crate::endpoints) async fn create(
-    admin: Admin,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn create(admin: Admin, request: Request) -> ApiResult {
     let new: NewMember = strict(&admin, request).await?;
     let member = admin.operator().create_member(&new.name).await?;
     Ok(created(&view(&admin, &member).await?))
 }
 
-pub(in crate::endpoints) async fn show(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+pub(super) async fn show(admin: Admin, Id(id): Id) -> ApiResult {
     let member = find(&admin, &id, AccountKind::Member).await?;
     Ok(json(&view(&admin, &member).await?))
 }
 
-pub(in crate::endpoints) async fn change(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let patch: MemberPatch = strict(&admin, request).await?;
     let mut member = find(&admin, &id, AccountKind::Member).await?;
     let team = match patch.team {
@@ -90,12 +69,11 @@ pub(in crate::endpoints) async fn change(
     Ok(json(&view(&admin, &member).await?))
 }
 
-/// Changes what members and teams have in common.
 pub(super) async fn change_account(
     admin: &Admin,
     mut member: Member,
     patch: TeamPatch,
-) -> Result<Member, ApiError> {
+) -> ApiResult<Member> {
     // The name first: if it is taken, nothing is changed.
     if let Some(name) = patch.name.filter(|name| *name != member.name) {
         member = apply(admin, member.id, MemberChange::Rename(name)).await?;
@@ -111,33 +89,21 @@ pub(super) async fn change_account(
     Ok(member)
 }
 
-pub(super) async fn apply(
-    admin: &Admin,
-    id: MemberId,
-    change: MemberChange,
-) -> Result<Member, ApiError> {
+pub(super) async fn apply(admin: &Admin, id: MemberId, change: MemberChange) -> ApiResult<Member> {
     let member = admin.operator().change_member(id, &change).await?;
     // Any of its keys may be cached.
     admin.identities.forget_all();
     Ok(member)
 }
 
-pub(in crate::endpoints) async fn top_up(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn top_up(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let TopUp { amount_micros, reason, reference } = strict(&admin, request).await?;
     let (kind, amount) = (PostingKind::TopUp, Micros::new(amount_micros));
     let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
     post(admin.operator(), transfer).await
 }
 
-pub(in crate::endpoints) async fn adjust(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn adjust(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let Adjustment { amount_micros, reason, reference } = strict(&admin, request).await?;
     let (kind, amount) = (PostingKind::Adjustment, Micros::new(amount_micros));
     let transfer = Transfer { member: member(&id)?, kind, amount, reason, reference };
@@ -145,7 +111,7 @@ pub(in crate::endpoints) async fn adjust(
 }
 
 /// Transfers money, once for a reference: a repeated request gets the same answer.
-async fn post(operator: Operator<'_>, transfer: Transfer) -> Result<Response, ApiError> {
+async fn post(operator: Operator<'_>, transfer: Transfer) -> ApiResult {
     match operator.transfer(transfer).await? {
         TransferResult::Posted(posting) => Ok(created(&posting_view(&posting))),
         TransferResult::AlreadyPosted(posting) => {
@@ -157,32 +123,26 @@ async fn post(operator: Operator<'_>, transfer: Transfer) -> Result<Response, Ap
     }
 }
 
-pub(in crate::endpoints) async fn statement(
-    admin: Admin,
-    Id(id): Id,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let page_query = PageQuery::read(query.as_deref(), "before")?;
-    let before = page_query.number("before")?.unwrap_or(i64::MAX);
+pub(super) async fn statement(admin: Admin, Id(id): Id, RawQuery(query): RawQuery) -> ApiResult {
+    let (page_query, before) = PageQuery::before(query.as_deref())?;
     let member = self::member(&id)?;
     admin.store().account(member).await?.ok_or_else(|| missing("member"))?;
     let lines = admin.store().statement(member, before, page_query.one_more()).await?;
     Ok(json(&page_query.page(lines.iter().map(line_view).collect())))
 }
 
-/// The member or team of this id.
-pub(super) async fn find(admin: &Admin, id: &str, kind: AccountKind) -> Result<Member, ApiError> {
+pub(super) async fn find(admin: &Admin, id: &str, kind: AccountKind) -> ApiResult<Member> {
     let missing = || missing(kind.as_str());
     let id = MemberId::parse(id).ok_or_else(missing)?;
     let found = admin.store().member(id).await?.filter(|found| found.kind == kind);
     found.ok_or_else(missing)
 }
 
-fn member(id: &str) -> Result<MemberId, ApiError> {
+fn member(id: &str) -> ApiResult<MemberId> {
     MemberId::parse(id).ok_or_else(|| missing("member"))
 }
 
-async fn view(admin: &Admin, member: &Member) -> Result<MemberView, ApiError> {
+async fn view(admin: &Admin, member: &Member) -> ApiResult<MemberView> {
     let account = admin.store().account(member.id).await?.ok_or_else(|| missing("member"))?;
     Ok(MemberView {
         object: "member".to_owned(),

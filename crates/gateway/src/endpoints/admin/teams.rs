@@ -1,10 +1,7 @@
 //! Teams and their members.
 
-use axum::body::Body;
-use axum::extract::RawQuery;
-use axum::response::Response;
+use axum::extract::{RawQuery, Request};
 use gateway_store::{Member, MemberChange};
-use http::Request;
 use ledger::AccountKind;
 use wire::admin::{NewTeam, Page, TeamPatch, TeamView};
 
@@ -14,12 +11,9 @@ use crate::budget;
 use crate::clock;
 use crate::endpoints::json::json;
 use crate::endpoints::path::Id;
-use crate::failure::ApiError;
+use crate::failure::ApiResult;
 
-pub(in crate::endpoints) async fn list(
-    admin: Admin,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+pub(super) async fn list(admin: Admin, RawQuery(query): RawQuery) -> ApiResult {
     let page_query = PageQuery::read(query.as_deref(), "after")?;
     let teams = admin.store().teams(after(&page_query)?, page_query.one_more()).await?;
     let page = page_query.page(teams);
@@ -30,42 +24,31 @@ pub(in crate::endpoints) async fn list(
     Ok(json(&Page { object: page.object, data, has_more: page.has_more }))
 }
 
-pub(in crate::endpoints) async fn create(
-    admin: Admin,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn create(admin: Admin, request: Request) -> ApiResult {
     let new: NewTeam = strict(&admin, request).await?;
     let team = admin.operator().create_team(&new.name).await?;
     Ok(created(&view(&admin, &team).await?))
 }
 
-pub(in crate::endpoints) async fn show(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+pub(super) async fn show(admin: Admin, Id(id): Id) -> ApiResult {
     let team = find(&admin, &id, AccountKind::Team).await?;
     Ok(json(&view(&admin, &team).await?))
 }
 
-pub(in crate::endpoints) async fn change(
-    admin: Admin,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, ApiError> {
+pub(super) async fn change(admin: Admin, Id(id): Id, request: Request) -> ApiResult {
     let patch: TeamPatch = strict(&admin, request).await?;
     let team = find(&admin, &id, AccountKind::Team).await?;
     let team = change_account(&admin, team, patch).await?;
     Ok(json(&view(&admin, &team).await?))
 }
 
-pub(in crate::endpoints) async fn remove(admin: Admin, Id(id): Id) -> Result<Response, ApiError> {
+pub(super) async fn remove(admin: Admin, Id(id): Id) -> ApiResult {
     let team = find(&admin, &id, AccountKind::Team).await?;
     let removed = apply(&admin, team.id, MemberChange::Remove).await?;
     Ok(json(&view(&admin, &removed).await?))
 }
 
-pub(in crate::endpoints) async fn members(
-    admin: Admin,
-    Id(id): Id,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+pub(super) async fn members(admin: Admin, Id(id): Id, RawQuery(query): RawQuery) -> ApiResult {
     let page_query = PageQuery::read(query.as_deref(), "after")?;
     let team = find(&admin, &id, AccountKind::Team).await?;
     let (after, limit) = (after(&page_query)?, page_query.one_more());
@@ -73,7 +56,7 @@ pub(in crate::endpoints) async fn members(
     members::page(&admin, &page_query, found).await
 }
 
-async fn view(admin: &Admin, team: &Member) -> Result<TeamView, ApiError> {
+async fn view(admin: &Admin, team: &Member) -> ApiResult<TeamView> {
     let account = admin.store().account(team.id).await?.ok_or_else(|| missing("team"))?;
     Ok(TeamView {
         object: "team".to_owned(),

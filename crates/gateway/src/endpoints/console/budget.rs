@@ -6,7 +6,6 @@ use pages::{Html, credits};
 use super::fields::{Fields, WrongField};
 use crate::clock;
 
-/// The fields of a budget in a form.
 #[derive(Default)]
 pub(super) struct BudgetForm {
     pub(super) amount: String,
@@ -42,7 +41,6 @@ pub(super) fn read(fields: &Fields) -> Result<Option<Budget>, WrongField> {
     Ok(Some(Budget { amount, period }))
 }
 
-/// A budget with what is left of it.
 pub(super) struct BudgetCard {
     pub(super) title: String,
     pub(super) left: String,

@@ -1,14 +1,12 @@
 //! Settings to paste into other programs.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
 use pages::Frame;
 
 use super::context::MemberContext;
-use super::page::{self, PageError};
+use super::page::{self, PageResult};
+use crate::endpoints::state::Shared;
 use crate::upstreams::Upstreams;
 
 #[derive(Template)]
@@ -23,7 +21,6 @@ struct Client {
     id: &'static str,
     name: &'static str,
     about: &'static str,
-    /// Where each text belongs, and the text.
     texts: Vec<(&'static str, String)>,
 }
 
@@ -127,8 +124,8 @@ const CLIENTS: &[Described] = &[
 
 pub(super) async fn show(
     context: MemberContext,
-    State(upstreams): State<Arc<Upstreams>>,
-) -> Result<Response, PageError> {
+    State(upstreams): Shared<Upstreams>,
+) -> PageResult {
     let base_url = context.config.public_url.to_string().trim_end_matches('/').to_owned();
     let model = upstreams.default_chat_model(&context.caller, None);
     let model = model.map_or_else(|| "PROVIDER/MODEL".to_owned(), |model| model.id.to_string());

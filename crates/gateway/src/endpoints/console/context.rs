@@ -3,35 +3,35 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::{FromRef, FromRequestParts, Request};
 use gateway_store::{Actor, NewSession, Role, Scope, Store, WebSession};
 use http::header::{HOST, ORIGIN, USER_AGENT};
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use ledger::MemberId;
 use pages::{Account, Frame, NavItem};
 
 use super::super::state::AppState;
 use super::super::{body, check_host};
 use super::fields::Fields;
-use super::page::{self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, TEAM};
+use super::page::{
+    self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Refusal, TEAM,
+};
 use super::token::{Cookie, Token};
 use crate::billing::Billing;
 use crate::clock;
 use crate::config::{Config, Limits};
 use crate::identity::{Caller, Identities};
+use crate::operator::Operator;
 use crate::request_info::RequestInfo;
 use crate::request_log;
 
 /// A session is prolonged at most this often.
 const RENEW_MICROS: i64 = 60 * 1_000_000;
-/// The largest form.
 const MAX_FORM_BYTES: u64 = 64 * 1024;
 /// The most characters of a browser's name that are stored.
 const MAX_CLIENT_CHARS: usize = 200;
-/// The header in which scripts send the token of forms.
 const CSRF_HEADER: &str = "x-csrf-token";
 /// The place of the team in the navigation of its manager, after the keys.
 const TEAM_PLACE: usize = 4;
@@ -39,7 +39,6 @@ const TEAM_PLACE: usize = 4;
 const MEMBER_SECONDS: (u64, u64) = (12 * 3600, 7 * 86_400);
 const OPERATOR_SECONDS: (u64, u64) = (3600, 12 * 3600);
 
-/// A request with a valid session.
 pub(super) struct PageContext {
     pub(super) config: Arc<Config>,
     pub(super) billing: Arc<Billing>,
@@ -49,39 +48,32 @@ pub(super) struct PageContext {
     pub(super) query: Fields,
     token: Token,
     name: String,
-    /// The role now, and the team.
     role: Role,
     pub(super) team: Option<MemberId>,
 }
 
-/// The person of a session.
 pub(super) enum SignedIn {
     Member(Box<MemberContext>),
     Operator(Box<OperatorContext>),
 }
 
-/// A request of a member.
 pub(super) struct MemberContext {
     context: PageContext,
     pub(super) caller: Caller,
 }
 
-/// A request of the manager of a team.
 pub(super) struct ManagerContext {
     context: MemberContext,
     pub(super) managed: MemberId,
-    /// The actor in the audit log.
     pub(super) by: Actor,
 }
 
 /// A request of an operator: a person with the admin token, or a member with this role.
 pub(super) struct OperatorContext {
     context: PageContext,
-    /// The actor in the audit log.
     pub(super) by: Actor,
 }
 
-/// Starts sessions.
 pub(super) struct SessionStarter<'a> {
     pub(super) config: &'a Config,
     pub(super) billing: &'a Billing,
@@ -92,7 +84,7 @@ pub(super) struct SessionStarter<'a> {
 impl SessionStarter<'_> {
     /// Starts a session with a new token, so that one that the browser had before is never taken over;
     /// returns its cookie. Without a caller it is an operator's.
-    pub(super) async fn start(&self, caller: Option<&Caller>) -> Result<HeaderValue, PageError> {
+    pub(super) async fn start(&self, caller: Option<&Caller>) -> PageResult<HeaderValue> {
         let token = Token::draw().ok_or_else(PageError::internal)?;
         let (idle, most) = seconds(caller);
         let client = self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
@@ -122,10 +114,7 @@ fn micros(seconds: u64) -> i64 {
 }
 
 /// The person of a request; `None` without a valid session. Foreign hosts are refused.
-pub(super) async fn find(
-    parts: &mut Parts,
-    state: &AppState,
-) -> Result<Option<SignedIn>, PageError> {
+pub(super) async fn find(parts: &mut Parts, state: &AppState) -> PageResult<Option<SignedIn>> {
     let config = Arc::<Config>::from_ref(state);
     let billing = Arc::<Billing>::from_ref(state);
     let identities = Arc::<Identities>::from_ref(state);
@@ -180,7 +169,6 @@ impl PageContext {
         self.query.get(name)
     }
 
-    /// The frame of a page at this path of the navigation.
     pub(super) fn frame(&self, title: &str, path: &str) -> Frame {
         let is_member = self.session.member.is_some();
         let is_of_operators = !is_member || path.starts_with(OPERATOR_PAGES.path);
@@ -204,24 +192,35 @@ impl PageContext {
         }
     }
 
-    /// What a new session of this person needs.
+    /// The frame of a page with a form, and the field that was refused.
+    pub(super) fn form_frame(
+        &self,
+        title: &str,
+        path: &str,
+        refusal: Option<Refusal>,
+    ) -> (Frame, &'static str) {
+        let mut frame = self.frame(title, path);
+        let Some(Refusal { field, message }) = refusal else { return (frame, "") };
+        frame.notice = Some(page::refused(message));
+        (frame, field)
+    }
+
     pub(super) fn starter<'a>(&'a self, headers: &'a HeaderMap) -> SessionStarter<'a> {
         let (config, billing, info) = (&*self.config, &*self.billing, &self.info);
         SessionStarter { config, billing, info, headers }
     }
 
-    /// The token of forms.
     pub(super) fn csrf(&self) -> String {
         self.token.csrf()
     }
 
     /// The fields of a form, if a page of this site sent it.
-    pub(super) async fn submitted(&self, request: Request<Body>) -> Result<Fields, PageError> {
+    pub(super) async fn submitted(&self, request: Request) -> PageResult<Fields> {
         read_form(&self.config, &self.token, request).await
     }
 
     /// Refuses a request of a script unless a page of this site sent it.
-    pub(super) fn check_script(&self, headers: &HeaderMap) -> Result<(), PageError> {
+    pub(super) fn check_script(&self, headers: &HeaderMap) -> PageResult<()> {
         check_origin(&self.config, headers)?;
         let offered = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
         if offered.is_some_and(|offered| self.token.is_csrf(offered)) {
@@ -232,12 +231,11 @@ impl PageContext {
     }
 }
 
-/// Reads a form whose token follows from a cookie.
 pub(super) async fn read_form(
     config: &Config,
     token: &Token,
-    request: Request<Body>,
-) -> Result<Fields, PageError> {
+    request: Request,
+) -> PageResult<Fields> {
     let (head, form) = request.into_parts();
     check_origin(config, &head.headers)?;
     let limits = Limits { max_body_bytes: MAX_FORM_BYTES, ..config.limits.clone() };
@@ -250,7 +248,7 @@ fn stale() -> PageError {
 }
 
 /// Refuses a form of another site: the origin must be the host of the request, or the public one.
-fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), PageError> {
+fn check_origin(config: &Config, headers: &HeaderMap) -> PageResult<()> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(&ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
     let authority = origin.as_ref().and_then(Uri::authority).map(Authority::as_str);
@@ -267,7 +265,7 @@ fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), PageError> {
 impl FromRequestParts<AppState> for MemberContext {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
         match find(parts, state).await? {
             Some(SignedIn::Member(context)) => Ok(*context),
             Some(SignedIn::Operator(_)) => Err(PageError::new(
@@ -282,7 +280,7 @@ impl FromRequestParts<AppState> for MemberContext {
 impl FromRequestParts<AppState> for OperatorContext {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
         match find(parts, state).await? {
             Some(SignedIn::Operator(context)) => Ok(*context),
             Some(SignedIn::Member(context)) => context.into_operator(),
@@ -294,7 +292,7 @@ impl FromRequestParts<AppState> for OperatorContext {
 impl FromRequestParts<AppState> for ManagerContext {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
         let context = MemberContext::from_request_parts(parts, state).await?;
         match context.team {
             Some(managed) if context.role == Role::Manager => {
@@ -306,14 +304,19 @@ impl FromRequestParts<AppState> for ManagerContext {
     }
 }
 
+impl OperatorContext {
+    pub(super) fn operator(&self) -> Operator<'_> {
+        Operator { store: self.store(), by: &self.by }
+    }
+}
+
 impl MemberContext {
-    /// The member in the audit log.
     pub(super) fn member_actor(&self) -> Actor {
         let name = format!("member:{}", self.caller.key.member);
         Actor { name, request: Some(self.info.id.to_string()) }
     }
 
-    fn into_operator(self) -> Result<OperatorContext, PageError> {
+    fn into_operator(self) -> PageResult<OperatorContext> {
         if self.role != Role::Operator {
             return Err(PageError::forbidden("This page is for operators of the service."));
         }
@@ -344,7 +347,7 @@ fn sign_in_first(parts: &Parts) -> PageError {
 impl FromRequestParts<AppState> for PageContext {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> PageResult<Self> {
         match find(parts, state).await? {
             Some(SignedIn::Member(context)) => Ok(context.context),
             Some(SignedIn::Operator(context)) => Ok(context.context),

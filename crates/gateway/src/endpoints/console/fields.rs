@@ -7,11 +7,9 @@ use crate::clock;
 const MICROS: i64 = 1_000_000;
 const DAY_MICROS: i64 = 86_400 * MICROS;
 
-/// The fields of a form or of a query, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fields(Vec<(String, String)>);
 
-/// A field that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrongField {
     pub(super) field: &'static str,
@@ -35,7 +33,6 @@ impl Fields {
         found.map_or("", |(_, value)| value.trim())
     }
 
-    /// All values of a field.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -71,7 +68,6 @@ impl Fields {
     }
 }
 
-/// Reads an amount in credits exactly.
 fn parse_credits(text: &str) -> Option<Micros> {
     let (sign, digits) = match text.strip_prefix(['-', '\u{2212}']) {
         Some(rest) => (-1, rest),

@@ -4,12 +4,10 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use askama::Template;
-use axum::body::Body;
-use axum::extract::FromRequestParts;
-use axum::response::Response;
+use axum::extract::{FromRequestParts, Request};
 use gateway_store::{Actor, KeyChange, KeyRecord, LimitsChange};
+use http::StatusCode;
 use http::header::SET_COOKIE;
-use http::{Request, StatusCode};
 use ledger::Limits;
 use pages::Frame;
 
@@ -19,7 +17,7 @@ use super::context::{MemberContext, OperatorContext, PageContext};
 use super::fields::{Fields, WrongField};
 use super::key_bounds;
 use super::keys::{KeyForm, KeyRow, above, is_over, limits, rows};
-use super::page::{self, PageError, Refusal, redirect, refusal};
+use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::operator::{Issued, Operator};
 
 /// How long an old key stays valid, in seconds.
@@ -103,7 +101,7 @@ pub(super) fn show_secret<K: KeyKeeper>(
     context: &K,
     issued: &Issued,
     title: &'static str,
-) -> Result<Response, PageError> {
+) -> PageResult {
     page::show(&SecretPage {
         frame: context.frame(title, K::BASE),
         base: K::BASE,
@@ -132,7 +130,7 @@ struct KeyPage {
     overlaps: &'static [(u64, &'static str)],
 }
 
-pub(super) async fn show<K: KeyKeeper>(context: K, Id(id): Id) -> Result<Response, PageError> {
+pub(super) async fn show<K: KeyKeeper>(context: K, Id(id): Id) -> PageResult {
     let record = find(&context, &id).await?;
     key_page(&context, record, None, StatusCode::OK, None).await
 }
@@ -142,14 +140,14 @@ pub(super) fn is_id(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-async fn find<K: KeyKeeper>(context: &K, id: &str) -> Result<KeyRecord, PageError> {
+async fn find<K: KeyKeeper>(context: &K, id: &str) -> PageResult<KeyRecord> {
     let record = if is_id(id) { context.store().key(id).await? } else { None };
     let record = record.filter(|record| context.can_see(record));
     record.ok_or_else(|| PageError::missing("key"))
 }
 
 /// A key that the person may change.
-async fn find_open<K: KeyKeeper>(context: &K, id: &str) -> Result<KeyRecord, PageError> {
+async fn find_open<K: KeyKeeper>(context: &K, id: &str) -> PageResult<KeyRecord> {
     let record = find(context, id).await?;
     if context.can_change(&record) {
         return Ok(record);
@@ -165,12 +163,8 @@ async fn key_page<K: KeyKeeper>(
     fields: Option<&Fields>,
     status: StatusCode,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
-    let mut frame = context.frame(&record.key.name, K::BASE);
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+) -> PageResult {
+    let (frame, wrong) = context.form_frame(&record.key.name, K::BASE, refusal);
     let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
     let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
     let page = KeyPage {
@@ -190,11 +184,7 @@ async fn key_page<K: KeyKeeper>(
     page::show_as(status, &page)
 }
 
-pub(super) async fn change<K: KeyKeeper>(
-    context: K,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn change<K: KeyKeeper>(context: K, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let record = find_open(&context, &id).await?;
     let refused = match changed(&context, &record, &fields) {
@@ -226,11 +216,7 @@ fn changed<K: KeyKeeper>(
     })
 }
 
-pub(super) async fn rotate<K: KeyKeeper>(
-    context: K,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn rotate<K: KeyKeeper>(context: K, Id(id): Id, request: Request) -> PageResult {
     let headers = request.headers().clone();
     let fields = context.submitted(request).await?;
     let record = find_open(&context, &id).await?;
@@ -241,7 +227,7 @@ pub(super) async fn rotate<K: KeyKeeper>(
             return key_page(&context, record, None, StatusCode::BAD_REQUEST, refused).await;
         }
     };
-    let (by, hasher) = (context.actor(), context.identities.hasher());
+    let (by, hasher) = (context.actor(), &context.identities.hasher);
     let overlap = Duration::from_secs(seconds.into());
     let rotated = context.operator(&by).rotate_key(hasher, &id, overlap).await;
     context.identities.forget(&id);
@@ -264,11 +250,7 @@ pub(super) async fn rotate<K: KeyKeeper>(
     Ok(response)
 }
 
-pub(super) async fn revoke<K: KeyKeeper>(
-    context: K,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn revoke<K: KeyKeeper>(context: K, Id(id): Id, request: Request) -> PageResult {
     context.submitted(request).await?;
     find_open(&context, &id).await?;
     let revoked = context.operator(&context.actor()).revoke_key(&id).await;

@@ -69,7 +69,6 @@ pub(super) fn exceeded(wanted: Limits, most: Limits, present: Limits) -> Option<
     fields.into_iter().find(|(_, is_within)| !is_within).map(|(field, _)| field)
 }
 
-/// The chosen scopes that the signed-in key has too.
 pub(super) fn scopes<'a>(own: &KeyRecord, chosen: impl Iterator<Item = &'a str>) -> Vec<Scope> {
     chosen.filter_map(Scope::parse).filter(|scope| own.key.scopes.contains(scope)).collect()
 }
@@ -91,10 +90,7 @@ fn is_within_budget(budget: Option<Budget>, most: Option<Budget>) -> bool {
 }
 
 fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min()
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! The keys of a member: list, create; and the list of all keys for operators.
 
 use askama::Template;
-use axum::body::Body;
-use axum::response::Response;
+use axum::extract::Request;
 use gateway_store::{KeyRecord, KeySearch, Scope};
-use http::{Request, StatusCode};
+use http::StatusCode;
 use ledger::{Limits, Time};
 use pages::{Frame, Html, credits};
 
@@ -14,7 +13,7 @@ use super::fields::{Fields, WrongField};
 use super::key::{self, KeyKeeper, is_id};
 use super::key_bounds;
 use super::operator::member_by_word;
-use super::page::{self, PageError, Refusal, redirect, refusal};
+use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::clock;
 use crate::operator::KeyOrder;
 
@@ -37,7 +36,6 @@ struct KeysPage {
     is_first: bool,
 }
 
-/// A key in a table.
 pub(super) struct KeyRow {
     pub(super) id: String,
     pub(super) name: String,
@@ -62,7 +60,7 @@ pub(super) struct KeyRow {
 pub(super) async fn rows(
     context: &PageContext,
     mut keys: Vec<KeyRecord>,
-) -> Result<Vec<KeyRow>, PageError> {
+) -> PageResult<Vec<KeyRow>> {
     let (now, windows) = (clock::now().micros(), context.billing.windows());
     keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
     let mut rows = Vec::with_capacity(keys.len());
@@ -128,7 +126,7 @@ fn scopes_text(scopes: &[Scope]) -> String {
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: MemberContext) -> PageResult {
     let keys = context.store().keys(context.caller.key.member).await?;
     page::show(&KeysPage {
         frame: context.frame("Keys", MemberContext::BASE),
@@ -142,7 +140,7 @@ pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> 
 }
 
 /// The keys of all members, or those of a name or of a member. An id leads to its key.
-pub(super) async fn list_all(context: OperatorContext) -> Result<Response, PageError> {
+pub(super) async fn list_all(context: OperatorContext) -> PageResult {
     // PostgreSQL rejects a text with a zero byte.
     let query = context.param("q").replace('\0', "");
     let id = query.trim_start_matches("agk_").trim_end_matches('…');
@@ -180,11 +178,9 @@ struct NewKeyPage {
     scopes: Vec<(&'static str, bool)>,
     form: KeyForm,
     bounds: KeyForm,
-    /// The field that was refused.
     wrong: &'static str,
 }
 
-/// The texts of a form.
 #[derive(Default)]
 pub(super) struct KeyForm {
     pub(super) name: String,
@@ -227,7 +223,7 @@ fn plain_credits(micros: i64) -> String {
     credits(micros).replace(',', "")
 }
 
-pub(super) async fn form(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn form(context: MemberContext) -> PageResult {
     new_key(&context, &Fields::default(), StatusCode::OK, None)
 }
 
@@ -236,16 +232,12 @@ fn new_key(
     fields: &Fields,
     status: StatusCode,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let most = key_bounds::most(&context.caller, &context.config.limits.new_keys);
     let is_new = refusal.is_none();
     let chosen: Vec<&str> = fields.all("scope").collect();
     let scopes = context.caller.key.scopes.iter().map(|scope| scope.as_str());
-    let mut frame = context.frame("Create a key", "/keys");
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame("Create a key", "/keys", refusal);
     let page = NewKeyPage {
         frame,
         csrf: context.csrf(),
@@ -258,10 +250,7 @@ fn new_key(
     page::show_as(status, &page)
 }
 
-pub(super) async fn create(
-    context: MemberContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn create(context: MemberContext, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     if let Some(reason) = key_bounds::no_new_keys(&context.caller) {
         return Err(PageError::forbidden(reason));
@@ -270,8 +259,7 @@ pub(super) async fn create(
         Err(wrong) => Err(wrong.into()),
         Ok(order) => {
             let by = context.actor();
-            let created =
-                context.operator(&by).create_key(context.identities.hasher(), order).await;
+            let created = context.operator(&by).create_key(&context.identities.hasher, order).await;
             match created {
                 Ok(issued) => Ok(issued),
                 Err(error) => Err(refusal(error)?),
@@ -284,11 +272,10 @@ pub(super) async fn create(
     }
 }
 
-/// The key that a form asks for, within the bounds.
 async fn order(
     context: &MemberContext,
     fields: &Fields,
-) -> Result<Result<KeyOrder, WrongField>, PageError> {
+) -> PageResult<Result<KeyOrder, WrongField>> {
     let own = &context.caller;
     let keys = context.store().keys(own.key.member).await?;
     if keys.iter().filter(|record| !is_over(record)).count() >= MAX_KEYS {

@@ -1,10 +1,7 @@
 //! Media that a member made.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
 use http::header::CONTENT_SECURITY_POLICY;
 use http::{HeaderMap, HeaderValue, Method};
 use ledger::Time;
@@ -13,8 +10,9 @@ use pages::{Frame, Html, credits};
 use super::super::media;
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError};
+use super::page::{self, PageResult};
 use crate::clock;
+use crate::endpoints::state::Shared;
 use crate::media::Media;
 
 const PAGE: u32 = 24;
@@ -29,7 +27,6 @@ struct MediaPage {
     is_first: bool,
 }
 
-/// One file of a run.
 struct Made {
     artifact: String,
     request: String,
@@ -43,7 +40,7 @@ struct Made {
     expires: Html,
 }
 
-pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: MemberContext) -> PageResult {
     let before = context.param("before").parse().ok().filter(|&before: &i64| before > 0);
     let end = Time::from_micros(before.unwrap_or(i64::MAX));
     let runs = context.store().media_runs(context.caller.key.member, end, PAGE).await?;
@@ -74,11 +71,11 @@ pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> 
 /// The bytes of a file. Models made it, so it may not run scripts here.
 pub(super) async fn file(
     context: MemberContext,
-    State(media): State<Arc<Media>>,
+    State(media): Shared<Media>,
     Id(id): Id,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let mut response =
         media::file(&media, context.caller.key.member, &id, &method, &headers).await?;
     pages::secure(response.headers_mut());

@@ -1,18 +1,16 @@
 //! The first page of a member: balance, spend, recent receipts.
 
 use askama::Template;
-use axum::response::Response;
 use pages::{Frame, Html, credits};
 
 use super::super::me::TeamState;
 use super::budget::BudgetCard;
 use super::context::MemberContext;
-use super::page::{self, PageError};
+use super::page::{self, PageError, PageResult};
 use super::receipts::{self, ReceiptRow};
 use super::usage;
 use crate::clock;
 
-/// Receipts on the page.
 const RECENT: u32 = 8;
 
 #[derive(Template)]
@@ -26,13 +24,11 @@ struct OverviewPage {
     today_requests: String,
     month: String,
     month_requests: String,
-    /// The spend limit of the key, if it has one.
     limit: Option<KeyLimit>,
     budgets: Vec<BudgetCard>,
     recent: Vec<ReceiptRow>,
     is_empty: bool,
     usage: Html,
-    /// The team that pays, if there is one.
     team: Option<TeamCard>,
 }
 
@@ -49,7 +45,7 @@ struct KeyLimit {
     percent: i64,
 }
 
-pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn show(context: MemberContext) -> PageResult {
     let (store, member) = (context.store(), context.caller.key.member);
     let account = store.account(member).await?.ok_or_else(|| PageError::missing("member"))?;
     let lineage = store.lineage(context.caller.key.lineage).await?;

@@ -42,7 +42,6 @@ const fn item(
     NavItem { group, name, path, icon, is_current: false }
 }
 
-/// The pages of members.
 pub(super) const MEMBER_NAV: &[NavItem] = &[
     item("", "Overview", "/", "home"),
     item("", "Usage", "/usage", "chart"),
@@ -56,14 +55,11 @@ pub(super) const MEMBER_NAV: &[NavItem] = &[
     item("", "API reference", "/docs", "doc"),
 ];
 
-/// The page of the manager of a team.
 pub(super) const TEAM: NavItem = item("", "Team", "/team", "people");
 
-/// The way of a member with the role operator to the pages of operators, and back.
 pub(super) const OPERATOR_PAGES: NavItem = item("Service", "Operator pages", "/operator", "server");
 pub(super) const OWN_PAGES: NavItem = item("Account", "My pages", "/", "home");
 
-/// The pages of operators.
 pub(super) const OPERATOR_NAV: &[NavItem] = &[
     item("", "Overview", "/operator", "home"),
     item("", "Members", "/operator/members", "people"),
@@ -79,7 +75,6 @@ pub(super) const OPERATOR_NAV: &[NavItem] = &[
     item("", "API reference", "/docs", "doc"),
 ];
 
-/// The frame of a page without an account.
 pub(super) fn frame(config: &Config, title: &str) -> Frame {
     let host = config.public_url.host().unwrap_or_default();
     let is_name = host.contains('.') && host.parse::<std::net::IpAddr>().is_err();
@@ -91,22 +86,20 @@ pub(super) fn frame(config: &Config, title: &str) -> Frame {
     }
 }
 
-/// The notice of an action that was done.
 pub(super) fn done(word: &str) -> Option<Notice> {
     let (_, text) = DONE.iter().find(|(known, _)| *known == word)?;
     Some(Notice { kind: "good", text: (*text).to_owned() })
 }
 
-/// The notice of a form that was refused.
 pub(super) fn refused(text: impl Into<String>) -> Notice {
     Notice { kind: "bad", text: text.into() }
 }
 
-pub(super) fn show<T: Template>(page: &T) -> Result<Response, PageError> {
+pub(super) fn show<T: Template>(page: &T) -> PageResult {
     show_as(StatusCode::OK, page)
 }
 
-pub(super) fn show_as<T: Template>(status: StatusCode, page: &T) -> Result<Response, PageError> {
+pub(super) fn show_as<T: Template>(status: StatusCode, page: &T) -> PageResult {
     let html = page.render().map_err(|error| {
         tracing::error!(%error, "a page cannot be rendered");
         PageError::internal()
@@ -123,7 +116,8 @@ pub(super) fn redirect(path: &str) -> Response {
     response
 }
 
-/// Why there is no page.
+pub(super) type PageResult<T = Response> = Result<T, PageError>;
+
 #[derive(Debug)]
 pub(super) enum PageError {
     /// The person must sign in first, and then continues at this address.
@@ -195,7 +189,6 @@ impl From<gateway_store::Error> for PageError {
     }
 }
 
-/// Why a form was refused, and which field caused it.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) field: &'static str,
@@ -209,7 +202,7 @@ impl From<WrongField> for Refusal {
 }
 
 /// An action of an operator: a refusal is shown beside its form, a failure as a page.
-pub(super) fn refusal(error: operator::Error) -> Result<Refusal, PageError> {
+pub(super) fn refusal(error: operator::Error) -> PageResult<Refusal> {
     match error {
         operator::Error::Store(error) => Err(error.into()),
         operator::Error::NoRandom => Err(PageError::internal()),
@@ -221,7 +214,6 @@ pub(super) fn refusal(error: operator::Error) -> Result<Refusal, PageError> {
     }
 }
 
-/// The field of the API as the forms name it.
 fn name_of(field: &str) -> &str {
     match field {
         "amount_micros" => "The amount (in micro-credits)",

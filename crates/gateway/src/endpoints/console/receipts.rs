@@ -1,7 +1,6 @@
 //! Receipts: the charges and payments of a member, newest first, and one of them.
 
 use askama::Template;
-use axum::response::Response;
 use gateway_store::{RelatedReceipts, StatementLine, Store};
 use ledger::{ChargeRule, HoldId, MemberId, PostingKind, Receipt};
 use pages::{Frame, Html, credits};
@@ -9,14 +8,13 @@ use wire::account::AttemptView;
 
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError, redirect};
+use super::page::{self, PageError, PageResult, redirect};
 use crate::billing::attempts;
 use crate::clock;
 
 const PAGE: usize = 25;
 /// Postings that one search looks at.
 const MAX_SEARCHED: usize = 5000;
-/// Postings that are read at once.
 const BATCH: u32 = 500;
 
 #[derive(Template)]
@@ -33,7 +31,6 @@ struct ReceiptsPage {
     is_filtered: bool,
 }
 
-/// A line of a statement.
 pub(super) struct ReceiptRow {
     pub(super) at: Html,
     /// The operation, or the kind of payment.
@@ -47,10 +44,8 @@ pub(super) struct ReceiptRow {
     pub(super) request: String,
 }
 
-/// The word for receipts that a team paid.
 const TEAM: &str = "team";
 
-/// The kinds of lines to choose from.
 const KINDS: &[(&str, &str)] = &[
     ("all", "Everything"),
     (TEAM, "Paid by your team"),
@@ -59,7 +54,6 @@ const KINDS: &[(&str, &str)] = &[
     ("adjustment", "Adjustments"),
 ];
 
-/// Receipts that a team paid.
 pub(super) fn rows_of_team(receipts: Vec<Receipt>) -> Vec<ReceiptRow> {
     let now = clock::now().micros();
     let row = |receipt: Receipt| ReceiptRow {
@@ -98,7 +92,6 @@ fn row(line: StatementLine, now: i64) -> ReceiptRow {
     }
 }
 
-/// A search in the statement of a member.
 struct Search<'a> {
     words: String,
     kind: &'a str,
@@ -128,20 +121,19 @@ impl Search<'_> {
         store: &Store,
         member: MemberId,
         before: i64,
-    ) -> Result<(Vec<StatementLine>, Option<i64>), PageError> {
+    ) -> PageResult<(Vec<StatementLine>, Option<i64>)> {
         let is_all = self.words.is_empty() && self.kind == "all";
         let batch = if is_all { u32::try_from(PAGE + 1).unwrap_or(BATCH) } else { BATCH };
         let read = |before| store.statement(member, before, batch);
         search(before, batch, read, |line| line.id, |line| self.matches(line)).await
     }
 
-    /// The same for the receipts that a team paid.
     async fn run_on_team(
         &self,
         store: &Store,
         member: MemberId,
         before: Option<HoldId>,
-    ) -> Result<(Vec<Receipt>, Option<HoldId>), PageError> {
+    ) -> PageResult<(Vec<Receipt>, Option<HoldId>)> {
         let read = |before| store.team_receipts(member, before, BATCH);
         let (cursor, matches) =
             (|it: &Receipt| Some(it.id), |it: &Receipt| self.matches_receipt(it));
@@ -158,7 +150,7 @@ async fn search<T, C: Copy, R: Future<Output = Result<Vec<T>, gateway_store::Err
     read: impl Fn(C) -> R,
     cursor: impl Fn(&T) -> C,
     matches: impl Fn(&T) -> bool,
-) -> Result<(Vec<T>, Option<C>), PageError> {
+) -> PageResult<(Vec<T>, Option<C>)> {
     let (mut found, mut searched) = (Vec::new(), 0);
     while searched < MAX_SEARCHED {
         let items = read(before).await?;
@@ -180,7 +172,7 @@ async fn search<T, C: Copy, R: Future<Output = Result<Vec<T>, gateway_store::Err
     Ok((found, Some(before)))
 }
 
-pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: MemberContext) -> PageResult {
     let query = context.param("q");
     let kind = match context.param("kind") {
         "" if context.team.is_some() => TEAM,
@@ -243,7 +235,6 @@ struct AttemptRow {
     took: String,
 }
 
-/// A request that belongs to this one.
 struct ChildRow {
     id: String,
     operation: String,
@@ -251,7 +242,7 @@ struct ChildRow {
     meaning: &'static str,
 }
 
-pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response, PageError> {
+pub(super) async fn show(context: MemberContext, Id(id): Id) -> PageResult {
     let found = match HoldId::parse(&id) {
         Some(id) => context.store().receipt(Some(context.caller.key.member), id).await?,
         None => None,
@@ -304,7 +295,6 @@ fn receipt_page(frame: Frame, receipt: &Receipt, related: RelatedReceipts) -> Re
     }
 }
 
-/// A rule in words.
 fn meaning(rule: ChargeRule) -> &'static str {
     match rule {
         ChargeRule::Answered => "The answer was complete.",

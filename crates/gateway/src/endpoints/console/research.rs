@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use pages::{Frame, Html, credits};
 use serde_json::json;
@@ -16,9 +15,10 @@ use wire::research::{JobSource, JobView};
 use super::super::internal_call::{InternalCalls, InternalRequest};
 use super::super::path::Id;
 use super::context::MemberContext;
-use super::page::{self, PageError, redirect};
+use super::page::{self, PageError, PageResult, redirect};
 use crate::clock;
 use crate::config::Capability;
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
 use crate::identity::may_use;
 use crate::research::{Research, view};
@@ -49,9 +49,9 @@ struct JobRow {
 
 pub(super) async fn list(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
-    State(upstreams): State<Arc<Upstreams>>,
-) -> Result<Response, PageError> {
+    State(research): Shared<Research>,
+    State(upstreams): Shared<Upstreams>,
+) -> PageResult {
     jobs_page(&context, &research, &upstreams, "", None).await
 }
 
@@ -61,7 +61,7 @@ async fn jobs_page(
     upstreams: &Upstreams,
     query: &str,
     refusal: Option<ApiError>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let after = Some(context.param("after")).filter(|after| !after.is_empty());
     let (jobs, has_more) = research.list(&context.caller, PAGE, after).await?;
     let now = clock::now().micros();
@@ -114,11 +114,11 @@ fn state(status: &str) -> Html {
 
 pub(super) async fn start(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(research): Shared<Research>,
+    State(upstreams): Shared<Upstreams>,
     Extension(calls): Extension<Arc<InternalCalls>>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let mut wanted = json!({"query": fields.get("query"), "depth": fields.get("depth")});
     if !fields.get("model").is_empty() {
@@ -169,9 +169,9 @@ struct SourceRow {
 
 pub(super) async fn show(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
+    State(research): Shared<Research>,
     Id(id): Id,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let found = research.find(&context.caller, &id).await?;
     let (created_at, is_over) = (found.created_at.micros(), found.status.is_over());
     let steps = context.store().job_steps(found.id).await?;
@@ -226,10 +226,10 @@ pub(super) async fn events(
 
 pub(super) async fn cancel(
     context: MemberContext,
-    State(research): State<Arc<Research>>,
+    State(research): Shared<Research>,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     context.submitted(request).await?;
     research.cancel(&context.caller, &id).await?;
     Ok(redirect(&format!("/research/{id}?done=cancelled")))

@@ -1,28 +1,27 @@
 //! `GET /`, signing in and out.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::SET_COOKIE;
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode};
-use pages::Frame;
+use http::{HeaderMap, StatusCode};
+use pages::{Frame, Html};
 
 use super::super::admin::is_same;
+use super::super::path::Id;
 use super::super::state::AppState;
 use super::super::{check_host, not_found};
 use super::context::{self, PageContext, SessionStarter, SignedIn};
 use super::fields::Fields;
-use super::page::{self, PageError, redirect};
+use super::page::{self, PageError, PageResult, redirect};
 use super::token::{Cookie, Token};
 use super::{accepts_html, overview};
 use crate::billing::Billing;
+use crate::clock;
 use crate::config::Config;
-use crate::identity::Identities;
+use crate::endpoints::state::Shared;
+use crate::identity::{Identities, hex};
 use crate::request_info::RequestInfo;
 
 /// How long the form may stay open, in seconds.
@@ -47,8 +46,8 @@ struct AskAgain;
 /// The overview of a person who is signed in, or the sign-in page. Programs get JSON.
 pub(super) async fn root(
     State(state): State<AppState>,
-    State(config): State<Arc<Config>>,
-    request: Request<Body>,
+    State(config): Shared<Config>,
+    request: Request,
 ) -> Response {
     let (mut parts, _) = request.into_parts();
     if !accepts_html(&parts.headers) {
@@ -57,11 +56,7 @@ pub(super) async fn root(
     shown(&mut parts, &state, &config).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn shown(
-    parts: &mut Parts,
-    state: &AppState,
-    config: &Config,
-) -> Result<Response, PageError> {
+async fn shown(parts: &mut Parts, state: &AppState, config: &Config) -> PageResult {
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     match context::find(parts, state).await? {
         Some(SignedIn::Operator(_)) => Ok(redirect("/operator")),
@@ -83,7 +78,7 @@ fn form(
     next: &str,
     status: StatusCode,
     notice: Option<pages::Notice>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     // The token of a form that is open in another tab stays valid.
     let token = Token::of(headers, config, Cookie::SignIn).or_else(Token::draw);
     let token = token.ok_or_else(PageError::internal)?;
@@ -99,12 +94,12 @@ fn form(
 }
 
 pub(super) async fn sign_in(
-    State(config): State<Arc<Config>>,
-    State(identities): State<Arc<Identities>>,
-    State(billing): State<Arc<Billing>>,
-    Extension(info): Extension<RequestInfo>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    State(config): Shared<Config>,
+    State(identities): Shared<Identities>,
+    State(billing): Shared<Billing>,
+    info: RequestInfo,
+    request: Request,
+) -> PageResult {
     check_host(&config, request.headers())?;
     let headers = request.headers().clone();
     let Some(token) = Token::of(&headers, &config, Cookie::SignIn) else {
@@ -140,10 +135,7 @@ pub(super) async fn sign_in(
     Ok(response)
 }
 
-pub(super) async fn sign_out(
-    context: PageContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn sign_out(context: PageContext, request: Request) -> PageResult {
     context.submitted(request).await?;
     context.store().end_session(context.session.member, context.session.hash).await?;
     let mut response = redirect("/?done=signed-out");
@@ -157,4 +149,77 @@ fn is_local(address: &str) -> bool {
     address.starts_with('/')
         && !address.starts_with("//")
         && !address.contains(['\\', '\r', '\n', '\t'])
+}
+
+#[derive(Template)]
+#[template(path = "console/sessions.html")]
+struct SessionsPage {
+    frame: Frame,
+    csrf: String,
+    sessions: Vec<SessionRow>,
+}
+
+struct SessionRow {
+    id: String,
+    client: String,
+    key: String,
+    address: String,
+    created: Html,
+    seen: Html,
+    is_this: bool,
+}
+
+pub(super) async fn sessions(context: PageContext) -> PageResult {
+    let now = clock::now().micros();
+    let sessions = context.store().sessions(context.session.member).await?;
+    let sessions = sessions.into_iter().map(|session| SessionRow {
+        id: hex(&session.hash),
+        client: browser(&session.client),
+        key: session.key.unwrap_or_else(|| "admin token".to_owned()),
+        address: session.address,
+        created: pages::moment(session.created_at.micros(), now),
+        seen: pages::moment(session.seen_at.micros(), now),
+        is_this: session.hash == context.session.hash,
+    });
+    let sessions = sessions.collect();
+    page::show(&SessionsPage {
+        frame: context.frame("Sessions", ""),
+        csrf: context.csrf(),
+        sessions,
+    })
+}
+
+pub(super) async fn end(context: PageContext, Id(id): Id, request: Request) -> PageResult {
+    context.submitted(request).await?;
+    let sessions = context.store().sessions(context.session.member).await?;
+    let found = sessions.iter().find(|session| hex(&session.hash) == id);
+    let found = found.ok_or_else(|| PageError::missing("session"))?;
+    context.store().end_session(context.session.member, found.hash).await?;
+    Ok(redirect("/sessions?done=session-ended"))
+}
+
+fn browser(client: &str) -> String {
+    const BROWSERS: [(&str, &str); 5] = [
+        ("Edg/", "Edge"),
+        ("Firefox/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+        ("curl/", "curl"),
+    ];
+    const SYSTEMS: [(&str, &str); 6] = [
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Windows", "Windows"),
+        ("Mac OS", "macOS"),
+        ("Linux", "Linux"),
+    ];
+    let find = |names: &[(&str, &'static str)]| {
+        names.iter().find(|(mark, _)| client.contains(mark)).map(|(_, name)| *name)
+    };
+    match (find(&BROWSERS), find(&SYSTEMS)) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(name), None) | (None, Some(name)) => name.to_owned(),
+        (None, None) => "Unknown browser".to_owned(),
+    }
 }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::usage::UsageList;
 
-use super::page::PageError;
+use super::page::{PageError, PageResult};
 
 /// How long a page waits for its numbers.
 const MAX_WAIT: Duration = Duration::from_millis(100);
@@ -48,8 +48,8 @@ impl SlowUsage {
     pub(super) async fn get(
         &self,
         name: String,
-        ask: impl Future<Output = Result<UsageList, PageError>> + Send + 'static,
-    ) -> Result<Option<UsageList>, PageError> {
+        ask: impl Future<Output = PageResult<UsageList>> + Send + 'static,
+    ) -> PageResult<Option<UsageList>> {
         let mut answer = self.receiver(name, ask);
         let waiting = timeout(MAX_WAIT, answer.wait_for(Option::is_some)).await;
         match waiting {
@@ -62,7 +62,7 @@ impl SlowUsage {
     fn receiver(
         &self,
         name: String,
-        ask: impl Future<Output = Result<UsageList, PageError>> + Send + 'static,
+        ask: impl Future<Output = PageResult<UsageList>> + Send + 'static,
     ) -> watch::Receiver<Option<Answer>> {
         let mut queries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         queries.retain(|_, query| query.is_usable());

@@ -1,17 +1,16 @@
 //! The team of a manager: balance, budget, members and their budgets.
 
 use askama::Template;
-use axum::body::Body;
-use axum::response::Response;
+use axum::extract::Request;
 use gateway_store::Member;
-use http::{Request, StatusCode};
+use http::StatusCode;
 use ledger::MemberId;
 use pages::{Frame, credits};
 
 use super::super::path::Id;
 use super::budget::{self, BudgetCard, BudgetForm};
 use super::context::ManagerContext;
-use super::page::{self, PageError, Refusal, redirect, refusal};
+use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use super::usage;
 use crate::clock;
 use crate::operator::Operator;
@@ -42,11 +41,10 @@ struct MemberRow {
     role: &'static str,
     requests: String,
     spent: String,
-    /// What is left of the personal budget.
     budget: String,
 }
 
-pub(super) async fn show(context: ManagerContext) -> Result<Response, PageError> {
+pub(super) async fn show(context: ManagerContext) -> PageResult {
     let (store, team) = (context.store(), context.managed);
     let missing = || PageError::missing("team");
     let name = store.member(team).await?.ok_or_else(missing)?.name;
@@ -105,14 +103,14 @@ struct MemberPage {
     wrong: &'static str,
 }
 
-pub(super) async fn member(context: ManagerContext, Id(id): Id) -> Result<Response, PageError> {
+pub(super) async fn member(context: ManagerContext, Id(id): Id) -> PageResult {
     let member = find(&context, &id).await?;
     let form = BudgetForm::new(member.budget);
     member_page(&context, member, form, None).await
 }
 
 /// A member of the own team. Others are as good as unknown.
-async fn find(context: &ManagerContext, id: &str) -> Result<Member, PageError> {
+async fn find(context: &ManagerContext, id: &str) -> PageResult<Member> {
     let missing = || PageError::missing("member in your team");
     let id = MemberId::parse(id).ok_or_else(missing)?;
     let member = context.store().member(id).await?;
@@ -124,16 +122,12 @@ async fn member_page(
     member: Member,
     budget: BudgetForm,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let account = context.store().account(member.id).await?;
     let windows = context.billing.windows();
     let status = account.and_then(|account| account.budget_status(&windows));
-    let mut frame = context.frame(&member.name, "/team");
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
     let code = if refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame(&member.name, "/team", refusal);
     let page = MemberPage {
         frame,
         csrf: context.csrf(),
@@ -149,8 +143,8 @@ async fn member_page(
 pub(super) async fn set_budget(
     context: ManagerContext,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let refused = match budget::read(&fields) {

@@ -15,16 +15,13 @@ const RANDOM_BYTES: usize = 32;
 /// The length of a token as text.
 const TEXT_LENGTH: usize = 43;
 
-/// A cookie of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cookie {
-    /// The session.
     Session,
     /// Of a person who is about to sign in: it protects that form. It is never a session.
     SignIn,
 }
 
-/// The secret value of a cookie.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Token(String);
 
@@ -36,7 +33,6 @@ impl Token {
         Some(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The token of a request.
     pub(super) fn of(headers: &HeaderMap, config: &Config, cookie: Cookie) -> Option<Self> {
         let name = cookie.name(config);
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -46,12 +42,10 @@ impl Token {
         is_token.then(|| Self(value.to_owned()))
     }
 
-    /// The digest under which a session is stored.
     pub(super) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The token of the forms of this cookie.
     pub(super) fn csrf(&self) -> String {
         hex(hmac::sign(&self.key(), b"form").as_ref())
     }

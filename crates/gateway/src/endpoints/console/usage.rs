@@ -17,7 +17,7 @@ use time::{Date, Duration};
 use wire::usage::{UsageEntry, UsageList, UsageSums};
 
 use super::context::{ManagerContext, MemberContext, OperatorContext, PageContext};
-use super::page::{self, PageError, refusal};
+use super::page::{self, PageError, PageResult, refusal};
 use super::slow_usage::SlowUsage;
 use crate::clock;
 use crate::usage::UsageOrder;
@@ -27,9 +27,7 @@ const RANGES: [u16; 4] = [7, 30, 90, 365];
 const DEFAULT_RANGE: u16 = 30;
 /// Names with their own colour; the rest are one series.
 const MAX_SERIES: usize = 7;
-/// Lines of the table.
 const MAX_ROWS: u32 = 200;
-/// Lines of a chart or of a CSV file.
 const MAX_LINES: u32 = 9999;
 /// Bars of a chart: three years and a few days.
 const MAX_BARS: usize = 1100;
@@ -53,7 +51,6 @@ const MEASURES: &[(&str, &str)] =
 #[template(path = "console/usage.html")]
 struct UsagePage {
     frame: Frame,
-    /// The path of the page itself.
     path: &'static str,
     view: View,
     dimensions: &'static [(&'static str, &'static str)],
@@ -61,11 +58,9 @@ struct UsagePage {
     ranges: [u16; 4],
     chart: Html,
     rows: Vec<UsageRow>,
-    /// The heading of the first column.
     name: &'static str,
     total: UsageRow,
     has_more: bool,
-    /// Whether the rows are still being added up.
     is_pending: bool,
 }
 
@@ -90,23 +85,19 @@ struct UsageRow {
     share: String,
 }
 
-/// Whose usage is shown.
 #[derive(Clone, Copy)]
 struct Subject {
     path: &'static str,
-    /// The path in the navigation.
     nav: &'static str,
     member: Option<MemberId>,
     team: Option<MemberId>,
     dimensions: &'static [(&'static str, &'static str)],
 }
 
-/// The parts of a page that depend on its numbers.
 struct Shown {
     view: View,
     chart: Html,
     table: UsageList,
-    /// Whether the rows are still being added up.
     is_pending: bool,
 }
 
@@ -134,7 +125,7 @@ impl Subject {
         view: &View,
         by: String,
         limit: u32,
-    ) -> Result<UsageList, PageError> {
+    ) -> PageResult<UsageList> {
         let (from, to) = (Some(view.from.clone()), Some(view.to.clone()));
         let (member, team) = (self.member, self.team);
         let order = UsageOrder { member, team, from, to, by: Some(by), limit: Some(limit) };
@@ -144,7 +135,7 @@ impl Subject {
         })
     }
 
-    async fn page(&self, context: &PageContext) -> Result<Response, PageError> {
+    async fn page(&self, context: &PageContext) -> PageResult {
         let view = View::read(context, self.dimensions);
         let table = self.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;
         let lines = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
@@ -153,12 +144,7 @@ impl Subject {
     }
 
     /// The page over all members by member or by team, which may take long to add up.
-    async fn slow_page(
-        self,
-        context: &PageContext,
-        view: View,
-        slow: &SlowUsage,
-    ) -> Result<Response, PageError> {
+    async fn slow_page(self, context: &PageContext, view: View, slow: &SlowUsage) -> PageResult {
         let days = View { by: "day", ..view.clone() };
         let lines = self.ask(context.store(), &days, days.by.to_owned(), MAX_LINES).await?;
         let chart = chart(&days, &lines, &lines);
@@ -178,7 +164,7 @@ impl Subject {
         Ok(response)
     }
 
-    fn show(&self, context: &PageContext, shown: Shown) -> Result<Response, PageError> {
+    fn show(&self, context: &PageContext, shown: Shown) -> PageResult {
         let Shown { view, chart, table, is_pending } = shown;
         let name = self.dimensions.iter().find(|(word, _)| *word == view.by);
         let all = measured(view.show, &table.total);
@@ -199,7 +185,7 @@ impl Subject {
         })
     }
 
-    async fn csv(&self, context: &PageContext) -> Result<Response, PageError> {
+    async fn csv(&self, context: &PageContext) -> PageResult {
         let view = View::read(context, self.dimensions);
         let list = self.ask(context.store(), &view, by_day(view.by), MAX_LINES).await?;
         let mut text =
@@ -226,18 +212,18 @@ impl Subject {
     }
 }
 
-pub(super) async fn show(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn show(context: MemberContext) -> PageResult {
     Subject::of_member(&context).page(&context).await
 }
 
-pub(super) async fn csv(context: MemberContext) -> Result<Response, PageError> {
+pub(super) async fn csv(context: MemberContext) -> PageResult {
     Subject::of_member(&context).csv(&context).await
 }
 
 pub(super) async fn show_all(
     context: OperatorContext,
     Extension(slow): Extension<Arc<SlowUsage>>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let subject = Subject::of_all();
     match View::read(&context, subject.dimensions) {
         view if matches!(view.by, "member" | "team") => {
@@ -247,22 +233,20 @@ pub(super) async fn show_all(
     }
 }
 
-pub(super) async fn csv_of_all(context: OperatorContext) -> Result<Response, PageError> {
+pub(super) async fn csv_of_all(context: OperatorContext) -> PageResult {
     Subject::of_all().csv(&context).await
 }
 
-pub(super) async fn show_team(context: ManagerContext) -> Result<Response, PageError> {
+pub(super) async fn show_team(context: ManagerContext) -> PageResult {
     Subject::of_team(&context).page(&context).await
 }
 
-pub(super) async fn csv_of_team(context: ManagerContext) -> Result<Response, PageError> {
+pub(super) async fn csv_of_team(context: ManagerContext) -> PageResult {
     Subject::of_team(&context).csv(&context).await
 }
 
 /// Requests and credits of each member of a team in the last days, by the id of the member.
-pub(super) async fn of_members(
-    context: &ManagerContext,
-) -> Result<HashMap<String, UsageSums>, PageError> {
+pub(super) async fn of_members(context: &ManagerContext) -> PageResult<HashMap<String, UsageSums>> {
     let view = View::of_days("member", "credits", DEFAULT_RANGE);
     let list = Subject::of_team(context)
         .ask(context.store(), &view, "member".to_owned(), MAX_LINES)
@@ -272,7 +256,7 @@ pub(super) async fn of_members(
 }
 
 /// The spend of the last days of a member by model, for the overview.
-pub(super) async fn recent(context: &MemberContext) -> Result<Html, PageError> {
+pub(super) async fn recent(context: &MemberContext) -> PageResult<Html> {
     let subject = Subject::of_member(context);
     let view = View::of_days("model", "credits", DEFAULT_RANGE);
     let table = subject.ask(context.store(), &view, view.by.to_owned(), MAX_ROWS).await?;

@@ -4,7 +4,6 @@ use askama::Template;
 use pages::{Frame, escape};
 use serde_json::{Map, Value};
 
-/// The depth of nested fields.
 const MAX_DEPTH: usize = 4;
 
 #[derive(Template)]
@@ -45,7 +44,6 @@ struct ResponseView {
     fields: Vec<Row>,
 }
 
-/// A field, parameter or header.
 struct Row {
     name: String,
     kind: String,
@@ -148,7 +146,6 @@ fn answered(document: &Value, status: &str, answer: &Value) -> ResponseView {
     }
 }
 
-/// The fields of a schema with nested ones.
 fn describe_fields(document: &Value, schema: &Value, depth: usize, rows: &mut Vec<Row>) {
     if depth >= MAX_DEPTH {
         return;
@@ -171,13 +168,11 @@ fn describe_fields(document: &Value, schema: &Value, depth: usize, rows: &mut Ve
     }
 }
 
-/// Resolves a reference.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
     target.and_then(|path| document.pointer(path)).unwrap_or(schema)
 }
 
-/// The type of a schema in words, with its bounds.
 fn kind(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(said).collect::<Vec<_>>().join(" | ");
@@ -205,7 +200,6 @@ fn said(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// An example command.
 fn curl(document: &Value, path: &str, method: &str, operation: &Value) -> String {
     let server = string(&document["servers"][0]["url"]);
     let mut address = path.to_owned();

@@ -6,29 +6,23 @@ use serde_json::{Value, json};
 
 use super::tools::{Answered, Listed, MAX_CHARS};
 
-/// How a response is presented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResultStyle {
-    /// Unchanged.
     AsItIs,
     /// The models whose ids contain a text, up to a limit.
     Models {
         contains: String,
         limit: u32,
     },
-    /// The answer of a model.
     Answer,
-    /// Search results.
     Results,
     Page {
         has_links: bool,
     },
-    /// Media files.
     Made,
     Job,
 }
 
-/// The text and the structured content of a result.
 pub(super) fn of(shown: &ResultStyle, value: Value) -> (String, Value) {
     match shown {
         ResultStyle::AsItIs => (value.to_string(), value),
@@ -72,7 +66,6 @@ fn answer(value: &Value) -> (String, Value) {
     (text, json!(answered))
 }
 
-/// The text of a content: a string, or a list of parts.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

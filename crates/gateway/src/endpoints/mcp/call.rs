@@ -18,7 +18,7 @@ use wire::whole::Whole;
 use super::answer;
 use super::tools::{MAX_CHARS, MAX_MODELS, MAX_WAIT, MODELS, PAGE_CHARS, ToolKind, ToolSpec};
 use crate::endpoints::internal_call::{InternalCalls, InternalRequest};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
 use crate::request_info::RequestInfo;
 use crate::request_log::RequestLog;
@@ -27,7 +27,6 @@ use crate::response_headers;
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// The largest file that is embedded in a result.
 const MAX_INLINE_BYTES: u64 = 1024 * 1024;
-/// Facts about the request behind a result.
 const REQUEST_ID: &str = "agent/request_id";
 const CHARGE: &str = "agent/charge_micros";
 const PRICE: &str = "agent/price_micros";
@@ -63,7 +62,7 @@ async fn answer(
     info: &RequestInfo,
     tool: &ToolSpec,
     arguments: JsonObject,
-) -> Result<CallToolResult, ApiError> {
+) -> ApiResult<CallToolResult> {
     let caller = head.extensions.get::<Caller>().ok_or_else(ApiError::no_key)?;
     let mut arguments = Arguments { tool, rest: arguments };
     let (request, shown) = request(calls, caller, tool.what, &mut arguments)?;
@@ -89,13 +88,12 @@ async fn answer(
     Ok(result)
 }
 
-/// The request of a call, and how its response is shown.
 fn request(
     calls: &InternalCalls,
     caller: &Caller,
     what: ToolKind,
     arguments: &mut Arguments<'_>,
-) -> Result<(InternalRequest, answer::ResultStyle), ApiError> {
+) -> ApiResult<(InternalRequest, answer::ResultStyle)> {
     Ok(match what {
         ToolKind::Capabilities => (InternalRequest::Capabilities, answer::ResultStyle::AsItIs),
         ToolKind::Account => (InternalRequest::Me, answer::ResultStyle::AsItIs),
@@ -173,7 +171,7 @@ async fn first_made(calls: &InternalCalls, caller: &Caller, run: &Value) -> Opti
 }
 
 /// A model for a caller that names none: the first that is usable.
-fn any_model(calls: &InternalCalls, caller: &Caller) -> Result<String, ApiError> {
+fn any_model(calls: &InternalCalls, caller: &Caller) -> ApiResult<String> {
     calls.upstreams.default_chat_model(caller, None).map(|model| model.id.to_string()).ok_or_else(
         || {
             let message = "no chat model that this key may use is currently available";
@@ -182,7 +180,6 @@ fn any_model(calls: &InternalCalls, caller: &Caller) -> Result<String, ApiError>
     )
 }
 
-/// The remaining arguments of a call.
 struct Arguments<'a> {
     tool: &'a ToolSpec,
     rest: JsonObject,
@@ -194,7 +191,7 @@ impl Arguments<'_> {
         self.rest.remove(name).filter(|value| !value.is_null())
     }
 
-    fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+    fn text(&mut self, name: &str) -> ApiResult<Option<String>> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -202,14 +199,13 @@ impl Arguments<'_> {
         }
     }
 
-    fn required(&mut self, name: &str) -> Result<String, ApiError> {
+    fn required(&mut self, name: &str) -> ApiResult<String> {
         let text = self.text(name)?;
-        text.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
-            ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` is missing or empty"))
-        })
+        text.filter(|text| !text.trim().is_empty())
+            .ok_or_else(|| ApiError::invalid(name, format!("`{name}` is missing or empty")))
     }
 
-    fn number(&mut self, name: &str, min: u32, max: u32) -> Result<Option<u32>, ApiError> {
+    fn number(&mut self, name: &str, min: u32, max: u32) -> ApiResult<Option<u32>> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let number = serde_json::from_value::<Whole>(value).ok().map(|Whole(number)| number);
         match number.filter(|number| (min..=max).contains(number)) {
@@ -218,7 +214,7 @@ impl Arguments<'_> {
         }
     }
 
-    fn flag(&mut self, name: &str) -> Result<bool, ApiError> {
+    fn flag(&mut self, name: &str) -> ApiResult<bool> {
         match self.take(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(flag),
@@ -233,25 +229,23 @@ impl Arguments<'_> {
         Value::Object(rest).to_string().into()
     }
 
-    /// Rejects unknown arguments.
-    fn finish(&self) -> Result<(), ApiError> {
+    fn finish(&self) -> ApiResult<()> {
         let Some(name) = self.rest.keys().next() else { return Ok(()) };
         let shown: String = name.chars().take(64).collect();
         let message = format!("unknown argument `{shown}` of `{}`", self.tool.name);
-        Err(ApiError::of_param(Code::InvalidRequest, shown, message))
+        Err(ApiError::invalid(shown, message))
     }
 }
 
 fn wrong(name: &str, wanted: &str) -> ApiError {
-    ApiError::of_param(Code::InvalidRequest, name, format!("`{name}` must be {wanted}"))
+    ApiError::invalid(name, format!("`{name}` must be {wanted}"))
 }
 
-/// The charge or price in the headers of a response.
 fn micros(response: &Response, header: &HeaderName) -> Option<i64> {
     response.headers().get(header)?.to_str().ok()?.parse().ok()
 }
 
-async fn read(response: Response) -> Result<Bytes, ApiError> {
+async fn read(response: Response) -> ApiResult<Bytes> {
     let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES);
     let read = body
         .collect()

@@ -7,10 +7,9 @@ use http::{HeaderMap, Uri};
 use wire::error::Code;
 
 use crate::config::Mcp;
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 
-/// Rejects unknown hosts and origins.
-pub(crate) fn check(headers: &HeaderMap, public_url: &Uri, config: &Mcp) -> Result<(), ApiError> {
+pub(crate) fn check(headers: &HeaderMap, public_url: &Uri, config: &Mcp) -> ApiResult<()> {
     let own = public_url.host().unwrap_or_default();
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     let host_is_known = host.is_some_and(|host| {

@@ -13,14 +13,11 @@ use wire::error::ErrorDetail;
 
 use crate::failure::{ApiError, Dialect};
 
-/// The longest reason.
 const MAX_REASON_BYTES: usize = 4096;
-/// JSON-RPC error codes.
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const INTERNAL_ERROR: i32 = -32603;
 
-/// The facts about a request that decide its error.
 pub(super) struct OriginalRequest {
     has_json: bool,
     body: Bytes,
@@ -87,7 +84,6 @@ fn message(status: StatusCode, reason: &str, asked: &OriginalRequest) -> (Status
     (status, json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string())
 }
 
-/// The first byte of a JSON body.
 fn first(body: &[u8]) -> Option<u8> {
     let value: &RawValue = serde_json::from_slice(body).ok()?;
     value.get().bytes().next()

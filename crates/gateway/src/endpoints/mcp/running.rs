@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// The identity of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Call {
     pub(super) key: String,
@@ -29,7 +28,6 @@ struct Entry {
 }
 
 impl Running {
-    /// Registers a call.
     pub(super) fn begin(self: &Arc<Self>, call: Call) -> Begun {
         let called_off = CancellationToken::new();
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +44,6 @@ impl Running {
 }
 
 impl Begun {
-    /// Waits until it is cancelled.
     pub(super) async fn called_off(&self) {
         self.0.called_off.cancelled().await;
     }

@@ -33,11 +33,9 @@ pub(super) struct ToolSpec {
     description: &'static str,
     takes: fn() -> Value,
     gives: fn() -> Value,
-    /// The required scope.
     pub(super) scope: Option<Scope>,
     /// Whether its results come from the open world.
     is_open: bool,
-    /// Whether it may take long.
     is_slow: bool,
     /// Whether it changes state.
     makes: bool,
@@ -83,19 +81,29 @@ pub(super) struct Listed {
     pub(super) truncated: bool,
 }
 
+/// The defaults of tools: they need no scope, and are quick.
+const PLAIN: ToolSpec = ToolSpec {
+    name: "",
+    title: "",
+    description: "",
+    takes: nothing,
+    gives: nothing,
+    scope: None,
+    is_open: false,
+    is_slow: false,
+    makes: false,
+    what: ToolKind::Account,
+};
+
 pub(super) static ALL: &[ToolSpec] = &[
     ToolSpec {
         name: "list_capabilities",
         title: "List capabilities",
         description: "Lists the capabilities available to this key, with their models and the \
                       price of a request in micro-credits. Free.",
-        takes: nothing,
         gives: of::<CapabilityList>,
-        scope: None,
-        is_open: false,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Capabilities,
+        ..PLAIN
     },
     ToolSpec {
         name: "list_models",
@@ -111,10 +119,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         },
         gives: of::<Listed>,
         scope: Some(Scope::Models),
-        is_open: false,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Models,
+        ..PLAIN
     },
     ToolSpec {
         name: "ask",
@@ -141,8 +147,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         scope: Some(Scope::Chat),
         is_open: true,
         is_slow: true,
-        makes: false,
         what: ToolKind::Ask,
+        ..PLAIN
     },
     ToolSpec {
         name: "web_search",
@@ -167,9 +173,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         gives: of::<SearchAnswer>,
         scope: Some(Scope::Search),
         is_open: true,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Search,
+        ..PLAIN
     },
     ToolSpec {
         name: "web_fetch",
@@ -196,8 +201,8 @@ pub(super) static ALL: &[ToolSpec] = &[
         scope: Some(Scope::Fetch),
         is_open: true,
         is_slow: true,
-        makes: false,
         what: ToolKind::Fetch,
+        ..PLAIN
     },
     ToolSpec {
         name: "generate_media",
@@ -248,9 +253,9 @@ pub(super) static ALL: &[ToolSpec] = &[
         gives: of::<JobView>,
         scope: Some(Scope::Research),
         is_open: true,
-        is_slow: false,
         makes: true,
         what: ToolKind::StartResearch,
+        ..PLAIN
     },
     ToolSpec {
         name: "get_research",
@@ -269,25 +274,20 @@ pub(super) static ALL: &[ToolSpec] = &[
         scope: Some(Scope::Research),
         is_open: true,
         is_slow: true,
-        makes: false,
         what: ToolKind::Research,
+        ..PLAIN
     },
     ToolSpec {
         name: "account",
         title: "Show account",
         description: "Shows the balance of the member, the limits of this key and the usage of \
                       today and this month. Free.",
-        takes: nothing,
         gives: of::<Me>,
-        scope: None,
-        is_open: false,
-        is_slow: false,
-        makes: false,
         what: ToolKind::Account,
+        ..PLAIN
     },
 ];
 
-/// The descriptions of all tools.
 static DESCRIBED: LazyLock<Vec<Tool>> =
     LazyLock::new(|| ALL.iter().map(ToolSpec::describe).collect());
 
@@ -300,7 +300,6 @@ pub(super) fn is_slow(name: &str) -> bool {
 }
 
 impl ToolSpec {
-    /// The description for clients.
     pub(super) fn described(&self) -> Tool {
         let known = DESCRIBED.iter().find(|tool| tool.name == self.name);
         known.cloned().unwrap_or_else(|| self.describe())

@@ -9,24 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_dialects::responses::Status;
-use axum::response::Response;
 use gateway_store::ResponseEvent;
 use ledger::MemberId;
 use serde::Deserialize;
-use tokio::time::{MissedTickBehavior, interval};
 use wire::error::Code;
 use wire::sse::Splitter;
 
 use super::Options;
-use super::events::{self, Followed};
 use super::recorder::StoredResponseRecorder;
+use super::{Followed, stream};
 use crate::background::{BackgroundTask, Follower};
-use crate::billing::{Billing, Charge, Opened, Replay};
+use crate::billing::{Billing, Opened, Replay};
 use crate::catalogue::Target;
+use crate::clock;
+use crate::endpoints::fixed_price::replayed;
 use crate::endpoints::json::json;
 use crate::endpoints::model_request::{ModelApi, ModelRequest};
-use crate::endpoints::replay::replayed;
-use crate::failure::{ApiError, Dialect, chain};
+use crate::failure::{ApiError, ApiResult, Dialect, chain};
 use crate::proxy::chat_request::UpstreamRequest;
 use crate::proxy::relay::{Relay, ResponseRecorder};
 use crate::proxy::stage::MAX_EVENT_BYTES;
@@ -38,22 +37,21 @@ const MAX_WAITING_EVENTS: usize = 256;
 /// The interval of checks whether another process cancelled the response.
 const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Starts a response and answers at once.
 pub(super) async fn start<Q>(
     api: &ModelApi,
     request: ModelRequest,
     options: &Options,
     recorder: Arc<StoredResponseRecorder>,
-    prepare: impl Future<Output = Result<Q, ApiError>> + Send + 'static,
-) -> Result<Response, ApiError>
+    prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
+) -> ApiResult
 where
-    Q: Fn(&Target) -> Result<UpstreamRequest, ApiError> + Send + Sync + 'static,
+    Q: Fn(&Target) -> ApiResult<UpstreamRequest> + Send + Sync + 'static,
 {
     // Before the hold, because it may be refused.
     let follower =
         options.is_streamed.then(|| api.background.follow(recorder.lineage)).transpose()?;
     let queued = recorder.object(Status::Queued);
-    let charge = match request.open(&api.billing, recorder.stored(&queued)).await? {
+    let mut charge = match request.open(&api.billing, recorder.stored(&queued)).await? {
         Opened::Charge(charge) => charge,
         Opened::Replay(replay) => {
             return match follower {
@@ -66,13 +64,14 @@ where
     let beginning = request.begin(&api.upstreams, &charge, prepare);
     let task = api.background.start(&recorder.id);
     let target = Followed { member: recorder.member, id: recorder.id.clone(), after: -1 };
-    let following = follower.map(|follower| events::stream(api, follower, target));
-    let relay = Relay::waiting(api.policy, detached(charge), beginning, Dialect::OpenAi);
+    let following = follower.map(|follower| stream(api, follower, target));
+    charge.detach();
+    let relay = Relay::waiting(api.policy, charge, beginning, Dialect::OpenAi);
     let relay = relay.recorded_by(Some(recorder.clone()));
     api.billing.lifecycle.tasks.spawn(run(api.billing.clone(), relay, recorder, task));
 
     let mut response = following.unwrap_or_else(|| json(&queued));
-    response_headers::write_price(response.headers_mut(), id, request.price);
+    response_headers::write_price(response.headers_mut(), id, request.price());
     response_headers::write_limits(limit_status, response.headers_mut());
     Ok(response)
 }
@@ -83,7 +82,7 @@ async fn stream_replay(
     follower: Follower,
     member: MemberId,
     replay: &Replay,
-) -> Result<Response, ApiError> {
+) -> ApiResult {
     #[derive(Deserialize)]
     struct Named {
         id: String,
@@ -95,16 +94,10 @@ async fn stream_replay(
         return Err(ApiError::new(Code::Conflict, message));
     }
     let target = Followed { member, id: named.id, after: -1 };
-    let mut response = events::stream(api, follower, target);
+    let mut response = stream(api, follower, target);
     response_headers::write_replayed(response.headers_mut());
     response_headers::write_receipt(response.headers_mut(), replay.id, replay.charged);
     Ok(response)
-}
-
-/// A charge whose client is not connected.
-fn detached(mut charge: Charge) -> Charge {
-    charge.detach();
-    charge
 }
 
 async fn run(
@@ -129,7 +122,6 @@ async fn run(
     relay.abandon();
 }
 
-/// Waits until another process has cancelled the response.
 async fn cancelled_elsewhere(billing: &Billing, recorder: &StoredResponseRecorder) {
     loop {
         tokio::time::sleep(STATUS_INTERVAL).await;
@@ -140,7 +132,6 @@ async fn cancelled_elsewhere(billing: &Billing, recorder: &StoredResponseRecorde
     }
 }
 
-/// Writes the events of a response to the store.
 struct EventWriter<'a> {
     billing: &'a Billing,
     recorder: &'a StoredResponseRecorder,
@@ -152,8 +143,7 @@ struct EventWriter<'a> {
 impl EventWriter<'_> {
     async fn write_all(&mut self, relay: &mut Relay) {
         let mut splitter = Splitter::new(MAX_EVENT_BYTES);
-        let mut ticks = interval(WRITE_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = clock::ticks(WRITE_INTERVAL);
         loop {
             while self.waiting.len() >= MAX_WAITING_EVENTS {
                 self.write().await;
@@ -213,16 +203,7 @@ impl EventWriter<'_> {
             }
         }
     }
-}
 
-/// Whether events of a response may be stored.
-enum Begin {
-    Begun,
-    /// It was cancelled while it was queued, without a charge.
-    Cancelled,
-}
-
-impl EventWriter<'_> {
     async fn begin(&self) -> Result<Begin, gateway_store::Error> {
         let (store, recorder) = (&self.billing.store, self.recorder);
         let Some(row) = recorder.stored(&recorder.object(Status::InProgress)) else {
@@ -236,6 +217,12 @@ impl EventWriter<'_> {
         let is_cancelled = status.is_none_or(|status| status == "cancelled");
         Ok(if is_cancelled { Begin::Cancelled } else { Begin::Begun })
     }
+}
+
+enum Begin {
+    Begun,
+    /// It was cancelled while it was queued, without a charge.
+    Cancelled,
 }
 
 fn sequence(data: &[u8]) -> Option<i64> {

@@ -20,7 +20,6 @@ pub(super) struct StoredResponseRecorder {
     pub(super) member: MemberId,
     pub(super) lineage: LineageId,
     pub(super) shape: Shape,
-    /// A JSON list.
     pub(super) input: Vec<u8>,
     pub(super) previous: Option<String>,
     pub(super) is_stored: bool,
@@ -29,7 +28,6 @@ pub(super) struct StoredResponseRecorder {
 }
 
 impl StoredResponseRecorder {
-    /// The response object in one of its states.
     pub(super) fn object(&self, status: Status) -> Value {
         self.shape.response(Outcome::of(status))
     }
@@ -40,7 +38,7 @@ impl StoredResponseRecorder {
         // An upstream may send any status.
         let known = ["queued", "in_progress", "incomplete", "failed", "cancelled"];
         let status = known.into_iter().find(|word| *word == status).unwrap_or("completed");
-        let kept = i64::try_from(self.kept.as_micros()).unwrap_or(i64::MAX);
+        let kept = clock::micros(self.kept);
         StoredResponse {
             id: self.id.clone(),
             member: self.member,

@@ -1,29 +1,24 @@
 //! Stored responses: find, delete, cancel, list the input.
 
-use std::sync::Arc;
-
-use axum::Extension;
 use axum::extract::State;
-use axum::response::Response;
 use gateway_store::{HoldClosing, SavedAnswer, Scope, StoredResponse};
-use http::HeaderMap;
 use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
 
-use super::events::{self, Followed, is_over};
+use super::{Followed, is_over, stream};
 use crate::config::Operation;
-use crate::endpoints::admission::ReadAccess;
+use crate::endpoints::admission::{MemberRead, ReadAccess};
 use crate::endpoints::json::json;
 use crate::endpoints::model_request::ModelApi;
 use crate::endpoints::path::{Id, RawQuery, parse_query};
-use crate::failure::ApiError;
+use crate::endpoints::state::Shared;
+use crate::failure::{ApiError, ApiResult};
 use crate::identity::Caller;
-use crate::request_info::RequestInfo;
 
 const ACCESS: ReadAccess =
-    ReadAccess { scope: Scope::Responses, operation: Operation::ResponsesRead };
+    ReadAccess { scope: Some(Scope::Responses), operation: Operation::ResponsesRead };
 const DEFAULT_ITEMS: usize = 20;
 const MAX_ITEMS: usize = 100;
 
@@ -41,111 +36,96 @@ pub(in crate::endpoints) struct ItemsQuery {
 }
 
 pub(in crate::endpoints) async fn find(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
     query: RawQuery<FindQuery>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            let stored = look_up(&api, caller, &id).await?;
-            if query.stream != Some(true) {
-                return Ok(json(&body(&stored)));
-            }
-            if !stored.background {
-                let message = "only a response created with `background` can be streamed again";
-                return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
-            }
-            let follower = api.background.follow(caller.key.lineage)?;
-            let after = query.starting_after.unwrap_or(-1);
-            Ok(events::stream(
-                &api,
-                follower,
-                Followed { member: stored.member, id: stored.id, after },
-            ))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        let stored = look_up(&api, caller, &id).await?;
+        if query.stream != Some(true) {
+            return Ok(json(&body(&stored)));
+        }
+        if !stored.background {
+            let message = "only a response created with `background` can be streamed again";
+            return Err(ApiError::invalid("stream", message));
+        }
+        let follower = api.background.follow(caller.key.lineage)?;
+        let after = query.starting_after.unwrap_or(-1);
+        Ok(stream(&api, follower, Followed { member: stored.member, id: stored.id, after }))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn delete(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let stored = look_up(&api, caller, &id).await?;
-            if stored.background && !is_over(&stored.status) {
-                stop(&api, &stored).await?;
-            }
-            api.billing.store.delete_response(stored.member, &stored.id).await?;
-            Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let stored = look_up(&api, caller, &id).await?;
+        if stored.background && !is_over(&stored.status) {
+            stop(&api, &stored).await?;
+        }
+        api.billing.store.delete_response(stored.member, &stored.id).await?;
+        Ok(json(&json!({"id": stored.id, "object": "response", "deleted": true})))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn cancel(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let stored = look_up(&api, caller, &id).await?;
-            if !stored.background {
-                let message = "only a response created with `background` can be cancelled";
-                return Err(ApiError::new(Code::InvalidRequest, message));
-            }
-            if !is_over(&stored.status) {
-                stop(&api, &stored).await?;
-            }
-            let now = api.billing.store.response(stored.member, &stored.id).await?;
-            Ok(json(&body(&now.ok_or_else(missing)?)))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let stored = look_up(&api, caller, &id).await?;
+        if !stored.background {
+            let message = "only a response created with `background` can be cancelled";
+            return Err(ApiError::new(Code::InvalidRequest, message));
+        }
+        if !is_over(&stored.status) {
+            stop(&api, &stored).await?;
+        }
+        let now = api.billing.store.response(stored.member, &stored.id).await?;
+        Ok(json(&body(&now.ok_or_else(missing)?)))
+    })
+    .await
 }
 
 pub(in crate::endpoints) async fn input_items(
-    State(api): State<Arc<ModelApi>>,
-    Extension(info): Extension<RequestInfo>,
+    State(api): Shared<ModelApi>,
     Id(id): Id,
     query: RawQuery<ItemsQuery>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    api.admission
-        .read(&info, &headers, ACCESS, async |caller: &Caller| {
-            let query = parse_query(query)?;
-            let stored = look_up(&api, caller, &id).await?;
-            items(&stored, &query).map(|list| json(&list))
-        })
-        .await
+    read: MemberRead,
+) -> ApiResult {
+    read.answer(ACCESS, async |caller: &Caller| {
+        let query = parse_query(query)?;
+        let stored = look_up(&api, caller, &id).await?;
+        items(&stored, &query).map(|list| json(&list))
+    })
+    .await
 }
 
-/// A page of the input of a response.
-fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError> {
+fn items(stored: &StoredResponse, query: &ItemsQuery) -> ApiResult<Value> {
     let limit = query.limit.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
-        let message = format!("`limit` must be from 1 to {MAX_ITEMS}");
-        return Err(ApiError::of_param(Code::InvalidRequest, "limit", message));
+        return Err(ApiError::invalid("limit", format!("`limit` must be from 1 to {MAX_ITEMS}")));
     }
     let mut items: Vec<Value> = serde_json::from_slice(&stored.input).unwrap_or_default();
     match query.order.as_deref() {
         None | Some("desc") => items.reverse(),
         Some("asc") => {}
         Some(_) => {
-            let message = "`order` must be `asc` or `desc`";
-            return Err(ApiError::of_param(Code::InvalidRequest, "order", message));
+            return Err(ApiError::invalid("order", "`order` must be `asc` or `desc`"));
         }
     }
     if let Some(after) = &query.after {
         let place = items.iter().position(|item| item["id"] == after.as_str());
         let Some(place) = place else {
             let message = "`after` is not the id of an item of this response";
-            return Err(ApiError::of_param(Code::InvalidRequest, "after", message));
+            return Err(ApiError::invalid("after", message));
         };
         items.drain(..=place);
     }
@@ -161,8 +141,7 @@ fn items(stored: &StoredResponse, query: &ItemsQuery) -> Result<Value, ApiError>
     }))
 }
 
-/// A stored response of the caller.
-async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> Result<StoredResponse, ApiError> {
+async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> ApiResult<StoredResponse> {
     if !is_id(id) {
         return Err(missing());
     }
@@ -172,7 +151,7 @@ async fn look_up(api: &ModelApi, caller: &Caller, id: &str) -> Result<StoredResp
 /// Ends a background response, in whichever process it runs. It is charged if content may have been
 /// delivered, that is, once it is in progress: its first events are stored after that
 /// (`background.rs`).
-async fn stop(api: &ModelApi, stored: &StoredResponse) -> Result<(), ApiError> {
+async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
     let mut object = body(stored);
     if let Some(fields) = object.as_object_mut() {
         fields.insert("status".to_owned(), "cancelled".into());
@@ -209,7 +188,7 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> Result<(), ApiError> {
 
 /// Whether a response had begun to answer when it was cancelled. A queued one is cancelled by this,
 /// so that it cannot begin any more.
-async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> Result<AnswerProgress, ApiError> {
+async fn reached(api: &ModelApi, cancelled: &StoredResponse) -> ApiResult<AnswerProgress> {
     let store = &api.billing.store;
     if store.cancel_queued_response(cancelled).await? {
         return Ok(AnswerProgress::Nothing);
@@ -224,7 +203,6 @@ fn body(stored: &StoredResponse) -> Value {
     serde_json::from_slice(&stored.body).unwrap_or_default()
 }
 
-/// Whether a text can be the id of a response.
 pub(super) fn is_id(id: &str) -> bool {
     const MAX_ID: usize = 100;
     id.len() <= MAX_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -8,9 +8,7 @@ use wire::sse::write_data;
 use crate::clock;
 use crate::provider::Failure;
 
-/// The requested form of an answer.
 pub(super) struct Form {
-    /// The model name in the answer.
     pub(super) model: String,
     pub(super) is_streamed: bool,
     /// Whether a stream ends with its usage.
@@ -23,12 +21,10 @@ pub(crate) enum LocalAnswer {
     Stream(Box<Stream>),
 }
 
-/// A running generation.
 pub(crate) struct Stream {
     generation: Generation,
     head: Head,
     tells_usage: bool,
-    /// Events that were not sent yet.
     ready: BytesMut,
     is_over: bool,
 }
@@ -64,7 +60,6 @@ impl LocalAnswer {
         Ok(Self::Stream(stream))
     }
 
-    /// The `Content-Type`.
     pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Whole(_) => "application/json",
@@ -128,7 +123,6 @@ impl Head {
     }
 }
 
-/// The whole answer of the model.
 async fn whole(mut generation: Generation, head: &Head) -> Result<Bytes, Failure> {
     let mut text = String::new();
     loop {

@@ -18,14 +18,12 @@ pub(super) struct File {
     /// Its metadata, or why it cannot be used.
     pub(super) about: Result<About, String>,
     pub(super) host: Host,
-    /// Why the last request to it failed.
     failed: ArcSwapOption<String>,
 }
 
 type Stamp = (u64, SystemTime);
 
 impl File {
-    /// Reads a file, unless it is unchanged.
     pub(super) fn read(
         path: PathBuf,
         before: Option<Arc<Self>>,
@@ -43,14 +41,12 @@ impl File {
         Arc::new(Self { path, stamp, about, host, failed: ArcSwapOption::empty() })
     }
 
-    /// Records the outcome of a request.
     pub(super) fn note(&self, cause: Option<&str>) {
         if cause.is_some() || self.failed.load().is_some() {
             self.failed.store(cause.map(|cause| Arc::new(cause.to_owned())));
         }
     }
 
-    /// Why it cannot be used, for operators.
     pub(super) fn trouble(&self) -> Option<String> {
         let failed = self.failed.load();
         let why = self.about.as_ref().err().or(failed.as_deref())?;
@@ -95,13 +91,11 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<(String, PathBuf)>, String>
     Ok(named)
 }
 
-/// Whether a file name can be a model name.
 fn is_name(name: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_graphic() && !b"*?\"\\".contains(&byte);
     name.len() <= MAX_MODEL_NAME && name.bytes().all(is_good)
 }
 
-/// The description of a model.
 pub(super) fn description(about: &About) -> String {
     let mut words = Vec::new();
     words.extend(about.name.as_deref().map(harmless));
@@ -117,7 +111,6 @@ pub(super) fn description(about: &About) -> String {
     words.join("; ")
 }
 
-/// The most characters of a name or licence in a description.
 const MAX_WORDS: usize = 100;
 
 /// A metadata text on one line.

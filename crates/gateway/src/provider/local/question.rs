@@ -9,18 +9,16 @@ use wire::error::Code;
 
 use super::answer::Form;
 use crate::config::{REPEAT_PENALTIES, TEMPERATURES, TOP_PS};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, ApiResult};
 use crate::provider::Owner;
 
 /// The most stop sequences of a request, and the longest, in bytes.
 const MAX_STOPS: usize = 4;
 const MAX_STOP_BYTES: usize = 256;
-/// The range of presence and frequency penalties.
 const PENALTIES: RangeInclusive<f32> = -2.0..=2.0;
 const NO_TOOLS: &str = "this model does not support tools";
 const TEXT_ONLY: &str = "this model accepts text only";
 
-/// A parsed request.
 pub(super) struct Question {
     pub(super) model: String,
     pub(super) request: Request,
@@ -31,7 +29,7 @@ pub(super) struct Question {
 type Fields = Map<String, Value>;
 
 impl Question {
-    pub(super) fn parse(body: &[u8], owner: Owner) -> Result<Self, ApiError> {
+    pub(super) fn parse(body: &[u8], owner: Owner) -> ApiResult<Self> {
         let fields: Fields = serde_json::from_slice(body)
             .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not a JSON object"))?;
         refuse_what_it_cannot(&fields)?;
@@ -48,7 +46,6 @@ impl Question {
         })
     }
 
-    /// The requested form of the answer.
     pub(super) fn form(&self) -> Form {
         Form {
             model: self.model.clone(),
@@ -58,7 +55,6 @@ impl Question {
     }
 }
 
-/// The cache key of an owner.
 fn word(owner: Owner) -> String {
     match owner {
         Owner::Member(member) => member.to_string(),
@@ -72,10 +68,10 @@ fn given<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
 }
 
 fn wrong(param: impl Into<String>, message: impl Into<String>) -> ApiError {
-    ApiError::of_param(Code::InvalidRequest, param, message)
+    ApiError::invalid(param, message)
 }
 
-fn refuse_what_it_cannot(fields: &Fields) -> Result<(), ApiError> {
+fn refuse_what_it_cannot(fields: &Fields) -> ApiResult<()> {
     let is_none = |name| given(fields, name).is_none_or(|choice| choice == "none");
     for choice in ["tool_choice", "function_call"] {
         if !is_none(choice) {
@@ -119,14 +115,14 @@ fn refuse_what_it_cannot(fields: &Fields) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn messages(fields: &Fields) -> Result<Vec<Message>, ApiError> {
+fn messages(fields: &Fields) -> ApiResult<Vec<Message>> {
     let list = given(fields, "messages").and_then(Value::as_array);
     let list = list.filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| wrong("messages", "`messages` must be a list of messages"))?;
     list.iter().enumerate().map(|(at, message)| turn(message, &format!("messages[{at}]"))).collect()
 }
 
-fn turn(message: &Value, place: &str) -> Result<Message, ApiError> {
+fn turn(message: &Value, place: &str) -> ApiResult<Message> {
     let Some(fields) = message.as_object() else {
         return Err(wrong(place, format!("`{place}` must be an object")));
     };
@@ -163,8 +159,7 @@ fn turn(message: &Value, place: &str) -> Result<Message, ApiError> {
     Ok(Message { role: role.to_owned(), content })
 }
 
-/// The text of a part of a message.
-fn text_of(part: &Value, place: &str) -> Result<String, ApiError> {
+fn text_of(part: &Value, place: &str) -> ApiResult<String> {
     let kind = part.get("type").and_then(Value::as_str);
     let text = match kind {
         Some("text" | "input_text" | "output_text") => part.get("text"),
@@ -176,7 +171,7 @@ fn text_of(part: &Value, place: &str) -> Result<String, ApiError> {
     text.map(str::to_owned).ok_or_else(|| wrong(place, format!("`{place}` has no text")))
 }
 
-fn sampling(fields: &Fields) -> Result<Sampling, ApiError> {
+fn sampling(fields: &Fields) -> ApiResult<Sampling> {
     let most = |name| at_least_one(fields, name);
     let max_tokens = [most("max_tokens")?, most("max_completion_tokens")?];
     let top_p = number(fields, "top_p", &(0.0..=*TOP_PS.end()))?;
@@ -196,7 +191,7 @@ fn sampling(fields: &Fields) -> Result<Sampling, ApiError> {
 }
 
 /// A whole number of at least 1, capped at the largest value.
-fn at_least_one(fields: &Fields, name: &str) -> Result<Option<u32>, ApiError> {
+fn at_least_one(fields: &Fields, name: &str) -> ApiResult<Option<u32>> {
     let Some(value) = given(fields, name) else { return Ok(None) };
     let count = value.as_u64().filter(|count| *count > 0);
     let count = count
@@ -204,11 +199,7 @@ fn at_least_one(fields: &Fields, name: &str) -> Result<Option<u32>, ApiError> {
     Ok(Some(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
-fn number(
-    fields: &Fields,
-    name: &str,
-    bounds: &RangeInclusive<f32>,
-) -> Result<Option<f32>, ApiError> {
+fn number(fields: &Fields, name: &str, bounds: &RangeInclusive<f32>) -> ApiResult<Option<f32>> {
     let Some(value) = given(fields, name) else { return Ok(None) };
     #[expect(clippy::cast_possible_truncation, reason = "no more digits are needed")]
     let found = value.as_f64().map(|value| value as f32).filter(|value| bounds.contains(value));
@@ -217,13 +208,13 @@ fn number(
     found.map(Some).ok_or_else(|| wrong(name, message()))
 }
 
-fn seed(fields: &Fields) -> Result<Option<u64>, ApiError> {
+fn seed(fields: &Fields) -> ApiResult<Option<u64>> {
     let Some(value) = given(fields, "seed") else { return Ok(None) };
     let seed = value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned));
     seed.map(Some).ok_or_else(|| wrong("seed", "`seed` must be a whole number"))
 }
 
-fn stops(fields: &Fields) -> Result<Vec<String>, ApiError> {
+fn stops(fields: &Fields) -> ApiResult<Vec<String>> {
     let list = match given(fields, "stop") {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list.iter().map(Value::as_str).collect(),

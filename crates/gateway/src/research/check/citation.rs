@@ -2,9 +2,7 @@
 
 /// The longest text between brackets, in bytes.
 const MAX_INSIDE: usize = 400;
-/// The most passes of the repair.
 const MAX_PASSES: usize = 4;
-/// The most numbers of one citation.
 const MAX_NUMBERS: usize = 20;
 
 /// Words that may precede numbers.
@@ -69,7 +67,6 @@ fn pass(text: &str, urls: &[&str]) -> String {
     out + rest
 }
 
-/// Copies one character.
 fn push_one<'a>(out: &mut String, from: &'a str) -> &'a str {
     let mut letters = from.chars();
     out.extend(letters.next());
@@ -154,7 +151,6 @@ fn places(text: &str) -> Vec<(usize, usize, usize)> {
     found
 }
 
-/// Whether a draft has a citation.
 pub(super) fn has_any(text: &str) -> bool {
     !places(text).is_empty()
 }
@@ -173,7 +169,6 @@ pub(super) fn enforced(text: &str, count: usize) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// An address escaped for Markdown.
 pub(super) fn address(url: &str) -> String {
     let mut out = String::with_capacity(url.len());
     for letter in url.chars() {

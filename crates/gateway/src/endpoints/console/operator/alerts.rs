@@ -1,16 +1,14 @@
 //! Alerts and their deliveries.
 
 use askama::Template;
-use axum::body::Body;
-use axum::response::Response;
+use axum::extract::Request;
 use gateway_store::AlertDelivery;
-use http::{Request, StatusCode};
+use http::StatusCode;
 use pages::{Frame, Html};
 
 use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError, redirect, refusal};
-use crate::operator::Operator;
+use crate::endpoints::console::page::{self, PageResult, redirect, refusal};
 
 const PAGE: u32 = 50;
 
@@ -32,18 +30,13 @@ struct AlertRow {
     error: String,
 }
 
-pub(in crate::endpoints) async fn list(context: OperatorContext) -> Result<Response, PageError> {
+pub(super) async fn list(context: OperatorContext) -> PageResult {
     alerts_page(&context, StatusCode::OK, None).await
 }
 
-/// Stores an alert that tests all channels.
-pub(in crate::endpoints) async fn test(
-    context: OperatorContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn test(context: OperatorContext, request: Request) -> PageResult {
     context.submitted(request).await?;
-    let operator = Operator { store: context.store(), by: &context.by };
-    match operator.test_alert(context.config.alerts.as_ref()).await {
+    match context.operator().test_alert(context.config.alerts.as_ref()).await {
         Ok(_) => Ok(redirect("/operator/alerts?done=alert-stored")),
         Err(error) => {
             let notice = page::refused(refusal(error)?.message);
@@ -56,7 +49,7 @@ async fn alerts_page(
     context: &OperatorContext,
     status: StatusCode,
     notice: Option<pages::Notice>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let rows = context.store().alerts(i64::MAX, PAGE).await?;
     let mut frame = context.frame("Alerts", "/operator/alerts");
     frame.notice = notice.or(frame.notice);

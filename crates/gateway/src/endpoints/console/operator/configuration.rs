@@ -1,20 +1,18 @@
 //! The configuration of the running service without secrets, the file on disk, and its reload.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use gateway_store::ProcessReport;
-use http::{Request, StatusCode};
+use http::StatusCode;
 use pages::Frame;
 
+use crate::clock;
 use crate::config::{Config, Database};
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError, redirect};
+use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
-use crate::operator::{Error, Operator};
+use crate::operator::Error;
 use crate::reload::FileCheck;
 use crate::service::Service;
 
@@ -32,22 +30,17 @@ struct ConfigurationPage {
     refused: Vec<String>,
 }
 
-pub(in crate::endpoints) async fn show(
-    context: OperatorContext,
-    State(service): State<Arc<Service>>,
-) -> Result<Response, PageError> {
+pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
     configuration_page(&context, &service, Vec::new()).await
 }
 
-/// Reloads the configuration of all processes.
-pub(in crate::endpoints) async fn reload(
+pub(super) async fn reload(
     context: OperatorContext,
-    State(service): State<Arc<Service>>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    State(service): Shared<Service>,
+    request: Request,
+) -> PageResult {
     context.submitted(request).await?;
-    let operator = Operator { store: context.store(), by: &context.by };
-    match operator.reload(&service.reloads).await {
+    match context.operator().reload(&service.reloads).await {
         Ok(_) => Ok(redirect("/operator/configuration?done=reloaded")),
         Err(Error::Configuration(problems)) => {
             configuration_page(&context, &service, problems).await
@@ -60,7 +53,7 @@ async fn configuration_page(
     context: &OperatorContext,
     service: &Service,
     refused: Vec<String>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let config = &context.config;
     let file = service.reloads.check(config).await;
     let mut frame = context.frame("Configuration", "/operator/configuration");
@@ -111,9 +104,7 @@ fn limits(config: &Config) -> Vec<(&'static str, String)> {
     let each = |it: ledger::Budget| {
         format!("{} credits per {}", pages::credits(it.amount.get()), it.period.as_str())
     };
-    let seconds = |time: std::time::Duration| {
-        pages::duration(i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
-    };
+    let seconds = |time: std::time::Duration| pages::duration(clock::micros(time));
     vec![
         ("Largest request", pages::bytes(limits.max_body_bytes)),
         ("Largest answer", pages::bytes(limits.max_answer_bytes)),

@@ -1,10 +1,10 @@
 //! Members and teams: list, create, block, money, keys, roles.
 
 use askama::Template;
-use axum::body::Body;
+use axum::extract::Request;
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
-use http::{Request, StatusCode};
+use http::StatusCode;
 use ledger::{Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult};
 use pages::{Frame, Html, credits};
 
@@ -13,15 +13,13 @@ use crate::endpoints::console::budget::{self, BudgetCard, BudgetForm};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::fields::{Fields, WrongField};
 use crate::endpoints::console::keys::{self, KeyRow};
-use crate::endpoints::console::page::{self, PageError, Refusal, redirect, refusal};
+use crate::endpoints::console::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::endpoints::console::receipts::{self, ReceiptRow};
 use crate::endpoints::path::Id;
-use crate::operator::{KeyOrder, Operator};
+use crate::operator::KeyOrder;
 
 const PAGE: u32 = 50;
-/// Postings on the page of a member.
 const RECENT: u32 = 20;
-/// Members on the page of a team.
 const MAX_TEAM: u32 = 500;
 
 #[derive(Template)]
@@ -29,7 +27,6 @@ const MAX_TEAM: u32 = 500;
 struct MembersPage {
     frame: Frame,
     csrf: String,
-    /// The path of these pages.
     base: &'static str,
     /// `member` or `team`.
     noun: &'static str,
@@ -40,7 +37,6 @@ struct MembersPage {
     is_first: bool,
 }
 
-/// A member in a table.
 struct MemberRow {
     id: String,
     name: String,
@@ -51,11 +47,6 @@ struct MemberRow {
     created: Html,
 }
 
-fn operator(context: &OperatorContext) -> Operator<'_> {
-    Operator { store: context.store(), by: &context.by }
-}
-
-/// The path of the pages of members or teams.
 fn base(kind: AccountKind) -> &'static str {
     match kind {
         AccountKind::Member => "/operator/members",
@@ -63,31 +54,21 @@ fn base(kind: AccountKind) -> &'static str {
     }
 }
 
-pub(in crate::endpoints) async fn list(context: OperatorContext) -> Result<Response, PageError> {
-    list_of(&context, AccountKind::Member).await
-}
-
-pub(in crate::endpoints) async fn list_teams(
-    context: OperatorContext,
-) -> Result<Response, PageError> {
-    list_of(&context, AccountKind::Team).await
-}
-
-async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Response, PageError> {
+pub(super) async fn list(context: OperatorContext, kind: AccountKind) -> PageResult {
     let query = context.param("q");
     if !query.is_empty()
-        && let Some(found) = by_word(context, query).await?
+        && let Some(found) = by_word(&context, query).await?
     {
         return Ok(redirect(&format!("{}/{}", base(found.kind), found.id)));
     }
-    members_page(context, kind, StatusCode::OK, "", None).await
+    members_page(&context, kind, StatusCode::OK, "", None).await
 }
 
 /// The member or team of a name or an id.
 pub(in crate::endpoints::console) async fn by_word(
     context: &OperatorContext,
     word: &str,
-) -> Result<Option<Member>, PageError> {
+) -> PageResult<Option<Member>> {
     let found = match MemberId::parse(word) {
         Some(id) => context.store().member(id).await?,
         None => context.store().member_by_name(word).await?,
@@ -101,7 +82,7 @@ async fn members_page(
     status: StatusCode,
     name: &str,
     refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let after = MemberId::parse(context.param("after"));
     let first = after.unwrap_or(MemberId(0));
     let mut found = match kind {
@@ -137,11 +118,11 @@ async fn members_page(
     page::show_as(status, &page)
 }
 
-async fn account(context: &OperatorContext, member: MemberId) -> Result<Account, PageError> {
+async fn account(context: &OperatorContext, member: MemberId) -> PageResult<Account> {
     context.store().account(member).await?.ok_or_else(|| PageError::missing("member"))
 }
 
-async fn row(context: &OperatorContext, member: &Member) -> Result<MemberRow, PageError> {
+async fn row(context: &OperatorContext, member: &Member) -> PageResult<MemberRow> {
     let account = account(context, member.id).await?;
     let usage = account.usage.at(clock::now());
     Ok(MemberRow {
@@ -159,36 +140,22 @@ fn state(member: &Member) -> Html {
     if member.blocked { pages::tag("bad", "blocked") } else { pages::tag("good", "active") }
 }
 
-pub(in crate::endpoints) async fn create(
+pub(super) async fn create(
     context: OperatorContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    create_as(&context, AccountKind::Member, request).await
-}
-
-pub(in crate::endpoints) async fn create_team(
-    context: OperatorContext,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    create_as(&context, AccountKind::Team, request).await
-}
-
-async fn create_as(
-    context: &OperatorContext,
     kind: AccountKind,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let name = fields.get("name");
     let created = match kind {
-        AccountKind::Member => operator(context).create_member(name).await,
-        _ => operator(context).create_team(name).await,
+        AccountKind::Member => context.operator().create_member(name).await,
+        _ => context.operator().create_team(name).await,
     };
     match created {
         Ok(made) => Ok(done(&made, &format!("{}-created", kind.as_str()))),
         Err(error) => {
             let refused = Some(refusal(error)?);
-            members_page(context, kind, StatusCode::BAD_REQUEST, name, refused).await
+            members_page(&context, kind, StatusCode::BAD_REQUEST, name, refused).await
         }
     }
 }
@@ -203,14 +170,12 @@ fn done(account: &Member, word: &str) -> Response {
 struct MemberPage {
     frame: Frame,
     csrf: String,
-    /// The path of these pages.
     base: &'static str,
     is_team: bool,
     row: MemberRow,
     available: String,
     is_blocked: bool,
     keys: Vec<KeyRow>,
-    /// The members of a team.
     members: Vec<TeamMemberRow>,
     /// The role and the team of a member.
     roles: [(&'static str, bool); 3],
@@ -224,14 +189,12 @@ struct MemberPage {
     wrong: &'static str,
 }
 
-/// A member on the page of its team.
 struct TeamMemberRow {
     id: String,
     name: String,
     role: &'static str,
 }
 
-/// The texts of the form that moves money.
 #[derive(Default)]
 struct TransferForm {
     amount: String,
@@ -242,10 +205,7 @@ struct TransferForm {
     is_checked: bool,
 }
 
-pub(in crate::endpoints) async fn show(
-    context: OperatorContext,
-    Id(id): Id,
-) -> Result<Response, PageError> {
+pub(super) async fn show(context: OperatorContext, Id(id): Id) -> PageResult {
     let member = find(&context, &id).await?;
     member_page(&context, &member, Shown::default()).await
 }
@@ -259,7 +219,7 @@ struct Shown {
     secret: String,
 }
 
-async fn find(context: &OperatorContext, id: &str) -> Result<Member, PageError> {
+async fn find(context: &OperatorContext, id: &str) -> PageResult<Member> {
     let missing = || PageError::missing("member");
     let id = MemberId::parse(id).ok_or_else(missing)?;
     let found = context.store().member(id).await?;
@@ -267,10 +227,7 @@ async fn find(context: &OperatorContext, id: &str) -> Result<Member, PageError> 
 }
 
 /// The statement of a member, or that of a team with the names of those who asked.
-async fn statement(
-    context: &OperatorContext,
-    member: &Member,
-) -> Result<Vec<ReceiptRow>, PageError> {
+async fn statement(context: &OperatorContext, member: &Member) -> PageResult<Vec<ReceiptRow>> {
     let lines = context.store().statement(member.id, i64::MAX, RECENT).await?;
     let askers: Vec<Option<MemberId>> = lines.iter().map(|line| line.asked_by).collect();
     let mut rows = receipts::rows(lines);
@@ -287,17 +244,13 @@ async fn statement(
     Ok(rows)
 }
 
-async fn team_name(context: &OperatorContext, member: &Member) -> Result<String, PageError> {
+async fn team_name(context: &OperatorContext, member: &Member) -> PageResult<String> {
     let Some(team) = member.team else { return Ok(String::new()) };
     let mut names = context.store().member_names(&[team]).await?;
     Ok(names.remove(&team).unwrap_or_default())
 }
 
-async fn member_page(
-    context: &OperatorContext,
-    member: &Member,
-    shown: Shown,
-) -> Result<Response, PageError> {
+async fn member_page(context: &OperatorContext, member: &Member, shown: Shown) -> PageResult {
     let keys = context.store().keys(member.id).await?;
     let members = context.store().team_members(member.id, MemberId(0), MAX_TEAM).await?;
     let members = members.into_iter().map(|it| TeamMemberRow {
@@ -305,12 +258,8 @@ async fn member_page(
         name: it.name,
         role: it.role.as_str(),
     });
-    let mut frame = context.frame(&member.name, base(member.kind));
-    let wrong = shown.refusal.as_ref().map_or("", |refusal| refusal.field);
     let status = if shown.refusal.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    if let Some(refusal) = shown.refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
+    let (frame, wrong) = context.form_frame(&member.name, base(member.kind), shown.refusal);
     let account = account(context, member.id).await?;
     let budget = account.budget_status(&context.billing.windows());
     let page = MemberPage {
@@ -336,11 +285,7 @@ async fn member_page(
 }
 
 /// Changes a member or a team: name, block, budget, role, team, members, removal.
-pub(in crate::endpoints) async fn change(
-    context: OperatorContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn change(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let mut changed_id = member.id;
@@ -375,7 +320,7 @@ pub(in crate::endpoints) async fn change(
         },
         _ => MemberChange::Rename(fields.get("name").to_owned()),
     };
-    let changed = operator(&context).change_member(changed_id, &change).await;
+    let changed = context.operator().change_member(changed_id, &change).await;
     context.identities.forget_all();
     match changed {
         Ok(_) if change == MemberChange::Remove => {
@@ -386,11 +331,7 @@ pub(in crate::endpoints) async fn change(
     }
 }
 
-async fn refused_page(
-    context: &OperatorContext,
-    member: &Member,
-    refusal: Refusal,
-) -> Result<Response, PageError> {
+async fn refused_page(context: &OperatorContext, member: &Member, refusal: Refusal) -> PageResult {
     member_page(context, member, Shown { refusal: Some(refusal), ..Shown::default() }).await
 }
 
@@ -398,7 +339,7 @@ async fn refused_page(
 async fn wanted_team(
     context: &OperatorContext,
     word: &str,
-) -> Result<Result<Option<MemberId>, Refusal>, PageError> {
+) -> PageResult<Result<Option<MemberId>, Refusal>> {
     if word.is_empty() {
         return Ok(Ok(None));
     }
@@ -408,11 +349,7 @@ async fn wanted_team(
 }
 
 /// Moves money: the first form is shown again with the balance before and after, the second posts.
-pub(in crate::endpoints) async fn transfer(
-    context: OperatorContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+pub(super) async fn transfer(context: OperatorContext, Id(id): Id, request: Request) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let mut form = TransferForm {
@@ -434,7 +371,7 @@ pub(in crate::endpoints) async fn transfer(
         form.is_checked = true;
         return member_page(&context, &member, Shown { form, ..Shown::default() }).await;
     }
-    match operator(&context).transfer(transfer).await {
+    match context.operator().transfer(transfer).await {
         Ok(TransferResult::Posted(_)) => Ok(done(&member, "posted")),
         Ok(TransferResult::AlreadyPosted(_)) => Ok(done(&member, "already-posted")),
         Err(error) => {
@@ -464,11 +401,11 @@ fn wanted(member: &Member, fields: &Fields) -> Result<Transfer, WrongField> {
 }
 
 /// Creates a key of all scopes with the limits of the configuration.
-pub(in crate::endpoints) async fn create_key(
+pub(super) async fn create_key(
     context: OperatorContext,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
     let order = KeyOrder {
@@ -480,7 +417,7 @@ pub(in crate::endpoints) async fn create_key(
         limits: context.config.limits.new_keys.limits(),
     };
     let mut shown = Shown::default();
-    match operator(&context).create_key(context.identities.hasher(), order).await {
+    match context.operator().create_key(&context.identities.hasher, order).await {
         Ok(issued) => issued.key.as_str().clone_into(&mut shown.secret),
         Err(error) => shown.refusal = Some(refusal(error)?),
     }

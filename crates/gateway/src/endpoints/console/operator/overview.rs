@@ -1,21 +1,18 @@
 //! The first page of operators: live figures of this process, spend, providers, recent changes.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
 use gateway_store::{Store, UsageDimension, UsageQuery};
 use pages::{Frame, credits};
 
-use super::audit::{AuditRow, rows};
+use super::ledger::{AuditRow, rows};
 use super::providers::{ProviderRow, all};
 use crate::clock;
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError};
+use crate::endpoints::console::page::{self, PageResult};
+use crate::endpoints::state::Shared;
 use crate::service::Service;
 
-/// Audit entries on the page.
 const RECENT: u32 = 6;
 /// Days of spend, with today.
 const DAYS: i32 = 7;
@@ -38,10 +35,7 @@ struct OverviewPage {
     audit: Vec<AuditRow>,
 }
 
-pub(in crate::endpoints) async fn show(
-    context: OperatorContext,
-    State(service): State<Arc<Service>>,
-) -> Result<Response, PageError> {
+pub(super) async fn show(context: OperatorContext, State(service): Shared<Service>) -> PageResult {
     let entries = context.store().audit(i64::MAX, RECENT).await?;
     let totals = Totals::of(&service.metrics.text(0));
     let share = (totals.errors * 1000).checked_div(totals.requests).unwrap_or(0);
@@ -63,7 +57,7 @@ pub(in crate::endpoints) async fn show(
 }
 
 /// What all members spent today, and in the last days with today.
-async fn spend(store: &Store) -> Result<[i64; 2], PageError> {
+async fn spend(store: &Store) -> PageResult<[i64; 2]> {
     let today = clock::now().day();
     let query = UsageQuery {
         member: None,

@@ -1,28 +1,23 @@
-//! Providers: state, models, last failure, test, drain.
-
-use std::sync::Arc;
+//! Providers: state, models, last failure, test, drain. Prices, models and aliases.
 
 use askama::Template;
-use axum::body::Body;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{Request, State};
 use gateway_store::ProviderAction;
-use http::Request;
-use pages::{Frame, Html};
+use pages::{Frame, Html, credits};
 
 use crate::catalogue::Catalogue;
-use crate::clock;
+use crate::config::Operation;
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::page::{self, PageError, redirect};
+use crate::endpoints::console::models::{ModelRow, model_row};
+use crate::endpoints::console::page::{self, PageError, PageResult, redirect};
 use crate::endpoints::path::Id;
+use crate::endpoints::state::Shared;
 use crate::failure::ApiError;
-use crate::operator::Operator;
-use crate::probe;
 use crate::provider::{Local, Provider};
 use crate::service::Service;
 use crate::upstreams::Upstreams;
+use crate::{clock, probe};
 
-/// Models that a row names.
 const MAX_NAMED: usize = 12;
 
 #[derive(Template)]
@@ -33,7 +28,6 @@ struct ProvidersPage {
     providers: Vec<ProviderRow>,
 }
 
-/// A provider in a table.
 pub(super) struct ProviderRow {
     pub(super) name: String,
     pub(super) kind: &'static str,
@@ -91,10 +85,10 @@ fn row(provider: &Provider, catalogue: &Catalogue) -> ProviderRow {
     }
 }
 
-pub(in crate::endpoints) async fn list(
+pub(super) async fn list(
     context: OperatorContext,
-    State(upstreams): State<Arc<Upstreams>>,
-) -> Result<Response, PageError> {
+    State(upstreams): Shared<Upstreams>,
+) -> PageResult {
     providers_page(&context, &upstreams, None)
 }
 
@@ -102,38 +96,35 @@ fn providers_page(
     context: &OperatorContext,
     upstreams: &Upstreams,
     notice: Option<pages::Notice>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let mut frame = context.frame("Providers", "/operator/providers");
     frame.notice = notice.or(frame.notice);
     page::show(&ProvidersPage { frame, csrf: context.csrf(), providers: all(upstreams) })
 }
 
-/// Drains or enables a provider on all processes.
-pub(in crate::endpoints) async fn change(
+pub(super) async fn change(
     context: OperatorContext,
-    State(service): State<Arc<Service>>,
+    State(service): Shared<Service>,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     let fields = context.submitted(request).await?;
     let (action, done) = match fields.get("action") {
         "drain" => (ProviderAction::Drain, "drained"),
         _ => (ProviderAction::Enable, "enabled"),
     };
-    let operator = Operator { store: context.store(), by: &context.by };
-    let changed = operator.change_provider(&context.config, &id, action).await;
+    let changed = context.operator().change_provider(&context.config, &id, action).await;
     changed.map_err(|error| PageError::from(ApiError::from(error)))?;
     service.drain_providers(&context.store().shared_state().await?.drained);
     Ok(redirect(&format!("/operator/providers?done={done}")))
 }
 
-/// Asks a provider for its models.
-pub(in crate::endpoints) async fn test(
+pub(super) async fn test(
     context: OperatorContext,
-    State(upstreams): State<Arc<Upstreams>>,
+    State(upstreams): Shared<Upstreams>,
     Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
+    request: Request,
+) -> PageResult {
     context.submitted(request).await?;
     let provider = context.config.provider(&id).ok_or_else(|| PageError::missing("provider"))?;
     let notice = match probe::models(provider).await {
@@ -150,4 +141,35 @@ pub(in crate::endpoints) async fn test(
         Err(problem) => page::refused(problem.to_string()),
     };
     providers_page(&context, &upstreams, Some(notice))
+}
+
+#[derive(Template)]
+#[template(path = "console/operator/prices.html")]
+struct PricesPage {
+    frame: Frame,
+    operations: Vec<(String, String)>,
+    patterns: Vec<(String, String)>,
+    aliases: Vec<ModelRow>,
+    models: Vec<ModelRow>,
+}
+
+pub(super) async fn prices(
+    context: OperatorContext,
+    State(upstreams): Shared<Upstreams>,
+) -> PageResult {
+    let prices = &context.config.prices;
+    let operation = |it: Operation| (it.word().replace('_', " "), credits(prices.default_of(it)));
+    let patterns = prices.models().iter();
+    let catalogue = upstreams.catalogue.load();
+    let rows = catalogue.models().map(|model| model_row(model));
+    let (models, aliases) = rows.partition(|row: &ModelRow| row.targets.is_empty());
+    page::show(&PricesPage {
+        frame: context.frame("Prices and aliases", "/operator/prices"),
+        operations: Operation::all().map(operation).collect(),
+        patterns: patterns
+            .map(|(name, price)| (name.as_str().to_owned(), credits(*price)))
+            .collect(),
+        aliases,
+        models,
+    })
 }
