@@ -49,7 +49,6 @@ impl Code {
     }
 }
 
-/// A warning about a valid package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     pub code: Code,
@@ -59,7 +58,6 @@ pub struct Warning {
     pub line: usize,
     /// Column in the line, in characters, from 1.
     pub column: usize,
-    /// What was found and what was expected.
     pub message: String,
 }
 

@@ -8,7 +8,7 @@ pub use counter::Counter;
 pub use read::ReadError;
 pub use split::{MAX_PACKAGE_BYTES, split};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Architecture, InstallMethod, OsFamily, SCHEMA_VERSION};
 
@@ -19,19 +19,16 @@ pub struct Package {
     pub generated_at: String,
     /// The installation; a local id.
     pub install_id: String,
-    /// The counters.
     pub metrics: Vec<Metric>,
     /// The id of the package; equal ids mean equal bytes.
     pub package_id: String,
     /// End of the period, exclusive.
     pub period_end: String,
     pub period_start: String,
-    /// The environment of the counters.
     pub resource: Resource,
     pub schema_version: SchemaVersion,
 }
 
-/// The constant schema version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SchemaVersion;
 
@@ -41,20 +38,14 @@ impl Serialize for SchemaVersion {
     }
 }
 
-/// The environment of counters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Resource {
-    /// Version of the client.
     pub agent_version: String,
-    /// Processor architecture.
     pub architecture: Architecture,
-    /// How the client was installed.
     pub install_method: InstallMethod,
-    /// Operating system family.
     pub os_family: OsFamily,
 }
 
-/// An entry: a counter and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     pub counter: Counter,

@@ -37,14 +37,11 @@ const DROP_WAIT: Duration = Duration::from_millis(500);
 /// The most requests in the queue of the background thread.
 const MAX_REQUESTS: usize = 64;
 
-/// Settings of a recorder.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub folder: StoreFolder,
-    /// The environment of the counters.
     pub resource: Resource,
     pub clock: Arc<dyn Clock>,
-    /// The source of ids.
     pub new_id: NewId,
     /// How long counts may stay in memory.
     pub flush_interval: Duration,
@@ -65,7 +62,6 @@ impl Settings {
     }
 }
 
-/// Whether the counts are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlushResult {
     /// All earlier counts are stored, or recording was turned off.
@@ -74,18 +70,15 @@ pub enum FlushResult {
     Pending,
 }
 
-/// The state of a recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Health {
     /// Increments in memory that could not be stored.
     pub waiting: u64,
     /// Lost events that are not in the store's count yet.
     pub lost: u64,
-    /// Why the last write failed.
     pub trouble: Option<StoreFailure>,
 }
 
-/// Why the store could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFailure {
     pub kind: ErrorKind,
@@ -100,7 +93,7 @@ pub struct Recorder {
 }
 
 /// State that callers share with the background thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     cells: CellTable,
     routes: RouteTable,
@@ -121,14 +114,7 @@ struct Inner {
 impl Recorder {
     /// Starts a recorder. This call touches no file; the background thread opens the store.
     pub fn start(settings: Settings) -> Recorder {
-        let shared = Arc::new(Shared {
-            cells: CellTable::default(),
-            routes: RouteTable::default(),
-            active: AtomicBool::new(false),
-            awake: AtomicBool::new(false),
-            lost: AtomicU64::new(0),
-            health: Mutex::new(Health::default()),
-        });
+        let shared = Arc::<Shared>::default();
         let (requests, inbox) = mpsc::sync_channel(MAX_REQUESTS);
         let worker = Worker::new(settings, Arc::clone(&shared), inbox);
         let thread = std::thread::Builder::new().name("usage-metrics".to_owned());
@@ -141,7 +127,6 @@ impl Recorder {
         }
     }
 
-    /// A recorder that counts nothing.
     pub fn off() -> Recorder {
         Recorder { inner: None }
     }
@@ -188,7 +173,6 @@ impl Recorder {
         self.inner.as_ref().map_or(FlushResult::Stored, |inner| inner.close(wait))
     }
 
-    /// The state of the recorder.
     pub fn health(&self) -> Health {
         let Some(inner) = &self.inner else {
             return Health::default();

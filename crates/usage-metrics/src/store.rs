@@ -32,7 +32,6 @@ pub const BUSY_WAIT: Duration = Duration::from_secs(5);
 /// Creates a random id; tests replace it.
 pub type NewId = fn() -> Uuid;
 
-/// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,

@@ -32,19 +32,16 @@ use rules::{FastPath, RuleChecker};
 /// The default limit of described violations. All are counted.
 pub const MAX_VIOLATIONS: usize = 10_000;
 
-/// The result of a validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// The violations, in the order of the document.
     pub violations: Vec<Violation>,
     /// The number of violations, including those beyond the limit.
     pub total: u64,
-    /// The number of metric entries.
     pub entries: u64,
 }
 
 impl Verdict {
-    /// Whether the document is a valid package.
     pub fn is_valid(&self) -> bool {
         self.total == 0
     }

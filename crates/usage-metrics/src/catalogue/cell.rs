@@ -6,12 +6,9 @@
 
 use super::{Domain, KINDS, Kind};
 
-/// An event of a closed kind.
 pub trait Event {
-    /// The kind.
     const KIND: Kind;
 
-    /// The number within the kind.
     fn index(&self) -> u32;
 }
 
@@ -49,11 +46,7 @@ pub(super) const fn radix(texts: &[&str]) -> u32 {
 }
 
 impl Cell {
-    /// The number of cells.
-    pub const COUNT: u32 = {
-        let all = offsets();
-        all[KINDS.len()]
-    };
+    pub const COUNT: u32 = offsets()[KINDS.len()];
 
     #[inline]
     pub fn of<E: Event>(event: &E) -> Cell {

@@ -61,14 +61,12 @@ pub fn version(raw: &str) -> Cow<'_, str> {
     Cow::Borrowed(if fits { version } else { UNKNOWN })
 }
 
-/// Facts about the installation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InstallFacts<'a> {
     /// The declaration of the packager, if any.
     pub declared: Option<&'a str>,
     /// The path of the executable, with symbolic links resolved if possible.
     pub executable: Option<&'a Path>,
-    /// Whether the process runs in a container.
     pub in_container: bool,
 }
 

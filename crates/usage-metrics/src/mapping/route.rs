@@ -11,10 +11,8 @@ use crate::catalogue::{self, ModelCallOutcome};
 #[cfg(test)]
 mod tests;
 
-/// The longest model identifier, in characters.
 pub const MAX_MODEL_CHARS: usize = 256;
 
-/// The longest provider identifier, in characters.
 pub const MAX_PROVIDER_CHARS: usize = 64;
 
 /// Prefix of auxiliary roles such as `auxiliary:compression`.

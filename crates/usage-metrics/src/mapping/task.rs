@@ -50,11 +50,9 @@ pub fn surface(declared: Option<&str>, platform: Option<&str>) -> ExecutionSurfa
     }
 }
 
-/// Whether a task was started by another task or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskParent {
     Absent,
-    /// A parent task or session.
     Present,
 }
 
@@ -96,7 +94,6 @@ pub struct TaskEnding {
     pub termination: Termination,
 }
 
-/// What a task reported when it returned.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndFacts<'a> {
     /// The exit reason in the task's own words.
@@ -107,14 +104,11 @@ pub struct EndFacts<'a> {
     pub failed: bool,
 }
 
-/// Why a task never returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbortReason {
     /// A person or the host program interrupted or cancelled it.
     Interrupted,
-    /// A timeout.
     TimedOut,
-    /// Any other error.
     Other,
     SessionClosed,
 }

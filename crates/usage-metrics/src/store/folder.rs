@@ -18,7 +18,6 @@ const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 /// The interval between attempts to take a lock.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
-/// The folder with all data of the metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFolder {
     root: PathBuf,
@@ -47,17 +46,14 @@ impl StoreFolder {
         self.root.join("metrics.sqlite3")
     }
 
-    /// Where packages are written.
     pub fn outbox(&self) -> PathBuf {
         self.root.join("outbox")
     }
 
-    /// The folder of damaged stores.
     pub fn set_aside(&self) -> PathBuf {
         self.root.join("set-aside")
     }
 
-    /// The file of a package.
     pub fn package(&self, package_id: &str) -> PathBuf {
         self.outbox().join(format!("{package_id}.json"))
     }
@@ -108,7 +104,6 @@ impl StoreFolder {
         }
     }
 
-    /// The fingerprint of the database file, if it exists.
     pub(super) fn fingerprint(&self) -> Option<Fingerprint> {
         let metadata = fs::metadata(self.database()).ok()?;
         Some(Fingerprint {

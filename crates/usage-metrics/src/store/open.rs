@@ -11,7 +11,6 @@ use crate::clock::Timestamp;
 /// Marks files of this program: "UMET".
 const APPLICATION_ID: i64 = 0x554d_4554;
 
-/// The version of the tables.
 const VERSION: i64 = 1;
 
 const TABLES: &str = "

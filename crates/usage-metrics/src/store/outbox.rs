@@ -17,7 +17,6 @@ pub struct StoredPackage {
     pub day: Day,
     /// When the package was made.
     pub created: Timestamp,
-    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
@@ -26,12 +25,10 @@ pub struct StoredPackage {
 pub struct StoreContents {
     /// The stored packages, oldest first.
     pub made: Vec<StoredPackage>,
-    /// The next packages, in order.
     pub next: Vec<Package>,
 }
 
 impl Store {
-    /// All packages and drafts of one snapshot.
     pub fn contents(&self) -> Result<StoreContents> {
         let snapshot = self.connection.unchecked_transaction()?;
         let holdings =

@@ -10,10 +10,8 @@ use crate::clock::Timestamp;
 
 pub const DEFAULT_RETENTION_DAYS: u32 = 30;
 
-/// The allowed retention.
 pub const RETENTION_DAYS: RangeInclusive<u32> = 1..=365;
 
-/// What was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Packages with their files.

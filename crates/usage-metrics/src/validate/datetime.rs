@@ -9,7 +9,6 @@ pub struct DateTime {
     pub fraction: String,
 }
 
-/// Seconds per day.
 pub const DAY_SECONDS: i64 = 86_400;
 
 struct DateTimeParts<'a> {

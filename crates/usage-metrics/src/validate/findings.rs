@@ -56,7 +56,6 @@ pub(super) struct Finding<'p> {
     pub(super) nearest: Option<Cow<'static, str>>,
 }
 
-/// The violations so far.
 #[derive(Debug)]
 pub(super) struct Findings {
     kept: Vec<Violation>,

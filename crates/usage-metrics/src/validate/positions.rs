@@ -3,7 +3,6 @@
 use super::findings::LinePositions;
 use super::scan::{Malformed, Scanner};
 
-/// Lines and columns of fields and metric entries.
 #[derive(Debug, Default)]
 pub(crate) struct EntryPositions {
     fields: Vec<(String, (usize, usize))>,
@@ -44,13 +43,11 @@ impl EntryPositions {
         Ok(())
     }
 
-    /// Line and column of a field's value.
     pub(crate) fn field(&self, key: &str) -> (usize, usize) {
         let found = self.fields.iter().find(|(name, _)| name == key);
         found.map_or((1, 1), |(_, place)| *place)
     }
 
-    /// Line and column of an entry.
     pub(crate) fn entry(&self, index: usize) -> (usize, usize) {
         self.entries.get(index).copied().unwrap_or((1, 1))
     }

@@ -41,7 +41,6 @@ pub(super) enum FastPath {
     Disabled,
 }
 
-/// Reads a document and reports violations.
 #[derive(Debug)]
 pub(super) struct RuleChecker<'a> {
     scan: Scanner<'a>,
@@ -61,7 +60,6 @@ impl<'a> RuleChecker<'a> {
         (self.findings, self.entries)
     }
 
-    /// Checks the whole document.
     pub(super) fn document(&mut self) {
         let text = self.scan.text();
         if text.starts_with('\u{feff}') {

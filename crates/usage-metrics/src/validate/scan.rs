@@ -8,7 +8,6 @@ use std::borrow::Cow;
 /// The deepest nesting of skipped values. A package has four levels.
 pub const MAX_DEPTH: u32 = 128;
 
-/// Why the bytes are not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) offset: usize,
@@ -43,7 +42,6 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Object,
@@ -88,7 +86,6 @@ impl<'a> Scanner<'a> {
         Err(Malformed { offset: self.at, why })
     }
 
-    /// Skips one expected byte.
     pub(super) fn expect(&mut self, byte: u8, name: &'static str) -> Result<(), Malformed> {
         if self.peek() == Some(byte) {
             self.at += 1;
@@ -160,7 +157,6 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
-    /// Skips a string.
     pub(super) fn string(&mut self) -> Result<Text<'a>, Malformed> {
         let offset = self.at;
         self.expect(b'"', "a string")?;
@@ -245,7 +241,6 @@ impl<'a> Scanner<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Skips one or more digits.
     fn digits(&mut self) -> Result<(), Malformed> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return self.malformed(SyntaxProblem::BadNumber);

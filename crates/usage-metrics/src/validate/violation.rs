@@ -14,15 +14,12 @@ pub const MAX_FOUND_CHARS: usize = 64;
 pub enum Problem {
     /// The bytes are not UTF-8, or start with a byte order mark.
     Encoding,
-    /// The text is not JSON.
     Syntax,
     DuplicateKey,
-    /// A required field is missing.
     MissingField,
     UnknownField,
     /// A value of the wrong JSON type.
     WrongType,
-    /// A text that is not listed.
     NotAllowed,
     /// Not a lower-case UUID of version 1 to 5.
     BadUuid,
@@ -33,12 +30,10 @@ pub enum Problem {
     BadLength,
     /// Not an integer of at least 1, or not exactly 1 if required.
     BadValue,
-    /// An empty array.
     Empty,
 }
 
 impl Problem {
-    /// The code as text.
     pub const fn code(self) -> &'static str {
         match self {
             Problem::Encoding => "encoding",
@@ -58,15 +53,11 @@ impl Problem {
     }
 }
 
-/// The allowed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Allowed {
-    /// One of these texts.
     Listed(&'static [&'static str]),
-    /// Exactly this text.
     Exactly(&'static str),
-    /// Any text that follows this rule.
     Rule(&'static str),
 }
 
@@ -83,7 +74,6 @@ impl fmt::Display for Allowed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The violated rule.
     pub code: Problem,
     /// JSON pointer to the value, or to the object that lacks a field.
     pub pointer: String,
@@ -93,11 +83,8 @@ pub struct Violation {
     pub column: usize,
     /// Byte offset in the input.
     pub offset: usize,
-    /// What was found, shortened.
     pub found: String,
-    /// What is allowed.
     pub allowed: Allowed,
-    /// The nearest allowed value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Cow<'static, str>>,
 }
