@@ -42,7 +42,6 @@ struct Inner {
     shared: Arc<Shared>,
 }
 
-/// State that the supervisor tasks publish to.
 struct Shared {
     slots: Mutex<Vec<ServerSlot>>,
     registry: ArcSwap<Registry>,
@@ -386,7 +385,6 @@ impl Shared {
         self.rebuild(&slots);
     }
 
-    /// Publishes a new snapshot, in the order of the configuration.
     fn rebuild(&self, slots: &[ServerSlot]) {
         let parts: Vec<Arc<ServerTools>> =
             slots.iter().filter_map(|slot| slot.part.clone()).collect();

@@ -17,9 +17,7 @@ use serde_json::value::RawValue;
 pub(crate) use outgoing::{Params, RequestMeta, notification, reply_error, reply_result, request};
 pub(crate) use response_id::response_id;
 
-/// The most that is stored of a peer's error message; less is shown.
 const MAX_PEER_MESSAGE_BYTES: usize = 64 * 1024;
-/// The most messages of one batch.
 const MAX_BATCH: usize = 1000;
 
 /// Raw JSON text, valid UTF-8, sharing the buffer it was received in.
@@ -59,7 +57,6 @@ impl fmt::Debug for RawJson {
 pub struct RpcError {
     /// The code; 0 if the peer sent no integer.
     pub code: i64,
-    /// Bounded.
     pub peer_message: String,
     pub data: Option<Value>,
 }
@@ -73,7 +70,6 @@ impl RpcError {
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL: i64 = -32603;
 
-    /// An error response of ours.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, peer_message: message.into(), data: None }
     }
@@ -124,33 +120,14 @@ impl fmt::Display for RpcError {
     }
 }
 
+/// A peer's message. The id of its request is kept verbatim.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Message {
-    /// The response to a request of ours.
-    Response {
-        id: u64,
-        outcome: Result<RawJson, RpcError>,
-    },
-    /// A request to us. The id is the peer's, verbatim.
-    Request {
-        id: RawJson,
-        method: String,
-        params: Option<RawJson>,
-    },
-    Notification {
-        method: String,
-        params: Option<RawJson>,
-    },
-    /// An error response without an id.
-    UnattributedError {
-        error: RpcError,
-    },
-    /// JSON that is not a message, or a response without an outcome.
-    Malformed {
-        id: Option<u64>,
-        reason: &'static str,
-    },
-    /// Not JSON: a banner or a log line.
+    Response { id: u64, outcome: Result<RawJson, RpcError> },
+    Request { id: RawJson, method: String, params: Option<RawJson> },
+    Notification { method: String, params: Option<RawJson> },
+    UnattributedError { error: RpcError },
+    Malformed { id: Option<u64>, reason: &'static str },
     Noise,
 }
 
@@ -270,8 +247,7 @@ pub(crate) fn truncated(words: &str, limit: usize) -> String {
     if words.len() <= limit {
         return words.to_owned();
     }
-    let end = (0..=limit).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}…", &words[..end])
+    format!("{}…", &words[..words.floor_char_boundary(limit)])
 }
 
 #[cfg(test)]

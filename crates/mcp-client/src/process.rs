@@ -35,7 +35,6 @@ impl ProcessGroup {
         self.leader.as_raw_nonzero().get()
     }
 
-    /// Sends SIGKILL without a grace period.
     pub(crate) fn kill(&self) {
         signal(&[self.leader], &marked_processes(&self.marker), Signal::KILL);
     }

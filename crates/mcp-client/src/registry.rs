@@ -24,11 +24,9 @@ pub use server_tools::ServerTools;
 #[derive(Debug, Clone, Default)]
 pub struct ServerCatalogue {
     pub tools: Vec<Arc<Tool>>,
-    /// Items that were rejected.
     pub quarantined: Vec<QuarantinedItem>,
     pub resources: bool,
     pub prompts: bool,
-    /// Remarks about the lists as a whole.
     pub notes: Vec<String>,
 }
 

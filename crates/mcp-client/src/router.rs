@@ -17,7 +17,6 @@ use tokio::time::Instant;
 use crate::error::{Error, ProcessExit};
 use crate::message::{Message, RawJson, RpcError};
 
-/// The capacity of the channel for requests and notifications of a server.
 const MAX_WAITING_EVENTS: usize = 256;
 
 /// Receives the progress of a call.
@@ -32,7 +31,6 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// A message that is not a response.
 #[derive(Debug)]
 pub(crate) enum ServerMessage {
     Request { id: RawJson, method: String, params: Option<RawJson> },
@@ -62,7 +60,6 @@ impl CloseReason {
     }
 }
 
-/// The lists that a server reported as changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ListChanges(u8);
 
@@ -263,7 +260,6 @@ impl Router {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// Marks all lists as changed.
     pub(crate) fn all_changed(&self) {
         let all = ListChanges::TOOLS | ListChanges::PROMPTS | ListChanges::RESOURCES;
         self.changed.fetch_or(all, Ordering::AcqRel);

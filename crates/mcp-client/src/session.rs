@@ -358,7 +358,6 @@ impl Inner {
             && self.handshake.get().is_some_and(|handshake| handshake.era == Era::Stateless)
     }
 
-    /// Notifies the server that a request is cancelled.
     fn cancel(self: &Arc<Self>, id: u64) {
         // Closing the response stream cancels it already.
         if self.stateless_http() || self.router.close_reason().is_some() {

@@ -52,7 +52,6 @@ pub struct ListPage<T> {
     /// JSON text, to be returned verbatim.
     pub next_cursor: Option<String>,
     pub ttl_ms: Option<u64>,
-    /// Remarks on repaired items.
     pub notes: Vec<String>,
 }
 
@@ -77,7 +76,6 @@ pub struct Tool {
     pub annotations: Annotations,
     /// Empty under [`HeaderMirroring::Ignore`].
     pub header_params: Vec<HeaderParam>,
-    /// The whole definition.
     pub raw: Box<RawValue>,
     pub(crate) model_schema: ModelSchema,
 }
@@ -315,7 +313,7 @@ fn annotations(value: Option<Value>) -> Annotations {
 }
 
 /// Removes a string from an object; another type counts as absent.
-fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
+pub(crate) fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
     match object.remove(key) {
         Some(Value::String(text)) => Some(text),
         _ => None,

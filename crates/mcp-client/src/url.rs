@@ -120,7 +120,6 @@ pub(crate) fn without_query(uri: &Uri) -> String {
     format!("{scheme}://{host}{port}{}", uri.path())
 }
 
-/// The serialized origin.
 pub(crate) fn origin(address: &Uri) -> String {
     let scheme = address.scheme_str().unwrap_or("https").to_ascii_lowercase();
     let host = address.host().unwrap_or_default().to_ascii_lowercase();

@@ -22,7 +22,6 @@ use super::{
 };
 use crate::tool_name::registered_name;
 
-/// The longest name of a server, in characters.
 const MAX_NAME: usize = 64;
 /// The root key of the servers. Beside it only `mcp` is read; all others belong to other parts.
 const ROOT: &str = "mcp_servers";
@@ -318,7 +317,6 @@ fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Ve
     (configured, problems)
 }
 
-/// Reads an entry; nothing if it cannot be reached in any way.
 fn read_entry(
     reader: &mut Reader<'_>,
     key: &Key,
@@ -363,7 +361,6 @@ fn read_entry(
     Some(ServerEntry { name: key.text.clone(), ..entry })
 }
 
-/// Whether a value switches something off.
 fn is_off(scope: &Scope, node: &Node) -> bool {
     match &node.value {
         Value::Bool(value, _) => !value,

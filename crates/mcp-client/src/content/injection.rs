@@ -77,7 +77,6 @@ fn overrides(words: &str) -> bool {
     })
 }
 
-/// `system:` at the start of a line or sentence.
 fn speaks_as_system(line: &str) -> bool {
     line.match_indices("system:").any(|(at, _)| {
         let before = line[..at].trim_end();

@@ -26,7 +26,6 @@ impl Params {
         self.with_raw(key, &json)
     }
 
-    /// Adds a field whose value is JSON text already.
     #[must_use]
     pub(crate) fn with_raw(mut self, key: &str, json: &str) -> Self {
         if !self.fields.is_empty() {

@@ -58,11 +58,9 @@ pub struct Grant {
     pub issuer: String,
     pub client_id: String,
     pub scope: Option<String>,
-    /// The scopes that were requested.
     pub requested: Option<String>,
     pub expires_at: Option<u64>,
     pub obtained_at: u64,
-    /// A refresh token exists.
     pub renewable: bool,
     /// Bound to a key (`DPoP`).
     pub bound: bool,
@@ -213,7 +211,7 @@ impl Credentials {
         if found.server.issuer != tokens.issuer {
             return false;
         }
-        let Ok(client) = self.client_for(tokens, &found.server) else { return false };
+        let Ok(client) = self.client_of(tokens, &found.server) else { return false };
         let mut accepted = Vec::new();
         for (kind, token) in both {
             let Some(token) = token else { continue };

@@ -206,7 +206,6 @@ pub enum LoginOutcome {
     },
 }
 
-/// Which requests are accepted.
 #[derive(Debug, Clone)]
 struct CallbackTarget {
     path: String,
@@ -221,7 +220,6 @@ enum AllowedHosts {
     Any,
 }
 
-/// A request that waits for validation and its page.
 struct PendingCallback {
     query: String,
     reply: oneshot::Sender<Page>,
@@ -284,7 +282,6 @@ async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<CallbackServer>) {
     }
 }
 
-/// Serves one request.
 async fn connection(stream: TcpStream, reception: Arc<CallbackServer>, is_let_in: Arc<AtomicBool>) {
     let closed = CancellationToken::new();
     let _guard = closed.clone().drop_guard();

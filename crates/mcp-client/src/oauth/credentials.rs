@@ -54,7 +54,6 @@ pub(super) struct CredentialState {
     checked_at: Option<Instant>,
     /// Back-off that the authorization server asked for, and its status.
     not_before: Option<(Instant, u16)>,
-    /// When a sign-in last failed.
     pub(super) declined_at: Option<Instant>,
 }
 
@@ -62,9 +61,7 @@ pub(super) struct CredentialState {
 #[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKind {
-    /// The configured client.
     Configured(String),
-    /// A client document.
     Document(String),
     /// The registration of an earlier login.
     Registered(String),
@@ -203,7 +200,6 @@ impl Credentials {
         }
     }
 
-    /// Whether the flow needs no person.
     pub(crate) fn is_unattended(&self) -> bool {
         self.options.flow != Flow::Browser
     }
@@ -242,8 +238,7 @@ impl Credentials {
         Ok(Some(OAuthClient { id, secret, method }))
     }
 
-    /// The client that the tokens were granted to.
-    fn client_of(
+    pub(in crate::oauth) fn client_of(
         &self,
         tokens: &StoredTokens,
         server: &ServerMetadata,
@@ -266,15 +261,6 @@ impl Credentials {
             }
             None => Ok(OAuthClient::public(&tokens.client_id)),
         }
-    }
-
-    /// As [`Credentials::client_of`], for revocation.
-    pub(crate) fn client_for(
-        &self,
-        tokens: &StoredTokens,
-        server: &ServerMetadata,
-    ) -> Result<OAuthClient, ()> {
-        self.client_of(tokens, server).map_err(drop)
     }
 
     pub(crate) fn client_kind(&self) -> ClientKind {
@@ -334,7 +320,6 @@ impl Credentials {
         }
     }
 
-    /// Adds the client's secret to the redactor.
     pub(crate) fn redact_client_secret(&self, client: &OAuthClient) {
         if let Some(secret) = &client.secret {
             self.host

@@ -14,7 +14,6 @@ use crate::error::oauth::Error;
 use crate::protocol::LEGACY_VERSIONS;
 use crate::url::{enters_private_network, origin};
 
-/// The result of a discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Discovery {
     /// The `resource` parameter of token requests.
@@ -23,7 +22,6 @@ pub(crate) struct Discovery {
     pub(crate) scopes: Option<Vec<String>>,
     /// All issuers that the MCP server trusts.
     pub(crate) issuers: Vec<String>,
-    /// The selected issuer.
     pub(crate) server: ServerMetadata,
     /// Tokens are bound to a key (`DPoP`).
     pub(crate) bind: bool,
@@ -75,7 +73,6 @@ pub(crate) async fn issuers(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Opti
     resource(http, hints).await.ok().flatten().map(|metadata| metadata.authorization_servers)
 }
 
-/// The protected resource metadata, if the server publishes any.
 async fn resource(
     http: &OAuthHttp,
     hints: DiscoveryHints<'_>,
@@ -194,7 +191,6 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
     Ok(metadata)
 }
 
-/// The document of a response; `None` if there is none at this URL.
 fn document(reply: &HttpReply) -> Result<Option<Map<String, Value>>, Error> {
     if let Some(unavailable) = reply.unavailable() {
         return Err(unavailable);

@@ -60,7 +60,6 @@ impl DpopKey {
         Some(Self { pair, document: document.to_vec(), nonces: Mutex::default() })
     }
 
-    /// A proof for one request, bound to its access token if it carries one.
     pub(crate) fn proof(
         &self,
         side: ProofAudience,

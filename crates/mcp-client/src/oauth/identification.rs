@@ -24,9 +24,7 @@ pub struct LoginFacts<'a> {
     pub options: &'a OauthOptions,
     pub default_document: Option<&'a str>,
     pub driver: LoginFrontend,
-    /// A client was registered for this server before.
     pub registered: bool,
-    /// The document was refused before.
     pub refused: bool,
     /// `None` if the authorization server was never reached.
     pub supports_client_documents: Option<bool>,

@@ -28,7 +28,6 @@ use crate::host::{Browser, SignInPage, SignInReply};
 use crate::url::is_secure;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
-/// The most clients that one login tries.
 const MAX_IDENTITIES: u32 = 3;
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +42,6 @@ pub(crate) struct SignInRequest<'a> {
 }
 
 impl Credentials {
-    /// Signs in with a browser and replaces the current tokens.
     pub(crate) async fn sign_in(
         &self,
         browser: &dyn Browser,
@@ -91,11 +89,9 @@ pub(crate) struct Login<'a> {
     pub(crate) browser: &'a dyn Browser,
     pub(crate) driver: LoginFrontend,
     pub(crate) scopes: ScopeRequest<'a>,
-    /// Tries a refused client document again.
     pub(crate) anew: bool,
 }
 
-/// Where the browser is redirected to.
 struct RedirectTarget {
     listener: CallbackListener,
     redirect_uri: String,
@@ -103,7 +99,6 @@ struct RedirectTarget {
     pinned: bool,
 }
 
-/// The client identity of a login.
 struct LoginClient {
     client: OAuthClient,
     kind: ClientSource,
@@ -119,7 +114,6 @@ enum ClientSource {
     NewlyRegistered,
 }
 
-/// One attempt with one client identity.
 struct LoginRound<'a> {
     facts: &'a LoginFacts<'a>,
     way: &'a RedirectTarget,
@@ -128,7 +122,6 @@ struct LoginRound<'a> {
     key: Option<DpopKey>,
     /// The document may still identify us.
     document: bool,
-    /// The browser tab that waits for a page.
     tab: Option<Callback>,
 }
 
@@ -222,7 +215,6 @@ impl Login<'_> {
         format!("http://{}:{port}{CALLBACK_PATH}", self.host())
     }
 
-    /// The host of the loopback redirect.
     fn host(&self) -> &str {
         let named = self.credentials.options().redirect_host.as_ref();
         named.map_or("127.0.0.1", |host| host.value().trim())
@@ -321,7 +313,6 @@ impl Login<'_> {
         }
     }
 
-    /// Redeems the code for tokens.
     async fn redeem(
         &self,
         round: &mut LoginRound<'_>,
@@ -343,7 +334,6 @@ impl Login<'_> {
         endpoint.request(&grant).await
     }
 
-    /// Selects the client identity for this authorization server.
     async fn identify(&self, round: &LoginRound<'_>) -> Result<LoginClient, Error> {
         let server = &round.found.server;
         if let Some(client) = self.credentials.configured_client(server)? {
@@ -507,7 +497,6 @@ impl Login<'_> {
         Ok(tokens)
     }
 
-    /// Shows the failure in the browser.
     async fn fail(&self, page: Option<Callback>, error: Error) -> Error {
         if let Some(page) = page {
             let server = self.credentials.server().to_owned();
@@ -520,7 +509,6 @@ impl Login<'_> {
 }
 
 impl LoginRound<'_> {
-    /// The URL of the authorization page.
     fn authorization(
         &self,
         client: &OAuthClient,

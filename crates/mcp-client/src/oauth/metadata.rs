@@ -34,7 +34,7 @@ impl ResourceMetadata {
 
 /// The metadata of an authorization server.
 #[expect(missing_docs, reason = "the names of the other fields say it")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerMetadata {
     pub issuer: String,
     pub authorization_endpoint: Option<String>,
@@ -81,14 +81,8 @@ impl ServerMetadata {
             authorization_endpoint: Some(format!("{origin}/authorize")),
             token_endpoint: format!("{origin}/token"),
             registration_endpoint: Some(format!("{origin}/register")),
-            revocation_endpoint: None,
-            scopes_supported: Vec::new(),
-            auth_methods: None,
-            code_challenge_methods: None,
-            supports_client_documents: false,
-            sends_issuer: false,
-            dpop_algorithms: Vec::new(),
             guessed: true,
+            ..Self::default()
         }
     }
 

@@ -12,7 +12,6 @@ use super::token::{ClientAuthMethod, OAuthClient};
 use crate::error::oauth::Error;
 use crate::url::is_secure;
 
-/// A registered client, as it is stored.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) client_id: String,

@@ -27,10 +27,8 @@ pub(crate) struct OAuthClient {
     pub(crate) method: ClientAuthMethod,
 }
 
-/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClientAuthMethod {
-    /// Public client.
     None,
     /// `client_secret_basic`.
     Basic,
@@ -68,7 +66,6 @@ impl OAuthClient {
         Self { id: id.to_owned(), secret: None, method: ClientAuthMethod::None }
     }
 
-    /// Adds the client authentication to a form and its headers.
     pub(crate) fn prove<'a>(
         &'a self,
         form: &mut Vec<(&'a str, Cow<'a, str>)>,
@@ -126,7 +123,6 @@ pub(crate) struct TokenEndpoint<'a> {
     pub(crate) http: &'a OAuthHttp,
     pub(crate) server: &'a ServerMetadata,
     pub(crate) client: &'a OAuthClient,
-    /// The key to bind tokens to.
     pub(crate) key: Option<&'a DpopKey>,
 }
 

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::reference::target;
 use super::{RepairLog, repair_rules, union};
 
-/// The most alternatives; further ones are dropped.
 const MAX_BRANCHES: usize = 64;
 const MAX_HOPS: usize = 8;
 

@@ -45,7 +45,7 @@ impl Session {
         arguments: &Value,
         options: &CallOptions,
     ) -> Result<ToolOutcome, Error> {
-        let answer = match self.call_once(tool, arguments, options).await {
+        match self.call_once(tool, arguments, options).await {
             Err(Error::Rpc(error)) if error.code == RpcError::HEADER_MISMATCH && self.mirrors() => {
                 // The mirrored headers follow an outdated definition: list again and retry once.
                 let listed = self.list_tools().await?;
@@ -54,8 +54,7 @@ impl Session {
                 self.call_once(fresh.ok_or(Error::Rpc(error))?, arguments, options).await
             }
             other => other,
-        }?;
-        Ok(answer)
+        }
     }
 
     async fn call_once(

@@ -76,7 +76,6 @@ impl ReconnectState {
     }
 }
 
-/// Opens a session to one server.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionConnector<'a> {
     pub(crate) entry: &'a Arc<ServerEntry>,

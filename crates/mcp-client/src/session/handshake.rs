@@ -101,7 +101,6 @@ pub(super) async fn discover(
     Ok(handshake)
 }
 
-/// The `_meta` fields of every stateless request.
 fn common_meta(inner: &Inner) -> String {
     let identity = &inner.host.identity;
     let capabilities = client_capabilities(&inner.entry, &inner.host);

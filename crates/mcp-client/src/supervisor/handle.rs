@@ -14,7 +14,6 @@ use crate::config::ServerEntry;
 use crate::error::{Error, ErrorKind};
 use crate::session::Session;
 
-/// The most concurrent calls of a server with `parallel_calls`.
 pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
 
 #[derive(Debug)]

@@ -62,7 +62,6 @@ enum NextStep {
 }
 
 impl Supervisor {
-    /// Returns the task and the handle for callers.
     pub(crate) fn new(
         entry: Arc<ServerEntry>,
         host: Arc<Host>,

@@ -82,14 +82,12 @@ impl HttpConnection {
         Self { shared: Arc::new(shared), tasks }
     }
 
-    /// Sets the version and era of the following requests.
     pub(crate) fn settle(&self, era: Era, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
             let _ = self.shared.negotiated.set(NegotiatedVersion { era, version });
         }
     }
 
-    /// Sends a request and reads until its response.
     pub(crate) async fn request(
         &self,
         outgoing: &OutgoingRequest<'_>,
@@ -119,7 +117,6 @@ impl HttpConnection {
         }
     }
 
-    /// Sends a notification or a response.
     pub(crate) async fn send_message(&self, body: Bytes) -> Result<(), Error> {
         let shared = &self.shared;
         let response = shared.post(shared.headers(None), &body, Retry::Once).await?;
@@ -297,15 +294,6 @@ impl HttpState {
             let reason = format!("HTTP status {status} to a request that expects a response");
             return Err(Error::Malformed { reason });
         }
-        self.whole(response, kind, outgoing).await
-    }
-
-    async fn whole(
-        &self,
-        response: Response<Body>,
-        kind: String,
-        outgoing: &OutgoingRequest<'_>,
-    ) -> Result<RawJson, Error> {
         let body = read_body(response, MAX_BODY_BYTES).await?;
         if let Some(outcome) = self.take(&body, outgoing) {
             return outcome;

@@ -19,14 +19,12 @@ pub(super) enum Source {
     Pasted,
 }
 
-/// An entry being put together.
 struct Translation {
     source: Source,
     entry: Map<String, Json>,
     notes: Vec<String>,
 }
 
-/// Puts an entry into our keys.
 pub(super) fn translate(
     name: &str,
     theirs: &Map<String, Json>,
@@ -181,7 +179,6 @@ fn is_foreign_oauth(value: &Json) -> bool {
         .any(|key| value.get(key).is_some())
 }
 
-/// Scopes as one string.
 fn spaced(value: &Json) -> Json {
     match value.as_array() {
         Some(scopes) => {
@@ -226,7 +223,6 @@ fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
     result
 }
 
-/// The name of the variable for an input of an editor.
 fn variable_of_input(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })

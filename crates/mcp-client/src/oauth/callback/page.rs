@@ -19,7 +19,6 @@ use sha2::{Digest, Sha256};
 
 use super::LoginOutcome;
 
-/// The longest quote on a page.
 const MAX_TEXT_CHARS: usize = 1_000;
 
 const STYLE: &str = "\
@@ -75,7 +74,6 @@ pub(super) fn for_outcome(ending: &LoginOutcome) -> Page {
     }
 }
 
-/// For a request with a used `state`.
 pub(super) fn already_used() -> Page {
     PageContent {
         tone: Tone::Bad,
@@ -97,7 +95,6 @@ pub(super) fn unfinished() -> Page {
     .page(StatusCode::BAD_REQUEST)
 }
 
-/// For every other request.
 pub(super) fn not_found() -> Page {
     PageContent {
         tone: Tone::Bad,

@@ -12,7 +12,6 @@ use crate::error::oauth::Error;
 const MAX_WAIT: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Held until dropped.
 #[derive(Debug)]
 pub(crate) struct RenewalLock {
     /// The system releases the lock with the file, also if the process is killed.

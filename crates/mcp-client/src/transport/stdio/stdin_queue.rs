@@ -85,7 +85,6 @@ impl StdinQueue {
         Ok(())
     }
 
-    /// Closes the pipe and drops the queue.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.pipe = None;
