@@ -18,7 +18,6 @@ use crate::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContex
 
 const MAX_DEFINITION_BYTES: usize = 64 * 1024;
 
-/// What is said of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     NotRequired,
@@ -34,7 +33,6 @@ impl Verdict {
         matches!(self, Self::NotRequired | Self::Approved)
     }
 
-    /// What is counted.
     pub fn counted(self) -> Option<ApprovalOutcome> {
         match self {
             Self::NotRequired => None,
@@ -53,7 +51,6 @@ pub struct PreApprovals {
     pub servers: BTreeSet<String>,
 }
 
-/// Decides on calls.
 #[derive(Debug)]
 pub struct ApprovalGate {
     store: Box<dyn ApprovalStore>,
@@ -73,7 +70,6 @@ impl ApprovalGate {
         Self { store, person, beforehand, memory: tokio::sync::Mutex::default() }
     }
 
-    /// Whether this call may run.
     pub async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> io::Result<Verdict> {
         let is_read_only = match &entry.action {
             ToolAction::Tool(tool) => tool.read_only(),
@@ -101,7 +97,8 @@ impl ApprovalGate {
                 return Ok(Verdict::NotRequired);
             }
         }
-        if self.is_yes_beforehand(entry) {
+        let is_named = self.beforehand.servers.contains(&*entry.server);
+        if is_named || self.beforehand.yes && entry.trust == Trust::Full {
             self.remember(entry, now)?;
             return Ok(Verdict::Approved);
         }
@@ -126,11 +123,6 @@ impl ApprovalGate {
             ApprovalAnswer::Stop => Verdict::Stopped,
             ApprovalAnswer::Absent => Verdict::Absent,
         })
-    }
-
-    fn is_yes_beforehand(&self, entry: &RegisteredTool) -> bool {
-        let is_named = self.beforehand.servers.contains(&*entry.server);
-        is_named || self.beforehand.yes && entry.trust == Trust::Full
     }
 
     fn remember(&self, entry: &RegisteredTool, now: ApprovedTool) -> io::Result<()> {

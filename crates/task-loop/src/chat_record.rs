@@ -40,7 +40,6 @@ pub trait RecordObserver: fmt::Debug + Send + Sync {
     fn failed(&self, path: &Path, error: &io::Error);
 }
 
-/// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordHeader {
     pub id: String,
@@ -86,8 +85,7 @@ impl ChatRecord {
         opening: Vec<Message>,
         observer: Box<dyn RecordObserver>,
     ) -> Self {
-        let (file, is_broken) = (None, false);
-        let room = MAX_ATTACHMENT_BYTES;
+        let (file, room, is_broken) = (None, MAX_ATTACHMENT_BYTES, false);
         let inner = Inner { path, head, opening, file, observer, room, is_broken };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
@@ -106,16 +104,12 @@ impl ChatRecord {
             file.seek(SeekFrom::End(0))?;
             Ok(file)
         };
-        match open() {
-            Ok(file) => {
-                let (opening, file) = (Vec::new(), Some(file));
-                let stored = usize::try_from(good).unwrap_or(usize::MAX);
-                let room = MAX_ATTACHMENT_BYTES.saturating_sub(stored);
-                let inner = Inner { path, head, opening, file, observer, room, is_broken: false };
-                Ok(Self { inner: Arc::new(Mutex::new(inner)) })
-            }
-            Err(source) => Err(RecordError::Resume { path, source }),
-        }
+        let file = open().map_err(|source| RecordError::Resume { path: path.clone(), source })?;
+        let stored = usize::try_from(good).unwrap_or(usize::MAX);
+        let room = MAX_ATTACHMENT_BYTES.saturating_sub(stored);
+        let (opening, file) = (Vec::new(), Some(file));
+        let inner = Inner { path, head, opening, file, observer, room, is_broken: false };
+        Ok(Self { inner: Arc::new(Mutex::new(inner)) })
     }
 
     pub fn id(&self) -> String {
@@ -201,11 +195,10 @@ fn append(file: &mut File, line: &impl Serialize) -> io::Result<()> {
 }
 
 fn lock(file: &File) -> io::Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::Error(error)) => Err(error),
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::WouldBlock, "it is open in another process"))
+    file.try_lock().map_err(|error| match error {
+        TryLockError::Error(error) => error,
+        TryLockError::WouldBlock => {
+            io::Error::new(io::ErrorKind::WouldBlock, "it is open in another process")
         }
-    }
+    })
 }

@@ -21,19 +21,14 @@ const MESSAGE_TOKENS: u64 = 8;
 const SMALL_BYTES: usize = 400;
 /// What is left of the results of the latest round, at both ends, when they alone are too much.
 const ENDS_BYTES: usize = 2000;
-/// Why an attachment is removed.
 const WHY: &str = "to fit the context window";
 /// How often the window can turn out to be smaller than it is said to be.
 const MAX_SHRINKS: u32 = 4;
 
-/// What was cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trimmed {
-    /// Results of tools that gave way to a note.
     pub results: usize,
-    /// Messages that are gone.
     pub messages: usize,
-    /// Attachments that gave way to a note.
     pub attachments: usize,
     /// How much it was, in bytes.
     pub characters: usize,
@@ -61,7 +56,6 @@ impl ContextWindow {
         self.shrinks.get() <= MAX_SHRINKS
     }
 
-    /// Cuts what does not fit; returns what was cut.
     pub(crate) fn fit(&self, conversation: &mut Conversation) -> Option<Trimmed> {
         let mut cut = Trimmed::default();
         let messages = conversation.messages_mut();
@@ -179,7 +173,6 @@ pub(crate) fn tokens(bytes: usize) -> u64 {
     (bytes as u64 * 10).div_ceil(BYTES_OF_A_TOKEN)
 }
 
-/// Whether a model says that it was sent too much.
 pub(crate) fn is_too_long(trouble: &MemberError) -> bool {
     let MemberError::Refused { status, detail, .. } = trouble else { return false };
     let message = detail.message.to_lowercase();

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::attachment::{Attachment, MediaKind};
 use crate::end::TaskEnd;
 
-/// One thing that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the model should know before all else.
-    System { text: String },
+    System {
+        text: String,
+    },
     User {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -66,7 +66,6 @@ impl Message {
     }
 }
 
-/// A tool that the model wants called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     pub id: String,
@@ -80,7 +79,6 @@ pub trait Journal: fmt::Debug + Send + Sync {
     fn said(&mut self, message: &Message);
 }
 
-/// What was said so far.
 #[derive(Debug, Default)]
 pub struct Conversation {
     messages: Vec<Message>,
@@ -88,12 +86,10 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation that begins with what the model should know.
     pub fn new(system: impl Into<String>) -> Self {
         Self::of(vec![Message::System { text: system.into() }])
     }
 
-    /// A stored conversation.
     pub fn of(messages: Vec<Message>) -> Self {
         Self { messages, journal: None }
     }
@@ -105,7 +101,6 @@ impl Conversation {
         }
     }
 
-    /// Passes every further message to this journal.
     #[must_use]
     pub fn told_to(mut self, journal: Box<dyn Journal>) -> Self {
         self.journal = Some(journal);
@@ -129,15 +124,13 @@ impl Conversation {
 
     /// Removes all attachments of the first kind that there is, because the model rejects them.
     pub(crate) fn drop_rejected_kind(&mut self) -> Option<(MediaKind, usize)> {
-        let has = |kind: &MediaKind| {
+        let kind = MediaKind::ALL.into_iter().find(|kind| {
             self.messages.iter().flat_map(Message::attachments).any(|one| one.kind == *kind)
-        };
-        let kind = MediaKind::ALL.into_iter().find(has)?;
+        })?;
         let why = format!("the model does not accept {}", kind.plural());
-        let dropped = self
-            .messages
-            .iter_mut()
-            .map(|message| message.drop_attachments(&why, |one| one.kind == kind));
+        let messages = self.messages.iter_mut();
+        let dropped =
+            messages.map(|message| message.drop_attachments(&why, |one| one.kind == kind));
         Some((kind, dropped.sum()))
     }
 

@@ -12,51 +12,21 @@ use crate::member::MemberError;
 use crate::toolbox::CallOutcome;
 use crate::usage::TaskUsage;
 
-/// Something that happened.
+/// Something that happened. After [`Event::Rejected`] and [`Event::Waiting`] the model is asked
+/// again.
 #[derive(Debug)]
 pub enum Event<'a> {
-    Asking {
-        model: &'a str,
-    },
-    Text {
-        text: &'a str,
-    },
-    /// The answer ended because it was too long.
+    Asking { model: &'a str },
+    Text { text: &'a str },
     CutShort,
-    Calling {
-        call: &'a Call,
-        server: Option<&'a str>,
-    },
-    /// A running tool says how far it is.
-    Progress {
-        call: &'a str,
-        text: &'a str,
-    },
-    Called {
-        call: &'a Call,
-        outcome: &'a CallOutcome,
-    },
-    Trimmed {
-        cut: &'a Trimmed,
-    },
-    /// The model rejected attachments of this kind; it is asked again without them.
-    Rejected {
-        kind: MediaKind,
-        count: usize,
-    },
-    /// The service could not answer; it is asked again after a while.
-    Waiting {
-        trouble: &'a MemberError,
-        wait: Duration,
-    },
-    Unfinished {
-        calls: &'a [Call],
-    },
-    Finished {
-        end: &'a TaskEnd,
-        answer: &'a str,
-        spent: &'a TaskUsage,
-    },
+    Calling { call: &'a Call, server: Option<&'a str> },
+    Progress { call: &'a str, text: &'a str },
+    Called { call: &'a Call, outcome: &'a CallOutcome },
+    Trimmed { cut: &'a Trimmed },
+    Rejected { kind: MediaKind, count: usize },
+    Waiting { trouble: &'a MemberError, wait: Duration },
+    Unfinished { calls: &'a [Call] },
+    Finished { end: &'a TaskEnd, answer: &'a str, spent: &'a TaskUsage },
 }
 
 /// Receives the events of a task. Must not block.
@@ -65,7 +35,6 @@ pub trait Listener: Send {
 }
 
 impl Event<'_> {
-    /// The event for programs.
     pub fn json(&self) -> Value {
         match self {
             Self::Asking { model } => json!({"type": "asking", "model": model}),
@@ -113,7 +82,6 @@ impl Event<'_> {
     }
 }
 
-/// An attachment without its bytes.
 fn described(attachment: &Attachment) -> Value {
     json!({"kind": attachment.kind, "mime": attachment.mime, "bytes": attachment.bytes()})
 }

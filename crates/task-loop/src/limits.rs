@@ -10,12 +10,9 @@ pub(crate) const DEFAULT_TIME: Duration = Duration::from_hours(1);
 /// The most time that can be asked for.
 pub const MAX_TIME: Duration = Duration::from_hours(24);
 
-/// How far a task may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How often the model is asked.
     pub rounds: u32,
-    /// How long it may take.
     pub time: Duration,
     /// What it may cost, in micro-credits.
     pub micros: Option<i64>,

@@ -17,11 +17,9 @@ use crate::metrics::TaskMetrics;
 use crate::model::{ApiKind, Model};
 use crate::person::{FormAnswer, FormRequest, Person};
 
-/// The time over which requests of a server are counted.
 const MINUTE: Duration = Duration::from_mins(1);
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// Answers what servers ask.
 #[derive(Debug, Clone)]
 pub struct ServerRequests {
     inner: Arc<Inner>,
@@ -131,7 +129,6 @@ impl Inner {
         Ok(known().insert((model, metrics.clone())).clone())
     }
 
-    /// Whether a server may ask once more in this minute.
     fn may_ask(&self, entry: &ServerEntry) -> bool {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let times = asked.entry(entry.name.clone()).or_default();

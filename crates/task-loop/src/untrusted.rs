@@ -110,7 +110,6 @@ pub fn excerpt(text: &str, rows: usize) -> Excerpt {
     Excerpt { text: shown.join("\n"), is_cut: true }
 }
 
-/// How many of the lines fit on so many rows.
 fn fitting<'a>(lines: impl Iterator<Item = &'a String>, rows: usize) -> usize {
     let mut used = 0;
     lines

@@ -31,12 +31,10 @@ impl ParsedRecord {
             return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_BYTES });
         }
         let bytes = fs::read(path).map_err(cannot)?;
-        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        let rest: Vec<&[u8]> = lines.collect();
         let wrong = |line, source| RecordError::Line { path: path.to_owned(), line, source };
-        let (first, rest) = match lines.split_first() {
-            Some((first, rest)) => (*first, rest),
-            None => (&b""[..], &[][..]),
-        };
         let head: RecordHeader = serde_json::from_slice(first).map_err(|error| wrong(1, error))?;
         let model = head.model.clone();
         let good = first.len() as u64;

@@ -15,10 +15,8 @@ use crate::toolbox::CallOutcome;
 
 /// The most calls of one round; the rest are not run.
 const MAX_CALLS: usize = 32;
-/// The most calls that run side by side.
 const MAX_AT_ONCE: usize = 8;
 
-/// Progress messages that wait to be shown; further ones are dropped.
 const MAX_QUEUED_PROGRESS: usize = 256;
 
 #[derive(Debug)]
