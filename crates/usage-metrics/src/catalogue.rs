@@ -29,7 +29,6 @@ pub struct KindSpec {
     pub summary: &'static str,
     /// The keys of the dimensions, sorted.
     pub keys: &'static [&'static str],
-    /// The dimensions, in the same order.
     pub dimensions: &'static [DimensionSpec],
 }
 

@@ -28,9 +28,7 @@ impl Mode {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
-    /// Value of the variable `DO_NOT_TRACK`.
     pub do_not_track: Option<&'a str>,
-    /// Value of the variable `CI`.
     pub ci: Option<&'a str>,
     pub configured: Option<Mode>,
 }

@@ -20,7 +20,6 @@ pub enum MergeError {
     IdReused { package_id: String },
 }
 
-/// What packages must have in common to be merged.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     start: Option<DateTime>,

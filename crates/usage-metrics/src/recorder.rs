@@ -34,7 +34,6 @@ pub const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long dropping a recorder without [`Recorder::close`] may block.
 const DROP_WAIT: Duration = Duration::from_millis(500);
 
-/// The most requests in the queue of the background thread.
 const MAX_REQUESTS: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -43,14 +42,12 @@ pub struct Settings {
     pub resource: Resource,
     pub clock: Arc<dyn Clock>,
     pub new_id: NewId,
-    /// How long counts may stay in memory.
     pub flush_interval: Duration,
     /// How long packages are kept, in days.
     pub retention_days: u32,
 }
 
 impl Settings {
-    /// Settings with the default interval and retention.
     pub fn new(
         folder: StoreFolder,
         resource: Resource,
@@ -135,7 +132,6 @@ impl Recorder {
         self.inner.is_some()
     }
 
-    /// Counts an event of a closed kind.
     #[inline]
     pub fn count<E: Event>(&self, event: &E) {
         if let Some(inner) = &self.inner {
@@ -174,9 +170,7 @@ impl Recorder {
     }
 
     pub fn health(&self) -> Health {
-        let Some(inner) = &self.inner else {
-            return Health::default();
-        };
+        let Some(inner) = &self.inner else { return Health::default() };
         let mut health = inner.shared.health().clone();
         health.lost += inner.shared.lost.load(Ordering::Relaxed);
         health
@@ -230,9 +224,7 @@ impl Inner {
 
     fn close(&self, wait: Duration) -> FlushResult {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(thread) = thread else {
-            return FlushResult::Stored;
-        };
+        let Some(thread) = thread else { return FlushResult::Stored };
         let flushed = self.ask(Request::Close, wait);
         // A thread that still works holds nothing that the caller needs.
         if thread.is_finished() || flushed == FlushResult::Stored {

@@ -12,7 +12,6 @@ pub trait Event {
     fn index(&self) -> u32;
 }
 
-/// One counter of a closed kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell(u32);
 
@@ -89,9 +88,7 @@ impl Cell {
         let mut values = values.into_iter();
         let mut index = 0;
         for dimension in kind.spec().dimensions {
-            let Domain::Listed(texts) = dimension.domain else {
-                return None;
-            };
+            let Domain::Listed(texts) = dimension.domain else { return None };
             let value = values.next()?;
             let at = texts.iter().position(|text| *text == value)?;
             index = index * radix(texts) + u32::try_from(at).ok()?;

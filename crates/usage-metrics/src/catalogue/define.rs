@@ -19,7 +19,6 @@ macro_rules! catalogue {
     ) => {
         $( catalogue!(@set $set_doc $set { $( $variant = $text ),+ }); )+
 
-        /// One of the nine counter kinds.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Kind { $( #[doc = $kind_doc] $kind, )+ }
@@ -60,9 +59,7 @@ macro_rules! catalogue {
 
         impl $set {
             pub const ALL: &'static [$set] = &[ $( $set::$variant ),+ ];
-            /// The texts of the values, in the same order.
             pub const TEXTS: &'static [&'static str] = &[ $( $text ),+ ];
-            /// The description of the set.
             pub const SUMMARY: &'static str = $doc.trim_ascii_start();
 
             pub const fn text(self) -> &'static str {

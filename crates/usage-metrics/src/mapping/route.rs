@@ -35,7 +35,6 @@ pub fn model<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'
     first_identifier(response, requested, MAX_MODEL_CHARS)
 }
 
-/// The provider of a route: the responding one, else the requested one, else [`UNKNOWN`].
 pub fn provider<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'a, str> {
     first_identifier(response, requested, MAX_PROVIDER_CHARS)
 }

@@ -31,7 +31,6 @@ impl Counter {
         }
     }
 
-    /// The counter with this name and these dimensions, if it is in the catalogue.
     pub fn find(
         name: &str,
         dimensions: &BTreeMap<impl AsRef<str> + Ord, impl AsRef<str>>,

@@ -33,9 +33,7 @@ pub(super) struct PackageDraft {
 #[derive(Debug, Default)]
 pub(super) struct PackagePlan {
     pub(super) drafts: Vec<PackageDraft>,
-    /// Counters to mark as packaged.
     pub(super) packaged: Vec<RowKey>,
-    /// Counters that cannot be packaged, and why.
     pub(super) poison: Vec<RejectedRow>,
 }
 

@@ -15,7 +15,6 @@ use crate::clock::Timestamp;
 /// Suffixes of the database and the files of SQLite next to it.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// The interval between attempts to take a lock.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +146,6 @@ impl StoreFolder {
         Ok(target)
     }
 
-    /// The damaged stores, oldest first.
     pub fn stores_set_aside(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.set_aside()).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -155,7 +153,6 @@ impl StoreFolder {
         paths
     }
 
-    /// Removes the remains of an interrupted creation.
     pub(super) fn discard(path: &Path) {
         for suffix in COMPANIONS {
             // Missing files are fine; other errors are reported by the next step.
@@ -190,7 +187,6 @@ impl StoreFolder {
     }
 }
 
-/// Writes a file atomically and durably.
 pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {

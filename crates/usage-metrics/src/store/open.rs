@@ -160,7 +160,6 @@ fn connect_with(
     Ok(Store { connection, folder: folder.clone(), fingerprint, new_id, obstacle: None })
 }
 
-/// Checks that the file is a complete store of our version.
 fn check(connection: &Connection) -> Result<()> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);

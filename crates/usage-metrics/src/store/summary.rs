@@ -12,22 +12,16 @@ use crate::clock::{Day, Timestamp};
 pub struct Summary {
     pub install_id: String,
     pub created: Timestamp,
-    /// Distinct counters over all days.
     pub counters: u64,
-    /// Unpackaged increments.
     pub unpackaged: u64,
     pub counted: u64,
-    /// First and last day with counters.
     pub days: Option<(Day, Day)>,
     pub packages: u64,
-    /// Packages without a file.
     pub unwritten: u64,
     pub lost: u64,
-    /// When the client was last counted as active.
     pub active: Option<Timestamp>,
     pub set_aside_rows: Vec<RejectedCounter>,
     pub set_aside_stores: Vec<PathBuf>,
-    /// Size of the database file.
     pub bytes: u64,
 }
 

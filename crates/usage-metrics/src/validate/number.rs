@@ -54,7 +54,6 @@ impl<'a> Decimal<'a> {
         digits.skip(self.significant.start).take(self.significant.len())
     }
 
-    /// The power of ten of the digit at `position`.
     fn power(&self, position: usize, exponent: i64) -> i64 {
         let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
         signed(self.whole.len()).saturating_add(exponent).saturating_sub(signed(position) + 1)
@@ -70,9 +69,7 @@ fn parse_exponent(text: &str) -> Exponent {
 }
 
 pub(super) fn count(number: &str) -> Count {
-    let Some(decimal) = Decimal::parse(number) else {
-        return Count::BelowOne;
-    };
+    let Some(decimal) = Decimal::parse(number) else { return Count::BelowOne };
     let (exponent, written) = match decimal.exponent {
         Exponent::Absent => (0, false),
         Exponent::Written(exponent) => (exponent, true),

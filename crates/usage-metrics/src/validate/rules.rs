@@ -63,7 +63,8 @@ impl<'a> RuleChecker<'a> {
     pub(super) fn document(&mut self) {
         let text = self.scan.text();
         if text.starts_with('\u{feff}') {
-            self.findings.byte_order_mark();
+            let found = "the document starts with a byte order mark".to_owned();
+            self.findings.encoding(0, found);
             self.scan.at = '\u{feff}'.len_utf8();
         }
         if let Err(malformed) = self.package() {
@@ -303,7 +304,6 @@ impl<'a> RuleChecker<'a> {
         Ok(())
     }
 
-    /// Reports a value of another type and skips it.
     fn wrong_type(&mut self, path: &Path<'_>, rule: &'static str) -> ScanResult {
         let offset = self.scan.at;
         let shape = self.scan.shape()?;

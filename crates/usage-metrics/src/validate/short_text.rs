@@ -132,7 +132,6 @@ impl ShortTextSet {
         }
     }
 
-    /// The index of the text in the list of the set.
     #[inline]
     pub(super) fn find(&self, atom: &ShortText) -> Option<usize> {
         let index = usize::from(self.slots[atom.hash(self.seed)]);
@@ -152,14 +151,12 @@ fn place(atoms: &[ShortText], seed: u64) -> Option<[u8; SLOTS]> {
     Some(slots)
 }
 
-/// The values of a dimension, for the fast path.
 #[derive(Debug)]
 pub(super) enum DomainTexts {
     Listed(ShortTextSet),
     Identifier { max_chars: usize },
 }
 
-/// A kind, for the fast path.
 #[derive(Debug)]
 pub(super) struct KindTexts {
     pub(super) kind: Kind,

@@ -18,12 +18,9 @@ pub enum Problem {
     DuplicateKey,
     MissingField,
     UnknownField,
-    /// A value of the wrong JSON type.
     WrongType,
     NotAllowed,
-    /// Not a lower-case UUID of version 1 to 5.
     BadUuid,
-    /// Not a date-time of RFC 3339.
     BadDateTime,
     BadIdentifier,
     /// Too short or too long.
@@ -116,7 +113,6 @@ pub(super) fn excerpt(text: &str) -> String {
     shorten(text).escape_debug().to_string()
 }
 
-/// Shortens a part of the input for a message.
 pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_FOUND_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
