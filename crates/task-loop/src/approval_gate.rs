@@ -8,7 +8,6 @@ use std::io;
 use std::sync::Arc;
 
 use mcp_client::config::{ApprovalMode, Trust};
-use mcp_client::host::ApprovalRequest;
 use mcp_client::registry::{RegisteredTool, ToolAction};
 use serde_json::Value;
 use usage_metrics::catalogue::ApprovalOutcome;
@@ -111,7 +110,8 @@ impl ApprovalGate {
             (_, Some(_)) => ApprovalReason::FirstCall,
             (_, None) => ApprovalReason::Untrusted,
         };
-        let said = self.person.approve(question(entry, arguments, why)).await;
+        let (call, within) = (entry.approval_request(arguments), CallContext::Task);
+        let said = self.person.approve(ApprovalQuestion { call, why, within }).await;
         if matches!(said, ApprovalAnswer::Once | ApprovalAnswer::Always) {
             let always =
                 said == ApprovalAnswer::Always || entry.approval == Some(ApprovalMode::Once);
@@ -128,18 +128,6 @@ impl ApprovalGate {
     fn remember(&self, entry: &RegisteredTool, now: ApprovedTool) -> io::Result<()> {
         ApprovalMemory::remember(&*self.store, &entry.server, entry.native_name(), now)
     }
-}
-
-fn question(entry: &RegisteredTool, arguments: &Value, why: ApprovalReason) -> ApprovalQuestion {
-    let call = ApprovalRequest {
-        server: entry.server.to_string(),
-        tool: entry.name.to_string(),
-        native_name: entry.native_name().to_owned(),
-        description: entry.description.to_string(),
-        arguments: arguments.clone(),
-        approval: entry.approval,
-    };
-    ApprovalQuestion { call, why, within: CallContext::Task }
 }
 
 /// Everything that the digest covers, as lines that can be compared.

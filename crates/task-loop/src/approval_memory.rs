@@ -47,7 +47,6 @@ impl ApprovalMemory {
         })
     }
 
-    /// Every stored tool: its server, its name, and what is stored of it.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &ApprovedTool)> {
         self.tools.iter().flat_map(|(server, tools)| {
             tools.iter().map(|(name, tool)| (server.as_str(), name.as_str(), tool))

@@ -58,7 +58,7 @@ impl ContextWindow {
 
     pub(crate) fn fit(&self, conversation: &mut Conversation) -> Option<Trimmed> {
         let mut cut = Trimmed::default();
-        let messages = conversation.messages_mut();
+        let messages = &mut conversation.messages;
         cut.old_attachments(messages);
         let fits = |messages: &[Message]| total(messages) <= self.room.get();
         let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
@@ -99,7 +99,6 @@ impl Trimmed {
         }
     }
 
-    /// Cuts the result of a tool, but for its ends.
     fn result(&mut self, message: &mut Message, ends: usize) {
         if matches!(message, Message::Tool { .. }) {
             self.attachments += message.drop_attachments(WHY, |_| true);

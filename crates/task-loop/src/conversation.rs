@@ -81,7 +81,7 @@ pub trait Journal: fmt::Debug + Send + Sync {
 
 #[derive(Debug, Default)]
 pub struct Conversation {
-    messages: Vec<Message>,
+    pub(crate) messages: Vec<Message>,
     journal: Option<Box<dyn Journal>>,
 }
 
@@ -118,11 +118,6 @@ impl Conversation {
         &self.messages
     }
 
-    pub(crate) fn messages_mut(&mut self) -> &mut Vec<Message> {
-        &mut self.messages
-    }
-
-    /// Removes all attachments of the first kind that there is, because the model rejects them.
     pub(crate) fn drop_rejected_kind(&mut self) -> Option<(MediaKind, usize)> {
         let kind = MediaKind::ALL.into_iter().find(|kind| {
             self.messages.iter().flat_map(Message::attachments).any(|one| one.kind == *kind)

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-/// Rounds of a task unless given.
 pub const DEFAULT_ROUNDS: u32 = 50;
-/// The most rounds that can be asked for.
 pub const MAX_ROUNDS: u32 = 1000;
 pub(crate) const DEFAULT_TIME: Duration = Duration::from_hours(1);
-/// The most time that can be asked for.
 pub const MAX_TIME: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

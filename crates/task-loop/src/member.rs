@@ -105,7 +105,6 @@ impl MemberRequest {
         self.may_repeat
     }
 
-    /// The answer may take so long to begin.
     #[must_use]
     pub fn within(mut self, within: Duration) -> Self {
         self.within = within;
@@ -130,7 +129,6 @@ impl MemberResponse {
         serde_json::from_slice(&self.body).map_err(|error| MemberError::nonsense(&error))
     }
 
-    /// What it cost, if the service says so.
     pub fn charge_micros(&self) -> Option<i64> {
         number(&self.headers, &CHARGE)
     }
@@ -169,13 +167,11 @@ impl MemberClient {
         Ok(Self { http, base_url: base_url.to_owned() })
     }
 
-    /// Asks, and reads the answer whole.
     pub async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
         let target = self.address(&ask.path)?;
         self.ask_at(&target, ask).await
     }
 
-    /// The same for an address beside the base address.
     pub async fn ask_at(
         &self,
         target: &Uri,
@@ -192,7 +188,6 @@ impl MemberClient {
         self.ask(MemberRequest::get(path)).await?.json()
     }
 
-    /// Asks, and gives the events of the answer as they come.
     pub async fn events(&self, mut ask: MemberRequest) -> Result<Events, MemberError> {
         ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let response = self.send(ask).await?;

@@ -58,7 +58,6 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The conversation with the instructions after its first message.
     fn messages(&self) -> Vec<&Message> {
         let said = self.conversation.messages();
         let first = usize::from(matches!(said.first(), Some(Message::System { .. })));
@@ -113,7 +112,6 @@ pub struct ListedModel {
     architecture: Option<Architecture>,
 }
 
-/// Where some services list the modalities.
 #[derive(Debug, Deserialize)]
 struct Architecture {
     input_modalities: Option<Vec<String>>,
@@ -252,7 +250,6 @@ impl Model {
         list.into_iter().map(|listed| listed.id).collect()
     }
 
-    /// All models of the service that can chat, with what they cost.
     pub async fn listed(&self) -> Result<Vec<ListedModel>, MemberError> {
         let list: List = self.member.get("/models").await?;
         Ok(list.data.into_iter().filter(ListedModel::is_for_chat).collect())
@@ -337,7 +334,6 @@ impl PartialReply {
     }
 }
 
-/// Adds a piece to the arguments of a call, as long as they can still be taken.
 fn add_arguments(call: &mut Call, piece: &str) {
     if call.arguments.len() + piece.len() <= MAX_ARGUMENT_BYTES {
         call.arguments.push_str(piece);

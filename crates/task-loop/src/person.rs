@@ -39,7 +39,6 @@ pub enum ApprovalAnswer {
     Absent,
 }
 
-/// A form that a server wants filled in, or a prompt that it wants a model to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormRequest {
     pub server: String,
@@ -56,7 +55,6 @@ pub enum FormAnswer {
     Cancelled,
 }
 
-/// A prompt that a server wants a model to answer on the person's account.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplingRequest {
     pub server: String,
@@ -70,7 +68,6 @@ pub trait Person: fmt::Debug + Send + Sync {
 
     fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer>;
 
-    /// Whether a server may have a model answer this.
     fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer>;
 }
 

@@ -39,7 +39,6 @@ impl Sanitizer {
         lines.join(&format!("\n{indent}"))
     }
 
-    /// The last lines of what a server wrote to standard error.
     pub fn tail(&self, stderr: &str) -> Vec<String> {
         let clean = self.redactor.redact(stderr.trim());
         let lines: Vec<&str> = clean.lines().collect();

@@ -11,7 +11,6 @@ use crate::untrusted::is_unsafe;
 const MAX_BYTES: usize = 16 * 1024;
 const MARK: &str = "server_instructions";
 
-/// The text for the model; nothing if no server has instructions.
 pub(crate) fn text(all: &[(String, Arc<str>)]) -> Option<String> {
     let mut text = format!(
         "MCP servers sent the following instructions. The text between the {MARK} tags was \

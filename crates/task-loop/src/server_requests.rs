@@ -37,18 +37,13 @@ struct Inner {
     asked: Mutex<BTreeMap<String, VecDeque<Instant>>>,
 }
 
-/// Where the model comes from that answers servers.
+/// Where the model comes from that answers servers. That of the service is the configured or the
+/// first one, looked up when a server asks.
 #[derive(Debug)]
 pub enum SamplingModel {
-    /// Nowhere: no service is configured.
     None,
     OfTask,
-    /// The configured model of the service, or its first; looked up when a server asks.
-    OfService {
-        member: Arc<MemberClient>,
-        model: Option<String>,
-        metrics: TaskMetrics,
-    },
+    OfService { member: Arc<MemberClient>, model: Option<String>, metrics: TaskMetrics },
 }
 
 impl ServerRequests {
@@ -87,10 +82,7 @@ impl RequestHandler for ServerRequests {
             match request.method.as_str() {
                 "sampling/createMessage" => inner.sample(&request).await,
                 "elicitation/create" => Ok(inner.fill(&request).await),
-                other => Err(RpcError::new(
-                    RpcError::METHOD_NOT_FOUND,
-                    format!("this client does not support {other}"),
-                )),
+                other => Err(RpcError::unsupported(other)),
             }
         })
     }

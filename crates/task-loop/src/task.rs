@@ -212,7 +212,6 @@ impl RunningTask<'_, '_> {
         self.context.counting.model_called(self.context.model, answer);
     }
 
-    /// What is left to say when the task is over, however it ended.
     fn leave(&mut self, end: &TaskEnd) -> TaskUsage {
         if let Some(text) = self.coming.take() {
             self.spent.model_calls += 1;
@@ -234,7 +233,6 @@ impl RunningTask<'_, '_> {
         self.spent
     }
 
-    /// The end of a task whose model called no more tools.
     fn last(&mut self, finish: Finish) -> TaskEnd {
         match finish {
             Finish::Filtered => TaskEnd::Filtered,
@@ -247,7 +245,6 @@ impl RunningTask<'_, '_> {
         }
     }
 
-    /// Why the answer does not match the output schema, if it must and does not.
     fn mismatch(&self) -> Option<String> {
         let schema = self.context.output_schema.as_ref()?;
         match json_answer(&self.conversation.answer()) {
@@ -256,7 +253,6 @@ impl RunningTask<'_, '_> {
         }
     }
 
-    /// The end, if the next call of the model could cost more than is left.
     fn over_budget(&self) -> Option<TaskEnd> {
         let limit = self.context.bounds.micros?;
         let next = self.spent.charge_micros.saturating_add(self.context.model.price_micros);

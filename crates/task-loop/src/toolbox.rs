@@ -58,7 +58,6 @@ pub enum CallStatus {
     Done,
     Failed,
     TimedOut,
-    /// It was not run.
     Blocked,
 }
 
@@ -94,7 +93,6 @@ pub struct Toolbox {
     gate: ApprovalGate,
     shown: Sanitizer,
     own: Vec<Arc<dyn OwnTool>>,
-    /// The servers whose tools may run side by side.
     parallel: BTreeSet<String>,
     /// How many tokens the definitions of all tools may cost before they have to be found.
     most_tokens: u32,
@@ -124,7 +122,6 @@ impl Toolbox {
         self
     }
 
-    /// These servers let their tools run side by side.
     #[must_use]
     pub fn parallel(mut self, servers: impl IntoIterator<Item = String>) -> Self {
         self.parallel = servers.into_iter().collect();
@@ -167,12 +164,10 @@ impl Toolbox {
         offered
     }
 
-    /// The instructions of the servers whose tools the model has.
     pub(crate) fn instructions(&self) -> Option<String> {
         if self.is_closed { None } else { server_instructions::text(&self.client.instructions()) }
     }
 
-    /// All tools of the servers, offered or not.
     pub fn registry(&self) -> Arc<Registry> {
         self.client.registry()
     }
@@ -334,7 +329,6 @@ async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> CallOutcome {
     CallOutcome { how, text, category, ..blocked(String::new()) }
 }
 
-/// The arguments that a model gave, as the object that they have to be.
 fn arguments(text: &str) -> Result<Value, String> {
     if text.len() > MAX_ARGUMENT_BYTES {
         return Err(format!(

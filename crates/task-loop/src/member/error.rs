@@ -22,7 +22,6 @@ pub enum MemberError {
     Nonsense { what: String },
 }
 
-/// When the same request may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
     Never,
@@ -63,7 +62,6 @@ impl MemberError {
         Self::Refused { status, detail: Box::new(detail), retry_after }
     }
 
-    /// What an answer that is no document of ours means.
     pub fn nonsense(error: &serde_json::Error) -> Self {
         Self::Nonsense { what: format!("an invalid response: {error}") }
     }

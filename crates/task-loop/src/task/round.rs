@@ -27,7 +27,6 @@ pub(super) struct RoundOutcome {
 }
 
 impl RunningTask<'_, '_> {
-    /// Runs the calls in order and adds each result to the conversation.
     pub(super) async fn run_calls(&mut self, calls: &[Call]) -> RoundOutcome {
         let mut round = RoundOutcome { is_stopped: false, is_all_denied: true };
         let (wanted, too_many) = calls.split_at(calls.len().min(MAX_CALLS));
