@@ -19,8 +19,8 @@ use crate::config::ServerEntry;
 use crate::content::ToolOutcome;
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::host::{ApprovalDecision, ApprovalRequest, Host};
-use crate::registry::{RegisteredTool, Registry, ServerTools, ToolAction};
+use crate::host::{ApprovalDecision, Host};
+use crate::registry::{Registry, ServerTools, ToolAction};
 use crate::session::{CallOptions, ReconnectState, Session, SessionConnector, StepObserver};
 use crate::supervisor::{
     CallEffect, PublishTools, ServerHandle, ServerState, ServerStatus, Supervisor,
@@ -212,7 +212,8 @@ impl Client {
             // The definition may have changed since it was approved.
             Some(approved) => entry.digest() == *approved,
             None if entry.needs_approval() => {
-                self.decide(entry, &arguments).await == ApprovalDecision::Allow
+                let request = entry.approval_request(&arguments);
+                self.inner.host.approver.decide(request).await == ApprovalDecision::Allow
             }
             None => true,
         };
@@ -315,18 +316,6 @@ impl Client {
         let slot = slots.iter().find(|slot| slot.entry.name == server);
         let unknown = || Error::UnknownServer { name: server.to_owned() };
         slot.map(|slot| slot.handle.clone()).ok_or_else(unknown)
-    }
-
-    async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> ApprovalDecision {
-        let approval = ApprovalRequest {
-            server: entry.server.to_string(),
-            tool: entry.name.to_string(),
-            native_name: entry.native_name().to_owned(),
-            description: entry.description.to_string(),
-            arguments: arguments.clone(),
-            approval: entry.approval,
-        };
-        self.inner.host.approver.decide(approval).await
     }
 }
 

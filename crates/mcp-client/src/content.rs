@@ -31,31 +31,11 @@ pub use tag_characters::strip_tag_characters;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentBlock {
     Text(String),
-    Image {
-        mime: String,
-        base64: String,
-    },
-    Audio {
-        mime: String,
-        base64: String,
-    },
-    EmbeddedText {
-        uri: String,
-        mime: Option<String>,
-        text: String,
-    },
-    EmbeddedBlob {
-        uri: String,
-        mime: Option<String>,
-        base64: String,
-    },
-    Link {
-        uri: String,
-        name: String,
-        description: Option<String>,
-        mime: Option<String>,
-    },
-    /// Describes an unknown or malformed block.
+    Image { mime: String, base64: String },
+    Audio { mime: String, base64: String },
+    EmbeddedText { uri: String, mime: Option<String>, text: String },
+    EmbeddedBlob { uri: String, mime: Option<String>, base64: String },
+    Link { uri: String, name: String, description: Option<String>, mime: Option<String> },
     Note(String),
 }
 
@@ -107,7 +87,6 @@ pub struct PromptMessage {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceContents {
     pub blocks: Vec<ContentBlock>,
-    pub ttl_ms: Option<u64>,
 }
 
 /// Decodes a result of `tools/call`. An object without content is an empty outcome.
@@ -181,7 +160,7 @@ pub fn resource_outcome(result: &str) -> Result<ResourceContents, DecodeError> {
     if left_out > 0 {
         blocks.push(omitted_note(left_out));
     }
-    Ok(ResourceContents { blocks, ttl_ms: envelope.ttl_ms() })
+    Ok(ResourceContents { blocks })
 }
 
 impl From<ResourceContents> for ToolOutcome {

@@ -15,7 +15,6 @@ use crate::message::{RpcError, truncated};
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
 
-/// The longest quote from the body of a refusal.
 const MAX_QUOTED_BYTES: usize = 300;
 const MAX_QUOTED_MESSAGE_BYTES: usize = 8 * 1024;
 
@@ -228,7 +227,6 @@ impl Error {
     }
 }
 
-/// Whether starting the process may succeed a moment later.
 fn is_transient(kind: io::ErrorKind) -> bool {
     matches!(
         kind,

@@ -113,10 +113,7 @@ impl RequestHandler for DeclineRequests {
             "sampling/createMessage" => {
                 Err(RpcError::new(-1, "this client does not support sampling"))
             }
-            other => Err(RpcError::new(
-                RpcError::METHOD_NOT_FOUND,
-                format!("this client does not support {other}"),
-            )),
+            other => Err(RpcError::unsupported(other)),
         };
         Box::pin(std::future::ready(answer))
     }
@@ -133,7 +130,6 @@ pub struct ApprovalRequest {
     pub native_name: String,
     pub description: String,
     pub arguments: Value,
-    /// What the configuration says about approvals of this tool.
     pub approval: Option<ApprovalMode>,
 }
 

@@ -6,16 +6,15 @@
 
 mod outgoing;
 mod raw_message;
-mod response_id;
 
 use std::fmt;
 
 use bytes::Bytes;
+use memchr::memmem;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use outgoing::{Params, RequestMeta, notification, reply_error, reply_result, request};
-pub(crate) use response_id::response_id;
 
 const MAX_PEER_MESSAGE_BYTES: usize = 64 * 1024;
 const MAX_BATCH: usize = 1000;
@@ -72,6 +71,12 @@ impl RpcError {
 
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, peer_message: message.into(), data: None }
+    }
+
+    /// The response to a request that this client does not support.
+    pub fn unsupported(method: &str) -> Self {
+        let message = format!("this client does not support {method}");
+        Self::new(Self::METHOD_NOT_FOUND, message)
     }
 
     /// Whether only servers of the stateless revision return this code.
@@ -138,7 +143,6 @@ impl Message {
     }
 }
 
-/// Parses one line, body or event and passes its messages on in order.
 pub(crate) fn parse(text: &Bytes, mut each: impl FnMut(Message)) {
     let start = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match start.map(|start| text[start]) {
@@ -221,6 +225,30 @@ fn recover(text: &Bytes) -> Message {
         }
         None => Message::Noise,
     }
+}
+
+/// The id of a malformed response; `None` for requests and notifications. Of a long text only both
+/// ends are searched: servers write the id first or last.
+pub(crate) fn response_id(text: &[u8]) -> Option<u64> {
+    const END: usize = 1024;
+    if text.len() <= 2 * END {
+        return find_id(text);
+    }
+    find_id(&text[..END]).or_else(|| find_id(&text[text.len() - END..]))
+}
+
+fn find_id(text: &[u8]) -> Option<u64> {
+    if memmem::find(text, b"\"method\"").is_some() {
+        return None;
+    }
+    memmem::find_iter(text, b"\"id\"").find_map(|at| number_after(&text[at + 4..]))
+}
+
+fn number_after(rest: &[u8]) -> Option<u64> {
+    let rest = rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let rest = rest.strip_prefix(b"\"").unwrap_or(rest);
+    let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&rest[..length]).ok()?.parse().ok()
 }
 
 /// Our ids are integers; peers return them as numbers, floats or strings.

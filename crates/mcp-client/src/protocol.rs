@@ -43,7 +43,6 @@ pub(crate) fn client_capabilities(entry: &ServerEntry, host: &Host) -> Value {
     capabilities
 }
 
-/// The result of `roots/list`: the workspace.
 pub(crate) fn roots(entry: &ServerEntry, host: &Host) -> Value {
     let workspace = host.workspace.as_deref().filter(|_| entry.roots);
     let roots: Vec<Value> = workspace
@@ -64,7 +63,7 @@ fn file_uri(path: &Path) -> String {
 
 pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
     let identity = &host.identity;
-    Params::new()
+    Params::default()
         .with("protocolVersion", LEGACY_VERSIONS[0])
         .with("capabilities", &client_capabilities(entry, host))
         .with("clientInfo", &json!({ "name": identity.name, "version": identity.version }))

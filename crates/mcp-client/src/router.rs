@@ -82,7 +82,6 @@ pub(crate) struct Router {
     changed: AtomicU8,
     change: Notify,
     started: Instant,
-    /// How many requests of the server are being answered.
     answering: AtomicUsize,
 }
 
@@ -105,7 +104,6 @@ pub(crate) enum RequestKind {
 #[derive(Debug, Default)]
 pub(crate) struct LastActivity(AtomicU64);
 
-/// Counts a request of the server while it is answered.
 pub(crate) struct ServerRequestGuard(Arc<Router>);
 
 impl Drop for ServerRequestGuard {
@@ -255,7 +253,6 @@ impl Router {
         }
     }
 
-    /// The number of dropped messages since the last call.
     pub(crate) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }

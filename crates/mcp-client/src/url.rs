@@ -89,7 +89,6 @@ pub(crate) fn enters_private_network(from: &Uri, to: &Uri) -> bool {
     !is_private(bare_host(from)) && is_private(bare_host(to))
 }
 
-/// Resolves a URL reference against `base`.
 pub(crate) fn resolve_reference(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.trim().split('#').next().unwrap_or_default();
     if reference.contains("://") {

@@ -240,7 +240,6 @@ pub fn valid_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// Whether a root key is probably another spelling of ours.
 fn is_meant(key: &str) -> bool {
     let letters = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
     matches!(letters.collect::<String>().as_str(), "mcpservers" | "mcpserver")

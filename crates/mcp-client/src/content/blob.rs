@@ -35,7 +35,6 @@ pub(super) fn decode(base64: &str) -> Result<Vec<u8>, BlobError> {
     STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| BlobError::Malformed)
 }
 
-/// Strips a `data:image/png;base64,` prefix and returns its MIME type.
 pub(super) fn strip_data_url(data: String) -> (Option<String>, String) {
     let Some((head, body)) = data.strip_prefix("data:").and_then(|rest| rest.split_once(','))
     else {

@@ -47,7 +47,6 @@ pub struct SignInStatus {
     /// Why an existing file cannot be used.
     pub unreadable: Option<String>,
     pub client: ClientKind,
-    /// The authorization server refused our client document.
     pub document_refused: bool,
 }
 
@@ -84,7 +83,7 @@ impl Account {
         browser: &dyn Browser,
         options: LoginOptions<'_>,
     ) -> Result<(), crate::Error> {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let anew = store.has_refused_document();
         store.clear_refused_document()?;
         let LoginOptions { driver, scope } = options;
@@ -103,7 +102,7 @@ impl Account {
 
     /// Deletes the tokens, after revoking them if the authorization server supports it.
     pub async fn logout(&self) -> Result<LogoutReport, crate::Error> {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let tokens = store.tokens().ok().flatten();
         let revoked = match &tokens {
             Some(tokens) => {
@@ -124,17 +123,17 @@ impl Account {
 
     /// The prefix of its file names: see [`super::token_files`].
     pub fn stem(&self) -> &str {
-        self.credentials.store().stem()
+        self.credentials.store.stem()
     }
 
     /// Whether anything is stored.
     pub fn has_files(&self) -> bool {
-        self.credentials.store().has_files()
+        self.credentials.store.has_files()
     }
 
     /// What is stored.
     pub fn status(&self) -> SignInStatus {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let (tokens, unreadable) = match store.tokens() {
             Ok(tokens) => (tokens, None),
             Err(unreadable) => (None, Some(unreadable.reason)),
@@ -206,7 +205,7 @@ impl Credentials {
         both: &[(&str, Option<&str>)],
     ) -> bool {
         // The issuer of the tokens revokes them, even if the server has moved since.
-        let Some(found) = self.store().metadata() else { return false };
+        let Some(found) = self.store.metadata() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
         if found.server.issuer != tokens.issuer {
             return false;
@@ -218,7 +217,7 @@ impl Credentials {
             let mut form: Vec<(&str, Cow<'_, str>)> =
                 vec![("token", (*token).into()), ("token_type_hint", (*kind).into())];
             let Ok(headers) = client.prove(&mut form, &found.server.issuer) else { return false };
-            let sent = self.http().post_form(FormTarget::Other, &endpoint, headers, &form).await;
+            let sent = self.http.post_form(FormTarget::Other, &endpoint, headers, &form).await;
             accepted.push(sent.is_ok_and(|reply| reply.is_success()));
         }
         accepted.first().copied().unwrap_or(false)

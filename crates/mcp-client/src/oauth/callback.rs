@@ -187,23 +187,14 @@ impl fmt::Debug for Callback {
     }
 }
 
-/// The outcome of a login, for the page in the browser.
+/// The outcome of a login, for the page in the browser. A failure may quote a peer; to continue, the
+/// browser is redirected to another http or https URL.
 #[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginOutcome {
-    SignedIn {
-        server: String,
-    },
-    Failed {
-        server: String,
-        /// May quote a peer.
-        what: String,
-        hint: Option<String>,
-    },
-    /// Redirects the browser to another http or https URL.
-    Continue {
-        address: String,
-    },
+    SignedIn { server: String },
+    Failed { server: String, what: String, hint: Option<String> },
+    Continue { address: String },
 }
 
 #[derive(Debug, Clone)]

@@ -37,11 +37,11 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub(crate) struct Credentials {
-    server: String,
-    options: OauthOptions,
+    pub(super) server: String,
+    pub(super) options: OauthOptions,
     host: Arc<Host>,
-    store: TokenStore,
-    http: OAuthHttp,
+    pub(super) store: TokenStore,
+    pub(super) http: OAuthHttp,
     state: Mutex<CredentialState>,
     /// Held while renewing or signing in.
     pub(super) turn: tokio::sync::Mutex<()>,
@@ -68,7 +68,6 @@ pub enum ClientKind {
     Unknown,
 }
 
-/// What a grant was requested with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GrantContext<'a> {
     pub(crate) scope: Option<&'a str>,
@@ -420,14 +419,6 @@ impl Credentials {
         self.host.observer.event(ClientEvent::Warning { server: self.server.clone(), text });
     }
 
-    pub(crate) fn server(&self) -> &str {
-        &self.server
-    }
-
-    pub(crate) fn options(&self) -> &OauthOptions {
-        &self.options
-    }
-
     pub(crate) fn default_document(&self) -> Option<&str> {
         self.host.client_document.as_deref()
     }
@@ -435,14 +426,6 @@ impl Credentials {
     pub(crate) fn client_name(&self) -> String {
         let named = self.options.client_name.as_ref().map(|name| name.value().trim().to_owned());
         named.unwrap_or_else(|| self.host.identity.name.clone())
-    }
-
-    pub(crate) fn store(&self) -> &TokenStore {
-        &self.store
-    }
-
-    pub(crate) fn http(&self) -> &OAuthHttp {
-        &self.http
     }
 }
 

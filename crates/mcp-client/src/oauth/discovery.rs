@@ -20,7 +20,6 @@ pub(crate) struct Discovery {
     pub(crate) resource: String,
     /// The scopes that the MCP server needs for its basic functions.
     pub(crate) scopes: Option<Vec<String>>,
-    /// All issuers that the MCP server trusts.
     pub(crate) issuers: Vec<String>,
     pub(crate) server: ServerMetadata,
     /// Tokens are bound to a key (`DPoP`).
@@ -34,30 +33,19 @@ pub(crate) struct DiscoveryHints<'a> {
     pub(crate) prefer: Option<&'a str>,
 }
 
-impl DiscoveryHints<'_> {
-    fn resource_metadata(&self) -> Option<&str> {
-        self.challenges.iter().find_map(|challenge| challenge.param("resource_metadata"))
-    }
-
-    fn offers_binding(&self) -> bool {
-        self.challenges.iter().any(|challenge| challenge.scheme() == "dpop")
-    }
-}
-
 /// Tries all locations of both standards, in their order.
 pub(crate) async fn discover(
     http: &OAuthHttp,
     hints: DiscoveryHints<'_>,
 ) -> Result<Discovery, Error> {
-    let Some(resource) = resource(http, hints).await? else {
-        return without_resource(http).await;
-    };
+    let Some(resource) = resource(http, hints).await? else { return without_resource(http).await };
     let issuers = resource.authorization_servers;
     let preferred = hints.prefer.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
     let issuer = preferred.or(issuers.first().map(String::as_str)).unwrap_or_default();
     tracing::debug!(issuer, ?issuers, "authorization server found");
     let server = server(http, issuer).await?;
-    let bind = (hints.offers_binding() || resource.supports_dpop)
+    let offers_binding = hints.challenges.iter().any(|challenge| challenge.scheme() == "dpop");
+    let bind = (offers_binding || resource.supports_dpop)
         && server.dpop_algorithms.iter().any(|known| known == dpop::ALGORITHM);
     Ok(Discovery {
         resource: resource.resource.unwrap_or_else(|| canonical(http.server())),
@@ -77,7 +65,7 @@ async fn resource(
     http: &OAuthHttp,
     hints: DiscoveryHints<'_>,
 ) -> Result<Option<ResourceMetadata>, Error> {
-    let named = hints.resource_metadata();
+    let named = hints.challenges.iter().find_map(|one| one.param("resource_metadata"));
     let places = match named {
         Some(place) => vec![checked(http.server(), place)?],
         None => resource_addresses(http.server()),

@@ -18,7 +18,6 @@ use crate::url::origin;
 pub(crate) const ALGORITHM: &str = "ES256";
 const MAX_NONCE_BYTES: usize = 1024;
 
-/// A key, and the last nonce of each audience.
 pub(crate) struct DpopKey {
     pair: EcdsaKeyPair,
     document: Vec<u8>,

@@ -21,7 +21,6 @@ pub const MAX_DESCRIPTION_CHARS: usize = 500;
 #[derive(Debug, Clone)]
 pub struct ExpectedRedirect {
     pub state: String,
-    /// The issuer of the validated metadata.
     pub issuer: String,
     /// Whether the metadata says `authorization_response_iss_parameter_supported: true`.
     pub issuer_required: bool,

@@ -48,7 +48,6 @@ impl Registration {
         OAuthClient { id: self.client_id.clone(), secret: self.client_secret.clone(), method }
     }
 
-    /// Whether the next login can use it.
     pub(crate) fn is_good(&self) -> bool {
         !self.suspect && !self.is_over()
     }

@@ -39,7 +39,6 @@ pub(crate) enum ClientAuthMethod {
 }
 
 impl ClientAuthMethod {
-    /// Parses the name of a method that needs no key.
     pub(crate) fn of(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::None),
@@ -49,7 +48,6 @@ impl ClientAuthMethod {
         }
     }
 
-    /// The default of a client with a secret.
     pub(crate) fn with_secret(server: &ServerMetadata) -> Self {
         let known = server.auth_methods.as_deref().unwrap_or_default();
         let takes = |name: &str| known.iter().any(|method| method == name);

@@ -53,7 +53,6 @@ pub(super) fn resolve_references(schema: &mut Map<String, Value>, log: &mut Repa
     });
 }
 
-/// The schema that a local JSON pointer refers to.
 pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut tokens = pointer.strip_prefix("#/")?.split('/').map(unescaped);
     let first = schema.get(&tokens.next()?)?;

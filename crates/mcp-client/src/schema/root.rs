@@ -42,13 +42,6 @@ pub(super) fn flatten(root: &mut Map<String, Value>, log: &mut RepairLog) {
     repair_rules::required(root, log);
 }
 
-/// Removes self-references that would never be resolved.
-pub(super) fn remove_root_references(root: &mut Map<String, Value>) {
-    for keyword in ["$ref", "allOf", "anyOf", "oneOf"] {
-        root.remove(keyword);
-    }
-}
-
 /// Removes a list of schemas from the root and returns them dereferenced.
 fn branches(
     root: &mut Map<String, Value>,

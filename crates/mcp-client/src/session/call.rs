@@ -63,7 +63,7 @@ impl Session {
         arguments: &Value,
         options: &CallOptions,
     ) -> Result<ToolOutcome, Error> {
-        let mut params = Params::new().with("name", &tool.name);
+        let mut params = Params::default().with("name", &tool.name);
         if !arguments.is_null() {
             params = params.with("arguments", arguments);
         }
@@ -83,7 +83,7 @@ impl Session {
         uri: &str,
         options: &CallOptions,
     ) -> Result<ResourceContents, Error> {
-        let params = Params::new().with("uri", uri);
+        let params = Params::default().with("uri", uri);
         let answer = self.run("resources/read", params, self.named(uri), options).await?;
         content::resource_outcome(answer.text()).map_err(Error::from)
     }
@@ -95,7 +95,7 @@ impl Session {
         arguments: &BTreeMap<String, String>,
         options: &CallOptions,
     ) -> Result<PromptMessages, Error> {
-        let params = Params::new().with("name", name).with("arguments", arguments);
+        let params = Params::default().with("name", name).with("arguments", arguments);
         let answer = self.run("prompts/get", params, self.named(name), options).await?;
         content::prompt_outcome(answer.text()).map_err(Error::from)
     }
@@ -111,7 +111,7 @@ impl Session {
             return Ok(Vec::new());
         }
         let argument = json!({ "name": argument, "value": begun });
-        let params = Params::new().with("ref", reference).with("argument", &argument);
+        let params = Params::default().with("ref", reference).with("argument", &argument);
         let within = Timeouts::total(self.inner.entry.connect_timeout);
         let answer = self.request(Request::new("completion/complete", params, within)).await?;
         let answer = answer.value();

@@ -152,7 +152,7 @@ impl Session {
         {
             return Ok(kept);
         }
-        let mut params = Params::new();
+        let mut params = Params::default();
         if let Some(cursor) = cursor {
             params = params.with_raw("cursor", cursor);
         }

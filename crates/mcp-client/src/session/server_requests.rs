@@ -141,10 +141,7 @@ pub(super) async fn handle_request(
         "roots/list" if entry.roots => return Ok(roots(entry, &inner.host)),
         // Hosts may implement roots themselves.
         "roots/list" => Duration::from_secs(10),
-        other => {
-            let message = format!("this client does not support {}", truncated(other, 100));
-            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
-        }
+        other => return Err(RpcError::unsupported(&truncated(other, 100))),
     };
     let request = ServerRequest { server: Arc::clone(entry), method: method.to_owned(), params };
     match tokio::time::timeout(within, inner.host.requests.answer(request)).await {

@@ -61,7 +61,6 @@ impl ProxySettings {
         self.0.intercept(address)
     }
 
-    /// The `Proxy-Authorization` of a plain request.
     pub(crate) fn credentials(&self, address: &Uri) -> Option<HeaderValue> {
         if address.scheme_str() == Some("https") {
             return None;

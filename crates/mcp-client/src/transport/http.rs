@@ -33,7 +33,6 @@ const ACCEPT_ANY: HeaderValue = HeaderValue::from_static("application/json, text
 const ACCEPT_EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The most attempts to resume a response stream.
 const MAX_RESUMES: u32 = 5;
 /// The longest error message that can mean a lost session.
 const MAX_LOST_SESSION_BYTES: usize = 80;
@@ -206,7 +205,6 @@ impl HttpConnection {
         });
     }
 
-    /// Ends the streams and deletes the session.
     pub(crate) fn close(&self) {
         let shared = Arc::clone(&self.shared);
         if shared.closing.is_cancelled() {

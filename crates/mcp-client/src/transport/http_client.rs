@@ -68,7 +68,6 @@ const RESERVED: &[&str] = &[
 pub(crate) type Authorized<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, Error>> + Send + 'a>>;
 
-/// Adds credentials to requests, and retries with others after a refusal.
 pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
     fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_>;
 }
@@ -152,7 +151,6 @@ impl HttpClient {
         &self.url
     }
 
-    /// The URL as written in the configuration.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
@@ -265,7 +263,6 @@ impl HttpClient {
     }
 }
 
-/// The target of a redirect that may be followed.
 pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
     let status = response.status();
     let followed = [
@@ -275,9 +272,7 @@ pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Opti
         StatusCode::PERMANENT_REDIRECT,
     ];
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let (true, Some(location)) = (followed.contains(&status), location) else {
-        return Ok(None);
-    };
+    let (true, Some(location)) = (followed.contains(&status), location) else { return Ok(None) };
     let refused = |reason| Error::Redirect { to: truncated(location, MAX_QUOTED_BYTES), reason };
     let to = resolve_reference(from, location).ok_or_else(|| refused("not a valid URL"))?;
     if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
@@ -392,7 +387,6 @@ pub(crate) fn connection_error(error: &hyper::Error) -> Error {
     Error::Broken { reason: root_cause(error) }
 }
 
-/// The error for a refusal, and its body.
 pub(crate) async fn refusal_error(response: Response<Incoming>) -> (Error, Bytes) {
     let status = response.status();
     let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();

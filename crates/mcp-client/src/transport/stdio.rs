@@ -142,7 +142,6 @@ impl StdioConnection {
         self.closing.cancel();
     }
 
-    /// Waits until all processes have ended.
     pub(crate) async fn ended(&self) {
         self.ended.cancelled().await;
     }

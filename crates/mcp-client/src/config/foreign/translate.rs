@@ -8,7 +8,6 @@ use super::Found;
 /// The smallest number that cannot be a timeout in seconds, in a text of unknown origin.
 const MILLISECONDS_FROM: f64 = 1000.0;
 
-/// Which client an entry comes from, as far as it matters for its keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Claude,
@@ -172,7 +171,6 @@ impl Translation {
     }
 }
 
-/// Whether a mapping describes a sign-in in the words of another client.
 fn is_foreign_oauth(value: &Json) -> bool {
     ["clientId", "clientSecret", "callbackPort", "CLIENT_ID", "CLIENT_SECRET", "scopes"]
         .iter()

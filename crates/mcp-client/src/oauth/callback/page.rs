@@ -84,7 +84,6 @@ pub(super) fn already_used() -> Page {
     .page(StatusCode::BAD_REQUEST)
 }
 
-/// For a login that was dropped while the browser waited.
 pub(super) fn unfinished() -> Page {
     PageContent {
         tone: Tone::Bad,

@@ -18,7 +18,6 @@ const DEFAULT_BACKOFF: Duration = Duration::from_secs(5);
 
 const ISSUER_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why there is no other token.
 pub(in crate::oauth) enum RenewalError {
     SignInNeeded,
     Failed(Error),
