@@ -58,22 +58,14 @@ pub(super) struct Finding<'p> {
 
 #[derive(Debug)]
 pub(super) struct Findings {
-    kept: Vec<Violation>,
-    total: u64,
-    limit: usize,
+    pub(super) kept: Vec<Violation>,
+    pub(super) total: u64,
+    pub(super) limit: usize,
 }
 
 impl Findings {
     pub(super) fn new(limit: usize) -> Self {
         Findings { kept: Vec::new(), total: 0, limit }
-    }
-
-    pub(super) fn describes_more(&self) -> bool {
-        self.kept.len() < self.limit
-    }
-
-    pub(super) fn count_only(&mut self) {
-        self.total += 1;
     }
 
     pub(super) fn report(&mut self, finding: Finding<'_>) {

@@ -340,11 +340,11 @@ impl<'a> RuleChecker<'a> {
         offset: usize,
         say: impl FnOnce() -> ViolationText,
     ) {
-        if self.findings.describes_more() {
+        if self.findings.kept.len() < self.findings.limit {
             let (found, allowed, nearest) = say();
             self.findings.report(Finding { code, path, offset, found, allowed, nearest });
         } else {
-            self.findings.count_only();
+            self.findings.total += 1;
         }
     }
 }
