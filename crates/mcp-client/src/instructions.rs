@@ -4,8 +4,7 @@
 use crate::config::{ServerEntry, Trust};
 use crate::content::injection_warnings;
 
-/// The longest instructions; the rest is cut.
-pub const MAX_INSTRUCTION_BYTES: usize = 4096;
+pub(crate) const MAX_INSTRUCTION_BYTES: usize = 4096;
 
 impl ServerEntry {
     /// Why models do not get these instructions, if they do not. `instructions` of the entry

@@ -333,10 +333,6 @@ impl Credentials {
         redactor.add_rotating_secret(&format!("{} code verifier", self.server), verifier);
     }
 
-    pub(crate) fn redact_assertion(&self, text: &str) {
-        self.host.redactor.add_rotating_secret(&format!("{} assertion", self.server), text);
-    }
-
     /// The current tokens, refreshed from disk.
     pub(super) fn current(&self) -> Option<Arc<AccessToken>> {
         let mut state = self.state();

@@ -108,7 +108,7 @@ impl<'a> LoginFacts<'a> {
     }
 
     /// The document for this authorization server, if it may be used.
-    pub fn document(&self, server: &ServerMetadata) -> Option<&'a str> {
+    pub(super) fn document(&self, server: &ServerMetadata) -> Option<&'a str> {
         self.check_document().ok().filter(|()| server.supports_client_documents)?;
         self.configured_document()
     }

@@ -159,7 +159,7 @@ impl Login<'_> {
         store.save_metadata(&found)?;
         // The server has started to support documents and supports nothing else any more.
         let only_documents =
-            found.server.supports_client_documents && !found.server.supports_registration();
+            found.server.supports_client_documents && found.server.registration_endpoint.is_none();
         if only_documents && facts.check_document() == Err(DocumentExclusion::NotTaken) {
             facts.supports_client_documents = Some(true);
             way = self.listen(&facts).await?;
@@ -362,7 +362,7 @@ impl Login<'_> {
         if could_name
             && !round.way.pinned
             && server.supports_client_documents
-            && !server.supports_registration()
+            && server.registration_endpoint.is_none()
         {
             return Err(Error::PortsTaken { issuer: server.issuer.clone() });
         }

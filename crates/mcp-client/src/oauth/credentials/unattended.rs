@@ -139,7 +139,7 @@ impl Credentials {
             let reason = "the value of `assertion_file` or `assertion` is not a JSON Web Token";
             return Err(Error::Assertion { reason: reason.to_owned() });
         }
-        self.redact_assertion(&text);
+        self.host.redactor.add_rotating_secret(&format!("{} assertion", self.server), &text);
         Ok(text)
     }
 }
