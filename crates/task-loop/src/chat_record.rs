@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::attachment::Attachment;
+use crate::context_window::opening;
 use crate::conversation::{Journal, Message};
 use crate::usage::TaskUsage;
 
@@ -50,8 +51,17 @@ pub struct RecordHeader {
 #[serde(untagged)]
 pub enum RecordLine {
     Said(Message),
-    Model { model: String },
-    Spent { spent: TaskUsage },
+    Model {
+        model: String,
+    },
+    Spent {
+        spent: TaskUsage,
+    },
+    /// The messages between the opening and the last `kept` gave way to a summary.
+    Summary {
+        summary: String,
+        kept: usize,
+    },
 }
 
 /// Keeps a conversation. Clones keep the same one.
@@ -146,6 +156,10 @@ impl Journal for ChatRecord {
             inner.room -= bytes;
         }
         inner.keep(&RecordLine::Said(message));
+    }
+
+    fn summarised(&mut self, summary: &str, kept: usize) {
+        self.lock().keep(&RecordLine::Summary { summary: summary.to_owned(), kept });
     }
 }
 
@@ -250,6 +264,11 @@ impl ParsedRecord {
             RecordLine::Said(message) => self.messages.push(message),
             RecordLine::Model { model } => self.model = model,
             RecordLine::Spent { spent } => self.spent = self.spent.plus(spent),
+            RecordLine::Summary { summary, kept } => {
+                let first = opening(&self.messages);
+                let end = self.messages.len().saturating_sub(kept).max(first);
+                self.messages.splice(first..end, [Message::summary(&summary)]);
+            }
         }
     }
 }

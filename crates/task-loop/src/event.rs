@@ -16,17 +16,49 @@ use crate::usage::TaskUsage;
 /// again.
 #[derive(Debug)]
 pub enum Event<'a> {
-    Asking { model: &'a str },
-    Text { text: &'a str },
+    Asking {
+        model: &'a str,
+    },
+    Text {
+        text: &'a str,
+    },
     CutShort,
-    Calling { call: &'a Call, server: Option<&'a str> },
-    Progress { call: &'a str, text: &'a str },
-    Called { call: &'a Call, outcome: &'a CallOutcome },
-    Trimmed { cut: &'a Trimmed },
-    Rejected { kind: MediaKind, count: usize },
-    Waiting { trouble: &'a MemberError, wait: Duration },
-    Unfinished { calls: &'a [Call] },
-    Finished { end: &'a TaskEnd, answer: &'a str, spent: &'a TaskUsage },
+    Calling {
+        call: &'a Call,
+        server: Option<&'a str>,
+    },
+    Progress {
+        call: &'a str,
+        text: &'a str,
+    },
+    Called {
+        call: &'a Call,
+        outcome: &'a CallOutcome,
+    },
+    Trimmed {
+        cut: &'a Trimmed,
+    },
+    /// The model summarised old messages.
+    Summarised {
+        messages: usize,
+        summary: &'a str,
+    },
+    Rejected {
+        kind: MediaKind,
+        count: usize,
+    },
+    Waiting {
+        trouble: &'a MemberError,
+        wait: Duration,
+    },
+    Unfinished {
+        calls: &'a [Call],
+    },
+    Finished {
+        end: &'a TaskEnd,
+        answer: &'a str,
+        spent: &'a TaskUsage,
+    },
 }
 
 /// Receives the events of a task. Must not block.
@@ -57,6 +89,9 @@ impl Event<'_> {
                 "type": "trimmed", "results": cut.results, "messages": cut.messages,
                 "attachments": cut.attachments, "characters": cut.characters,
             }),
+            Self::Summarised { messages, summary } => {
+                json!({"type": "summarised", "messages": messages, "summary": summary})
+            }
             Self::Rejected { kind, count } => {
                 json!({"type": "attachments_rejected", "kind": kind, "count": count})
             }

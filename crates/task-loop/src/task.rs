@@ -1,10 +1,12 @@
 //! One task: asks the model and runs its tool calls until an end is reached.
 
 mod round;
+mod summary;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use self::summary::compact;
 use mcp_client::schema::violation;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -27,17 +29,32 @@ const MAX_MISMATCHES: u32 = 3;
 /// How many rounds in a row may end with nothing but refusals of a person before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
 
+/// What happens to old turns that no longer fit the window of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldTurns {
+    /// The model summarises them.
+    Summarise,
+    Cut,
+}
+
 #[derive(Debug)]
 pub struct TaskContext<'a> {
     pub model: &'a Model,
     pub toolbox: &'a Toolbox,
     pub bounds: Bounds,
+    pub old_turns: OldTurns,
     /// The answer must be JSON of this schema.
     pub output_schema: Option<Arc<Value>>,
     pub counting: TaskMetrics,
     pub stop: CancellationToken,
     /// Says that it is the program that ends.
     pub is_ending: CancellationToken,
+}
+
+impl TaskContext<'_> {
+    fn stopped(&self) -> TaskEnd {
+        if self.is_ending.is_cancelled() { TaskEnd::Ended } else { TaskEnd::Cancelled }
+    }
 }
 
 #[derive(Debug)]
@@ -69,14 +86,11 @@ pub async fn run(
     context.counting.task_started();
     let UserInput { text, attachments } = input;
     conversation.push(Message::User { text, attachments });
-    let (spent, coming, running) = (TaskUsage::default(), None, Vec::new());
-    let mut course = RunningTask { context, conversation, listener, spent, coming, running };
+    let mut course = RunningTask::new(context, conversation, listener);
     let limit = context.bounds.time;
     let end = tokio::select! {
         biased;
-        () = context.stop.cancelled() => {
-            if context.is_ending.is_cancelled() { TaskEnd::Ended } else { TaskEnd::Cancelled }
-        }
+        () = context.stop.cancelled() => context.stopped(),
         () = tokio::time::sleep(limit) => TaskEnd::TimedOut { limit },
         end = course.go() => end,
     };
@@ -102,7 +116,16 @@ struct RunningTask<'a, 'b> {
     running: Vec<Call>,
 }
 
-impl RunningTask<'_, '_> {
+impl<'a, 'b> RunningTask<'a, 'b> {
+    fn new(
+        context: &'a TaskContext<'a>,
+        conversation: &'b mut Conversation,
+        listener: &'b mut dyn Listener,
+    ) -> Self {
+        let (spent, coming, running) = (TaskUsage::default(), None, Vec::new());
+        Self { context, conversation, listener, spent, coming, running }
+    }
+
     async fn go(&mut self) -> TaskEnd {
         let (mut denied, mut mismatches) = (0, 0);
         for _ in 0..self.context.bounds.rounds {
@@ -153,8 +176,13 @@ impl RunningTask<'_, '_> {
         let instructions = instructions.as_ref();
         let mut patience = RetryBudget::default();
         let mut key = model::new_key();
+        let mut is_summarising = self.context.old_turns == OldTurns::Summarise;
         loop {
-            let trimmed = window.fit(self.conversation);
+            if is_summarising {
+                is_summarising = self.summarise_old_turns(&window).await;
+            }
+            let sent = self.context.model.sent(self.conversation);
+            let trimmed = window.fit(self.conversation, &sent);
             if let Some(trimmed) = &trimmed {
                 self.listener.event(Event::Trimmed { cut: trimmed });
             }
@@ -177,9 +205,7 @@ impl RunningTask<'_, '_> {
             match asked {
                 Ok(reply) => {
                     self.answered(&Ok(&reply));
-                    self.spent.input_tokens += reply.usage.input;
-                    self.spent.output_tokens += reply.usage.output;
-                    self.spent.charge_micros += reply.charge_micros;
+                    self.spend(&reply);
                     return Ok(reply);
                 }
                 Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
@@ -202,9 +228,19 @@ impl RunningTask<'_, '_> {
     }
 
     fn drop_rejected_attachments(&mut self) -> bool {
-        let Some((kind, count)) = self.conversation.drop_rejected_kind() else { return false };
+        let model = self.context.model;
+        let sent = model.sent(self.conversation);
+        let Some((kind, count)) = self.conversation.reject_kind(&model.id, &sent) else {
+            return false;
+        };
         self.listener.event(Event::Rejected { kind, count });
         true
+    }
+
+    fn spend(&mut self, reply: &Reply) {
+        self.spent.input_tokens += reply.usage.input;
+        self.spent.output_tokens += reply.usage.output;
+        self.spent.charge_micros += reply.charge_micros;
     }
 
     fn answered(&mut self, answer: &Result<&Reply, &MemberError>) {

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::{DEADLINE, eventually};
+use serde_json::Value;
 
-use crate::fixture::{chat_stream, paid, receipt, service, service_with};
+use crate::fixture::{chat_stream, message_stream, paid, receipt, service, service_with};
 use crate::raw::Raw;
 use crate::support::PRICE;
 
@@ -18,18 +19,22 @@ fn resident_bytes() -> usize {
     figures.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
+/// Streams with few large events, of which the first word is the one that comes again and again.
+fn endless() -> [(&'static str, Value); 2] {
+    let text = format!("[[endless]]{} a", "x".repeat(8000));
+    [("/v1/chat/completions", chat_stream(&text)), ("/v1/messages", message_stream(&text))]
+}
+
 #[test]
 fn backpressure_of_a_client_reaches_the_upstream() {
+    endless().into_iter().for_each(|(path, body)| check_backpressure(path, &body));
+}
+
+fn check_backpressure(path: &str, body: &Value) {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let before = resident_bytes();
-    let mut raw = Raw::post(
-        service.address,
-        "/v1/chat/completions",
-        ada.key.as_str(),
-        // Few large events, of which the first word is the one that comes again and again.
-        &chat_stream(&format!("[[endless]]{} a", "x".repeat(8000))),
-    );
+    let mut raw = Raw::post(service.address, path, ada.key.as_str(), body);
     assert_eq!(raw.head().status, 200);
     let sent = || upstream.completions()[0].sent_bytes;
     let (mut last, mut unchanged) = (0, 0);
@@ -57,13 +62,16 @@ fn backpressure_of_a_client_reaches_the_upstream() {
 
 #[test]
 fn write_timeout_closes_only_stalled_connections() {
+    endless().into_iter().for_each(|(path, body)| check_write_timeout(path, &body));
+}
+
+fn check_write_timeout(path: &str, body: &Value) {
     const LIMIT: Duration = Duration::from_millis(1500);
     let upstream = Upstream::start();
     let limits = format!("limits: {{write_timeout: {}}}\n", LIMIT.as_secs_f64());
     let (service, ada) = service_with(&upstream, &limits);
-    let body = chat_stream(&format!("[[endless]]{} a", "x".repeat(8000)));
     let ask = || {
-        let mut raw = Raw::post(service.address, "/v1/chat/completions", ada.key.as_str(), &body);
+        let mut raw = Raw::post(service.address, path, ada.key.as_str(), body);
         let head = raw.head();
         assert_eq!(head.status, 200);
         (raw, head.header("x-receipt-id").to_owned())

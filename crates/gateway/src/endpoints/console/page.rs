@@ -68,6 +68,7 @@ pub(super) const OPERATOR_NAV: &[NavItem] = &[
     item("", "Overview", "/operator", "home"),
     item("", "Members", "/operator/members", "people"),
     item("", "Teams", "/operator/teams", "people"),
+    item("", "Keys", "/operator/keys", "key"),
     item("", "Usage", "/operator/usage", "chart"),
     item("", "Ledger", "/operator/ledger", "book"),
     item("", "Audit log", "/operator/audit", "list"),
