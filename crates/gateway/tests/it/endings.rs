@@ -8,7 +8,9 @@ use agent_test_support::wait::eventually;
 use http::Method;
 use serde_json::Value;
 
-use crate::fixture::{chat_stream, message_stream, paid, receipt, response, service, service_with};
+use crate::fixture::{
+    chat_stream, message_stream, paid, receipt, response, service, service_with, with_one,
+};
 use crate::raw::Raw;
 use crate::support::{PRICE, Running};
 
@@ -92,7 +94,10 @@ fn stream_limit_does_not_count_the_time_of_a_slow_client() {
     const LIMIT: Duration = Duration::from_secs(4);
     let upstream = Upstream::start();
     let limits = format!("limits: {{max_stream_seconds: {}}}\n", LIMIT.as_secs());
-    let (service, ada) = service_with(&upstream, &limits);
+    // Passed on: what is translated has a limit.
+    let provider = "kind: anthropic, models: [echo], health: false";
+    let service = Running::start(&with_one(&upstream, provider, &limits));
+    let ada = service.holder("ada", 1000 * PRICE);
     let body = message_stream(&format!("[[endless]]{} a", "x".repeat(8000)));
     let mut raw = Raw::post(service.address, MESSAGES, ada.key.as_str(), &body);
     let id = raw.head().header("x-receipt-id").to_owned();

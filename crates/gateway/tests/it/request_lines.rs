@@ -49,8 +49,8 @@ fn log_line_has_the_caller_the_operation_and_the_charge() {
         (CHAT, "chat", chat("hello")),
         (CHAT, "chat", chat_stream("hello")),
         ("/v1/responses", "responses", response("hello")),
-        (MESSAGES, "chat", message("hello")),
-        (MESSAGES, "chat", message_stream("hello")),
+        (MESSAGES, "messages", message("hello")),
+        (MESSAGES, "messages", message_stream("hello")),
     ];
     for (path, operation, body) in paid {
         let answer = service.post(path, ada.key.as_str(), &body);

@@ -110,3 +110,22 @@ fn attachments_of_old_results_go_before_turns() {
     assert_eq!((cut.attachments, cut.results, cut.messages), (1, 0, 0));
     assert_eq!(conversation.messages()[6].attachments().len(), 1, "the newest one stays");
 }
+
+#[test]
+fn old_turns_give_way_until_half_of_the_window_is_free() {
+    let mut conversation = Conversation::new("the rules");
+    for n in 0..8 {
+        turn(&mut conversation, n, "short");
+    }
+    let (messages, sent) = (conversation.messages(), MediaKind::usual());
+    assert_eq!(window(10_000).old_turns(messages, &sent), None);
+    let all = total(messages, &sent);
+    let span = window(all - 1).old_turns(messages, &sent).unwrap();
+    assert_eq!(span.start, 1, "the system message stays");
+    assert!(matches!(&messages[span.end], Message::User { .. }), "turns go as a whole");
+    assert!(total(&messages[span.end..], &sent) <= all / 2);
+    // The latest question stays, however small the window is.
+    let span = window(1).old_turns(messages, &sent).unwrap();
+    assert_eq!(messages[span.end], Message::user("question 7"));
+    assert_eq!(window(1).newest("aéé"), "é");
+}

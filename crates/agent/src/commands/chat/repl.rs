@@ -177,7 +177,9 @@ impl ChatSession<'_> {
                 let input = filled.await??;
                 self.ask(Some(input), interrupts).await
             }
-            ChatInput::Command(SlashCommand::Compact, _) => self.ask(None, interrupts).await,
+            ChatInput::Command(SlashCommand::Compact, _) if !self.is_empty() => {
+                self.ask(None, interrupts).await
+            }
             ChatInput::Command(slash, behind) => {
                 let done = interrupts.guard(async |stop: StopSignal| {
                     tokio::select! {
@@ -188,6 +190,11 @@ impl ChatSession<'_> {
                 done.await?
             }
         }
+    }
+
+    /// Whether nothing was said yet.
+    fn is_empty(&self) -> bool {
+        self.conversation.messages().iter().all(|one| matches!(one, Message::System { .. }))
     }
 
     /// Sends a message, or asks for a summary.
@@ -256,8 +263,8 @@ impl ChatSession<'_> {
             SlashCommand::History => show::history(self)?,
             SlashCommand::Save => save::run(self, behind)?,
             SlashCommand::Clear => self.clear()?,
-            // It asks the model, like a message.
-            SlashCommand::Compact => {}
+            // With messages, it asks the model.
+            SlashCommand::Compact => self.output().note("No messages yet."),
             SlashCommand::Quit => return Ok(NextAction::Quit),
         }
         Ok(NextAction::GoOn)

@@ -327,20 +327,20 @@ fn files_of_hermes_goose_zed_and_windsurf_are_found() {
         args:
           - time
       fetch:
+        command: uvx
         args:
           - fetch
-        command: uvx
         enabled: true
         env:
           FETCH_KEY: ${FETCH_KEY}
       old:
+        command: run-old
         args:
           - a
-        command: run-old
       far:
+        url: https://far.example/mcp
         tools:
           exclude:
             - rm
-        url: https://far.example/mcp
     "#);
 }

@@ -138,7 +138,10 @@ fn an_entry_that_lies_is_refused() {
         move |document: &mut Value| document["server"]["packages"][0][key] = value
     };
     let lies: Vec<(Box<dyn FnOnce(&mut Value)>, &str)> = vec![
-        (Box::new(|document| document["server"]["name"] = "a/b".into()), "returned another server"),
+        (
+            Box::new(|document: &mut Value| document["server"]["name"] = "a/b".into()),
+            "returned another server",
+        ),
         (Box::new(package("identifier", "--call=evil".into())), "its identifier"),
         (Box::new(package("registryBaseUrl", "https://evil.example".into())), "not from"),
         (
@@ -146,23 +149,25 @@ fn an_entry_that_lies_is_refused() {
             "a variable of this machine",
         ),
         (
-            Box::new(|document| {
+            Box::new(|document: &mut Value| {
                 document["_meta"]["io.modelcontextprotocol.registry/official"]["status"] =
                     "deleted".into();
             }),
             "it was deleted",
         ),
         (
-            Box::new(|document| {
+            Box::new(|document: &mut Value| {
                 document["server"]["packages"] = json!([]);
                 document["server"]["remotes"] =
                     json!([{"type": "sse", "url": "http://plain.example/sse\u{1b}[2J"}]);
             }),
             "is not https",
         ),
-        (Box::new(|document| *document = json!({"server": 7})), "registry http"),
+        (Box::new(|document: &mut Value| *document = json!({"server": 7})), "registry http"),
         (
-            Box::new(|document| document["server"]["title"] = "x".repeat(5 << 20).into()),
+            Box::new(|document: &mut Value| {
+                document["server"]["title"] = "x".repeat(5 << 20).into()
+            }),
             "registry http",
         ),
     ];

@@ -85,7 +85,7 @@ fn the_profile_has_precedence_then_the_nearest_file() {
 
 #[test]
 fn a_broken_entry_of_the_profile_keeps_its_name() {
-    let bench = configured("mcp_servers:\n  local:\n    command: [python3]\n");
+    let bench = configured("mcp_servers:\n  local:\n    enabled: true\n");
     put(bench.work(), ".mcp.json", &mcp_json("local"));
     assert_eq!(bench.run(["mcp", "project", "--approve", "--yes"]).code, 0);
     let run = tools(&bench, "local");

@@ -228,6 +228,7 @@ fn name_of(field: &str) -> &str {
         "budget.amount_micros" => "The budget (in micro-credits)",
         "spend_limit_micros" => "The spend limit (in micro-credits)",
         "requests_per_minute" => "Requests per minute",
+        "overlap_seconds" => "The time for the old key (in seconds)",
         "concurrency" => "Requests at once",
         "scopes" => "The scopes",
         "models" => "The models",
