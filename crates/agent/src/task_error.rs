@@ -1,6 +1,6 @@
 //! Errors of the task loop, with what a person can do about them.
 
-use task_loop::end::{EndCause, TaskEnd};
+use task_loop::end::TaskEnd;
 use task_loop::model::ModelError;
 
 use crate::diagnostic::{Diagnostic, Exit};
@@ -9,24 +9,24 @@ use crate::member::Member;
 /// Why a task failed; nothing if it completed.
 pub(crate) fn end_diagnostic(end: &TaskEnd, member: &Member) -> Option<Diagnostic> {
     let told = format!("the task did not complete: {end}");
-    Some(match &end.cause {
-        EndCause::Completed => return None,
-        EndCause::Trouble(trouble) => member.diagnostic(trouble),
-        EndCause::Cancelled => Diagnostic::interrupted(Exit::Interrupted),
-        EndCause::Ended => Diagnostic::interrupted(Exit::Terminated),
-        EndCause::Denied => Diagnostic::failed(told).hint(
+    Some(match end {
+        TaskEnd::Completed => return None,
+        TaskEnd::Trouble(trouble) => member.diagnostic(trouble),
+        TaskEnd::Cancelled => Diagnostic::interrupted(Exit::Interrupted),
+        TaskEnd::Ended => Diagnostic::interrupted(Exit::Terminated),
+        TaskEnd::Denied => Diagnostic::failed(told).hint(
             "run it in a terminal to be asked, or approve calls in advance with `--approve SERVER`",
         ),
-        EndCause::Rounds { .. } => {
+        TaskEnd::Rounds { .. } => {
             Diagnostic::failed(told).hint("set the limit with `--max-rounds`")
         }
-        EndCause::Budget { .. } => {
+        TaskEnd::Budget { .. } => {
             Diagnostic::failed(told).hint("set the limit with `--max-credits`")
         }
-        EndCause::TimedOut { .. } => {
+        TaskEnd::TimedOut { .. } => {
             Diagnostic::failed(told).hint("set the limit with `--max-time`")
         }
-        EndCause::Empty | EndCause::Filtered => Diagnostic::failed(told),
+        TaskEnd::Empty | TaskEnd::Filtered => Diagnostic::failed(told),
     })
 }
 

@@ -19,8 +19,8 @@ use crate::config::ServerEntry;
 use crate::content::ToolOutcome;
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::host::{ApprovalDecision, ApprovalRequest, Host};
-use crate::registry::{RegisteredTool, Registry, ServerTools, ToolAction};
+use crate::host::{ApprovalDecision, Host};
+use crate::registry::{Registry, ServerTools, ToolAction};
 use crate::session::{CallOptions, ReconnectState, Session, SessionConnector, StepObserver};
 use crate::supervisor::{
     CallEffect, PublishTools, ServerHandle, ServerState, ServerStatus, Supervisor,
@@ -42,7 +42,6 @@ struct Inner {
     shared: Arc<Shared>,
 }
 
-/// State that the supervisor tasks publish to.
 struct Shared {
     slots: Mutex<Vec<ServerSlot>>,
     registry: ArcSwap<Registry>,
@@ -213,7 +212,8 @@ impl Client {
             // The definition may have changed since it was approved.
             Some(approved) => entry.digest() == *approved,
             None if entry.needs_approval() => {
-                self.decide(entry, &arguments).await == ApprovalDecision::Allow
+                let request = entry.approval_request(&arguments);
+                self.inner.host.approver.decide(request).await == ApprovalDecision::Allow
             }
             None => true,
         };
@@ -317,18 +317,6 @@ impl Client {
         let unknown = || Error::UnknownServer { name: server.to_owned() };
         slot.map(|slot| slot.handle.clone()).ok_or_else(unknown)
     }
-
-    async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> ApprovalDecision {
-        let approval = ApprovalRequest {
-            server: entry.server.to_string(),
-            tool: entry.name.to_string(),
-            native_name: entry.native_name().to_owned(),
-            description: entry.description.to_string(),
-            arguments: arguments.clone(),
-            approval: entry.approval,
-        };
-        self.inner.host.approver.decide(approval).await
-    }
 }
 
 impl Inner {
@@ -386,7 +374,6 @@ impl Shared {
         self.rebuild(&slots);
     }
 
-    /// Publishes a new snapshot, in the order of the configuration.
     fn rebuild(&self, slots: &[ServerSlot]) {
         let parts: Vec<Arc<ServerTools>> =
             slots.iter().filter_map(|slot| slot.part.clone()).collect();

@@ -436,9 +436,7 @@ impl ServerEntry {
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
         Self { name: name.into(), endpoint, ..Self::default() }
     }
-}
 
-impl ServerEntry {
     /// Whether a change from `self` to `other` leaves the connection as it is: only what is
     /// registered, trusted or waited for differs.
     pub(crate) fn same_connection(&self, other: &Self) -> bool {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::schema::violation;
 use crate::tool::{
     MAX_LIST_ITEMS, RawList, RawObject, json_kind, parse_lenient, parse_list, printable_excerpt,
+    take_string,
 };
 
 pub use crate::tool::DecodeError;
@@ -24,38 +25,17 @@ pub(crate) use redaction::redact_value;
 pub use render::{Attachment, MAX_ATTACHMENTS, MAX_TEXT_CHARS, Rendered, render};
 pub use tag_characters::strip_tag_characters;
 
-/// One block of a result. A missing MIME type is guessed.
+/// One block of a result. A missing MIME type is guessed, a link without a name has its URI for a
+/// name, and a note describes an unknown or malformed block.
 #[expect(missing_docs, reason = "the fields are those of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentBlock {
     Text(String),
-    Image {
-        mime: String,
-        base64: String,
-    },
-    Audio {
-        mime: String,
-        base64: String,
-    },
-    EmbeddedText {
-        uri: String,
-        mime: Option<String>,
-        text: String,
-    },
-    EmbeddedBlob {
-        uri: String,
-        mime: Option<String>,
-        base64: String,
-    },
-    /// A link to a resource that `resources/read` returns.
-    Link {
-        uri: String,
-        /// The URI if the server names none.
-        name: String,
-        description: Option<String>,
-        mime: Option<String>,
-    },
-    /// Describes an unknown or malformed block.
+    Image { mime: String, base64: String },
+    Audio { mime: String, base64: String },
+    EmbeddedText { uri: String, mime: Option<String>, text: String },
+    EmbeddedBlob { uri: String, mime: Option<String>, base64: String },
+    Link { uri: String, name: String, description: Option<String>, mime: Option<String> },
     Note(String),
 }
 
@@ -110,15 +90,11 @@ pub struct PromptMessage {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceContents {
     pub blocks: Vec<ContentBlock>,
-    pub ttl_ms: Option<u64>,
 }
 
 /// Decodes a result of `tools/call`. An object without content is an empty outcome.
 pub fn tool_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
-    match fast_path::outcome(result) {
-        Some(outcome) => Ok(outcome),
-        None => lenient_outcome(result),
-    }
+    fast_path::outcome(result).map_or_else(|| lenient_outcome(result), Ok)
 }
 
 fn lenient_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
@@ -187,7 +163,7 @@ pub fn resource_outcome(result: &str) -> Result<ResourceContents, DecodeError> {
     if left_out > 0 {
         blocks.push(omitted_note(left_out));
     }
-    Ok(ResourceContents { blocks, ttl_ms: envelope.ttl_ms() })
+    Ok(ResourceContents { blocks })
 }
 
 impl From<ResourceContents> for ToolOutcome {
@@ -247,11 +223,8 @@ fn block(text: &str) -> ContentBlock {
         Some("text") => {
             take_string(&mut object, "text").map_or_else(|| broken("text"), ContentBlock::Text)
         }
-        Some("image") => match binary(&mut object) {
-            Some((mime, base64)) => ContentBlock::Image { mime, base64 },
-            None => broken("data"),
-        },
-        Some("audio") => match binary(&mut object) {
+        Some(kind @ ("image" | "audio")) => match binary(&mut object) {
+            Some((mime, base64)) if kind == "image" => ContentBlock::Image { mime, base64 },
             Some((mime, base64)) => ContentBlock::Audio { mime, base64 },
             None => broken("data"),
         },
@@ -289,7 +262,6 @@ fn unknown(kind: Option<&str>, object: &mut Map<String, Value>) -> ContentBlock 
     ContentBlock::Note(format!("block {of} with {with} omitted"))
 }
 
-/// MIME type and base64 data of an image or audio block.
 fn binary(object: &mut Map<String, Value>) -> Option<(String, String)> {
     let data = take_string(object, "data")?;
     let (named, data) = blob::strip_data_url(data);
@@ -312,13 +284,6 @@ fn embedded(mut resource: Map<String, Value>) -> ContentBlock {
             "resource `{}` has neither text nor blob",
             printable_excerpt(&uri)
         )),
-    }
-}
-
-fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
-    match object.remove(key) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
     }
 }
 

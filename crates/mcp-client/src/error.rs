@@ -15,9 +15,7 @@ use crate::message::{RpcError, truncated};
 use crate::redact::Redactor;
 use crate::tool::DecodeError;
 
-/// The longest quote from the body of a refusal.
 const MAX_QUOTED_BYTES: usize = 300;
-/// The longest quote from a server's error message.
 const MAX_QUOTED_MESSAGE_BYTES: usize = 8 * 1024;
 
 /// An error of a server or of a call.
@@ -45,11 +43,11 @@ pub enum Error {
     #[error("proxy `{proxy}` {reason}")]
     BadProxy { proxy: String, reason: &'static str },
 
-    #[error("the server {}{}", exit, OutputTail(stderr, noise.as_ref()))]
+    #[error("the server {}{}", exit, output_tail(stderr, noise.as_deref()))]
     Exited { exit: ProcessExit, stderr: String, noise: Option<String> },
     #[error(
         "the server closed its output but is still running{}",
-        OutputTail(stderr, noise.as_ref())
+        output_tail(stderr, noise.as_deref())
     )]
     OutputClosed { stderr: String, noise: Option<String> },
     #[error("the server does not read its input: {queued} bytes are pending")]
@@ -68,14 +66,14 @@ pub enum Error {
          text/event-stream"
     )]
     Preflight { method: http::Method, url: String, content_type: String },
-    #[error("HTTP status {status}{}", QuotedBody(body))]
+    #[error("HTTP status {status}{}", quoted_body(body))]
     Http { status: u16, body: String },
     #[error("the server requires a sign-in (HTTP status 401)")]
     SignIn { challenge: Option<String> },
     #[error(
         "the server denied access (HTTP status 403){}{}",
-        QuotedBody(body),
-        MissingScope(challenge.as_deref())
+        quoted_body(body),
+        missing_scope(challenge.as_deref())
     )]
     Forbidden { challenge: Option<String>, body: String },
     #[error(transparent)]
@@ -105,7 +103,7 @@ pub enum Error {
     #[error(
         "no response to `{method}` within {} s{}",
         after.as_secs_f32(),
-        OutputTail(stderr, noise.as_ref())
+        output_tail(stderr, noise.as_deref())
     )]
     ConnectTimeout { method: String, after: Duration, stderr: String, noise: Option<String> },
     #[error("no response or progress from `{method}` for {} s", idle.as_secs_f32())]
@@ -229,7 +227,6 @@ impl Error {
     }
 }
 
-/// Whether starting the process may succeed a moment later.
 fn is_transient(kind: io::ErrorKind) -> bool {
     matches!(
         kind,
@@ -321,42 +318,24 @@ impl fmt::Display for ProcessExit {
     }
 }
 
-/// Display of the last output of a process that failed.
-struct OutputTail<'a>(&'a str, Option<&'a String>);
-
-impl fmt::Display for OutputTail<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stderr = self.0.trim();
-        if !stderr.is_empty() {
-            write!(f, "; its standard error ends with:\n{stderr}")?;
-        }
-        if let Some(noise) = self.1 {
-            write!(
-                f,
-                "\nIts standard output contained text that is not an MCP message, starting with: \
-                 {noise}"
-            )?;
-        }
-        Ok(())
+fn output_tail(stderr: &str, noise: Option<&str>) -> String {
+    let mut tail = match stderr.trim() {
+        "" => String::new(),
+        stderr => format!("; its standard error ends with:\n{stderr}"),
+    };
+    if let Some(noise) = noise {
+        tail.push_str(&format!(
+            "\nIts standard output contained text that is not an MCP message, starting with: {noise}"
+        ));
     }
+    tail
 }
 
-/// Display of the scopes that a refusal names.
-struct MissingScope<'a>(Option<&'a str>);
-
-impl fmt::Display for MissingScope<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.and_then(crate::oauth::scope::missing_scope) {
-            Some(scope) => write!(f, "; required scope: `{scope}`"),
-            None => Ok(()),
-        }
-    }
+fn missing_scope(challenge: Option<&str>) -> String {
+    let scope = challenge.and_then(crate::oauth::scope::missing_scope);
+    scope.map(|scope| format!("; required scope: `{scope}`")).unwrap_or_default()
 }
 
-struct QuotedBody<'a>(&'a str);
-
-impl fmt::Display for QuotedBody<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, ": {}", self.0) }
-    }
+fn quoted_body(body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!(": {body}") }
 }

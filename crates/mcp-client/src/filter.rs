@@ -106,7 +106,6 @@ fn parse_set(text: &str) -> Option<(GlobToken<'_>, &str)> {
     Some((GlobToken::Set { inside: &body[..end], negated }, &body[end + 1..]))
 }
 
-/// Whether the members and `a-z` ranges of a set contain the character.
 fn set_contains(inside: &str, found: char) -> bool {
     let mut rest = inside;
     loop {

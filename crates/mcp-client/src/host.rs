@@ -27,25 +27,18 @@ pub struct Host {
     pub home: Option<PathBuf>,
     /// The folder that servers with `roots: true` learn as their root.
     pub workspace: Option<PathBuf>,
-    /// Folder of the servers' logs.
     pub log_dir: Option<PathBuf>,
-    /// Folder of cached tool definitions.
     pub cache_dir: Option<PathBuf>,
     /// Folder of OAuth tokens; without it sign-in is impossible.
     pub token_dir: Option<PathBuf>,
-    /// URL of the default OAuth client document.
     pub client_document: Option<String>,
     /// Command of the guardian process: see [`crate::guardian`].
     pub guardian: Option<Vec<String>>,
-    /// Secrets to remove from errors, events, logs and results.
     pub redactor: Arc<Redactor>,
-    /// Answers requests of servers.
     pub requests: Arc<dyn RequestHandler>,
-    /// Approves calls of untrusted servers.
     pub approver: Arc<dyn Approver>,
     /// Opens sign-in pages; without it a server that needs a sign-in stays unavailable.
     pub browser: Option<Arc<dyn Browser>>,
-    /// Receives events.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -120,10 +113,7 @@ impl RequestHandler for DeclineRequests {
             "sampling/createMessage" => {
                 Err(RpcError::new(-1, "this client does not support sampling"))
             }
-            other => Err(RpcError::new(
-                RpcError::METHOD_NOT_FOUND,
-                format!("this client does not support {other}"),
-            )),
+            other => Err(RpcError::unsupported(other)),
         };
         Box::pin(std::future::ready(answer))
     }
@@ -140,7 +130,6 @@ pub struct ApprovalRequest {
     pub native_name: String,
     pub description: String,
     pub arguments: Value,
-    /// What the configuration says about approvals of this tool.
     pub approval: Option<ApprovalMode>,
 }
 
@@ -175,7 +164,6 @@ pub struct SignInPage {
     pub address: String,
     pub issuer: String,
     pub redirect_uri: String,
-    /// The loopback port that waits for the redirect.
     pub port: u16,
     pub scope: Option<String>,
     /// Why the last pasted text was rejected.
@@ -186,7 +174,6 @@ pub struct SignInPage {
 #[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Clone, PartialEq, Eq)]
 pub enum SignInReply {
-    /// The redirect URL, pasted by the person.
     Pasted(String),
     Cancelled,
 }
@@ -216,30 +203,10 @@ pub trait Browser: fmt::Debug + Send + Sync {
 #[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientEvent {
-    /// A server changed its state.
-    State {
-        server: String,
-        /// Text with the reason.
-        state: String,
-    },
-    /// Tools changed after the first listing.
-    Tools {
-        server: String,
-        added: Vec<String>,
-        removed: Vec<String>,
-        changed: Vec<String>,
-    },
-    /// A log message of a server.
-    Log {
-        server: String,
-        /// The level as the server named it.
-        level: String,
-        text: String,
-    },
-    Warning {
-        server: String,
-        text: String,
-    },
+    State { server: String, state: String },
+    Tools { server: String, added: Vec<String>, removed: Vec<String>, changed: Vec<String> },
+    Log { server: String, level: String, text: String },
+    Warning { server: String, text: String },
 }
 
 /// Receives events. Must not block.

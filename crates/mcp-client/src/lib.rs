@@ -12,7 +12,7 @@ pub mod filter;
 pub mod guardian;
 pub mod host;
 pub mod install_link;
-pub mod instructions;
+mod instructions;
 mod message;
 pub mod oauth;
 mod process;

@@ -6,20 +6,17 @@
 
 mod outgoing;
 mod raw_message;
-mod response_id;
 
 use std::fmt;
 
 use bytes::Bytes;
+use memchr::memmem;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use outgoing::{Params, RequestMeta, notification, reply_error, reply_result, request};
-pub(crate) use response_id::response_id;
 
-/// The most that is stored of a peer's error message; less is shown.
 const MAX_PEER_MESSAGE_BYTES: usize = 64 * 1024;
-/// The most messages of one batch.
 const MAX_BATCH: usize = 1000;
 
 /// Raw JSON text, valid UTF-8, sharing the buffer it was received in.
@@ -59,7 +56,6 @@ impl fmt::Debug for RawJson {
 pub struct RpcError {
     /// The code; 0 if the peer sent no integer.
     pub code: i64,
-    /// Bounded.
     pub peer_message: String,
     pub data: Option<Value>,
 }
@@ -73,9 +69,14 @@ impl RpcError {
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL: i64 = -32603;
 
-    /// An error response of ours.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, peer_message: message.into(), data: None }
+    }
+
+    /// The response to a request that this client does not support.
+    pub fn unsupported(method: &str) -> Self {
+        let message = format!("this client does not support {method}");
+        Self::new(Self::METHOD_NOT_FOUND, message)
     }
 
     /// Whether only servers of the stateless revision return this code.
@@ -124,33 +125,14 @@ impl fmt::Display for RpcError {
     }
 }
 
+/// A peer's message. The id of its request is kept verbatim.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Message {
-    /// The response to a request of ours.
-    Response {
-        id: u64,
-        outcome: Result<RawJson, RpcError>,
-    },
-    /// A request to us. The id is the peer's, verbatim.
-    Request {
-        id: RawJson,
-        method: String,
-        params: Option<RawJson>,
-    },
-    Notification {
-        method: String,
-        params: Option<RawJson>,
-    },
-    /// An error response without an id.
-    UnattributedError {
-        error: RpcError,
-    },
-    /// JSON that is not a message, or a response without an outcome.
-    Malformed {
-        id: Option<u64>,
-        reason: &'static str,
-    },
-    /// Not JSON: a banner or a log line.
+    Response { id: u64, outcome: Result<RawJson, RpcError> },
+    Request { id: RawJson, method: String, params: Option<RawJson> },
+    Notification { method: String, params: Option<RawJson> },
+    UnattributedError { error: RpcError },
+    Malformed { id: Option<u64>, reason: &'static str },
     Noise,
 }
 
@@ -161,7 +143,6 @@ impl Message {
     }
 }
 
-/// Parses one line, body or event and passes its messages on in order.
 pub(crate) fn parse(text: &Bytes, mut each: impl FnMut(Message)) {
     let start = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match start.map(|start| text[start]) {
@@ -246,6 +227,30 @@ fn recover(text: &Bytes) -> Message {
     }
 }
 
+/// The id of a malformed response; `None` for requests and notifications. Of a long text only both
+/// ends are searched: servers write the id first or last.
+pub(crate) fn response_id(text: &[u8]) -> Option<u64> {
+    const END: usize = 1024;
+    if text.len() <= 2 * END {
+        return find_id(text);
+    }
+    find_id(&text[..END]).or_else(|| find_id(&text[text.len() - END..]))
+}
+
+fn find_id(text: &[u8]) -> Option<u64> {
+    if memmem::find(text, b"\"method\"").is_some() {
+        return None;
+    }
+    memmem::find_iter(text, b"\"id\"").find_map(|at| number_after(&text[at + 4..]))
+}
+
+fn number_after(rest: &[u8]) -> Option<u64> {
+    let rest = rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let rest = rest.strip_prefix(b"\"").unwrap_or(rest);
+    let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&rest[..length]).ok()?.parse().ok()
+}
+
 /// Our ids are integers; peers return them as numbers, floats or strings.
 fn request_id(id: &RawValue) -> Option<u64> {
     let text = id.get();
@@ -270,8 +275,7 @@ pub(crate) fn truncated(words: &str, limit: usize) -> String {
     if words.len() <= limit {
         return words.to_owned();
     }
-    let end = (0..=limit).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}…", &words[..end])
+    format!("{}…", &words[..words.floor_char_boundary(limit)])
 }
 
 #[cfg(test)]

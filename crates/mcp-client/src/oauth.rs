@@ -17,7 +17,7 @@ mod dpop;
 pub mod identification;
 pub(crate) mod interactive;
 mod login;
-pub mod metadata;
+pub(crate) mod metadata;
 mod oauth_http;
 mod pkce;
 pub mod redirect;

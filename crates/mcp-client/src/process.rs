@@ -35,12 +35,10 @@ impl ProcessGroup {
         self.leader.as_raw_nonzero().get()
     }
 
-    /// Sends SIGKILL without a grace period.
     pub(crate) fn kill(&self) {
         signal(&[self.leader], &marked_processes(&self.marker), Signal::KILL);
     }
 
-    /// Sends SIGTERM, then SIGKILL to the processes that remain.
     pub(crate) async fn terminate(&self) {
         for (word, grace) in TERMINATION_STEPS {
             let strays = marked_processes(&self.marker);
@@ -153,7 +151,6 @@ mod linux {
         Some(Process { id, group, lives: !matches!(state, "Z" | "X") })
     }
 
-    /// Whether the initial environment of the process has a variable with this prefix.
     pub(super) fn carries(id: i32, wanted: &[u8]) -> bool {
         let Ok(environment) = fs::read(format!("/proc/{id}/environ")) else { return false };
         environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(wanted))

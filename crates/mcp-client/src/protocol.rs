@@ -43,7 +43,6 @@ pub(crate) fn client_capabilities(entry: &ServerEntry, host: &Host) -> Value {
     capabilities
 }
 
-/// The result of `roots/list`: the workspace.
 pub(crate) fn roots(entry: &ServerEntry, host: &Host) -> Value {
     let workspace = host.workspace.as_deref().filter(|_| entry.roots);
     let roots: Vec<Value> = workspace
@@ -64,23 +63,11 @@ fn file_uri(path: &Path) -> String {
 
 pub(crate) fn initialize_params(entry: &ServerEntry, host: &Host) -> Params {
     let identity = &host.identity;
-    Params::new()
+    Params::default()
         .with("protocolVersion", LEGACY_VERSIONS[0])
         .with("capabilities", &client_capabilities(entry, host))
         .with("clientInfo", &json!({ "name": identity.name, "version": identity.version }))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_become_uris() {
-        for (path, uri) in [
-            ("/work/a-b_c.d~", "file:///work/a-b_c.d~"),
-            ("/my files/100%/#?ä", "file:///my%20files/100%25/%23%3F%C3%A4"),
-        ] {
-            assert_eq!(file_uri(Path::new(path)), uri);
-        }
-    }
-}
+mod tests;

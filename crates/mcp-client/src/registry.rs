@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::config::{ApprovalMode, Trust};
+use crate::host::ApprovalRequest;
 use crate::tool::{ListPage, QuarantinedItem, Tool};
 
 pub use server_tools::ServerTools;
@@ -24,11 +25,9 @@ pub use server_tools::ServerTools;
 #[derive(Debug, Clone, Default)]
 pub struct ServerCatalogue {
     pub tools: Vec<Arc<Tool>>,
-    /// Items that were rejected.
     pub quarantined: Vec<QuarantinedItem>,
     pub resources: bool,
     pub prompts: bool,
-    /// Remarks about the lists as a whole.
     pub notes: Vec<String>,
 }
 
@@ -78,6 +77,18 @@ impl RegisteredTool {
         }
     }
 
+    /// The request to approve a call.
+    pub fn approval_request(&self, arguments: &Value) -> ApprovalRequest {
+        ApprovalRequest {
+            server: self.server.to_string(),
+            tool: self.name.to_string(),
+            native_name: self.native_name().to_owned(),
+            description: self.description.to_string(),
+            arguments: arguments.clone(),
+            approval: self.approval,
+        }
+    }
+
     /// The server's name of the tool, or the name of the utility.
     pub fn native_name(&self) -> &str {
         match &self.action {
@@ -116,7 +127,6 @@ pub struct Registry {
     entries: Vec<Arc<RegisteredTool>>,
     by_name: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     skipped: Vec<SkippedTool>,
-    tokens: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
 }
 
 impl Registry {
@@ -133,13 +143,11 @@ impl Registry {
         };
         for part in parts {
             registry.skipped.extend_from_slice(part.skipped());
-            let mut tokens = 0_u32;
             for entry in part.shared() {
                 match registry.by_name.entry(Arc::clone(&entry.name)) {
                     hash_map::Entry::Vacant(free) => {
                         free.insert(registry.entries.len());
                         registry.entries.push(Arc::clone(entry));
-                        tokens = tokens.saturating_add(entry.tokens);
                     }
                     hash_map::Entry::Occupied(taken) => {
                         let owner = &registry.entries[*taken.get()];
@@ -156,8 +164,6 @@ impl Registry {
                     }
                 }
             }
-            let sum = registry.tokens.entry(Arc::clone(part.server())).or_default();
-            *sum = sum.saturating_add(tokens);
         }
         registry
     }
@@ -185,11 +191,6 @@ impl Registry {
     /// Tools that could not be registered.
     pub fn skipped(&self) -> &[SkippedTool] {
         &self.skipped
-    }
-
-    /// The estimated tokens of a server's tools; 0 for an unknown server.
-    pub fn tokens_of(&self, server: &str) -> u32 {
-        self.tokens.get(server).copied().unwrap_or(0)
     }
 }
 

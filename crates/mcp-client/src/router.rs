@@ -17,7 +17,6 @@ use tokio::time::Instant;
 use crate::error::{Error, ProcessExit};
 use crate::message::{Message, RawJson, RpcError};
 
-/// The capacity of the channel for requests and notifications of a server.
 const MAX_WAITING_EVENTS: usize = 256;
 
 /// Receives the progress of a call.
@@ -32,7 +31,6 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// A message that is not a response.
 #[derive(Debug)]
 pub(crate) enum ServerMessage {
     Request { id: RawJson, method: String, params: Option<RawJson> },
@@ -62,7 +60,6 @@ impl CloseReason {
     }
 }
 
-/// The lists that a server reported as changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ListChanges(u8);
 
@@ -85,7 +82,6 @@ pub(crate) struct Router {
     changed: AtomicU8,
     change: Notify,
     started: Instant,
-    /// How many requests of the server are being answered.
     answering: AtomicUsize,
 }
 
@@ -108,7 +104,6 @@ pub(crate) enum RequestKind {
 #[derive(Debug, Default)]
 pub(crate) struct LastActivity(AtomicU64);
 
-/// Counts a request of the server while it is answered.
 pub(crate) struct ServerRequestGuard(Arc<Router>);
 
 impl Drop for ServerRequestGuard {
@@ -258,12 +253,10 @@ impl Router {
         }
     }
 
-    /// The number of dropped messages since the last call.
     pub(crate) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// Marks all lists as changed.
     pub(crate) fn all_changed(&self) {
         let all = ListChanges::TOOLS | ListChanges::PROMPTS | ListChanges::RESOURCES;
         self.changed.fetch_or(all, Ordering::AcqRel);

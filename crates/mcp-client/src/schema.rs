@@ -52,7 +52,9 @@ pub fn repair(schema: &Value) -> RepairedSchema {
     for round in 1..=MAX_ROUNDS {
         log.changed = false;
         if round == LAST_PATIENT_ROUND {
-            root::remove_root_references(&mut schema);
+            for keyword in ["$ref", "allOf", "anyOf", "oneOf"] {
+                schema.remove(keyword);
+            }
         }
         repair_once(&mut schema, &mut log);
         if !log.changed || quick_check::root_needs_no_repair(&schema) {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::redact::Redactor;
 
-/// The most that one run adds to the file.
 const MAX_RUN_BYTES: usize = 1024 * 1024;
 /// A larger file is rotated before the next run; one old file is kept.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -32,7 +31,6 @@ pub(crate) struct ServerLog {
 }
 
 impl ServerLog {
-    /// Starts the log of a new process.
     pub(crate) fn start(folder: &Path, server: &str) -> Self {
         let path = path(folder, server);
         if path.metadata().is_ok_and(|metadata| metadata.len() > MAX_FILE_BYTES) {
@@ -45,7 +43,6 @@ impl ServerLog {
         log
     }
 
-    /// Adds to the log.
     pub(crate) fn open(folder: &Path, server: &str) -> Self {
         let _ = fs::create_dir_all(folder);
         let mut options = OpenOptions::new();

@@ -154,7 +154,11 @@ impl Session {
             Era::Stateless => "server/discover",
         };
         self.inner
-            .request_without_sign_in(&Request::new(method, Params::new(), Timeouts::total(within)))
+            .request_without_sign_in(&Request::new(
+                method,
+                Params::default(),
+                Timeouts::total(within),
+            ))
             .await
             .map(drop)
     }
@@ -167,7 +171,7 @@ impl Session {
         let method = offered.iter().find(|(capability, _)| handshake.offers(capability));
         match method {
             Some((_, method)) => {
-                let request = Request::new(method, Params::new(), Timeouts::total(within));
+                let request = Request::new(method, Params::default(), Timeouts::total(within));
                 self.inner.request_without_sign_in(&request).await.map(drop)
             }
             None => self.ping(within).await,
@@ -233,7 +237,6 @@ impl Session {
         self.inner.router.close(CloseReason::SessionGone);
     }
 
-    /// Waits until the server reports changed lists.
     pub(crate) async fn changed(&self) -> ListChanges {
         self.inner.router.changed().await
     }
@@ -358,14 +361,13 @@ impl Inner {
             && self.handshake.get().is_some_and(|handshake| handshake.era == Era::Stateless)
     }
 
-    /// Notifies the server that a request is cancelled.
     fn cancel(self: &Arc<Self>, id: u64) {
         // Closing the response stream cancels it already.
         if self.stateless_http() || self.router.close_reason().is_some() {
             return;
         }
         let params =
-            Params::new().with("requestId", &id).with("reason", "the client stopped waiting");
+            Params::default().with("requestId", &id).with("reason", "the client stopped waiting");
         let body = message::notification("notifications/cancelled", &params);
         if let Connection::Stdio(connection) = &self.connection {
             let _ = connection.send(&body);

@@ -26,27 +26,17 @@ pub const MAX_RECONNECT_ATTEMPTS: u32 = 5;
 /// How long a parked server rests before the next attempt.
 pub const PARK_DURATION: Duration = Duration::from_mins(5);
 
-/// The state of a server.
+/// The state of a server. A degraded one may still answer calls, a parked one is tried again later,
+/// and a recycled one starts with the next call.
 #[expect(missing_docs, reason = "the names of the other variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
-    /// By the configuration.
     Disabled,
     Connecting,
     Ready,
-    /// Calls may work, but something is wrong.
-    Degraded {
-        reason: String,
-    },
-    /// It failed and is retried later.
-    Parked {
-        reason: String,
-        next_try: Instant,
-    },
-    NeedsSignIn {
-        reason: String,
-    },
-    /// Stopped until the next call.
+    Degraded { reason: String },
+    Parked { reason: String, next_try: Instant },
+    NeedsSignIn { reason: String },
     Recycled,
     Stopped,
 }
@@ -111,15 +101,11 @@ pub struct ServerStatus {
     pub server_info: Option<String>,
     /// Instructions for models, as it sent them.
     pub instructions: Option<Arc<str>>,
-    /// How many tools are registered.
     pub tools: usize,
     /// Their estimated cost in every request.
     pub tokens: u32,
-    /// Tools rejected for their definition.
     pub quarantined: Vec<QuarantinedItem>,
-    /// Tools skipped for their names.
     pub skipped: Vec<SkippedTool>,
-    /// Further remarks.
     pub notes: Vec<String>,
     /// Why the last attempt to connect failed; `None` once the server is ready.
     pub failure: Option<Arc<Error>>,

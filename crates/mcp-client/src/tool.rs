@@ -51,8 +51,6 @@ pub struct ListPage<T> {
     pub quarantined: Vec<QuarantinedItem>,
     /// JSON text, to be returned verbatim.
     pub next_cursor: Option<String>,
-    pub ttl_ms: Option<u64>,
-    /// Remarks on repaired items.
     pub notes: Vec<String>,
 }
 
@@ -74,29 +72,17 @@ pub struct Tool {
     pub description: Option<String>,
     pub input_schema: Arc<Value>,
     pub output_schema: Option<Value>,
-    pub annotations: Annotations,
+    read_only: bool,
     /// Empty under [`HeaderMirroring::Ignore`].
     pub header_params: Vec<HeaderParam>,
-    /// The whole definition.
     pub raw: Box<RawValue>,
     pub(crate) model_schema: ModelSchema,
 }
 
-/// A server's hints about a tool. Only JSON booleans count.
-#[expect(missing_docs, reason = "the fields are those of the protocol")]
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Annotations {
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-    pub idempotent: Option<bool>,
-    pub open_world: Option<bool>,
-    pub title: Option<String>,
-}
-
 impl Tool {
-    /// Whether the server says that the tool only reads.
+    /// Whether the server says that the tool only reads. Only a JSON boolean counts.
     pub fn read_only(&self) -> bool {
-        self.annotations.read_only == Some(true)
+        self.read_only
     }
 
     /// The `Mcp-Param-*` headers of a call.
@@ -174,13 +160,7 @@ impl<T> ListPage<T> {
             }
             None => None,
         };
-        Self {
-            items: Vec::new(),
-            quarantined: Vec::new(),
-            next_cursor,
-            ttl_ms: envelope.ttl_ms(),
-            notes,
-        }
+        Self { items: Vec::new(), quarantined: Vec::new(), next_cursor, notes }
     }
 }
 
@@ -189,7 +169,6 @@ struct RejectedItem {
     reason: String,
 }
 
-/// Parses an item and removes its name under `key`.
 fn take_name(raw: &RawValue, key: &str) -> Result<(String, Map<String, Value>), RejectedItem> {
     let text = raw.get();
     let refuse = |name: Option<&str>, reason: String| RejectedItem {
@@ -295,27 +274,16 @@ fn decode(
         description: take_string(&mut object, "description"),
         input_schema,
         output_schema,
-        annotations: annotations(object.remove("annotations")),
+        read_only: object.get("annotations").and_then(|hints| hints.get("readOnlyHint"))
+            == Some(&Value::Bool(true)),
         header_params,
         raw: raw.to_owned(),
         name,
     })
 }
 
-fn annotations(value: Option<Value>) -> Annotations {
-    let Some(Value::Object(mut hints)) = value else { return Annotations::default() };
-    let flag = |key: &str| hints.get(key).and_then(Value::as_bool);
-    Annotations {
-        read_only: flag("readOnlyHint"),
-        destructive: flag("destructiveHint"),
-        idempotent: flag("idempotentHint"),
-        open_world: flag("openWorldHint"),
-        title: take_string(&mut hints, "title"),
-    }
-}
-
 /// Removes a string from an object; another type counts as absent.
-fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
+pub(crate) fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {
     match object.remove(key) {
         Some(Value::String(text)) => Some(text),
         _ => None,
@@ -338,7 +306,6 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Compact JSON with sorted keys.
 fn canonical_json(value: &Value) -> String {
     fn write(value: &Value, out: &mut String) {
         match value {

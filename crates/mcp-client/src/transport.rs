@@ -25,7 +25,6 @@ pub(crate) fn spawn_detached(tasks: &TaskTracker, work: impl Future<Output = ()>
     }
 }
 
-/// An open connection to a server.
 #[derive(Debug)]
 pub(crate) enum Connection {
     Stdio(stdio::StdioConnection),
@@ -58,7 +57,6 @@ impl Connection {
         (&mut waiter.answer).await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Sends a notification or a response.
     pub(crate) async fn send_message(&self, body: Bytes) -> Result<(), Error> {
         match self {
             Self::Stdio(connection) => connection.send(&body),

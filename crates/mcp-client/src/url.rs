@@ -89,7 +89,6 @@ pub(crate) fn enters_private_network(from: &Uri, to: &Uri) -> bool {
     !is_private(bare_host(from)) && is_private(bare_host(to))
 }
 
-/// Resolves a URL reference against `base`.
 pub(crate) fn resolve_reference(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.trim().split('#').next().unwrap_or_default();
     if reference.contains("://") {
@@ -120,7 +119,6 @@ pub(crate) fn without_query(uri: &Uri) -> String {
     format!("{scheme}://{host}{port}{}", uri.path())
 }
 
-/// The serialized origin.
 pub(crate) fn origin(address: &Uri) -> String {
     let scheme = address.scheme_str().unwrap_or("https").to_ascii_lowercase();
     let host = address.host().unwrap_or_default().to_ascii_lowercase();

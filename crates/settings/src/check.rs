@@ -290,7 +290,6 @@ impl Reader<'_> {
         Some(read.into())
     }
 
-    /// One of a few words.
     fn one_of(&mut self, schema: &Json, field: &Field<'_>) -> Option<Json> {
         let text = self.scalar(&field.key, field.position, field.node);
         let word = text.as_ref().map(|text| match schema["x-exact"].as_bool() {

@@ -63,7 +63,6 @@ pub fn given_twice(first: &Key, second: &Key) -> Problem {
     Problem::error(second.position, message).hint("remove one of them")
 }
 
-/// The name of a key with its section before it.
 pub(crate) fn dotted(section: &str, name: &str) -> String {
     if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
 }

@@ -14,7 +14,6 @@ use crate::problem::{Position, Problem};
 
 /// The largest configuration that is read, in bytes.
 pub const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
-/// The beginning of the message of a text that cannot be parsed.
 const NOT_YAML: &str = "the file is not valid YAML: ";
 /// How deep values may be nested. Every level costs some 40 KiB of stack in a debug build.
 const MAX_DEPTH: usize = 16;

@@ -129,7 +129,6 @@ pub(crate) fn names(schema: &Json) -> impl Iterator<Item = &str> {
     schema["x-order"].as_array().into_iter().flatten().filter_map(Json::as_str)
 }
 
-/// The keys of a mapping, in words.
 pub(crate) fn listed(schema: &Json) -> String {
     names(schema).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -15,7 +15,6 @@ const MAX_PLAIN_DIGITS: usize = 6;
 const MIN_LENGTH: usize = 4;
 /// The shortest value from the process environment that counts.
 const MIN_PROCESS_LENGTH: usize = 8;
-/// What is shown instead of a literal secret.
 const HIDDEN: &str = "[hidden]";
 
 /// Variables of the process whose values everyone may see.

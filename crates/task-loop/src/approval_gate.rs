@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_client::config::{ApprovalMode, Trust};
-use mcp_client::host::ApprovalRequest;
 use mcp_client::registry::{RegisteredTool, ToolAction};
 use serde_json::Value;
 use usage_metrics::catalogue::ApprovalOutcome;
@@ -20,7 +19,6 @@ use crate::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContex
 
 const MAX_DEFINITION_BYTES: usize = 64 * 1024;
 
-/// What is said of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     NotRequired,
@@ -36,7 +34,6 @@ impl Verdict {
         matches!(self, Self::NotRequired | Self::Approved)
     }
 
-    /// What is counted.
     pub fn counted(self) -> Option<ApprovalOutcome> {
         match self {
             Self::NotRequired => None,
@@ -55,7 +52,6 @@ pub struct PreApprovals {
     pub servers: BTreeSet<String>,
 }
 
-/// Decides on calls.
 #[derive(Debug)]
 pub struct ApprovalGate {
     store: Box<dyn ApprovalStore>,
@@ -85,7 +81,6 @@ impl ApprovalGate {
         self
     }
 
-    /// Whether this call may run.
     pub async fn decide(&self, entry: &RegisteredTool, arguments: &Value) -> io::Result<Verdict> {
         let is_read_only = match &entry.action {
             ToolAction::Tool(tool) => tool.read_only(),
@@ -113,7 +108,8 @@ impl ApprovalGate {
                 return Ok(Verdict::NotRequired);
             }
         }
-        if self.is_yes_beforehand(entry) {
+        let is_named = self.beforehand.servers.contains(&*entry.server);
+        if is_named || self.beforehand.yes && entry.trust == Trust::Full {
             self.remember(entry, now)?;
             return Ok(Verdict::Approved);
         }
@@ -126,7 +122,8 @@ impl ApprovalGate {
             (_, Some(_)) => ApprovalReason::FirstCall,
             (_, None) => ApprovalReason::Untrusted,
         };
-        let said = self.person.approve(question(entry, arguments, why)).await;
+        let (call, within) = (entry.approval_request(arguments), CallContext::Task);
+        let said = self.person.approve(ApprovalQuestion { call, why, within }).await;
         if matches!(said, ApprovalAnswer::Once | ApprovalAnswer::Always) {
             let always =
                 said == ApprovalAnswer::Always || entry.approval == Some(ApprovalMode::Once);
@@ -138,11 +135,6 @@ impl ApprovalGate {
             ApprovalAnswer::Stop => Verdict::Stopped,
             ApprovalAnswer::Absent => Verdict::Absent,
         })
-    }
-
-    fn is_yes_beforehand(&self, entry: &RegisteredTool) -> bool {
-        let is_named = self.beforehand.servers.contains(&*entry.server);
-        is_named || self.beforehand.yes && entry.trust == Trust::Full
     }
 
     fn remember(&self, entry: &RegisteredTool, now: ApprovedTool) -> io::Result<()> {
@@ -157,18 +149,6 @@ impl ApprovalGate {
             None => Cow::Borrowed(&entry.server),
         }
     }
-}
-
-fn question(entry: &RegisteredTool, arguments: &Value, why: ApprovalReason) -> ApprovalQuestion {
-    let call = ApprovalRequest {
-        server: entry.server.to_string(),
-        tool: entry.name.to_string(),
-        native_name: entry.native_name().to_owned(),
-        description: entry.description.to_string(),
-        arguments: arguments.clone(),
-        approval: entry.approval,
-    };
-    ApprovalQuestion { call, why, within: CallContext::Task }
 }
 
 /// Everything that the digest covers, as lines that can be compared.

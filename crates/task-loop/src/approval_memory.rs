@@ -12,7 +12,6 @@ const MAX_DEFINITIONS_BYTES: usize = 1024 * 1024;
 
 /// Stores the approvals as text. The caller owns the file.
 pub trait ApprovalStore: fmt::Debug + Send + Sync {
-    /// The name of the store in error messages.
     fn name(&self) -> String;
 
     /// The stored text; nothing if there is none yet.
@@ -23,7 +22,6 @@ pub trait ApprovalStore: fmt::Debug + Send + Sync {
     fn update(&self, change: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Result<()>;
 }
 
-/// The stored approvals, by server and by the server's name of the tool.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ApprovalMemory {
     #[serde(default)]
@@ -49,7 +47,6 @@ impl ApprovalMemory {
         })
     }
 
-    /// Every stored tool: its server, its name, and what is stored of it.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &ApprovedTool)> {
         self.tools.iter().flat_map(|(server, tools)| {
             tools.iter().map(|(name, tool)| (server.as_str(), name.as_str(), tool))

@@ -14,11 +14,9 @@ use serde::{Deserialize, Serialize};
 
 /// The largest image: 5 MB as base64, which is the smallest limit of a provider.
 pub const MAX_IMAGE_BYTES: usize = 3_750_000;
-/// The largest recording or document.
 pub const MAX_FILE_BYTES: usize = 10 * 1024 * 1024;
 /// The most attachments of one request; the oldest ones are left out.
 pub(crate) const MAX_IN_REQUEST: usize = 20;
-/// The most bytes of all attachments of one request.
 pub(crate) const MAX_REQUEST_BYTES: usize = 15 * 1024 * 1024;
 /// About what an image costs. Recordings and documents cost more with their size.
 const IMAGE_TOKENS: u64 = 1600;
@@ -45,7 +43,6 @@ impl MediaKind {
         BTreeSet::from([Self::Document, Self::Image])
     }
 
-    /// The kinds in a list of modalities, as services write it.
     pub(crate) fn listed(words: &[String]) -> BTreeSet<Self> {
         let kind = |word: &String| match word.as_str() {
             "image" | "images" | "vision" => Some(Self::Image),
@@ -81,19 +78,16 @@ impl MediaKind {
     }
 }
 
-/// An image, a recording or a document that models can be given.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     pub kind: MediaKind,
     pub mime: String,
-    /// The file name, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The bytes in base64.
     pub(crate) data: String,
 }
 
-/// Why bytes cannot be attached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AttachmentError {
     #[error("not an image, recording or document of a supported type")]
@@ -132,12 +126,10 @@ impl Attachment {
         format!("data:{};base64,{}", self.mime, self.data)
     }
 
-    /// The name that a model API wants for a file.
     pub(crate) fn file_name(&self) -> &str {
         self.name.as_deref().unwrap_or("document.pdf")
     }
 
-    /// The name of the audio format in model APIs.
     pub(crate) fn audio_format(&self) -> &'static str {
         if self.mime == "audio/mpeg" { "mp3" } else { "wav" }
     }

@@ -3,25 +3,24 @@
 //! Each line is written at once and in one piece, so that a killed program loses at most the line
 //! it was writing. A lock on the file keeps other processes out.
 
-mod parsed;
-
 use std::fmt;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::parsed::{ParsedRecord, summary};
 use crate::attachment::Attachment;
+use crate::context_window::opening;
 use crate::conversation::{Journal, Message};
 use crate::usage::TaskUsage;
 
 /// The most attachments in one file. Further ones are only described, so that the file stays small
 /// enough to be read.
 const MAX_ATTACHMENT_BYTES: usize = 64 * 1024 * 1024;
+const MAX_RECORD_BYTES: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -40,7 +39,6 @@ pub trait RecordObserver: fmt::Debug + Send + Sync {
     fn failed(&self, path: &Path, error: &io::Error);
 }
 
-/// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordHeader {
     pub id: String,
@@ -95,8 +93,7 @@ impl ChatRecord {
         opening: Vec<Message>,
         observer: Box<dyn RecordObserver>,
     ) -> Self {
-        let (file, is_broken) = (None, false);
-        let room = MAX_ATTACHMENT_BYTES;
+        let (file, room, is_broken) = (None, MAX_ATTACHMENT_BYTES, false);
         let inner = Inner { path, head, opening, file, observer, room, is_broken };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
@@ -115,16 +112,12 @@ impl ChatRecord {
             file.seek(SeekFrom::End(0))?;
             Ok(file)
         };
-        match open() {
-            Ok(file) => {
-                let (opening, file) = (Vec::new(), Some(file));
-                let stored = usize::try_from(good).unwrap_or(usize::MAX);
-                let room = MAX_ATTACHMENT_BYTES.saturating_sub(stored);
-                let inner = Inner { path, head, opening, file, observer, room, is_broken: false };
-                Ok(Self { inner: Arc::new(Mutex::new(inner)) })
-            }
-            Err(source) => Err(RecordError::Resume { path, source }),
-        }
+        let file = open().map_err(|source| RecordError::Resume { path: path.clone(), source })?;
+        let stored = usize::try_from(good).unwrap_or(usize::MAX);
+        let room = MAX_ATTACHMENT_BYTES.saturating_sub(stored);
+        let (opening, file) = (Vec::new(), Some(file));
+        let inner = Inner { path, head, opening, file, observer, room, is_broken: false };
+        Ok(Self { inner: Arc::new(Mutex::new(inner)) })
     }
 
     pub fn id(&self) -> String {
@@ -214,11 +207,96 @@ fn append(file: &mut File, line: &impl Serialize) -> io::Result<()> {
 }
 
 fn lock(file: &File) -> io::Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::Error(error)) => Err(error),
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::WouldBlock, "it is open in another process"))
+    file.try_lock().map_err(|error| match error {
+        TryLockError::Error(error) => error,
+        TryLockError::WouldBlock => {
+            io::Error::new(io::ErrorKind::WouldBlock, "it is open in another process")
+        }
+    })
+}
+
+#[derive(Debug)]
+pub struct ParsedRecord {
+    pub head: RecordHeader,
+    pub messages: Vec<Message>,
+    pub model: String,
+    pub spent: TaskUsage,
+    /// Bytes in complete lines.
+    pub good: u64,
+    /// The last line was incomplete.
+    pub is_torn: bool,
+}
+
+impl ParsedRecord {
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let cannot = |source| RecordError::Read { path: path.to_owned(), source };
+        if fs::metadata(path).map_err(cannot)?.len() > MAX_RECORD_BYTES {
+            return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD_BYTES });
+        }
+        let bytes = fs::read(path).map_err(cannot)?;
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        let rest: Vec<&[u8]> = lines.collect();
+        let wrong = |line, source| RecordError::Line { path: path.to_owned(), line, source };
+        let head: RecordHeader = serde_json::from_slice(first).map_err(|error| wrong(1, error))?;
+        let model = head.model.clone();
+        let good = first.len() as u64;
+        let (messages, spent) = (Vec::new(), TaskUsage::default());
+        let mut read = Self { head, messages, model, spent, good, is_torn: false };
+        for (at, line) in rest.iter().enumerate() {
+            // A line without its end may lack more than that.
+            let is_whole = line.ends_with(b"\n");
+            match serde_json::from_slice(line) {
+                Ok(line) if is_whole => read.take(line),
+                Err(error) if is_whole && at + 1 < rest.len() => return Err(wrong(at + 2, error)),
+                _ => {
+                    read.is_torn = true;
+                    break;
+                }
+            }
+            read.good += line.len() as u64;
+        }
+        Ok(read)
+    }
+
+    fn take(&mut self, line: RecordLine) {
+        match line {
+            RecordLine::Said(message) => self.messages.push(message),
+            RecordLine::Model { model } => self.model = model,
+            RecordLine::Spent { spent } => self.spent = self.spent.plus(spent),
+            RecordLine::Summary { summary, kept } => {
+                let first = opening(&self.messages);
+                let end = self.messages.len().saturating_sub(kept).max(first);
+                self.messages.splice(first..end, [Message::summary(&summary)]);
+            }
         }
     }
 }
+
+/// A line without its attachments, which can be large.
+#[derive(Deserialize)]
+struct Brief {
+    role: String,
+    #[serde(default)]
+    text: String,
+}
+
+/// The number of messages of the person and the model, and the first line of the person.
+pub fn summary(path: &Path) -> io::Result<(usize, String)> {
+    let (mut said, mut first) = (0, None);
+    for line in BufReader::new(fs::File::open(path)?).split(b'\n') {
+        let Ok(Brief { role, text }) = serde_json::from_slice(&line?) else { continue };
+        match role.as_str() {
+            "user" => {
+                said += 1;
+                first.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
+            }
+            "assistant" if !text.is_empty() => said += 1,
+            _ => {}
+        }
+    }
+    Ok((said, first.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests;

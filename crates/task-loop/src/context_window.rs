@@ -23,19 +23,14 @@ const MESSAGE_TOKENS: u64 = 8;
 const SMALL_BYTES: usize = 400;
 /// What is left of the results of the latest round, at both ends, when they alone are too much.
 const ENDS_BYTES: usize = 2000;
-/// Why an attachment is removed.
 const WHY: &str = "to fit the context window";
 /// How often the window can turn out to be smaller than it is said to be.
 const MAX_SHRINKS: u32 = 4;
 
-/// What was cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trimmed {
-    /// Results of tools that gave way to a note.
     pub results: usize,
-    /// Messages that are gone.
     pub messages: usize,
-    /// Attachments that gave way to a note.
     pub attachments: usize,
     /// How much it was, in bytes.
     pub characters: usize,
@@ -101,14 +96,13 @@ impl ContextWindow {
         &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
     }
 
-    /// Cuts what does not fit, if attachments of these kinds are sent; returns what was cut.
     pub(crate) fn fit(
         &self,
         conversation: &mut Conversation,
         sent: &BTreeSet<MediaKind>,
     ) -> Option<Trimmed> {
         let mut cut = Trimmed::default();
-        let messages = conversation.messages_mut();
+        let messages = &mut conversation.messages;
         cut.old_attachments(messages);
         let fits = |messages: &[Message]| total(messages, sent) <= self.room.get();
         for at in 0..latest_round(messages) {
@@ -147,7 +141,6 @@ impl Trimmed {
         }
     }
 
-    /// Cuts the result of a tool, but for its ends.
     fn result(&mut self, message: &mut Message, ends: usize) {
         if matches!(message, Message::Tool { .. }) {
             self.attachments += message.drop_attachments(WHY, |_| true);
@@ -233,7 +226,6 @@ pub(crate) fn tokens(bytes: usize) -> u64 {
     (bytes as u64 * 10).div_ceil(BYTES_OF_A_TOKEN)
 }
 
-/// Whether a model says that it was sent too much.
 pub(crate) fn is_too_long(trouble: &MemberError) -> bool {
     let MemberError::Refused { status, detail, .. } = trouble else { return false };
     let message = detail.message.to_lowercase();

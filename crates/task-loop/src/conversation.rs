@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::attachment::{Attachment, MediaKind};
 use crate::end::TaskEnd;
 
-/// One thing that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the model should know before all else.
-    System { text: String },
+    System {
+        text: String,
+    },
     User {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +77,6 @@ impl Message {
     }
 }
 
-/// A tool that the model wants called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     pub id: String,
@@ -94,22 +93,19 @@ pub trait Journal: fmt::Debug + Send + Sync {
     fn summarised(&mut self, summary: &str, kept: usize);
 }
 
-/// What was said so far.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    messages: Vec<Message>,
+    pub(crate) messages: Vec<Message>,
     journal: Option<Box<dyn Journal>>,
     /// Models, and kinds of attachments that they rejected.
     rejected: BTreeSet<(String, MediaKind)>,
 }
 
 impl Conversation {
-    /// A conversation that begins with what the model should know.
     pub fn new(system: impl Into<String>) -> Self {
         Self::of(vec![Message::System { text: system.into() }])
     }
 
-    /// A stored conversation.
     pub fn of(messages: Vec<Message>) -> Self {
         Self { messages, ..Self::default() }
     }
@@ -121,7 +117,6 @@ impl Conversation {
         }
     }
 
-    /// Passes every further message to this journal.
     #[must_use]
     pub fn told_to(mut self, journal: Box<dyn Journal>) -> Self {
         self.journal = Some(journal);
@@ -145,10 +140,6 @@ impl Conversation {
 
     pub fn messages(&self) -> &[Message] {
         &self.messages
-    }
-
-    pub(crate) fn messages_mut(&mut self) -> &mut Vec<Message> {
-        &mut self.messages
     }
 
     /// Remembers that a model rejects the first of the kinds that it was sent. Returns the kind, and

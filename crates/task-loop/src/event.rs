@@ -12,7 +12,8 @@ use crate::member::MemberError;
 use crate::toolbox::CallOutcome;
 use crate::usage::TaskUsage;
 
-/// Something that happened.
+/// Something that happened. After [`Event::Rejected`] and [`Event::Waiting`] the model is asked
+/// again.
 #[derive(Debug)]
 pub enum Event<'a> {
     Asking {
@@ -21,13 +22,11 @@ pub enum Event<'a> {
     Text {
         text: &'a str,
     },
-    /// The answer ended because it was too long.
     CutShort,
     Calling {
         call: &'a Call,
         server: Option<&'a str>,
     },
-    /// A running tool says how far it is.
     Progress {
         call: &'a str,
         text: &'a str,
@@ -44,12 +43,10 @@ pub enum Event<'a> {
         messages: usize,
         summary: &'a str,
     },
-    /// The model rejected attachments of this kind; it is asked again without them.
     Rejected {
         kind: MediaKind,
         count: usize,
     },
-    /// The service could not answer; it is asked again after a while.
     Waiting {
         trouble: &'a MemberError,
         wait: Duration,
@@ -70,7 +67,6 @@ pub trait Listener: Send {
 }
 
 impl Event<'_> {
-    /// The event for programs.
     pub fn json(&self) -> Value {
         match self {
             Self::Asking { model } => json!({"type": "asking", "model": model}),
@@ -121,7 +117,6 @@ impl Event<'_> {
     }
 }
 
-/// An attachment without its bytes.
 fn described(attachment: &Attachment) -> Value {
     json!({"kind": attachment.kind, "mime": attachment.mime, "bytes": attachment.bytes()})
 }

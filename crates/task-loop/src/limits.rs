@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
-/// Rounds of a task unless given.
 pub const DEFAULT_ROUNDS: u32 = 50;
-/// The most rounds that can be asked for.
 pub const MAX_ROUNDS: u32 = 1000;
 pub(crate) const DEFAULT_TIME: Duration = Duration::from_hours(1);
-/// The most time that can be asked for.
 pub const MAX_TIME: Duration = Duration::from_hours(24);
 
-/// How far a task may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How often the model is asked.
     pub rounds: u32,
-    /// How long it may take.
     pub time: Duration,
     /// What it may cost, in micro-credits.
     pub micros: Option<i64>,

@@ -22,7 +22,6 @@ use serde::de::DeserializeOwned;
 pub use self::error::{MemberError, RetryAdvice};
 pub use self::events::{Events, data};
 
-/// The largest answer that is read whole.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 const MAX_REFUSAL_BYTES: usize = 1024 * 1024;
 /// How long an answer that is made at once may take to begin.
@@ -38,17 +37,14 @@ pub(crate) static CHARGE: HeaderName = HeaderName::from_static("x-charge-micros"
 pub static PRICE: HeaderName = HeaderName::from_static("x-price-micros");
 /// What makes a request that is sent again the same one.
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Identifies a charge for support.
 static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
 
-/// A client of one member service.
 #[derive(Debug)]
 pub struct MemberClient {
     http: HttpClient,
-    base_url: String,
+    pub(crate) base_url: String,
 }
 
-/// One request.
 #[derive(Debug, Clone)]
 pub struct MemberRequest {
     method: Method,
@@ -61,17 +57,14 @@ pub struct MemberRequest {
 }
 
 impl MemberRequest {
-    /// A `GET` request, which may be repeated.
     pub fn get(path: impl Into<String>) -> Self {
         Self::new(Method::GET, path.into(), Bytes::new(), SOON).repeatable()
     }
 
-    /// A `HEAD` request.
     pub fn head(path: impl Into<String>) -> Self {
         Self::new(Method::HEAD, path.into(), Bytes::new(), SOON)
     }
 
-    /// A `POST` request with a JSON body.
     pub fn post(path: impl Into<String>, body: &impl Serialize) -> Self {
         // Our request types always serialize.
         let body = serde_json::to_vec(body).unwrap_or_default();
@@ -112,14 +105,12 @@ impl MemberRequest {
         self.may_repeat
     }
 
-    /// The answer may take so long to begin.
     #[must_use]
     pub fn within(mut self, within: Duration) -> Self {
         self.within = within;
         self
     }
 
-    /// An answer that is longer is not read.
     #[must_use]
     pub fn at_most(mut self, bytes: usize) -> Self {
         self.most_bytes = bytes;
@@ -127,7 +118,6 @@ impl MemberRequest {
     }
 }
 
-/// An answer that was read whole.
 #[derive(Debug)]
 pub struct MemberResponse {
     pub headers: HeaderMap,
@@ -135,32 +125,26 @@ pub struct MemberResponse {
 }
 
 impl MemberResponse {
-    /// What it says.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, MemberError> {
         serde_json::from_slice(&self.body).map_err(|error| MemberError::nonsense(&error))
     }
 
-    /// What it cost, if the service says so.
     pub fn charge_micros(&self) -> Option<i64> {
         number(&self.headers, &CHARGE)
     }
 
-    /// What is set aside for a request that has not ended.
     pub fn price_micros(&self) -> Option<i64> {
         number(&self.headers, &PRICE)
     }
 
-    /// What it cost, for a person.
     pub fn cost(&self) -> Option<String> {
         self.charge_micros().map(|micros| format!("{} credits", credits(micros)))
     }
 
-    /// The document as it came, set with lines and indentation.
     pub fn document(&self) -> Result<String, MemberError> {
         document::set(&self.body).map_err(|error| MemberError::nonsense(&error))
     }
 
-    /// The receipt, if there is one.
     pub fn receipt(&self) -> Option<&str> {
         self.headers.get(&RECEIPT).and_then(|value| value.to_str().ok())
     }
@@ -183,17 +167,11 @@ impl MemberClient {
         Ok(Self { http, base_url: base_url.to_owned() })
     }
 
-    pub fn base_url(&self) -> &str {
-        &self.base_url
-    }
-
-    /// Asks, and reads the answer whole.
     pub async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
         let target = self.address(&ask.path)?;
         self.ask_at(&target, ask).await
     }
 
-    /// The same for an address beside the base address.
     pub async fn ask_at(
         &self,
         target: &Uri,
@@ -206,12 +184,10 @@ impl MemberClient {
         Ok(MemberResponse { headers: parts.headers, body })
     }
 
-    /// Sends a GET request and parses the JSON response.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, MemberError> {
         self.ask(MemberRequest::get(path)).await?.json()
     }
 
-    /// Asks, and gives the events of the answer as they come.
     pub async fn events(&self, mut ask: MemberRequest) -> Result<Events, MemberError> {
         ask.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let response = self.send(ask).await?;
@@ -258,7 +234,6 @@ impl MemberClient {
         self.at(format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base)))
     }
 
-    /// An address of the service.
     pub fn address(&self, path: &str) -> Result<Uri, MemberError> {
         let base = self.http.url().path().trim_end_matches('/');
         self.at(format!("{base}{path}"))
@@ -282,7 +257,6 @@ async fn read(body: Incoming, most: usize) -> Result<Bytes, MemberError> {
     }
 }
 
-/// The whole number in a header.
 pub fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }

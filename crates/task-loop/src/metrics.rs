@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use usage_metrics::catalogue::{
-    ApprovalOutcome, Attribution, CallRole, Entrypoint, ExecutionSurface, LatencyBucket, ModelCall,
+    Attribution, CallRole, Entrypoint, ExecutionSurface, LatencyBucket, ModelCall,
     ModelCallOutcome, TaskFinished, TaskStarted, ToolApproval, ToolCall, ToolCategory, ToolOutcome,
 };
 use usage_metrics::mapping::{bucket, locality, model, provider, route, tool};
@@ -15,7 +15,6 @@ use crate::model::{Model, Reply};
 use crate::toolbox::CallOutcome;
 use crate::usage::TaskUsage;
 
-/// Counts what a task does.
 #[derive(Debug, Clone)]
 pub struct TaskMetrics {
     pub recorder: Recorder,
@@ -47,10 +46,8 @@ impl TaskMetrics {
 
     pub(crate) fn model_called(&self, asked: &Model, answer: &Result<&Reply, &MemberError>) {
         let answered = answer.ok().and_then(|reply| reply.model.as_deref());
-        let outcome = match answer {
-            Ok(_) => ModelCallOutcome::Success,
-            Err(_) => ModelCallOutcome::Failed,
-        };
+        let outcome =
+            if answer.is_ok() { ModelCallOutcome::Success } else { ModelCallOutcome::Failed };
         self.count_model(asked, answered, outcome);
     }
 
@@ -76,7 +73,8 @@ impl TaskMetrics {
     pub(crate) fn tool_called(&self, outcome: &CallOutcome) {
         let answer = outcome.approval.counted();
         if let Some(answer) = answer {
-            self.approval(answer);
+            self.recorder
+                .count(&ToolApproval { attribution: Attribution::ToolCall, outcome: answer });
         }
         self.recorder.count(&ToolCall {
             approval_outcome: tool::call_approval(answer),
@@ -95,9 +93,5 @@ impl TaskMetrics {
             retry_count_bucket: bucket::retries(Some(0)),
             tool_category: ToolCategory::Mcp,
         });
-    }
-
-    fn approval(&self, outcome: ApprovalOutcome) {
-        self.recorder.count(&ToolApproval { attribution: Attribution::ToolCall, outcome });
     }
 }

@@ -23,7 +23,6 @@ use crate::toolbox::Definition;
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 /// Longest arguments of a call that are stored: more than are accepted.
 const MAX_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
-/// The most calls of one answer that are kept.
 const MAX_CALLS: usize = 64;
 
 /// In which form the model is asked.
@@ -37,7 +36,6 @@ pub enum ApiKind {
     Responses,
 }
 
-/// A model of a service.
 #[derive(Debug, Clone)]
 pub struct Model {
     member: Arc<MemberClient>,
@@ -46,13 +44,11 @@ pub struct Model {
     pub context_length: Option<u64>,
     /// Whether it can be given tools; the service says so where it cannot.
     pub takes_tools: bool,
-    /// What it can be given beside text.
     pub accepts: BTreeSet<MediaKind>,
     /// What a question costs; 0 where the service does not say.
     pub price_micros: i64,
 }
 
-/// A question to a model.
 #[derive(Debug)]
 pub struct Question<'a> {
     pub conversation: &'a Conversation,
@@ -76,7 +72,6 @@ impl Question<'_> {
     }
 }
 
-/// What an answer is bounded by.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     pub max_tokens: Option<u32>,
@@ -105,7 +100,6 @@ pub(crate) enum Finish {
     Filtered,
 }
 
-/// What was used, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     pub input: u64,
@@ -113,31 +107,22 @@ pub struct Usage {
 }
 
 /// A model as a service lists it. Only the id is sure to be there.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct ListedModel {
     pub id: String,
-    #[serde(default)]
     capabilities: Option<Vec<String>>,
-    #[serde(default)]
     pub price_micros: Option<i64>,
-    #[serde(default)]
     pub context_length: Option<u64>,
-    #[serde(default)]
     tools: Option<bool>,
-    #[serde(default)]
     input_modalities: Option<Vec<String>>,
-    #[serde(default)]
     architecture: Option<Architecture>,
 }
 
-/// Where some services list the modalities.
 #[derive(Debug, Deserialize)]
 struct Architecture {
-    #[serde(default)]
     input_modalities: Option<Vec<String>>,
 }
 
-/// Why no model can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error("{base_url}: {}", .error.line())]
@@ -173,7 +158,7 @@ impl Model {
         wanted: Option<&str>,
         form: ApiKind,
     ) -> Result<Self, ModelError> {
-        let base_url = member.base_url().to_owned();
+        let base_url = member.base_url.clone();
         let list: Result<List, MemberError> = member.get("/models").await;
         let list = match list {
             Ok(list) => list.data,
@@ -186,7 +171,7 @@ impl Model {
             match list.iter().find(|listed| listed.id == id) {
                 Some(listed) => listed,
                 None if list.is_empty() => {
-                    named = ListedModel::named(id);
+                    named = ListedModel { id: id.to_owned(), ..ListedModel::default() };
                     &named
                 }
                 None => {
@@ -213,14 +198,12 @@ impl Model {
         })
     }
 
-    /// The provider part of its id.
     pub fn provider(&self) -> Option<&str> {
         self.id.split_once('/').map(|(provider, _)| provider)
     }
 
-    /// Where it is asked.
     pub fn host(&self) -> Option<String> {
-        let uri: http::Uri = self.member.base_url().parse().ok()?;
+        let uri: http::Uri = self.member.base_url.parse().ok()?;
         uri.host().map(str::to_owned)
     }
 
@@ -243,13 +226,13 @@ impl Model {
         let Question { tools, key, limits, .. } = question;
         let messages = question.messages(self);
         let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
-        let (path, mut body) = match self.form {
-            ApiKind::Chat => ("/chat/completions", chat::body(&self.id, &messages, tools)),
-            ApiKind::Responses => ("/responses", responses::body(&self.id, &messages, tools)),
-        };
-        let most = match self.form {
-            ApiKind::Chat => "max_tokens",
-            ApiKind::Responses => "max_output_tokens",
+        let (path, mut body, most) = match self.form {
+            ApiKind::Chat => {
+                ("/chat/completions", chat::body(&self.id, &messages, tools), "max_tokens")
+            }
+            ApiKind::Responses => {
+                ("/responses", responses::body(&self.id, &messages, tools), "max_output_tokens")
+            }
         };
         if let Some(tokens) = limits.max_tokens {
             body[most] = tokens.into();
@@ -275,13 +258,11 @@ impl Model {
         self.stream(path, &body, key, hear).await
     }
 
-    /// The ids of all models of the service that can chat.
     pub async fn others(&self) -> Vec<String> {
         let list = self.listed().await.unwrap_or_default();
         list.into_iter().map(|listed| listed.id).collect()
     }
 
-    /// All models of the service that can chat, with what they cost.
     pub async fn listed(&self) -> Result<Vec<ListedModel>, MemberError> {
         let list: List = self.member.get("/models").await?;
         Ok(list.data.into_iter().filter(ListedModel::is_for_chat).collect())
@@ -310,7 +291,7 @@ impl Model {
                 ApiKind::Chat => chat::take(&value, &mut growing, hear),
                 ApiKind::Responses => responses::take(&value, &mut growing, hear)?,
             }
-            if growing.is_too_long() {
+            if growing.text.len() > MAX_TEXT_BYTES {
                 let what = "a response that is too long".to_owned();
                 return Err(MemberError::Nonsense { what });
             }
@@ -352,13 +333,9 @@ impl PartialReply {
         self.calls.get_mut(at)
     }
 
-    fn is_too_long(&self) -> bool {
-        self.text.len() > MAX_TEXT_BYTES
-    }
-
     fn reply(mut self) -> Reply {
         self.calls.retain(|call| !call.name.is_empty());
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for call in &mut self.calls {
             // Results are matched by id, so ids must be unique.
             if call.id.is_empty() || !seen.insert(call.id.clone()) {
@@ -370,7 +347,6 @@ impl PartialReply {
     }
 }
 
-/// Adds a piece to the arguments of a call, as long as they can still be taken.
 fn add_arguments(call: &mut Call, piece: &str) {
     if call.arguments.len() + piece.len() <= MAX_ARGUMENT_BYTES {
         call.arguments.push_str(piece);
@@ -381,23 +357,8 @@ fn add_arguments(call: &mut Call, piece: &str) {
     }
 }
 
-/// By what a question and its repetitions are known.
 pub fn new_key() -> String {
     format!("task-{}", Uuid::new_v4().simple())
-}
-
-impl ListedModel {
-    fn named(id: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            capabilities: None,
-            price_micros: None,
-            context_length: None,
-            tools: None,
-            input_modalities: None,
-            architecture: None,
-        }
-    }
 }
 
 /// The ids of the chat models that can be used now, where the service says so.

@@ -2,7 +2,6 @@
 
 /// How alike a name must be to be suggested, from 0 to 1.
 const ALIKE: f64 = 0.5;
-/// The name that was probably meant.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |name: &str| {
         strsim::normalized_damerau_levenshtein(&wrong.to_lowercase(), &name.to_lowercase())

@@ -5,7 +5,6 @@ use std::fmt;
 use mcp_client::host::{ApprovalRequest, BoxFuture};
 use serde_json::{Map, Value};
 
-/// A call that needs a yes, and why.
 #[derive(Debug, Clone)]
 pub struct ApprovalQuestion {
     pub call: ApprovalRequest,
@@ -22,38 +21,24 @@ pub enum CallContext {
     OneCall,
 }
 
-/// Why a yes is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalReason {
-    /// The server is untrusted, and the tool does not say that it only reads.
     Untrusted,
-    /// The configuration wants approval of every call.
     EveryCall,
-    /// The configuration wants approval of the first call.
     FirstCall,
-    /// The tool is another one than what was approved.
-    Changed {
-        /// The definition that was approved, and the one there is, line by line.
-        before: String,
-        after: String,
-    },
+    Changed { before: String, after: String },
 }
 
-/// What a person says to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalAnswer {
-    /// Run it this once.
     Once,
     /// Run it, and whenever it is called again as it is defined now.
     Always,
-    /// Do not run it.
     No,
-    /// Do not run it, and end the task.
     Stop,
     Absent,
 }
 
-/// A form that a server wants filled in, or a prompt that it wants a model to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormRequest {
     pub server: String,
@@ -62,7 +47,6 @@ pub struct FormRequest {
     pub schema: Value,
 }
 
-/// What a person did with a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormAnswer {
     Accepted(Map<String, Value>),
@@ -71,7 +55,6 @@ pub enum FormAnswer {
     Cancelled,
 }
 
-/// A prompt that a server wants a model to answer on the person's account.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplingRequest {
     pub server: String,
@@ -80,17 +63,14 @@ pub struct SamplingRequest {
     pub max_tokens: u32,
 }
 
-/// The person who approves calls and fills in forms.
 pub trait Person: fmt::Debug + Send + Sync {
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer>;
 
     fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer>;
 
-    /// Whether a server may have a model answer this.
     fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer>;
 }
 
-/// Denies everything that needs a person.
 #[derive(Debug, Clone, Copy)]
 pub struct NoPerson;
 

@@ -16,7 +16,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How far a wait is spread, so that not all come back at once: a fifth either way.
 const SPREAD: f64 = 0.2;
 
-/// What is left of the patience with one question.
 #[derive(Debug, Default)]
 pub(crate) struct RetryBudget {
     tries: u32,
@@ -58,7 +57,6 @@ impl RetryBudget {
     }
 }
 
-/// Skips the text that an earlier attempt already reported.
 #[derive(Debug)]
 pub(crate) struct RepeatedText {
     before: String,
@@ -68,7 +66,6 @@ pub(crate) struct RepeatedText {
 }
 
 impl RepeatedText {
-    /// What is new of a piece of text.
     pub(crate) fn hear<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
         let was = self.now.len();
         self.now.push_str(text);

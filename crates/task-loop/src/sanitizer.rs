@@ -1,6 +1,5 @@
 //! Text of servers, as it may be shown: without secrets and unsafe characters.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_client::redact::Redactor;
@@ -10,10 +9,8 @@ use crate::untrusted::{escaped_lines, printable};
 
 /// The most lines of a server's standard error that are shown; the log has the rest.
 const MAX_TAIL_LINES: usize = 20;
-/// The most characters of a line that is shown whole.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// Makes text of others fit to be shown.
 #[derive(Debug, Clone)]
 pub struct Sanitizer {
     redactor: Arc<Redactor>,
@@ -24,31 +21,26 @@ impl Sanitizer {
         Self { redactor }
     }
 
-    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.redactor.redact(text)
-    }
-
     /// On one line, and not endless.
     pub fn line(&self, text: &str) -> String {
-        printable(&self.clean(text))
+        printable(&self.redactor.redact(text))
     }
 
     /// The first line, and not endless.
     pub fn first_line(&self, text: &str) -> String {
-        let clean = self.clean(text);
+        let clean = self.redactor.redact(text);
         printable(clean.trim().lines().next().unwrap_or_default().trim_end())
     }
 
     /// With its lines, each without control characters, indented behind the first.
     pub fn lines(&self, text: &str, indent: &str) -> String {
-        let clean = self.clean(text);
+        let clean = self.redactor.redact(text);
         let lines: Vec<String> = clean.trim_end().lines().map(plain_line).collect();
         lines.join(&format!("\n{indent}"))
     }
 
-    /// The last lines of what a server wrote to standard error.
     pub fn tail(&self, stderr: &str) -> Vec<String> {
-        let clean = self.clean(stderr.trim());
+        let clean = self.redactor.redact(stderr.trim());
         let lines: Vec<&str> = clean.lines().collect();
         lines[lines.len().saturating_sub(MAX_TAIL_LINES)..]
             .iter()
@@ -59,11 +51,9 @@ impl Sanitizer {
     /// Whole, with its lines. Only known secrets are taken out: what merely looks like one may be
     /// what was asked for.
     pub fn whole(&self, text: &str) -> String {
-        let clean = self.redactor.redact_known(text);
-        escaped_lines(&clean)
+        escaped_lines(&self.redactor.redact_known(text))
     }
 
-    /// The same JSON with no known secret in any string.
     pub fn json(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.redactor.redact_known(&text).into_owned()),

@@ -17,11 +17,9 @@ use crate::metrics::TaskMetrics;
 use crate::model::{ApiKind, Model};
 use crate::person::{FormAnswer, FormRequest, Person};
 
-/// The time over which requests of a server are counted.
 const MINUTE: Duration = Duration::from_mins(1);
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// Answers what servers ask.
 #[derive(Debug, Clone)]
 pub struct ServerRequests {
     inner: Arc<Inner>,
@@ -39,18 +37,13 @@ struct Inner {
     asked: Mutex<BTreeMap<String, VecDeque<Instant>>>,
 }
 
-/// Where the model comes from that answers servers.
+/// Where the model comes from that answers servers. That of the service is the configured or the
+/// first one, looked up when a server asks.
 #[derive(Debug)]
 pub enum SamplingModel {
-    /// Nowhere: no service is configured.
     None,
     OfTask,
-    /// The configured model of the service, or its first; looked up when a server asks.
-    OfService {
-        member: Arc<MemberClient>,
-        model: Option<String>,
-        metrics: TaskMetrics,
-    },
+    OfService { member: Arc<MemberClient>, model: Option<String>, metrics: TaskMetrics },
 }
 
 impl ServerRequests {
@@ -89,10 +82,7 @@ impl RequestHandler for ServerRequests {
             match request.method.as_str() {
                 "sampling/createMessage" => inner.sample(&request).await,
                 "elicitation/create" => Ok(inner.fill(&request).await),
-                other => Err(RpcError::new(
-                    RpcError::METHOD_NOT_FOUND,
-                    format!("this client does not support {other}"),
-                )),
+                other => Err(RpcError::unsupported(other)),
             }
         })
     }
@@ -131,7 +121,6 @@ impl Inner {
         Ok(known().insert((model, metrics.clone())).clone())
     }
 
-    /// Whether a server may ask once more in this minute.
     fn may_ask(&self, entry: &ServerEntry) -> bool {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let times = asked.entry(entry.name.clone()).or_default();

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attachment::Attachment;
 use crate::context_window::{self, ContextWindow};
 use crate::conversation::{Call, Conversation, Message};
-use crate::end::{EndCause, TaskEnd};
+use crate::end::TaskEnd;
 use crate::event::{Event, Listener};
 use crate::limits::Bounds;
 use crate::member::MemberError;
@@ -37,7 +37,6 @@ pub enum OldTurns {
     Cut,
 }
 
-/// What a task is run with.
 #[derive(Debug)]
 pub struct TaskContext<'a> {
     pub model: &'a Model,
@@ -47,27 +46,24 @@ pub struct TaskContext<'a> {
     /// The answer must be JSON of this schema.
     pub output_schema: Option<Arc<Value>>,
     pub counting: TaskMetrics,
-    /// Ends the task at once.
     pub stop: CancellationToken,
     /// Says that it is the program that ends.
     pub is_ending: CancellationToken,
 }
 
 impl TaskContext<'_> {
-    fn stopped(&self) -> EndCause {
-        if self.is_ending.is_cancelled() { EndCause::Ended } else { EndCause::Cancelled }
+    fn stopped(&self) -> TaskEnd {
+        if self.is_ending.is_cancelled() { TaskEnd::Ended } else { TaskEnd::Cancelled }
     }
 }
 
 #[derive(Debug)]
 pub struct TaskResult {
     pub end: TaskEnd,
-    /// What the model said last.
     pub answer: String,
     pub spent: TaskUsage,
 }
 
-/// What a person says, with what they attach.
 #[derive(Debug, Clone, Default)]
 pub struct UserInput {
     pub text: String,
@@ -80,7 +76,6 @@ impl From<&str> for UserInput {
     }
 }
 
-/// Runs one task in a conversation.
 pub async fn run(
     input: UserInput,
     conversation: &mut Conversation,
@@ -95,8 +90,8 @@ pub async fn run(
     let limit = context.bounds.time;
     let end = tokio::select! {
         biased;
-        () = context.stop.cancelled() => TaskEnd::of(context.stopped()),
-        () = tokio::time::sleep(limit) => TaskEnd::of(EndCause::TimedOut { limit }),
+        () = context.stop.cancelled() => context.stopped(),
+        () = tokio::time::sleep(limit) => TaskEnd::TimedOut { limit },
         end = course.go() => end,
     };
     let spent = course.leave(&end);
@@ -146,11 +141,13 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             self.conversation.push(Message::Assistant { text: reply.text, calls: reply.calls });
             if calls.is_empty() {
                 let end = self.last(finish);
-                let Some(why) = self.mismatch().filter(|_| end.is_completed()) else { return end };
+                let Some(why) = self.mismatch().filter(|_| end == TaskEnd::Completed) else {
+                    return end;
+                };
                 mismatches += 1;
                 if mismatches == MAX_MISMATCHES {
                     let what = format!("an answer that does not match the output schema: {why}");
-                    return TaskEnd::of(EndCause::Trouble(MemberError::Nonsense { what }));
+                    return TaskEnd::Trouble(MemberError::Nonsense { what });
                 }
                 self.conversation.push(Message::user(format!(
                     "Your answer does not match the required schema: {why}. Answer again, with \
@@ -160,14 +157,14 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             }
             let round = self.run_calls(&calls).await;
             if round.is_stopped {
-                return TaskEnd::of(EndCause::Denied);
+                return TaskEnd::Denied;
             }
             denied = if round.is_all_denied { denied + 1 } else { 0 };
             if denied == MAX_DENIED_ROUNDS {
-                return TaskEnd::of(EndCause::Denied);
+                return TaskEnd::Denied;
             }
         }
-        TaskEnd::of(EndCause::Rounds { limit: self.context.bounds.rounds })
+        TaskEnd::Rounds { limit: self.context.bounds.rounds }
     }
 
     /// Asks the model, again where that may help.
@@ -220,7 +217,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
                 Err(trouble) => {
                     let Some(wait) = patience.wait_for(&trouble, told) else {
                         self.answered(&Err(&trouble));
-                        return Err(TaskEnd::of(EndCause::Trouble(trouble)));
+                        return Err(TaskEnd::Trouble(trouble));
                     };
                     self.spent.retries += 1;
                     self.listener.event(Event::Waiting { trouble: &trouble, wait });
@@ -246,13 +243,11 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         self.spent.charge_micros += reply.charge_micros;
     }
 
-    /// A question is over, however often it was asked.
     fn answered(&mut self, answer: &Result<&Reply, &MemberError>) {
         self.spent.model_calls += 1;
         self.context.counting.model_called(self.context.model, answer);
     }
 
-    /// What is left to say when the task is over, however it ended.
     fn leave(&mut self, end: &TaskEnd) -> TaskUsage {
         if let Some(text) = self.coming.take() {
             self.spent.model_calls += 1;
@@ -274,22 +269,18 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         self.spent
     }
 
-    /// The end of a task whose model called no more tools.
     fn last(&mut self, finish: Finish) -> TaskEnd {
         match finish {
-            Finish::Filtered => TaskEnd::of(EndCause::Filtered),
+            Finish::Filtered => TaskEnd::Filtered,
             Finish::Length => {
                 self.listener.event(Event::CutShort);
-                TaskEnd::of(EndCause::Completed)
+                TaskEnd::Completed
             }
-            Finish::Stop if self.conversation.answer().trim().is_empty() => {
-                TaskEnd::of(EndCause::Empty)
-            }
-            Finish::Stop => TaskEnd::of(EndCause::Completed),
+            Finish::Stop if self.conversation.answer().trim().is_empty() => TaskEnd::Empty,
+            Finish::Stop => TaskEnd::Completed,
         }
     }
 
-    /// Why the answer does not match the output schema, if it must and does not.
     fn mismatch(&self) -> Option<String> {
         let schema = self.context.output_schema.as_ref()?;
         match json_answer(&self.conversation.answer()) {
@@ -298,11 +289,10 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         }
     }
 
-    /// The end, if the next call of the model could cost more than is left.
     fn over_budget(&self) -> Option<TaskEnd> {
         let limit = self.context.bounds.micros?;
         let next = self.spent.charge_micros.saturating_add(self.context.model.price_micros);
-        (next > limit).then(|| TaskEnd::of(EndCause::Budget { limit }))
+        (next > limit).then_some(TaskEnd::Budget { limit })
     }
 }
 

@@ -2,22 +2,22 @@
 //! for the model's window, it gets a tool that finds tools.
 
 pub mod find;
-pub mod own;
 pub mod plan;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_client::config::Trust;
 use mcp_client::content::render;
+use mcp_client::host::BoxFuture;
 use mcp_client::registry::{RegisteredTool, Registry, ToolAction};
 use mcp_client::session::CallOptions;
 use mcp_client::{Client, Error, ProgressSink};
 use serde_json::{Value, json};
 use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
-use self::own::OwnTool;
 use crate::approval_gate::{ApprovalGate, Verdict};
 use crate::attachment::{Attachment, MediaKind, attached};
 use crate::conversation::Call;
@@ -28,11 +28,20 @@ use crate::untrusted::is_unsafe;
 
 /// The longest arguments that are taken from a model.
 const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
-/// Longest result that is passed to the model.
 const MAX_RESULT_BYTES: usize = 400 * 1024;
 /// What a tool of the member service says that it cost.
 const CHARGE: &str = "agent/charge_micros";
 const PRICE: &str = "agent/price_micros";
+
+/// A tool of this program itself.
+pub trait OwnTool: fmt::Debug + Send + Sync {
+    fn definition(&self) -> Definition;
+
+    fn category(&self) -> ToolCategory;
+
+    /// Runs it: the result for the model, or an error text.
+    fn call(&self, arguments: Value) -> BoxFuture<Result<String, String>>;
+}
 
 /// A tool as a model is offered it.
 #[derive(Debug, Clone)]
@@ -44,13 +53,11 @@ pub struct Definition {
     pub tokens: u32,
 }
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStatus {
     Done,
     Failed,
     TimedOut,
-    /// It was not run.
     Blocked,
 }
 
@@ -69,13 +76,10 @@ impl CallStatus {
     }
 }
 
-/// What came of a call.
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
     pub how: CallStatus,
-    /// The result for the model.
     pub text: String,
-    /// What the model gets beside the text.
     pub attachments: Vec<Attachment>,
     pub took: Duration,
     pub charge_micros: Option<i64>,
@@ -83,19 +87,16 @@ pub struct CallOutcome {
     pub category: ToolCategory,
 }
 
-/// The tools of a task.
 #[derive(Debug)]
 pub struct Toolbox {
     client: Client,
     gate: ApprovalGate,
     shown: Sanitizer,
     own: Vec<Arc<dyn OwnTool>>,
-    /// The servers whose tools may run side by side.
     parallel: BTreeSet<String>,
     /// How many tokens the definitions of all tools may cost before they have to be found.
     most_tokens: u32,
     is_closed: bool,
-    /// What the model can be given beside text.
     accepts: BTreeSet<MediaKind>,
     found: Mutex<BTreeSet<Arc<str>>>,
 }
@@ -115,14 +116,12 @@ impl Toolbox {
         }
     }
 
-    /// With one more tool of our own.
     #[must_use]
     pub fn with(mut self, tool: Arc<dyn OwnTool>) -> Self {
         self.own.push(tool);
         self
     }
 
-    /// These servers let their tools run side by side.
     #[must_use]
     pub fn parallel(mut self, servers: impl IntoIterator<Item = String>) -> Self {
         self.parallel = servers.into_iter().collect();
@@ -136,7 +135,6 @@ impl Toolbox {
         self
     }
 
-    /// The model can be given attachments of these kinds.
     #[must_use]
     pub fn accepts(mut self, kinds: BTreeSet<MediaKind>) -> Self {
         self.accepts = kinds;
@@ -150,7 +148,6 @@ impl Toolbox {
         self
     }
 
-    /// What the model is offered now.
     pub fn offered(&self) -> Vec<Definition> {
         if self.is_closed {
             return Vec::new();
@@ -167,12 +164,10 @@ impl Toolbox {
         offered
     }
 
-    /// The instructions of the servers whose tools the model has.
     pub(crate) fn instructions(&self) -> Option<String> {
         if self.is_closed { None } else { server_instructions::text(&self.client.instructions()) }
     }
 
-    /// All tools of the servers, offered or not.
     pub fn registry(&self) -> Arc<Registry> {
         self.client.registry()
     }
@@ -182,7 +177,6 @@ impl Toolbox {
         all > self.most_tokens
     }
 
-    /// The server whose tool this is.
     pub fn server(&self, tool: &str) -> Option<Arc<str>> {
         self.client.registry().lookup(tool).map(|entry| Arc::clone(&entry.server))
     }
@@ -297,7 +291,6 @@ fn of(entry: &RegisteredTool) -> Definition {
     }
 }
 
-/// What was not run, and why.
 fn blocked(text: String) -> CallOutcome {
     CallOutcome {
         how: CallStatus::Blocked,
@@ -319,7 +312,6 @@ async fn own_outcome(own: &dyn OwnTool, arguments: Value) -> CallOutcome {
     CallOutcome { how, text, category, ..blocked(String::new()) }
 }
 
-/// The arguments that a model gave, as the object that they have to be.
 fn arguments(text: &str) -> Result<Value, String> {
     if text.len() > MAX_ARGUMENT_BYTES {
         return Err(format!(

@@ -34,7 +34,6 @@ pub fn is_unsafe(letter: char) -> bool {
     )
 }
 
-/// The text on one line, with every unsafe character escaped.
 pub fn escaped(text: &str) -> String {
     escaped_except(text, &[])
 }
@@ -79,7 +78,6 @@ fn joins_emoji(before: Option<char>, letter: char, after: Option<&char>) -> bool
         && after.is_some_and(|letter| is_picture(*letter))
 }
 
-/// A text of which the middle may be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
     pub text: String,
@@ -110,7 +108,6 @@ pub fn excerpt(text: &str, rows: usize) -> Excerpt {
     Excerpt { text: shown.join("\n"), is_cut: true }
 }
 
-/// How many of the lines fit on so many rows.
 fn fitting<'a>(lines: impl Iterator<Item = &'a String>, rows: usize) -> usize {
     let mut used = 0;
     lines
@@ -130,7 +127,6 @@ fn columns_of(letter: char) -> usize {
     letter.width().unwrap_or(1).max(1)
 }
 
-/// The line, or its beginning and its end if it is too long.
 fn shortened(line: String) -> String {
     if rows_of(&line) <= MAX_LINE_ROWS {
         return line;

@@ -1,6 +1,5 @@
 //! What a task used.
 
-/// What a task used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct TaskUsage {
@@ -14,7 +13,6 @@ pub struct TaskUsage {
 }
 
 impl TaskUsage {
-    /// What this and the other used together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

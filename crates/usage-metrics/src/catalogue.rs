@@ -22,56 +22,43 @@ pub const COUNTER_TYPE: &str = "counter";
 /// Longest `agent_version`, in characters.
 pub const MAX_VERSION_CHARS: usize = 64;
 
-/// Description of one counter kind.
 #[derive(Debug)]
 pub struct KindSpec {
     pub kind: Kind,
-    /// The name in a package.
     pub name: &'static str,
-    /// What the kind counts, in one sentence.
     pub summary: &'static str,
     /// The keys of the dimensions, sorted.
     pub keys: &'static [&'static str],
-    /// The dimensions, in the same order.
     pub dimensions: &'static [DimensionSpec],
 }
 
 /// Description of a dimension, or of a listed resource field.
 #[derive(Debug)]
 pub struct DimensionSpec {
-    /// The key in the package.
     pub key: &'static str,
-    /// The meaning, in one sentence.
     pub summary: &'static str,
-    /// The allowed values.
     pub domain: Domain,
 }
 
-/// The allowed values of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
-    /// One of these texts.
     Listed(&'static [&'static str]),
     /// An identifier: a lower-case letter or digit, then lower-case letters, digits and
     /// `. _ : / @ + -`.
     Identifier {
-        /// The longest identifier, in characters.
         max_chars: usize,
     },
 }
 
 impl Kind {
-    /// The description of this kind.
     pub fn spec(self) -> &'static KindSpec {
         &KINDS[self as usize]
     }
 
-    /// The name in a package.
     pub fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// The kind with exactly this name.
     pub fn parse(name: &str) -> Option<Kind> {
         KINDS.iter().find(|spec| spec.name == name).map(|spec| spec.kind)
     }

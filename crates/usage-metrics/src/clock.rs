@@ -21,17 +21,14 @@ impl Timestamp {
         Timestamp(ms.clamp(0, MAX_MS))
     }
 
-    /// Milliseconds since the epoch.
     pub fn as_ms(self) -> i64 {
         self.0
     }
 
-    /// The UTC day.
     pub fn day(self) -> Day {
         Day(self.0 / DAY_MS)
     }
 
-    /// The time this many days earlier.
     #[must_use]
     pub fn minus_days(self, days: u32) -> Self {
         Timestamp::from_ms(self.0 - i64::from(days) * DAY_MS)
@@ -59,7 +56,6 @@ impl Day {
         Day(number.clamp(0, MAX_MS / DAY_MS))
     }
 
-    /// Days since the epoch.
     pub fn number(self) -> i64 {
         self.0
     }
@@ -84,9 +80,7 @@ impl fmt::Display for Day {
     }
 }
 
-/// A source of the current time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
@@ -100,17 +94,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that tests set.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock with this time.
     pub fn at(now: Timestamp) -> Self {
         ManualClock(AtomicI64::new(now.as_ms()))
     }
 
-    /// Sets the clock, forward or back.
     pub fn set(&self, now: Timestamp) {
         self.0.store(now.as_ms(), Ordering::Release);
     }

@@ -6,18 +6,14 @@
 
 use std::fmt;
 
-/// The recording mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Record nothing.
     #[default]
     Off,
-    /// Record on this machine.
     Local,
 }
 
 impl Mode {
-    /// The text in the configuration.
     pub const fn text(self) -> &'static str {
         match self {
             Mode::Off => "off",
@@ -30,26 +26,18 @@ impl Mode {
     }
 }
 
-/// The inputs of the decision.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
-    /// Value of the variable `DO_NOT_TRACK`.
     pub do_not_track: Option<&'a str>,
-    /// Value of the variable `CI`.
     pub ci: Option<&'a str>,
     pub configured: Option<Mode>,
 }
 
-/// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// `DO_NOT_TRACK` is set.
     DoNotTrack,
-    /// The process runs in continuous integration.
     Ci,
-    /// The configuration decides.
     Configured,
-    /// Nothing is configured.
     Default,
 }
 
@@ -64,7 +52,6 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The mode and the rule behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     pub mode: Mode,

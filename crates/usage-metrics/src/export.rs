@@ -10,7 +10,6 @@ mod prometheus;
 use crate::merge::{MergeError, merge};
 use crate::package::Package;
 
-/// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// An array of packages.
@@ -27,14 +26,10 @@ pub enum Format {
 
 pub fn export(packages: Vec<Package>, format: Format) -> Result<String, MergeError> {
     match format {
-        Format::Json => Ok(json(&packages)),
+        Format::Json => Ok(serde_json::to_string_pretty(&packages).unwrap_or_default() + "\n"),
         Format::Ndjson => Ok(packages.iter().map(|package| package.to_line() + "\n").collect()),
         Format::Csv => Ok(csv::write(&merge(packages)?)),
         Format::Prometheus => prometheus::write(&merge(packages)?),
         Format::Otlp => Ok(otlp::write(&merge(packages)?)),
     }
-}
-
-fn json(packages: &[Package]) -> String {
-    serde_json::to_string_pretty(packages).unwrap_or_default() + "\n"
 }

@@ -49,7 +49,6 @@ impl Code {
     }
 }
 
-/// A warning about a valid package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     pub code: Code,
@@ -59,7 +58,6 @@ pub struct Warning {
     pub line: usize,
     /// Column in the line, in characters, from 1.
     pub column: usize,
-    /// What was found and what was expected.
     pub message: String,
 }
 
@@ -89,9 +87,7 @@ fn periods(package: &Package, found: &mut Vec<LintFinding>) {
         parse_date_time(&package.period_end),
         parse_date_time(&package.generated_at),
     );
-    let (Some(start), Some(end), Some(generated)) = moments else {
-        return;
-    };
+    let (Some(start), Some(end), Some(generated)) = moments else { return };
     let (start_text, end_text) = (&package.period_start, &package.period_end);
     if end <= start {
         let message = format!("the period ends at {end_text}, not after its start at {start_text}");
@@ -141,9 +137,7 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<LintFinding>) {
                 value("end_reason").and_then(EndReason::parse),
                 value("termination").and_then(Termination::parse),
             );
-            let (Some(outcome), Some(reason), Some(termination)) = parts else {
-                return;
-            };
+            let (Some(outcome), Some(reason), Some(termination)) = parts else { return };
             if !TaskEnding::is_legal(outcome, reason, termination) {
                 let right = TaskEnding::of(reason);
                 let message = format!(
@@ -180,7 +174,6 @@ fn coherence(index: usize, cell: Cell, found: &mut Vec<LintFinding>) {
     }
 }
 
-/// Adds lines and columns, in the order of the document.
 fn place(document: &[u8], found: Vec<LintFinding>) -> Vec<Warning> {
     if found.is_empty() {
         return Vec::new();

@@ -22,7 +22,6 @@ pub mod tool;
 #[cfg(test)]
 mod tests;
 
-/// A version or an identifier that is not known.
 pub const UNKNOWN: &str = "unknown";
 
 /// Trims a word and converts it to lower case; copies it only if that changes it.

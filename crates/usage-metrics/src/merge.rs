@@ -11,26 +11,15 @@ use crate::catalogue::Kind;
 use crate::package::{Counter, Metric, Package, Resource, SchemaVersion};
 use crate::validate::{DateTime, parse_date_time};
 
-/// Why packages cannot be merged.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// A sum exceeds the limit.
     #[error("the sum of {name} {dimensions} exceeds {}", u64::MAX)]
-    SumTooLarge {
-        /// Name of the counter.
-        name: &'static str,
-        /// The dimensions as JSON.
-        dimensions: String,
-    },
+    SumTooLarge { name: &'static str, dimensions: String },
     /// Two different packages have the same id: one of them was tampered with.
     #[error("two different packages have the id {package_id}")]
-    IdReused {
-        /// The id.
-        package_id: String,
-    },
+    IdReused { package_id: String },
 }
 
-/// What packages must have in common to be merged.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     start: Option<DateTime>,

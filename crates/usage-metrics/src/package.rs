@@ -2,15 +2,18 @@
 
 mod counter;
 mod read;
-mod split;
 
 pub use counter::Counter;
 pub use read::ReadError;
-pub use split::{MAX_PACKAGE_BYTES, split};
 
-use serde::Serialize;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Architecture, InstallMethod, OsFamily, SCHEMA_VERSION};
+
+/// The largest package in bytes, which collectors accept.
+pub const MAX_PACKAGE_BYTES: usize = 1024 * 1024;
 
 /// A package. The fields are in the order of the file, which is sorted by key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,19 +22,16 @@ pub struct Package {
     pub generated_at: String,
     /// The installation; a local id.
     pub install_id: String,
-    /// The counters.
     pub metrics: Vec<Metric>,
     /// The id of the package; equal ids mean equal bytes.
     pub package_id: String,
     /// End of the period, exclusive.
     pub period_end: String,
     pub period_start: String,
-    /// The environment of the counters.
     pub resource: Resource,
     pub schema_version: SchemaVersion,
 }
 
-/// The constant schema version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SchemaVersion;
 
@@ -41,20 +41,14 @@ impl Serialize for SchemaVersion {
     }
 }
 
-/// The environment of counters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Resource {
-    /// Version of the client.
     pub agent_version: String,
-    /// Processor architecture.
     pub architecture: Architecture,
-    /// How the client was installed.
     pub install_method: InstallMethod,
-    /// Operating system family.
     pub os_family: OsFamily,
 }
 
-/// An entry: a counter and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     pub counter: Counter,
@@ -75,4 +69,35 @@ impl Package {
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// Splits the entries of `package` into ranges of at most `max_bytes` each.
+///
+/// The result is deterministic. An entry that exceeds the limit, which the catalogue rules out,
+/// would be alone.
+pub fn split(package: &Package, max_bytes: usize) -> Vec<Range<usize>> {
+    let frame = Package { metrics: Vec::new(), ..package.clone() }.to_bytes().len();
+    // The brackets of a non-empty array are on separate lines.
+    let frame = frame + "\n  ".len();
+    let mut parts = Vec::new();
+    let (mut start, mut bytes) = (0, frame);
+    for (at, metric) in package.metrics.iter().enumerate() {
+        let entry = written_bytes(metric);
+        if at > start && bytes + entry > max_bytes {
+            parts.push(start..at);
+            (start, bytes) = (at, frame);
+        }
+        bytes += entry;
+    }
+    if start < package.metrics.len() {
+        parts.push(start..package.metrics.len());
+    }
+    parts
+}
+
+/// The bytes of an entry in a file, with separator and indent.
+fn written_bytes(metric: &Metric) -> usize {
+    let alone = serde_json::to_string_pretty(metric).unwrap_or_default();
+    let lines = alone.lines().count();
+    alone.len() + lines * "    ".len() + ",\n".len()
 }

@@ -34,26 +34,20 @@ pub const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long dropping a recorder without [`Recorder::close`] may block.
 const DROP_WAIT: Duration = Duration::from_millis(500);
 
-/// The most requests in the queue of the background thread.
 const MAX_REQUESTS: usize = 64;
 
-/// Settings of a recorder.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub folder: StoreFolder,
-    /// The environment of the counters.
     pub resource: Resource,
     pub clock: Arc<dyn Clock>,
-    /// The source of ids.
     pub new_id: NewId,
-    /// How long counts may stay in memory.
     pub flush_interval: Duration,
     /// How long packages are kept, in days.
     pub retention_days: u32,
 }
 
 impl Settings {
-    /// Settings with the default interval and retention.
     pub fn new(
         folder: StoreFolder,
         resource: Resource,
@@ -65,7 +59,6 @@ impl Settings {
     }
 }
 
-/// Whether the counts are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlushResult {
     /// All earlier counts are stored, or recording was turned off.
@@ -74,18 +67,15 @@ pub enum FlushResult {
     Pending,
 }
 
-/// The state of a recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Health {
     /// Increments in memory that could not be stored.
     pub waiting: u64,
     /// Lost events that are not in the store's count yet.
     pub lost: u64,
-    /// Why the last write failed.
     pub trouble: Option<StoreFailure>,
 }
 
-/// Why the store could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFailure {
     pub kind: ErrorKind,
@@ -100,7 +90,7 @@ pub struct Recorder {
 }
 
 /// State that callers share with the background thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     cells: CellTable,
     routes: RouteTable,
@@ -121,14 +111,7 @@ struct Inner {
 impl Recorder {
     /// Starts a recorder. This call touches no file; the background thread opens the store.
     pub fn start(settings: Settings) -> Recorder {
-        let shared = Arc::new(Shared {
-            cells: CellTable::default(),
-            routes: RouteTable::default(),
-            active: AtomicBool::new(false),
-            awake: AtomicBool::new(false),
-            lost: AtomicU64::new(0),
-            health: Mutex::new(Health::default()),
-        });
+        let shared = Arc::<Shared>::default();
         let (requests, inbox) = mpsc::sync_channel(MAX_REQUESTS);
         let worker = Worker::new(settings, Arc::clone(&shared), inbox);
         let thread = std::thread::Builder::new().name("usage-metrics".to_owned());
@@ -141,7 +124,6 @@ impl Recorder {
         }
     }
 
-    /// A recorder that counts nothing.
     pub fn off() -> Recorder {
         Recorder { inner: None }
     }
@@ -150,7 +132,6 @@ impl Recorder {
         self.inner.is_some()
     }
 
-    /// Counts an event of a closed kind.
     #[inline]
     pub fn count<E: Event>(&self, event: &E) {
         if let Some(inner) = &self.inner {
@@ -188,11 +169,8 @@ impl Recorder {
         self.inner.as_ref().map_or(FlushResult::Stored, |inner| inner.close(wait))
     }
 
-    /// The state of the recorder.
     pub fn health(&self) -> Health {
-        let Some(inner) = &self.inner else {
-            return Health::default();
-        };
+        let Some(inner) = &self.inner else { return Health::default() };
         let mut health = inner.shared.health().clone();
         health.lost += inner.shared.lost.load(Ordering::Relaxed);
         health
@@ -246,9 +224,7 @@ impl Inner {
 
     fn close(&self, wait: Duration) -> FlushResult {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(thread) = thread else {
-            return FlushResult::Stored;
-        };
+        let Some(thread) = thread else { return FlushResult::Stored };
         let flushed = self.ask(Request::Close, wait);
         // A thread that still works holds nothing that the caller needs.
         if thread.is_finished() || flushed == FlushResult::Stored {

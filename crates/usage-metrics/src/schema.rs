@@ -73,7 +73,6 @@ fn dimension(spec: &DimensionSpec) -> Value {
     schema
 }
 
-/// An object with exactly these properties, all required.
 fn object<'a>(properties: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let properties: Map<String, Value> =
         properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();

@@ -10,15 +10,13 @@ mod error;
 mod folder;
 mod open;
 mod outbox;
-mod retention;
 mod summary;
 
 pub use counters::{ACTIVE_INTERVAL_MS, CounterBatch};
 pub use drafts::PackageScope;
 pub use error::{Error, ErrorKind};
 pub use folder::StoreFolder;
-pub use outbox::{StoreContents, StoredPackage};
-pub use retention::{DEFAULT_RETENTION_DAYS, Pruned, RETENTION_DAYS};
+pub use outbox::{DEFAULT_RETENTION_DAYS, Pruned, RETENTION_DAYS, StoreContents, StoredPackage};
 pub use summary::{RejectedCounter, Summary};
 
 use std::time::Duration;
@@ -29,10 +27,8 @@ use uuid::Uuid;
 /// How long an operation waits for another process before the store is busy.
 pub const BUSY_WAIT: Duration = Duration::from_secs(5);
 
-/// Creates a random id; tests replace it.
 pub type NewId = fn() -> Uuid;
 
-/// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
@@ -40,12 +36,10 @@ pub struct Store {
     /// The state of the database file after the last access; `None` if it does not exist.
     fingerprint: Option<folder::Fingerprint>,
     new_id: NewId,
-    /// Why the store is read-only.
     obstacle: Option<Error>,
 }
 
 impl Store {
-    /// Fails if the store is known to be read-only.
     fn writable(&mut self) -> Result<()> {
         self.obstacle.take().map_or(Ok(()), Err)
     }

@@ -11,7 +11,6 @@ mod fast_path;
 mod findings;
 mod nearest;
 mod number;
-mod positions;
 mod rules;
 mod scan;
 mod short_text;
@@ -21,8 +20,8 @@ mod violation;
 mod tests;
 
 pub use datetime::{DAY_SECONDS, DateTime, is_date_time, parse_date_time};
+pub(crate) use findings::EntryPositions;
 pub(crate) use number::parse_count;
-pub(crate) use positions::EntryPositions;
 pub use scan::MAX_DEPTH;
 pub use violation::{Allowed, MAX_FOUND_CHARS, Problem, Violation};
 
@@ -32,19 +31,16 @@ use rules::{FastPath, RuleChecker};
 /// The default limit of described violations. All are counted.
 pub const MAX_VIOLATIONS: usize = 10_000;
 
-/// The result of a validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// The violations, in the order of the document.
     pub violations: Vec<Violation>,
     /// The number of violations, including those beyond the limit.
     pub total: u64,
-    /// The number of metric entries.
     pub entries: u64,
 }
 
 impl Verdict {
-    /// Whether the document is a valid package.
     pub fn is_valid(&self) -> bool {
         self.total == 0
     }
@@ -54,7 +50,6 @@ pub fn validate(document: &[u8]) -> Verdict {
     validate_with(document, MAX_VIOLATIONS)
 }
 
-/// Validates a document and describes at most `max_violations`.
 pub fn validate_with(document: &[u8], max_violations: usize) -> Verdict {
     run(document, max_violations, FastPath::Enabled)
 }
@@ -71,7 +66,11 @@ fn run(document: &[u8], max_violations: usize, fast_path: FastPath) -> Verdict {
         Ok(text) => text,
         Err(error) => {
             let offset = error.valid_up_to();
-            findings.encoding(offset, document.get(offset).copied());
+            let found = match document.get(offset) {
+                Some(byte) => format!("invalid UTF-8 byte 0x{byte:02x}"),
+                None => "incomplete UTF-8 sequence at the end".to_owned(),
+            };
+            findings.encoding(offset, found);
             let valid = document.get(..offset).and_then(|head| std::str::from_utf8(head).ok());
             return findings.into_verdict(valid.unwrap_or_default(), 0);
         }

@@ -6,7 +6,7 @@ use mcp_client::host::BoxFuture;
 use serde_json::{Value, json};
 use task_loop::nearest;
 use task_loop::toolbox::Definition;
-use task_loop::toolbox::own::OwnTool;
+use task_loop::toolbox::OwnTool;
 use task_loop::untrusted::printable;
 use usage_metrics::catalogue::ToolCategory;
 

@@ -43,8 +43,7 @@ impl Client {
         name: &str,
         arguments: &BTreeMap<String, String>,
     ) -> Result<ToolOutcome, Error> {
-        let options = CallOptions::default();
-        let options = &options;
+        let options = &CallOptions::default();
         let call =
             |session: Session| async move { session.get_prompt(name, arguments, options).await };
         let filled = self.handle(server)?.run(name, CallEffect::ReadOnly, call).await?;
@@ -67,8 +66,7 @@ impl Client {
         (argument, begun): (&str, &str),
         given: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, Error> {
-        let reference = json!({ "type": "ref/prompt", "name": prompt });
-        let reference = &reference;
+        let reference = &json!({ "type": "ref/prompt", "name": prompt });
         let call = |session: Session| async move {
             session.complete(reference, argument, begun, given).await
         };
@@ -84,8 +82,7 @@ impl Client {
 
     /// The content of a resource.
     pub async fn resource(&self, server: &str, uri: &str) -> Result<ToolOutcome, Error> {
-        let options = CallOptions::default();
-        let options = &options;
+        let options = &CallOptions::default();
         let call = |session: Session| async move { session.read_resource(uri, options).await };
         let contents = self.handle(server)?.run(uri, CallEffect::ReadOnly, call).await?;
         Ok(ToolOutcome::from(contents).redacted(&self.inner.host.redactor))

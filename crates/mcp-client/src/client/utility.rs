@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::content::{ContentBlock, ToolOutcome};
+use crate::content::ToolOutcome;
 use crate::error::Error;
 use crate::registry::ToolAction;
 use crate::session::{CallOptions, Session};
@@ -23,16 +23,13 @@ pub(super) async fn run(
             ToolAction::ListResources => list_resources(&session).await,
             ToolAction::ReadResource => {
                 let uri = required_argument(arguments, "uri")?;
-                let contents = session.read_resource(uri, options).await?;
-                Ok(outcome(contents.blocks))
+                Ok(session.read_resource(uri, options).await?.into())
             }
             ToolAction::ListPrompts => list_prompts(&session).await,
             ToolAction::GetPrompt => {
                 let prompt = required_argument(arguments, "name")?;
-                let filled = session
-                    .get_prompt(prompt, &prompt_arguments(&arguments["arguments"]), options)
-                    .await?;
-                Ok(outcome(prompt_blocks(filled)))
+                let arguments = prompt_arguments(&arguments["arguments"]);
+                Ok(session.get_prompt(prompt, &arguments, options).await?.into())
             }
             ToolAction::Tool(_) => Err(Error::UnknownTool { name: name.to_owned() }),
         }
@@ -91,24 +88,8 @@ async fn list_prompts(session: &Session) -> Result<ToolOutcome, Error> {
     Ok(structured(json!({ "prompts": prompts })))
 }
 
-fn prompt_blocks(filled: crate::content::PromptMessages) -> Vec<ContentBlock> {
-    let mut blocks = Vec::new();
-    if let Some(description) = filled.description {
-        blocks.push(ContentBlock::Text(description));
-    }
-    for message in filled.messages {
-        blocks.push(ContentBlock::Text(format!("{}:", message.role)));
-        blocks.extend(message.blocks);
-    }
-    blocks
-}
-
-fn outcome(blocks: Vec<ContentBlock>) -> ToolOutcome {
-    ToolOutcome { blocks, ..ToolOutcome::default() }
-}
-
 fn structured(value: Value) -> ToolOutcome {
-    ToolOutcome { structured: Some(value), ..outcome(Vec::new()) }
+    ToolOutcome { structured: Some(value), ..ToolOutcome::default() }
 }
 
 fn without_nulls(mut value: Value) -> Value {

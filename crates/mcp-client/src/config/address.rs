@@ -3,7 +3,6 @@
 use ::http::Uri;
 use ::http::uri::Scheme;
 
-/// What is wrong with the address of a server, if anything.
 pub(crate) fn fault_of_address(address: &str) -> Option<&'static str> {
     let Ok(uri) = address.parse::<Uri>() else { return Some("it is not a valid URL") };
     match uri.scheme() {

@@ -58,17 +58,12 @@ pub fn suspicion(endpoint: &StdioEndpoint) -> Option<Suspicion> {
     // Quotes and backslashes within a word do not change what a shell runs.
     let plain = script.replace(['"', '\'', '\\', '^', '`'], "");
     let decoded = words::decoded_command(&line).unwrap_or_default().to_lowercase();
-    for text in [&script, &plain, &decoded] {
-        if let Some(sign) = words::persistence_sign(text) {
-            return Some(Suspicion { shell, act: Act::Persistence, sign: sign.to_owned() });
-        }
-    }
-    for text in [&script, &plain, &decoded] {
-        if let Some(sign) = words::network_sign(text) {
-            return Some(Suspicion { shell, act: Act::Network, sign: sign.to_owned() });
-        }
-    }
-    None
+    let texts = [&script, &plain, &decoded];
+    let persistence = texts.iter().find_map(|text| words::persistence_sign(text));
+    let network = || texts.iter().find_map(|text| words::network_sign(text));
+    let found = persistence.map(|sign| (Act::Persistence, sign));
+    let (act, sign) = found.or_else(|| Some((Act::Network, network()?)))?;
+    Some(Suspicion { shell, act, sign: sign.to_owned() })
 }
 
 /// What an approval is bound to: a SHA-256, in hex, of the command and the arguments as written

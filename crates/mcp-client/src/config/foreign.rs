@@ -69,52 +69,30 @@ impl fmt::Debug for Found {
             .field("scope", &self.scope)
             .field("keys", &keys)
             .field("notes", &self.notes)
+            .field("unusable", &self.unusable)
             .finish()
     }
 }
 
 /// Why a file of another client cannot be read.
+#[expect(missing_docs, reason = "the message of each variant says it")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignError {
-    /// It is larger than the limit.
     #[error("the text is larger than {MAX_FOREIGN_BYTES} bytes")]
     TooLarge,
-    /// It is not JSON, even with comments and trailing commas.
     #[error("invalid JSON at line {line}, column {column}")]
-    NotJson {
-        /// The line, from 1.
-        line: usize,
-        /// The column, from 1.
-        column: usize,
-    },
-    /// It is not TOML.
+    NotJson { line: usize, column: usize },
     #[error("invalid TOML at line {line}")]
-    NotToml {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// It is not YAML.
+    NotToml { line: usize },
     #[error("invalid YAML at line {line}")]
-    NotYaml {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// It is none of the forms that documentation uses.
+    NotYaml { line: usize },
     #[error("the text is not a mapping of servers in JSON, YAML or TOML")]
     NotUnderstood,
     /// Its servers stand under the key of a client whose entries have other keys.
     #[error("unsupported format of the servers under `{wrapper}`")]
-    UnknownWrapper {
-        /// The key.
-        wrapper: &'static str,
-    },
-    /// It can be read, but no servers stand where they are expected.
+    UnknownWrapper { wrapper: &'static str },
     #[error("no servers found under {expected}")]
-    NoServers {
-        /// Where they were looked for.
-        expected: &'static str,
-    },
-    /// There are more than the limit.
+    NoServers { expected: &'static str },
     #[error("more than {MAX_FOUND} servers")]
     TooMany,
 }
@@ -223,7 +201,6 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
     Ok(found)
 }
 
-/// The content of a Markdown code fence, or the whole text.
 fn unfenced(text: &str) -> &str {
     let fenced = text.trim().strip_prefix("```").and_then(|rest| rest.split_once('\n'));
     fenced.map_or(text, |(_, inside)| inside.split("```").next().unwrap_or(inside))

@@ -105,7 +105,6 @@ fn port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Er
     Ok(Some(u16::deserialize(deserializer)?).filter(|port| *port != 0))
 }
 
-/// How options that have a form of their own are read.
 pub(super) const FORMATS: &[Format] = &[
     ("auth-method", auth_method),
     ("client-document", client_document),
@@ -180,7 +179,6 @@ fn redirect_host(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option
     reader.accept(field, text, is_local, message)
 }
 
-/// An address that secrets are sent to.
 fn safe_address(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json> {
     let text = reader.optional(field)?;
     let is_safe = text.value().trim().parse().is_ok_and(|uri: Uri| is_secure(&uri));

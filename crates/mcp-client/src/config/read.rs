@@ -22,7 +22,6 @@ use super::{
 };
 use crate::tool_name::registered_name;
 
-/// The longest name of a server, in characters.
 const MAX_NAME: usize = 64;
 /// The root key of the servers. Beside it only `mcp` is read; all others belong to other parts.
 const ROOT: &str = "mcp_servers";
@@ -249,7 +248,6 @@ pub fn valid_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// Whether a root key is probably another spelling of ours.
 fn is_meant(key: &str) -> bool {
     let letters = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
     matches!(letters.collect::<String>().as_str(), "mcpservers" | "mcpserver")
@@ -326,7 +324,6 @@ fn read_server(key: &Key, node: &Node, scope: &Scope) -> (Option<Configured>, Ve
     (configured, problems)
 }
 
-/// Reads an entry; nothing if it cannot be reached in any way.
 fn read_entry(
     reader: &mut Reader<'_>,
     key: &Key,
@@ -371,7 +368,6 @@ fn read_entry(
     Some(ServerEntry { name: key.text.clone(), ..entry })
 }
 
-/// Whether a value switches something off.
 fn is_off(scope: &Scope, node: &Node) -> bool {
     match &node.value {
         Value::Bool(value, _) => !value,

@@ -15,10 +15,7 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BlobError {
-    /// Larger than [`MAX_BLOB_BYTES`].
-    TooLarge {
-        bytes: usize,
-    },
+    TooLarge { bytes: usize },
     Malformed,
 }
 
@@ -38,7 +35,6 @@ pub(super) fn decode(base64: &str) -> Result<Vec<u8>, BlobError> {
     STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| BlobError::Malformed)
 }
 
-/// Strips a `data:image/png;base64,` prefix and returns its MIME type.
 pub(super) fn strip_data_url(data: String) -> (Option<String>, String) {
     let Some((head, body)) = data.strip_prefix("data:").and_then(|rest| rest.split_once(','))
     else {
@@ -48,7 +44,6 @@ pub(super) fn strip_data_url(data: String) -> (Option<String>, String) {
     (mime, body.to_owned())
 }
 
-/// Guesses the MIME type of a blob.
 pub(super) fn guess_media_type(base64: &str) -> &'static str {
     media_type(&decode(base64.get(..32).unwrap_or(base64)).unwrap_or_default())
 }

@@ -77,7 +77,6 @@ fn overrides(words: &str) -> bool {
     })
 }
 
-/// `system:` at the start of a line or sentence.
 fn speaks_as_system(line: &str) -> bool {
     line.match_indices("system:").any(|(at, _)| {
         let before = line[..at].trim_end();
@@ -92,7 +91,6 @@ fn fetches(line: &str) -> bool {
         .any(|program| line.split_once(program).is_some_and(|(_, rest)| rest.contains("http")))
 }
 
-/// A call of a function with exactly this name.
 fn calls(text: &str, call: &str) -> bool {
     text.match_indices(call).any(|(at, _)| {
         !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')

@@ -43,7 +43,6 @@ fn redact_text(text: &mut String, redactor: &Redactor) {
     }
 }
 
-/// Redacts known secrets in all strings and keys of a value.
 pub(crate) fn redact_value(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => redact_text(text, redactor),

@@ -128,7 +128,6 @@ fn repeats_text(structured: &Value, blocks: &[ContentBlock]) -> bool {
         })
 }
 
-/// Replaces strings that repeat a blob.
 fn without_repeated(structured: &Value, blocks: &[ContentBlock]) -> Value {
     let blobs: Vec<&str> = blocks
         .iter()

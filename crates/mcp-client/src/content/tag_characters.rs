@@ -31,7 +31,6 @@ pub fn strip_tag_characters(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The region code that follows a black flag.
 fn region(text: &str) -> Option<&str> {
     let mut length = 0;
     for (at, character) in text.chars().enumerate().take(MAX_REGION_CHARS + 1) {

@@ -169,11 +169,11 @@ fn prompts_and_resources_are_read() {
     assert!(rendered.text.starts_with("d\nassistant:\na\nuser:\nb\nc\n"), "{}", rendered.text);
 
     let contents = resource_outcome(
-        &json!({"contents": [{"uri": "u", "text": "t"}, {"uri": "v", "blob": "AA=="}, {}, 3], "ttlMs": 5})
+        &json!({"contents": [{"uri": "u", "text": "t"}, {"uri": "v", "blob": "AA=="}, {}, 3]})
             .to_string(),
     )
     .unwrap();
-    assert_eq!((contents.blocks.len(), contents.ttl_ms), (4, Some(5)));
+    assert_eq!(contents.blocks.len(), 4);
     assert!(matches!(contents.blocks[3], ContentBlock::Note(_)));
     assert!(prompt_outcome("{}").is_err() && resource_outcome("{}").is_err());
 }

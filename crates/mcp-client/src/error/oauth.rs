@@ -33,7 +33,7 @@ pub enum Error {
     Moved { expected: String, found: String },
     #[error(
         "{issuer} rejected the client registration (HTTP status {status}){}",
-        Detail(code, description)
+        refusal(code.as_ref(), description.as_ref())
     )]
     Registration { issuer: String, status: u16, code: Option<String>, description: Option<String> },
 
@@ -43,17 +43,17 @@ pub enum Error {
     NoPort { source: io::Error },
     #[error("{0}")]
     Redirect(#[from] redirect::RedirectError),
-    #[error("the browser did not return within {} s{}", after.as_secs(), CauseHint(suspect))]
+    #[error("the browser did not return within {} s{}", after.as_secs(), cause_hint(suspect))]
     TimedOut { after: Duration, suspect: LikelyCause },
     #[error("the sign-in was cancelled")]
     Cancelled,
 
     #[error(
         "the authorization server rejected the request: `{code}`{}",
-        Quoted(description.as_ref())
+        quoted(description.as_ref())
     )]
     Refused { status: u16, code: String, description: Option<String> },
-    #[error("{url} is unavailable (HTTP status {status}){}", RetryHint(*retry_after))]
+    #[error("{url} is unavailable (HTTP status {status}){}", retry_hint(*retry_after))]
     Unavailable { url: String, status: u16, retry_after: Option<Duration> },
     #[error("{url} did not respond within {} s", after.as_secs())]
     Silent { url: String, after: Duration },
@@ -144,7 +144,6 @@ impl Error {
         }
     }
 
-    /// Applies `change` to every text that came from a peer.
     pub(crate) fn each_text(&mut self, change: &dyn Fn(&mut String)) {
         match self {
             Self::Refused { code, description, .. } => {
@@ -174,51 +173,32 @@ impl Error {
     }
 }
 
-struct Quoted<'a>(Option<&'a String>);
+fn quoted(text: Option<&String>) -> String {
+    text.map(|text| format!(" ({text})")).unwrap_or_default()
+}
 
-impl std::fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |text| write!(f, " ({text})"))
+fn refusal(code: Option<&String>, description: Option<&String>) -> String {
+    let code = code.map(|code| format!(": `{code}`")).unwrap_or_default();
+    code + &quoted(description)
+}
+
+fn cause_hint(cause: &LikelyCause) -> String {
+    match cause {
+        LikelyCause::Unknown => String::new(),
+        LikelyCause::Document(document) => format!(
+            "; if it showed an invalid client error, the authorization server could not use the \
+             client document {document}: set `cimd: false` under `oauth` to register a client \
+             instead"
+        ),
+        LikelyCause::Registration => "; if it showed an unknown client error, the authorization \
+                                      server dropped the client registration: the next login \
+                                      registers again"
+            .to_owned(),
     }
 }
 
-struct Detail<'a>(&'a Option<String>, &'a Option<String>);
-
-impl std::fmt::Display for Detail<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(code) = self.0 {
-            write!(f, ": `{code}`")?;
-        }
-        Quoted(self.1.as_ref()).fmt(f)
-    }
-}
-
-struct CauseHint<'a>(&'a LikelyCause);
-
-impl std::fmt::Display for CauseHint<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            LikelyCause::Unknown => Ok(()),
-            LikelyCause::Document(document) => write!(
-                f,
-                "; if it showed an invalid client error, the authorization server could not use \
-                 the client document {document}: set `cimd: false` under `oauth` to register a \
-                 client instead"
-            ),
-            LikelyCause::Registration => f.write_str(
-                "; if it showed an unknown client error, the authorization server dropped the \
-                 client registration: the next login registers again",
-            ),
-        }
-    }
-}
-
-struct RetryHint(Option<Duration>);
-
-impl std::fmt::Display for RetryHint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |wait| write!(f, "; retry after {} s", wait.as_secs()))
-    }
+fn retry_hint(wait: Option<Duration>) -> String {
+    wait.map(|wait| format!("; retry after {} s", wait.as_secs())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -14,10 +14,6 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a field. A value that is not representable in JSON (a map with other keys than strings)
     /// becomes null.
     #[must_use]
@@ -26,7 +22,6 @@ impl Params {
         self.with_raw(key, &json)
     }
 
-    /// Adds a field whose value is JSON text already.
     #[must_use]
     pub(crate) fn with_raw(mut self, key: &str, json: &str) -> Self {
         if !self.fields.is_empty() {
@@ -99,7 +94,6 @@ pub(crate) fn notification(method: &str, params: &Params) -> Bytes {
     Bytes::from(text)
 }
 
-/// The response to a peer's request, whose id is repeated verbatim.
 pub(crate) fn reply_result(id: &str, result: &Value) -> Bytes {
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"))
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{Message, RawJson, RpcError, request_id};
@@ -93,36 +94,14 @@ impl<'de> Visitor<'de> for MessageVisitor {
     }
 }
 
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
 enum MessageKey {
     Id,
     Method,
     Params,
     Result,
     Error,
+    #[serde(other)]
     Other,
-}
-
-impl<'de> Deserialize<'de> for MessageKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = MessageKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<MessageKey, E> {
-                Ok(match name {
-                    "id" => MessageKey::Id,
-                    "method" => MessageKey::Method,
-                    "params" => MessageKey::Params,
-                    "result" => MessageKey::Result,
-                    "error" => MessageKey::Error,
-                    _ => MessageKey::Other,
-                })
-            }
-        }
-        deserializer.deserialize_identifier(Name)
-    }
 }

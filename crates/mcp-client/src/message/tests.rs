@@ -138,7 +138,7 @@ fn requests_and_notifications_keep_the_id_of_the_peer() {
 
 #[test]
 fn what_we_write_is_what_was_meant() {
-    let params = Params::new().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
+    let params = Params::default().with("name", "a\"b").with_raw("arguments", r#"{"x":1}"#);
     let meta = RequestMeta { common: r#""v":"1""#, progress: true };
     let text = request(9, "tools/call", &params, meta);
     let value: Value = serde_json::from_slice(&text).unwrap();
@@ -152,7 +152,7 @@ fn what_we_write_is_what_was_meant() {
     );
     assert!(text.ends_with(b"}\n"));
     assert_eq!(
-        &request(1, "ping", &Params::new(), RequestMeta::default())[..],
+        &request(1, "ping", &Params::default(), RequestMeta::default())[..],
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
     );
     assert_eq!(

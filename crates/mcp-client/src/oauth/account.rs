@@ -47,7 +47,6 @@ pub struct SignInStatus {
     /// Why an existing file cannot be used.
     pub unreadable: Option<String>,
     pub client: ClientKind,
-    /// The authorization server refused our client document.
     pub document_refused: bool,
 }
 
@@ -58,11 +57,9 @@ pub struct Grant {
     pub issuer: String,
     pub client_id: String,
     pub scope: Option<String>,
-    /// The scopes that were requested.
     pub requested: Option<String>,
     pub expires_at: Option<u64>,
     pub obtained_at: u64,
-    /// A refresh token exists.
     pub renewable: bool,
     /// Bound to a key (`DPoP`).
     pub bound: bool,
@@ -86,7 +83,7 @@ impl Account {
         browser: &dyn Browser,
         options: LoginOptions<'_>,
     ) -> Result<(), crate::Error> {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let anew = store.has_refused_document();
         store.clear_refused_document()?;
         let LoginOptions { driver, scope } = options;
@@ -105,7 +102,7 @@ impl Account {
 
     /// Deletes the tokens, after revoking them if the authorization server supports it.
     pub async fn logout(&self) -> Result<LogoutReport, crate::Error> {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let tokens = store.tokens().ok().flatten();
         let revoked = match &tokens {
             Some(tokens) => {
@@ -126,17 +123,17 @@ impl Account {
 
     /// The prefix of its file names: see [`super::token_files`].
     pub fn stem(&self) -> &str {
-        self.credentials.store().stem()
+        self.credentials.store.stem()
     }
 
     /// Whether anything is stored.
     pub fn has_files(&self) -> bool {
-        self.credentials.store().has_files()
+        self.credentials.store.has_files()
     }
 
     /// What is stored.
     pub fn status(&self) -> SignInStatus {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let (tokens, unreadable) = match store.tokens() {
             Ok(tokens) => (tokens, None),
             Err(unreadable) => (None, Some(unreadable.reason)),
@@ -208,19 +205,19 @@ impl Credentials {
         both: &[(&str, Option<&str>)],
     ) -> bool {
         // The issuer of the tokens revokes them, even if the server has moved since.
-        let Some(found) = self.store().metadata() else { return false };
+        let Some(found) = self.store.metadata() else { return false };
         let Some(endpoint) = found.server.revocation_endpoint.clone() else { return false };
         if found.server.issuer != tokens.issuer {
             return false;
         }
-        let Ok(client) = self.client_for(tokens, &found.server) else { return false };
+        let Ok(client) = self.client_of(tokens, &found.server) else { return false };
         let mut accepted = Vec::new();
         for (kind, token) in both {
             let Some(token) = token else { continue };
             let mut form: Vec<(&str, Cow<'_, str>)> =
                 vec![("token", (*token).into()), ("token_type_hint", (*kind).into())];
             let Ok(headers) = client.prove(&mut form, &found.server.issuer) else { return false };
-            let sent = self.http().post_form(FormTarget::Other, &endpoint, headers, &form).await;
+            let sent = self.http.post_form(FormTarget::Other, &endpoint, headers, &form).await;
             accepted.push(sent.is_ok_and(|reply| reply.is_success()));
         }
         accepted.first().copied().unwrap_or(false)

@@ -187,26 +187,16 @@ impl fmt::Debug for Callback {
     }
 }
 
-/// The outcome of a login, for the page in the browser.
+/// The outcome of a login, for the page in the browser. A failure may quote a peer; to continue, the
+/// browser is redirected to another http or https URL.
 #[expect(missing_docs, reason = "the names of the other fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginOutcome {
-    SignedIn {
-        server: String,
-    },
-    Failed {
-        server: String,
-        /// May quote a peer.
-        what: String,
-        hint: Option<String>,
-    },
-    /// Redirects the browser to another http or https URL.
-    Continue {
-        address: String,
-    },
+    SignedIn { server: String },
+    Failed { server: String, what: String, hint: Option<String> },
+    Continue { address: String },
 }
 
-/// Which requests are accepted.
 #[derive(Debug, Clone)]
 struct CallbackTarget {
     path: String,
@@ -221,7 +211,6 @@ enum AllowedHosts {
     Any,
 }
 
-/// A request that waits for validation and its page.
 struct PendingCallback {
     query: String,
     reply: oneshot::Sender<Page>,
@@ -284,7 +273,6 @@ async fn accept(sockets: Weak<[TcpListener]>, reception: Arc<CallbackServer>) {
     }
 }
 
-/// Serves one request.
 async fn connection(stream: TcpStream, reception: Arc<CallbackServer>, is_let_in: Arc<AtomicBool>) {
     let closed = CancellationToken::new();
     let _guard = closed.clone().drop_guard();

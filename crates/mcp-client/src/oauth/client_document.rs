@@ -22,7 +22,6 @@ use crate::transport::http_client::{HttpClient, read_body};
 pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 /// The timeout of a fetch.
 pub const MAX_FETCH_WAIT: Duration = Duration::from_secs(10);
-/// The longest quote of a wrong value.
 const MAX_QUOTED_CHARS: usize = 200;
 
 /// The four rules, in order.

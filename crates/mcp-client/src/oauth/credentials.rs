@@ -37,11 +37,11 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub(crate) struct Credentials {
-    server: String,
-    options: OauthOptions,
+    pub(super) server: String,
+    pub(super) options: OauthOptions,
     host: Arc<Host>,
-    store: TokenStore,
-    http: OAuthHttp,
+    pub(super) store: TokenStore,
+    pub(super) http: OAuthHttp,
     state: Mutex<CredentialState>,
     /// Held while renewing or signing in.
     pub(super) turn: tokio::sync::Mutex<()>,
@@ -54,7 +54,6 @@ pub(super) struct CredentialState {
     checked_at: Option<Instant>,
     /// Back-off that the authorization server asked for, and its status.
     not_before: Option<(Instant, u16)>,
-    /// When a sign-in last failed.
     pub(super) declined_at: Option<Instant>,
 }
 
@@ -62,16 +61,13 @@ pub(super) struct CredentialState {
 #[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKind {
-    /// The configured client.
     Configured(String),
-    /// A client document.
     Document(String),
     /// The registration of an earlier login.
     Registered(String),
     Unknown,
 }
 
-/// What a grant was requested with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GrantContext<'a> {
     pub(crate) scope: Option<&'a str>,
@@ -203,7 +199,6 @@ impl Credentials {
         }
     }
 
-    /// Whether the flow needs no person.
     pub(crate) fn is_unattended(&self) -> bool {
         self.options.flow != Flow::Browser
     }
@@ -242,8 +237,7 @@ impl Credentials {
         Ok(Some(OAuthClient { id, secret, method }))
     }
 
-    /// The client that the tokens were granted to.
-    fn client_of(
+    pub(in crate::oauth) fn client_of(
         &self,
         tokens: &StoredTokens,
         server: &ServerMetadata,
@@ -266,15 +260,6 @@ impl Credentials {
             }
             None => Ok(OAuthClient::public(&tokens.client_id)),
         }
-    }
-
-    /// As [`Credentials::client_of`], for revocation.
-    pub(crate) fn client_for(
-        &self,
-        tokens: &StoredTokens,
-        server: &ServerMetadata,
-    ) -> Result<OAuthClient, ()> {
-        self.client_of(tokens, server).map_err(drop)
     }
 
     pub(crate) fn client_kind(&self) -> ClientKind {
@@ -334,7 +319,6 @@ impl Credentials {
         }
     }
 
-    /// Adds the client's secret to the redactor.
     pub(crate) fn redact_client_secret(&self, client: &OAuthClient) {
         if let Some(secret) = &client.secret {
             self.host
@@ -347,10 +331,6 @@ impl Credentials {
         let redactor = &self.host.redactor;
         redactor.add_rotating_secret(&format!("{} code", self.server), code);
         redactor.add_rotating_secret(&format!("{} code verifier", self.server), verifier);
-    }
-
-    pub(crate) fn redact_assertion(&self, text: &str) {
-        self.host.redactor.add_rotating_secret(&format!("{} assertion", self.server), text);
     }
 
     /// The current tokens, refreshed from disk.
@@ -435,14 +415,6 @@ impl Credentials {
         self.host.observer.event(ClientEvent::Warning { server: self.server.clone(), text });
     }
 
-    pub(crate) fn server(&self) -> &str {
-        &self.server
-    }
-
-    pub(crate) fn options(&self) -> &OauthOptions {
-        &self.options
-    }
-
     pub(crate) fn default_document(&self) -> Option<&str> {
         self.host.client_document.as_deref()
     }
@@ -450,14 +422,6 @@ impl Credentials {
     pub(crate) fn client_name(&self) -> String {
         let named = self.options.client_name.as_ref().map(|name| name.value().trim().to_owned());
         named.unwrap_or_else(|| self.host.identity.name.clone())
-    }
-
-    pub(crate) fn store(&self) -> &TokenStore {
-        &self.store
-    }
-
-    pub(crate) fn http(&self) -> &OAuthHttp {
-        &self.http
     }
 }
 

@@ -14,16 +14,13 @@ use crate::error::oauth::Error;
 use crate::protocol::LEGACY_VERSIONS;
 use crate::url::{enters_private_network, origin};
 
-/// The result of a discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Discovery {
     /// The `resource` parameter of token requests.
     pub(crate) resource: String,
     /// The scopes that the MCP server needs for its basic functions.
     pub(crate) scopes: Option<Vec<String>>,
-    /// All issuers that the MCP server trusts.
     pub(crate) issuers: Vec<String>,
-    /// The selected issuer.
     pub(crate) server: ServerMetadata,
     /// Tokens are bound to a key (`DPoP`).
     pub(crate) bind: bool,
@@ -36,30 +33,19 @@ pub(crate) struct DiscoveryHints<'a> {
     pub(crate) prefer: Option<&'a str>,
 }
 
-impl DiscoveryHints<'_> {
-    fn resource_metadata(&self) -> Option<&str> {
-        self.challenges.iter().find_map(|challenge| challenge.param("resource_metadata"))
-    }
-
-    fn offers_binding(&self) -> bool {
-        self.challenges.iter().any(|challenge| challenge.scheme() == "dpop")
-    }
-}
-
 /// Tries all locations of both standards, in their order.
 pub(crate) async fn discover(
     http: &OAuthHttp,
     hints: DiscoveryHints<'_>,
 ) -> Result<Discovery, Error> {
-    let Some(resource) = resource(http, hints).await? else {
-        return without_resource(http).await;
-    };
+    let Some(resource) = resource(http, hints).await? else { return without_resource(http).await };
     let issuers = resource.authorization_servers;
     let preferred = hints.prefer.filter(|wanted| issuers.iter().any(|issuer| issuer == wanted));
     let issuer = preferred.or(issuers.first().map(String::as_str)).unwrap_or_default();
     tracing::debug!(issuer, ?issuers, "authorization server found");
     let server = server(http, issuer).await?;
-    let bind = (hints.offers_binding() || resource.supports_dpop)
+    let offers_binding = hints.challenges.iter().any(|challenge| challenge.scheme() == "dpop");
+    let bind = (offers_binding || resource.supports_dpop)
         && server.dpop_algorithms.iter().any(|known| known == dpop::ALGORITHM);
     Ok(Discovery {
         resource: resource.resource.unwrap_or_else(|| canonical(http.server())),
@@ -75,12 +61,11 @@ pub(crate) async fn issuers(http: &OAuthHttp, hints: DiscoveryHints<'_>) -> Opti
     resource(http, hints).await.ok().flatten().map(|metadata| metadata.authorization_servers)
 }
 
-/// The protected resource metadata, if the server publishes any.
 async fn resource(
     http: &OAuthHttp,
     hints: DiscoveryHints<'_>,
 ) -> Result<Option<ResourceMetadata>, Error> {
-    let named = hints.resource_metadata();
+    let named = hints.challenges.iter().find_map(|one| one.param("resource_metadata"));
     let places = match named {
         Some(place) => vec![checked(http.server(), place)?],
         None => resource_addresses(http.server()),
@@ -194,7 +179,6 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
     Ok(metadata)
 }
 
-/// The document of a response; `None` if there is none at this URL.
 fn document(reply: &HttpReply) -> Result<Option<Map<String, Value>>, Error> {
     if let Some(unavailable) = reply.unavailable() {
         return Err(unavailable);

@@ -18,7 +18,6 @@ use crate::url::origin;
 pub(crate) const ALGORITHM: &str = "ES256";
 const MAX_NONCE_BYTES: usize = 1024;
 
-/// A key, and the last nonce of each audience.
 pub(crate) struct DpopKey {
     pair: EcdsaKeyPair,
     document: Vec<u8>,
@@ -60,7 +59,6 @@ impl DpopKey {
         Some(Self { pair, document: document.to_vec(), nonces: Mutex::default() })
     }
 
-    /// A proof for one request, bound to its access token if it carries one.
     pub(crate) fn proof(
         &self,
         side: ProofAudience,

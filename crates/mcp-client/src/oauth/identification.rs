@@ -24,9 +24,7 @@ pub struct LoginFacts<'a> {
     pub options: &'a OauthOptions,
     pub default_document: Option<&'a str>,
     pub driver: LoginFrontend,
-    /// A client was registered for this server before.
     pub registered: bool,
-    /// The document was refused before.
     pub refused: bool,
     /// `None` if the authorization server was never reached.
     pub supports_client_documents: Option<bool>,
@@ -110,7 +108,7 @@ impl<'a> LoginFacts<'a> {
     }
 
     /// The document for this authorization server, if it may be used.
-    pub fn document(&self, server: &ServerMetadata) -> Option<&'a str> {
+    pub(super) fn document(&self, server: &ServerMetadata) -> Option<&'a str> {
         self.check_document().ok().filter(|()| server.supports_client_documents)?;
         self.configured_document()
     }

@@ -11,7 +11,6 @@ use crate::Error;
 use crate::host::{Browser, Host};
 use crate::redact::Redactor;
 
-/// The most sign-ins for one request.
 const MAX_SIGN_INS: u32 = 2;
 
 #[derive(Debug)]

@@ -28,7 +28,6 @@ use crate::host::{Browser, SignInPage, SignInReply};
 use crate::url::is_secure;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
-/// The most clients that one login tries.
 const MAX_IDENTITIES: u32 = 3;
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +42,6 @@ pub(crate) struct SignInRequest<'a> {
 }
 
 impl Credentials {
-    /// Signs in with a browser and replaces the current tokens.
     pub(crate) async fn sign_in(
         &self,
         browser: &dyn Browser,
@@ -65,7 +63,7 @@ impl Credentials {
             return Err(Error::Cancelled.into());
         }
         let challenges = challenge.map(challenge::parse).unwrap_or_default();
-        let configured = self.options().scope.as_ref().map(|scope| scope.value().trim());
+        let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
         let configured = wanted.scope.or(configured);
         // Scopes granted before are requested again, unless scopes are configured.
         let keeps = configured.is_none() || scope::is_insufficient(&challenges);
@@ -91,11 +89,9 @@ pub(crate) struct Login<'a> {
     pub(crate) browser: &'a dyn Browser,
     pub(crate) driver: LoginFrontend,
     pub(crate) scopes: ScopeRequest<'a>,
-    /// Tries a refused client document again.
     pub(crate) anew: bool,
 }
 
-/// Where the browser is redirected to.
 struct RedirectTarget {
     listener: CallbackListener,
     redirect_uri: String,
@@ -103,7 +99,6 @@ struct RedirectTarget {
     pinned: bool,
 }
 
-/// The client identity of a login.
 struct LoginClient {
     client: OAuthClient,
     kind: ClientSource,
@@ -114,12 +109,10 @@ struct LoginClient {
 enum ClientSource {
     Configured,
     Document,
-    /// In an earlier login.
     Registered,
     NewlyRegistered,
 }
 
-/// One attempt with one client identity.
 struct LoginRound<'a> {
     facts: &'a LoginFacts<'a>,
     way: &'a RedirectTarget,
@@ -128,7 +121,6 @@ struct LoginRound<'a> {
     key: Option<DpopKey>,
     /// The document may still identify us.
     document: bool,
-    /// The browser tab that waits for a page.
     tab: Option<Callback>,
 }
 
@@ -140,7 +132,7 @@ struct ReceivedCode {
 impl Login<'_> {
     /// Runs the login. Stored tokens are replaced only on success.
     pub(crate) async fn run(&self) -> Result<StoredTokens, Error> {
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let before = self.credentials.known();
         let issuer = before.as_ref().map(|found| found.server.issuer.clone());
         let clients = store.clients();
@@ -150,7 +142,7 @@ impl Login<'_> {
         };
         let default_document = self.default_document().await;
         let mut facts = LoginFacts {
-            options: self.credentials.options(),
+            options: &self.credentials.options,
             default_document: default_document.as_deref(),
             driver: self.driver,
             registered: !self.anew && registration.is_some_and(Registration::is_good),
@@ -160,14 +152,14 @@ impl Login<'_> {
         let mut way = self.listen(&facts).await?;
         let hints =
             DiscoveryHints { challenges: self.scopes.challenges, prefer: issuer.as_deref() };
-        let found = discover(self.credentials.http(), hints).await?;
+        let found = discover(&self.credentials.http, hints).await?;
         if !found.server.supports_pkce() {
             return Err(Error::NoPkce { issuer: found.server.issuer });
         }
         store.save_metadata(&found)?;
         // The server has started to support documents and supports nothing else any more.
         let only_documents =
-            found.server.supports_client_documents && !found.server.supports_registration();
+            found.server.supports_client_documents && found.server.registration_endpoint.is_none();
         if only_documents && facts.check_document() == Err(DocumentExclusion::NotTaken) {
             facts.supports_client_documents = Some(true);
             way = self.listen(&facts).await?;
@@ -177,7 +169,7 @@ impl Login<'_> {
 
     /// Binds the redirect port: a pinned one if the document may be used.
     async fn listen(&self, facts: &LoginFacts<'_>) -> Result<RedirectTarget, Error> {
-        let options = self.credentials.options();
+        let options = &self.credentials.options;
         if facts.check_document().is_ok()
             && let Some(listener) = redirect_ports::bind_pinned().await
         {
@@ -210,7 +202,7 @@ impl Login<'_> {
         if let Some(configured) = self.credentials.default_document() {
             return Some(configured.to_owned());
         }
-        let options = self.credentials.options();
+        let options = &self.credentials.options;
         let is_of_use = options.client_metadata_url.is_none()
             && LoginFacts { driver: self.driver, ..LoginFacts::first_time(options, None) }
                 .check_document()
@@ -222,9 +214,8 @@ impl Login<'_> {
         format!("http://{}:{port}{CALLBACK_PATH}", self.host())
     }
 
-    /// The host of the loopback redirect.
     fn host(&self) -> &str {
-        let named = self.credentials.options().redirect_host.as_ref();
+        let named = self.credentials.options.redirect_host.as_ref();
         named.map_or("127.0.0.1", |host| host.value().trim())
     }
 
@@ -236,7 +227,7 @@ impl Login<'_> {
     ) -> Result<StoredTokens, Error> {
         let scope = self.scopes.choose(found.offered_scopes());
         let key = found.bind.then(DpopKey::generate).flatten();
-        let after = self.credentials.options().timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let after = self.credentials.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let end = Instant::now() + after;
         let mut round =
             LoginRound { facts, way, found, scope, key, document: way.pinned, tab: None };
@@ -260,7 +251,7 @@ impl Login<'_> {
                     round.document = false;
                 }
                 (Err(error), ClientSource::Registered) if error.is_refusal("invalid_client") => {
-                    self.credentials.store().change_clients(|clients| {
+                    self.credentials.store.change_clients(|clients| {
                         clients.registrations.remove(&found.server.issuer);
                     })?;
                 }
@@ -277,7 +268,7 @@ impl Login<'_> {
         match who.kind {
             ClientSource::Document => Ok(LikelyCause::Document(who.client.id.clone())),
             ClientSource::Registered => {
-                self.credentials.store().change_clients(|clients| {
+                self.credentials.store.change_clients(|clients| {
                     if let Some(known) = clients.registrations.get_mut(&found.server.issuer) {
                         known.suspect = true;
                     }
@@ -300,7 +291,7 @@ impl Login<'_> {
         let address = round.authorization(client, &state, &verifier)?;
         let server = &round.found.server;
         let visit = SignInPage {
-            server: self.credentials.server().to_owned(),
+            server: self.credentials.server.clone(),
             address: address.clone(),
             issuer: server.issuer.clone(),
             redirect_uri: round.way.redirect_uri.clone(),
@@ -321,7 +312,6 @@ impl Login<'_> {
         }
     }
 
-    /// Redeems the code for tokens.
     async fn redeem(
         &self,
         round: &mut LoginRound<'_>,
@@ -332,7 +322,7 @@ impl Login<'_> {
         self.credentials.redact_code(came.code.value(), &verifier);
         round.tab = came.page;
         let (server, key) = (&round.found.server, round.key.as_ref());
-        let endpoint = TokenEndpoint { http: self.credentials.http(), server, client, key };
+        let endpoint = TokenEndpoint { http: &self.credentials.http, server, client, key };
         let grant = [
             ("grant_type", "authorization_code"),
             ("code", came.code.value()),
@@ -343,7 +333,6 @@ impl Login<'_> {
         endpoint.request(&grant).await
     }
 
-    /// Selects the client identity for this authorization server.
     async fn identify(&self, round: &LoginRound<'_>) -> Result<LoginClient, Error> {
         let server = &round.found.server;
         if let Some(client) = self.credentials.configured_client(server)? {
@@ -355,7 +344,7 @@ impl Login<'_> {
             let client = OAuthClient::public(document);
             return Ok(LoginClient { client, kind: ClientSource::Document, registration: None });
         }
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         let name = self.credentials.client_name();
         let redirect_uri = &round.way.redirect_uri;
         let clients = store.clients();
@@ -373,11 +362,11 @@ impl Login<'_> {
         if could_name
             && !round.way.pinned
             && server.supports_client_documents
-            && !server.supports_registration()
+            && server.registration_endpoint.is_none()
         {
             return Err(Error::PortsTaken { issuer: server.issuer.clone() });
         }
-        let method = self.credentials.options().token_endpoint_auth_method.as_ref();
+        let method = self.credentials.options.token_endpoint_auth_method.as_ref();
         let wanted = RegistrationRequest {
             client_name: &name,
             redirect_uri,
@@ -388,7 +377,7 @@ impl Login<'_> {
         };
         // The port differs each time. Some servers compare it, so we register again; if that is
         // refused, RFC 8252 allows a registered client any loopback port.
-        let registered = register(self.credentials.http(), server, wanted).await;
+        let registered = register(&self.credentials.http, server, wanted).await;
         let registration = match (registered, known.filter(|known| known.is_at(redirect_uri))) {
             (Ok(registration), _) => registration,
             (Err(error), Some(known)) if error.kind() == ErrorKind::Configuration => {
@@ -412,7 +401,6 @@ impl Login<'_> {
         })
     }
 
-    /// Waits for the redirect, or for a pasted one.
     async fn come_back(
         &self,
         listener: &CallbackListener,
@@ -470,7 +458,7 @@ impl Login<'_> {
         let asked = GrantContext { scope, client, key: round.key.as_ref() };
         let mut tokens = Credentials::tokens(granted, round.found, asked);
         tokens.login = pkce::random_token().map_err(|source| Error::NoPort { source })?;
-        let store = self.credentials.store();
+        let store = &self.credentials.store;
         // A renewal that takes this long renews tokens that are being replaced.
         let _lock = match store.lock().await {
             Err(Error::Busy { .. }) => None,
@@ -501,16 +489,15 @@ impl Login<'_> {
             Err(error) => return Err(self.fail(page, error).await),
         };
         if let Some(page) = page {
-            let server = self.credentials.server().to_owned();
+            let server = self.credentials.server.clone();
             page.answer(LoginOutcome::SignedIn { server }).await;
         }
         Ok(tokens)
     }
 
-    /// Shows the failure in the browser.
     async fn fail(&self, page: Option<Callback>, error: Error) -> Error {
         if let Some(page) = page {
-            let server = self.credentials.server().to_owned();
+            let server = self.credentials.server.clone();
             let hint = Some("See the terminal for the next steps.".to_owned());
             let what = self.credentials.redact(&error.to_string());
             page.answer(LoginOutcome::Failed { server, what, hint }).await;
@@ -520,7 +507,6 @@ impl Login<'_> {
 }
 
 impl LoginRound<'_> {
-    /// The URL of the authorization page.
     fn authorization(
         &self,
         client: &OAuthClient,

@@ -8,19 +8,17 @@ use crate::url::{origin, same_origin};
 
 const MAX_ITEMS: usize = 200;
 
-/// The protected resource metadata of an MCP server.
-#[expect(missing_docs, reason = "the names of the fields say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceMetadata {
-    pub resource: Option<String>,
-    pub authorization_servers: Vec<String>,
-    pub scopes_supported: Option<Vec<String>>,
-    pub supports_dpop: bool,
+pub(crate) struct ResourceMetadata {
+    pub(crate) resource: Option<String>,
+    pub(crate) authorization_servers: Vec<String>,
+    pub(crate) scopes_supported: Option<Vec<String>>,
+    pub(crate) supports_dpop: bool,
 }
 
 impl ResourceMetadata {
     /// Keys of a wrong type count as absent.
-    pub fn read(document: &Map<String, Value>) -> Self {
+    pub(crate) fn read(document: &Map<String, Value>) -> Self {
         let required = document.get("dpop_bound_access_tokens_required") == Some(&json!(true));
         Self {
             resource: text(document, "resource"),
@@ -32,30 +30,28 @@ impl ResourceMetadata {
     }
 }
 
-/// The metadata of an authorization server.
-#[expect(missing_docs, reason = "the names of the other fields say it")]
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerMetadata {
-    pub issuer: String,
-    pub authorization_endpoint: Option<String>,
-    pub token_endpoint: String,
-    pub registration_endpoint: Option<String>,
-    pub revocation_endpoint: Option<String>,
-    pub scopes_supported: Vec<String>,
-    pub auth_methods: Option<Vec<String>>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ServerMetadata {
+    pub(crate) issuer: String,
+    pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) token_endpoint: String,
+    pub(crate) registration_endpoint: Option<String>,
+    pub(crate) revocation_endpoint: Option<String>,
+    pub(crate) scopes_supported: Vec<String>,
+    pub(crate) auth_methods: Option<Vec<String>>,
     /// `None` if it does not say.
-    pub code_challenge_methods: Option<Vec<String>>,
-    pub supports_client_documents: bool,
+    pub(crate) code_challenge_methods: Option<Vec<String>>,
+    pub(crate) supports_client_documents: bool,
     /// Its redirects carry the `iss` parameter.
-    pub sends_issuer: bool,
-    pub dpop_algorithms: Vec<String>,
+    pub(crate) sends_issuer: bool,
+    pub(crate) dpop_algorithms: Vec<String>,
     /// Nothing was published: these are the default endpoints of revision 2025-03-26.
-    pub guessed: bool,
+    pub(crate) guessed: bool,
 }
 
 impl ServerMetadata {
     /// Parses a document. The error names the missing key.
-    pub fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
+    pub(crate) fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
         Ok(Self {
             issuer: text(document, "issuer").ok_or("missing `issuer`")?,
@@ -75,25 +71,19 @@ impl ServerMetadata {
     }
 
     /// The default endpoints of a server of revision 2025-03-26 without metadata.
-    pub fn guess(origin: &str) -> Self {
+    pub(crate) fn guess(origin: &str) -> Self {
         Self {
             issuer: origin.to_owned(),
             authorization_endpoint: Some(format!("{origin}/authorize")),
             token_endpoint: format!("{origin}/token"),
             registration_endpoint: Some(format!("{origin}/register")),
-            revocation_endpoint: None,
-            scopes_supported: Vec::new(),
-            auth_methods: None,
-            code_challenge_methods: None,
-            supports_client_documents: false,
-            sends_issuer: false,
-            dpop_algorithms: Vec::new(),
             guessed: true,
+            ..Self::default()
         }
     }
 
     /// The form that [`ServerMetadata::read`] parses.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut document = json!({
             "issuer": self.issuer,
             "authorization_endpoint": self.authorization_endpoint,
@@ -113,20 +103,15 @@ impl ServerMetadata {
         document
     }
 
-    /// Whether clients can register.
-    pub fn supports_registration(&self) -> bool {
-        self.registration_endpoint.is_some()
-    }
-
     /// Whether it supports PKCE with S256. A server without metadata cannot announce it.
-    pub fn supports_pkce(&self) -> bool {
+    pub(crate) fn supports_pkce(&self) -> bool {
         let methods = self.code_challenge_methods.as_deref();
         self.guessed || methods.is_some_and(|methods| methods.iter().any(|known| known == "S256"))
     }
 }
 
 /// Where an MCP server may publish its metadata, in order.
-pub fn resource_addresses(server: &Uri) -> Vec<String> {
+pub(crate) fn resource_addresses(server: &Uri) -> Vec<String> {
     const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
     let origin = origin(server);
     let path = server.path().trim_end_matches('/');
@@ -138,7 +123,7 @@ pub fn resource_addresses(server: &Uri) -> Vec<String> {
 }
 
 /// Where an authorization server may publish its metadata, in order.
-pub fn server_addresses(issuer: &Uri) -> Vec<String> {
+pub(crate) fn server_addresses(issuer: &Uri) -> Vec<String> {
     let origin = origin(issuer);
     let path = issuer.path().trim_end_matches('/');
     let mut addresses = vec![
@@ -152,12 +137,12 @@ pub fn server_addresses(issuer: &Uri) -> Vec<String> {
 }
 
 /// The canonical URL in token requests: without query, which may hold secrets, and trailing slash.
-pub fn canonical(server: &Uri) -> String {
+pub(crate) fn canonical(server: &Uri) -> String {
     format!("{}{}", origin(server), server.path().trim_end_matches('/'))
 }
 
 /// Whether a resource identifier is the server's URL or a prefix of it.
-pub fn covers(resource: &str, server: &Uri) -> bool {
+pub(crate) fn covers(resource: &str, server: &Uri) -> bool {
     let Ok(named) = resource.parse::<Uri>() else { return false };
     let (whole, part) = (named.path().trim_end_matches('/'), server.path().trim_end_matches('/'));
     let below =

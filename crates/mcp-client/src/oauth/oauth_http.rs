@@ -23,7 +23,6 @@ use crate::url::{is_secure, same_origin};
 
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// The longest quote of a peer text.
 const MAX_QUOTED_BYTES: usize = 300;
 /// The longest `Retry-After` that is obeyed.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
@@ -34,7 +33,6 @@ pub(crate) struct OAuthHttp {
     own: HttpClient,
     /// For all other origins.
     others: HttpClient,
-    /// The configured headers of the MCP server.
     configured: HeaderMap,
     user_agent: HeaderValue,
     /// Overrides `user_agent` for the token endpoint.
@@ -87,7 +85,6 @@ impl OAuthHttp {
         })
     }
 
-    /// The URL of the MCP server.
     pub(crate) fn server(&self) -> &Uri {
         self.own.url()
     }
@@ -190,7 +187,6 @@ impl HttpReply {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// The `error` and `error_description` of a refusal.
     pub(crate) fn refusal(&self) -> (Option<String>, Option<String>) {
         let object = self.object().unwrap_or_default();
         let text = |key: &str| object.get(key).and_then(Value::as_str).map(one_line_excerpt);

@@ -15,7 +15,6 @@ pub(crate) fn random_token() -> std::io::Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The S256 challenge of a verifier.
 pub(crate) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

@@ -21,7 +21,6 @@ pub const MAX_DESCRIPTION_CHARS: usize = 500;
 #[derive(Debug, Clone)]
 pub struct ExpectedRedirect {
     pub state: String,
-    /// The issuer of the validated metadata.
     pub issuer: String,
     /// Whether the metadata says `authorization_response_iss_parameter_supported: true`.
     pub issuer_required: bool,
@@ -56,7 +55,7 @@ pub enum RedirectError {
     WrongIssuer,
     #[error(
         "the authorization server rejected the request: {error}{}",
-        Said(description.as_deref())
+        description.as_ref().map(|words| format!(": {words}")).unwrap_or_default()
     )]
     Refused { error: String, description: Option<String> },
     #[error("the redirect contains no code")]
@@ -69,14 +68,6 @@ impl RedirectError {
     /// Whether the login fails.
     pub fn ends_login(&self) -> bool {
         *self != Self::WrongState
-    }
-}
-
-struct Said<'a>(Option<&'a str>);
-
-impl fmt::Display for Said<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |words| write!(f, ": {words}"))
     }
 }
 

@@ -12,7 +12,6 @@ use super::token::{ClientAuthMethod, OAuthClient};
 use crate::error::oauth::Error;
 use crate::url::is_secure;
 
-/// A registered client, as it is stored.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) client_id: String,
@@ -49,7 +48,6 @@ impl Registration {
         OAuthClient { id: self.client_id.clone(), secret: self.client_secret.clone(), method }
     }
 
-    /// Whether the next login can use it.
     pub(crate) fn is_good(&self) -> bool {
         !self.suspect && !self.is_over()
     }

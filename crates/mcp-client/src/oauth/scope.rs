@@ -5,7 +5,6 @@ use super::challenge::Challenge;
 /// Grants a refresh token on servers that follow `OpenID` Connect.
 const OFFLINE: &str = "offline_access";
 
-/// The sources of scopes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScopeRequest<'a> {
     /// By the entry or the command line.
@@ -16,12 +15,9 @@ pub(crate) struct ScopeRequest<'a> {
     pub(crate) before: Option<&'a str>,
 }
 
-/// The scopes that metadata lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfferedScopes<'a> {
-    /// By the MCP server.
     pub(crate) by_resource: Option<&'a [String]>,
-    /// By the authorization server.
     pub(crate) by_issuer: &'a [String],
 }
 
@@ -45,19 +41,16 @@ impl ScopeRequest<'_> {
     }
 }
 
-/// The scopes that a refusal demands.
 pub(crate) fn challenged_scope(challenges: &[Challenge]) -> Option<String> {
     let scopes = challenges.iter().find_map(|challenge| challenge.param("scope"))?;
     let scopes = union(scopes, "");
     (!scopes.is_empty()).then_some(scopes)
 }
 
-/// Whether a refusal says `insufficient_scope`.
 pub(crate) fn is_insufficient(challenges: &[Challenge]) -> bool {
     challenges.iter().any(|challenge| challenge.param("error") == Some("insufficient_scope"))
 }
 
-/// The scopes that an `insufficient_scope` refusal demands.
 pub(crate) fn missing_scope(challenge: &str) -> Option<String> {
     let challenges = super::challenge::parse(challenge);
     is_insufficient(&challenges).then(|| challenged_scope(&challenges)).flatten()

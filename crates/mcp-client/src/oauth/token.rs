@@ -27,10 +27,8 @@ pub(crate) struct OAuthClient {
     pub(crate) method: ClientAuthMethod,
 }
 
-/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClientAuthMethod {
-    /// Public client.
     None,
     /// `client_secret_basic`.
     Basic,
@@ -41,7 +39,6 @@ pub(crate) enum ClientAuthMethod {
 }
 
 impl ClientAuthMethod {
-    /// Parses the name of a method that needs no key.
     pub(crate) fn of(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::None),
@@ -51,7 +48,6 @@ impl ClientAuthMethod {
         }
     }
 
-    /// The default of a client with a secret.
     pub(crate) fn with_secret(server: &ServerMetadata) -> Self {
         let known = server.auth_methods.as_deref().unwrap_or_default();
         let takes = |name: &str| known.iter().any(|method| method == name);
@@ -68,7 +64,6 @@ impl OAuthClient {
         Self { id: id.to_owned(), secret: None, method: ClientAuthMethod::None }
     }
 
-    /// Adds the client authentication to a form and its headers.
     pub(crate) fn prove<'a>(
         &'a self,
         form: &mut Vec<(&'a str, Cow<'a, str>)>,
@@ -126,7 +121,6 @@ pub(crate) struct TokenEndpoint<'a> {
     pub(crate) http: &'a OAuthHttp,
     pub(crate) server: &'a ServerMetadata,
     pub(crate) client: &'a OAuthClient,
-    /// The key to bind tokens to.
     pub(crate) key: Option<&'a DpopKey>,
 }
 

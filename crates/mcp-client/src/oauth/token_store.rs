@@ -4,7 +4,6 @@
 //! issuer, `.meta.json` the discovered metadata, `.cimd-off` marks a refused client document, and
 //! `.lock` serializes renewals. Files are replaced atomically.
 
-mod lock;
 mod private_file;
 pub mod token_files;
 
@@ -18,9 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-pub(crate) use self::lock::RenewalLock;
 use self::private_file::PrivateFile;
-pub(crate) use self::private_file::ReservedFile;
+pub(crate) use self::private_file::{RenewalLock, ReservedFile};
 use super::discovery::Discovery;
 use super::registration::Registration;
 use crate::error::oauth::Error;
@@ -304,7 +302,6 @@ fn remove(path: PathBuf) -> Result<(), Error> {
     }
 }
 
-/// Adds the version and serializes.
 fn to_json_text(value: &impl Serialize) -> Vec<u8> {
     let mut value = serde_json::to_value(value).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {

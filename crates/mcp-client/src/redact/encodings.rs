@@ -24,7 +24,8 @@ pub(super) fn of(value: &str) -> Vec<String> {
         forms.push(lower_escapes(&encoded));
         forms.push(encoded);
     }
-    let json = json_escaped(value);
+    let quoted = serde_json::Value::from(value).to_string();
+    let json = quoted[1..quoted.len() - 1].to_owned();
     forms.push(json.replace('/', "\\/"));
     forms.push(ascii_escaped(&json));
     forms.push(json);
@@ -58,7 +59,6 @@ fn percent(value: &str, kept: &[u8]) -> String {
     encoded
 }
 
-/// The same with lower-case hex digits.
 fn lower_escapes(encoded: &str) -> String {
     let mut since = usize::MAX;
     encoded
@@ -70,13 +70,6 @@ fn lower_escapes(encoded: &str) -> String {
         .collect()
 }
 
-/// The value between the quotes of a JSON string.
-fn json_escaped(value: &str) -> String {
-    let quoted = serde_json::Value::from(value).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// `\u` escapes for all non-ASCII characters.
 fn ascii_escaped(json: &str) -> String {
     let mut escaped = String::new();
     for character in json.chars() {

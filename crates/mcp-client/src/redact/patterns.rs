@@ -4,17 +4,13 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// What follows the prefix of a secret.
+/// What follows the prefix of a secret: more characters of a token that begins with the prefix, a
+/// value, or a JSON string.
 #[derive(Clone, Copy)]
 enum Pattern {
-    /// The prefix belongs to the secret, which has at least this many more characters.
-    Token {
-        more: usize,
-    },
+    Token { more: usize },
     Bearer,
-    /// A value, quoted or not.
     Assigned,
-    /// A JSON string.
     Field,
 }
 
@@ -52,7 +48,6 @@ static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .ok()
 });
 
-/// `None` if nothing matches.
 pub(super) fn redact_patterns(bytes: &[u8]) -> Option<Vec<u8>> {
     let finder = FINDER.as_ref()?;
     let mut kept = Vec::new();

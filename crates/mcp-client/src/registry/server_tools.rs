@@ -130,7 +130,6 @@ impl ServerTools {
         self.filtered
     }
 
-    /// The tools that the policy admits, under the names they would get.
     fn admitted<'a>(&mut self, policy: &ToolPolicy, tools: &'a [Arc<Tool>]) -> NativeTools<'a> {
         let mut natives = NativeTools {
             tools: Vec::with_capacity(tools.len()),
@@ -214,14 +213,12 @@ impl ServerTools {
 
 struct NativeTools<'a> {
     tools: Vec<NativeTool<'a>>,
-    /// The first tool with each name.
     by_name: HashMap<Arc<str>, usize, RandomState>,
 }
 
 struct NativeTool<'a> {
     name: Arc<str>,
     tool: &'a Arc<Tool>,
-    /// Another tool with the same name.
     rival: Option<&'a Arc<Tool>>,
 }
 

@@ -181,17 +181,6 @@ fn repairs_are_noted_and_the_original_stays() {
 }
 
 #[test]
-fn tokens_are_summed_by_server_over_what_is_registered() {
-    let first = part("my-api", &catalogue(&["a", "b"]));
-    let second = part("my_api", &catalogue(&["b"]));
-    let sum = first.tokens();
-    assert!(sum > 0 && second.tokens() > 0);
-    let registry = Registry::assemble(&[first, second]);
-    assert_eq!(registry.tokens_of("my-api"), sum);
-    assert_eq!((registry.tokens_of("my_api"), registry.tokens_of("none")), (0, 0));
-}
-
-#[test]
 fn nothing_makes_an_empty_registry() {
     assert!(Registry::assemble(&[]).is_empty());
     assert!(Registry::default().lookup("x").is_none());

@@ -14,7 +14,6 @@ pub(super) struct Utility {
     pub(super) schema: Arc<Value>,
 }
 
-/// The utilities that the policy admits and the server supports.
 pub(super) fn wanted(
     server: &str,
     policy: &ToolPolicy,

@@ -1,5 +1,6 @@
 //! References inside a schema, after their targets may have moved.
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::RepairLog;
@@ -52,7 +53,6 @@ pub(super) fn resolve_references(schema: &mut Map<String, Value>, log: &mut Repa
     });
 }
 
-/// The schema that a local JSON pointer refers to.
 pub(super) fn target<'a>(schema: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut tokens = pointer.strip_prefix("#/")?.split('/').map(unescaped);
     let first = schema.get(&tokens.next()?)?;
@@ -67,24 +67,8 @@ fn is_resolvable(schema: &Map<String, Value>, pointer: &str) -> bool {
     target(schema, pointer).is_some_and(|found| found.is_object() || found.is_boolean())
 }
 
-/// Decodes percent escapes, then tildes.
 fn unescaped(token: &str) -> String {
-    let mut bytes = Vec::with_capacity(token.len());
-    let mut rest = token.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        match hex.and_then(|two| u8::from_str_radix(two, 16).ok()) {
-            Some(decoded) if byte == b'%' => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).replace("~1", "/").replace("~0", "~")
+    percent_decode_str(token).decode_utf8_lossy().replace("~1", "/").replace("~0", "~")
 }
 
 /// The pointer with `$defs` for the keyword `definitions`, but not for a property of that name.

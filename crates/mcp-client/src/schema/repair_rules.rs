@@ -74,7 +74,6 @@ fn misplaced(node: &mut Map<String, Value>, log: &mut RepairLog) {
     });
 }
 
-/// The schema that a boolean abbreviates.
 fn spelled_out(flag: bool) -> Value {
     if flag { json!({}) } else { json!({"not": {}}) }
 }

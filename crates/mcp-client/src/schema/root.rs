@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::reference::target;
 use super::{RepairLog, repair_rules, union};
 
-/// The most alternatives; further ones are dropped.
 const MAX_BRANCHES: usize = 64;
 const MAX_HOPS: usize = 8;
 
@@ -41,13 +40,6 @@ pub(super) fn flatten(root: &mut Map<String, Value>, log: &mut RepairLog) {
         log.record("added the missing `properties` of an object");
     }
     repair_rules::required(root, log);
-}
-
-/// Removes self-references that would never be resolved.
-pub(super) fn remove_root_references(root: &mut Map<String, Value>) {
-    for keyword in ["$ref", "allOf", "anyOf", "oneOf"] {
-        root.remove(keyword);
-    }
 }
 
 /// Removes a list of schemas from the root and returns them dereferenced.

@@ -94,7 +94,6 @@ fn is_mergeable(node: &Map<String, Value>, branch: &Map<String, Value>) -> bool 
 struct Constants {
     kind: &'static str,
     values: Vec<Value>,
-    /// What the server says about single values.
     meanings: Vec<String>,
 }
 

@@ -10,7 +10,6 @@ use super::reference::target;
 /// The most schemas that are applied to the values of one check.
 const MAX_STEPS: usize = 100_000;
 const MAX_DEPTH: usize = 128;
-/// The longest path of a message.
 const MAX_PATH_CHARS: usize = 120;
 
 /// The first place where a value does not match, in words.

@@ -45,7 +45,7 @@ impl Session {
         arguments: &Value,
         options: &CallOptions,
     ) -> Result<ToolOutcome, Error> {
-        let answer = match self.call_once(tool, arguments, options).await {
+        match self.call_once(tool, arguments, options).await {
             Err(Error::Rpc(error)) if error.code == RpcError::HEADER_MISMATCH && self.mirrors() => {
                 // The mirrored headers follow an outdated definition: list again and retry once.
                 let listed = self.list_tools().await?;
@@ -54,8 +54,7 @@ impl Session {
                 self.call_once(fresh.ok_or(Error::Rpc(error))?, arguments, options).await
             }
             other => other,
-        }?;
-        Ok(answer)
+        }
     }
 
     async fn call_once(
@@ -64,7 +63,7 @@ impl Session {
         arguments: &Value,
         options: &CallOptions,
     ) -> Result<ToolOutcome, Error> {
-        let mut params = Params::new().with("name", &tool.name);
+        let mut params = Params::default().with("name", &tool.name);
         if !arguments.is_null() {
             params = params.with("arguments", arguments);
         }
@@ -84,7 +83,7 @@ impl Session {
         uri: &str,
         options: &CallOptions,
     ) -> Result<ResourceContents, Error> {
-        let params = Params::new().with("uri", uri);
+        let params = Params::default().with("uri", uri);
         let answer = self.run("resources/read", params, self.named(uri), options).await?;
         content::resource_outcome(answer.text()).map_err(Error::from)
     }
@@ -96,7 +95,7 @@ impl Session {
         arguments: &BTreeMap<String, String>,
         options: &CallOptions,
     ) -> Result<PromptMessages, Error> {
-        let params = Params::new().with("name", name).with("arguments", arguments);
+        let params = Params::default().with("name", name).with("arguments", arguments);
         let answer = self.run("prompts/get", params, self.named(name), options).await?;
         content::prompt_outcome(answer.text()).map_err(Error::from)
     }
@@ -114,7 +113,7 @@ impl Session {
             return Ok(Vec::new());
         }
         let argument = json!({ "name": argument, "value": begun });
-        let mut params = Params::new().with("ref", reference).with("argument", &argument);
+        let mut params = Params::default().with("ref", reference).with("argument", &argument);
         if !given.is_empty() {
             params = params.with("context", &json!({ "arguments": given }));
         }

@@ -43,7 +43,6 @@ pub struct ConnectStep {
 /// Receives each step.
 pub type StepObserver<'a> = &'a (dyn Fn(ConnectStep) + Send + Sync);
 
-/// What is remembered of a server across reconnects.
 #[derive(Debug, Default)]
 pub(crate) struct ReconnectState {
     /// It connected before: skip the pre-flight and the transport fallback.
@@ -76,7 +75,6 @@ impl ReconnectState {
     }
 }
 
-/// Opens a session to one server.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionConnector<'a> {
     pub(crate) entry: &'a Arc<ServerEntry>,
@@ -129,7 +127,7 @@ impl SessionConnector<'_> {
         let Some(level) = self.entry.log_level.filter(|_| era == Era::Legacy && offers) else {
             return;
         };
-        let params = Params::new().with("level", &level);
+        let params = Params::default().with("level", &level);
         let within = Timeouts::total(self.entry.connect_timeout);
         // A server without its log messages still works.
         if let Err(error) = inner.request(Request::new("logging/setLevel", params, within)).await {
@@ -188,7 +186,6 @@ impl SessionConnector<'_> {
         probed
     }
 
-    /// Runs the handshakes in the order of the entry's protocol.
     async fn by_protocol(
         &self,
         transport: HttpTransport,

@@ -49,7 +49,7 @@ pub(super) async fn initialize(
 }
 
 async fn notify_initialized(inner: &Arc<Inner>, within: Duration) -> Result<(), Error> {
-    let told = message::notification("notifications/initialized", &Params::new());
+    let told = message::notification("notifications/initialized", &Params::default());
     tokio::time::timeout(within, inner.connection.send_message(told)).await.unwrap_or_else(|_| {
         let reason = "the server did not accept the `initialized` notification".to_owned();
         Err(Error::Broken { reason })
@@ -65,7 +65,7 @@ pub(super) async fn discover(
     }
     let common_meta = common_meta(inner);
     let probe = || {
-        let params = Params::new().with_raw("_meta", &format!("{{{common_meta}}}"));
+        let params = Params::default().with_raw("_meta", &format!("{{{common_meta}}}"));
         inner.request(Request::new("server/discover", params, Timeouts::total(within)))
     };
     let answer = match probe().await {
@@ -101,7 +101,6 @@ pub(super) async fn discover(
     Ok(handshake)
 }
 
-/// The `_meta` fields of every stateless request.
 fn common_meta(inner: &Inner) -> String {
     let identity = &inner.host.identity;
     let capabilities = client_capabilities(&inner.entry, &inner.host);

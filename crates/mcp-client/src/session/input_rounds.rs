@@ -11,9 +11,7 @@ use crate::error::Error;
 use crate::message::{Params, RawJson, truncated};
 use crate::protocol::Era;
 
-/// The most rounds of input for one request.
 pub(crate) const MAX_ROUNDS: u32 = 10;
-/// The most inputs of one round.
 const MAX_INPUTS: usize = 16;
 
 #[derive(Deserialize)]

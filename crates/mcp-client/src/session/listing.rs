@@ -13,9 +13,7 @@ use crate::tool::{
     prompts_page, resources_page, templates_page, tools_page,
 };
 
-/// The most pages of one list.
 pub(crate) const MAX_PAGES: usize = 50;
-/// The most items of one list.
 pub(crate) const MAX_ITEMS: usize = 20_000;
 
 /// How long a server that declares no tools may take to list them.
@@ -154,7 +152,7 @@ impl Session {
         {
             return Ok(kept);
         }
-        let mut params = Params::new();
+        let mut params = Params::default();
         if let Some(cursor) = cursor {
             params = params.with_raw("cursor", cursor);
         }

@@ -17,7 +17,6 @@ use crate::router::ServerMessage;
 use crate::server_log::ServerLog;
 
 const MAX_CONCURRENT_REQUESTS: usize = 16;
-/// The longest log message that is passed on.
 const MAX_LOG_CHARS: usize = 2000;
 const FLOOD_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -118,7 +117,6 @@ async fn reply_at_once(inner: &Inner, id: &RawJson, method: &str) {
     let _ = tokio::time::timeout(REPLY_TIMEOUT, inner.connection.send_message(body)).await;
 }
 
-/// Handles one request within the entry's policy.
 pub(super) async fn handle_request(
     inner: &Inner,
     method: &str,
@@ -143,10 +141,7 @@ pub(super) async fn handle_request(
         "roots/list" if entry.roots => return Ok(roots(entry, &inner.host)),
         // Hosts may implement roots themselves.
         "roots/list" => Duration::from_secs(10),
-        other => {
-            let message = format!("this client does not support {}", truncated(other, 100));
-            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
-        }
+        other => return Err(RpcError::unsupported(&truncated(other, 100))),
     };
     let request = ServerRequest { server: Arc::clone(entry), method: method.to_owned(), params };
     match tokio::time::timeout(within, inner.host.requests.answer(request)).await {

@@ -20,7 +20,6 @@ const DELAY_RESET_AFTER: Duration = Duration::from_secs(30);
 /// How often a server may refuse before the subscription is abandoned.
 const MAX_REFUSALS: u32 = 3;
 
-/// Subscribes to the changes of every list that the server announces.
 pub(super) fn start(inner: &Arc<Inner>) {
     let Some(handshake) = inner.handshake.get() else { return };
     let mut filter = serde_json::Map::new();
@@ -36,7 +35,7 @@ pub(super) fn start(inner: &Arc<Inner>) {
     if filter.is_empty() {
         return;
     }
-    let params = Params::new().with("notifications", &filter);
+    let params = Params::default().with("notifications", &filter);
     let (weak, router) = (Arc::downgrade(inner), Arc::clone(&inner.router));
     inner.tasks.spawn(async move {
         tokio::select! {

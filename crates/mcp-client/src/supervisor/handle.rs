@@ -14,7 +14,6 @@ use crate::config::ServerEntry;
 use crate::error::{Error, ErrorKind};
 use crate::session::Session;
 
-/// The most concurrent calls of a server with `parallel_calls`.
 pub(crate) const MAX_PARALLEL_CALLS: usize = 64;
 
 #[derive(Debug)]
@@ -25,7 +24,6 @@ pub(crate) enum SupervisorCommand {
     Verify,
 }
 
-/// Whether a lost call may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallEffect {
     ReadOnly,
@@ -157,7 +155,6 @@ impl ServerHandle {
         }
     }
 
-    /// The session, waiting for a connection in progress.
     async fn ready(&self) -> Result<Session, Error> {
         if let Some(session) = self.live() {
             return Ok(session);
@@ -166,7 +163,6 @@ impl ServerHandle {
         self.wait_for(self.connect_timeout(), |_| true).await
     }
 
-    /// Another session than the one that was lost.
     async fn another(&self, lost: &Session) -> Result<Session, Error> {
         if !lost.is_closed() && lost.transport() == "http" {
             // Only the connection broke; the next request opens a new one.

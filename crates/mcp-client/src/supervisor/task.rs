@@ -26,11 +26,9 @@ use crate::host::{ClientEvent, Host};
 use crate::registry::{ServerCatalogue, ServerTools};
 use crate::session::{ReconnectState, Session, SessionConnector, deadline_after, deadline_in};
 
-/// How long tasks and processes of a server may take to end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_COMMANDS: usize = 16;
 
-/// Publishes the tools of a server, or removes them.
 pub(crate) type PublishTools = Arc<dyn Fn(Option<Arc<ServerTools>>) + Send + Sync>;
 
 pub(crate) struct Supervisor {
@@ -62,7 +60,6 @@ enum NextStep {
 }
 
 impl Supervisor {
-    /// Returns the task and the handle for callers.
     pub(crate) fn new(
         entry: Arc<ServerEntry>,
         host: Arc<Host>,
@@ -192,7 +189,6 @@ impl Supervisor {
         }
     }
 
-    /// Waits before the next attempt, unless a reconnect is requested.
     async fn pause(&mut self, wait: Duration) {
         tokio::select! {
             () = sleep(wait) => {}
@@ -294,7 +290,6 @@ impl Supervisor {
         self.set(state);
     }
 
-    /// Registers the tools and reports the changes.
     fn offer(&mut self, catalogue: ServerCatalogue) {
         let part =
             ServerTools::build(&self.entry.name, &self.entry.tools, self.entry.trust, &catalogue);
@@ -333,7 +328,6 @@ impl Supervisor {
         }
     }
 
-    /// Watches a session until it closes or must be closed.
     async fn attend(&mut self, session: Session) -> NextStep {
         let answered = self.usage.answered();
         let mut ping_at = deadline_in(self.entry.keepalive);
@@ -413,7 +407,6 @@ impl Supervisor {
         NextStep::Sleep
     }
 
-    /// Takes over an updated entry and registers the tools again.
     fn update_entry(&mut self) {
         let entry = Arc::clone(&self.entries.borrow_and_update());
         if entry == self.entry {
@@ -425,7 +418,6 @@ impl Supervisor {
         }
     }
 
-    /// Removes the tools and waits before the next attempt.
     async fn park(&mut self, error: &Error) {
         (self.publish)(None);
         self.catalogue = None;

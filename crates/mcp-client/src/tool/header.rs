@@ -50,7 +50,6 @@ pub fn header_value(value: &str) -> String {
     }
 }
 
-/// All header parameters of an input schema, or why its annotations are invalid.
 pub(super) fn header_params(schema: &Value) -> Result<Vec<HeaderParam>, String> {
     let mut found = Vec::new();
     if let Value::Object(root) = schema {
@@ -67,7 +66,6 @@ pub(super) fn header_params(schema: &Value) -> Result<Vec<HeaderParam>, String> 
     Ok(found)
 }
 
-/// Collects the annotations of properties.
 fn walk(
     schema: &Map<String, Value>,
     path: &mut Vec<String>,
@@ -97,7 +95,6 @@ fn walk(
     Ok(())
 }
 
-/// The header name of an annotation, if the property may have one.
 fn checked_header_name(
     annotation: &Value,
     property: &Map<String, Value>,
@@ -108,7 +105,9 @@ fn checked_header_name(
     if header.is_empty() {
         return Err(format!("`{ANNOTATION}` is empty"));
     }
-    if !header.bytes().all(token_character) {
+    // `tchar` of RFC 9110.
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !header.bytes().all(is_token) {
         return Err(format!(
             "`{ANNOTATION}` is not a valid header name: `{}`",
             printable_excerpt(header)
@@ -154,11 +153,6 @@ fn unreachable_annotation(keyword: &str, value: &Value) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-/// `tchar` of RFC 9110.
-fn token_character(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]

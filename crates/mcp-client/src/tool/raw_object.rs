@@ -88,20 +88,6 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Servers write it as an integer or a float; a negative one is ignored.
-    pub(crate) fn ttl_ms(&self) -> Option<u64> {
-        let value = self.value("ttlMs")?;
-        value.as_u64().or_else(|| {
-            let float = value.as_f64().filter(|float| *float >= 0.0)?;
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "not negative, and a cast saturates"
-            )]
-            Some(float as u64)
-        })
-    }
-
     fn described(&self) -> String {
         if self.values.is_empty() {
             return "no keys".to_owned();
@@ -124,7 +110,6 @@ pub(crate) fn parse_list(text: &str) -> Result<Option<RawList<'_>>, serde_json::
     serde_json::Deserializer::from_str(text).deserialize_seq(ListVisitor).map(Some)
 }
 
-/// Collects items up to the limit and counts the others.
 struct ListVisitor;
 
 impl<'de> Visitor<'de> for ListVisitor {

@@ -21,13 +21,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 use tower_service::Service;
 
 use crate::url::{bare_host, is_loopback};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The proxies of the environment.
 #[derive(Debug, Clone)]
 pub(crate) struct ProxySettings(Arc<Matcher>);
 
@@ -61,7 +61,6 @@ impl ProxySettings {
         self.0.intercept(address)
     }
 
-    /// The `Proxy-Authorization` of a plain request.
     pub(crate) fn credentials(&self, address: &Uri) -> Option<HeaderValue> {
         if address.scheme_str() == Some("https") {
             return None;
@@ -131,9 +130,9 @@ impl Connector {
         let stream = if secure {
             let name = ServerName::try_from(bare_host(&address).to_owned())?;
             let tls = TlsConnector::from(self.tls).connect(name, tcp).await?;
-            StreamKind::Tls(Box::new(tls))
+            Either::Right(Box::new(tls))
         } else {
-            StreamKind::Plain(tcp)
+            Either::Left(tcp)
         };
         Ok(TokioIo::new(HttpStream { stream, proxied }))
     }
@@ -155,14 +154,8 @@ impl Service<Uri> for Connector {
 
 #[derive(Debug)]
 pub(crate) struct HttpStream {
-    stream: StreamKind,
+    stream: Either<QuickAckStream, Box<TlsStream<QuickAckStream>>>,
     proxied: bool,
-}
-
-#[derive(Debug)]
-enum StreamKind {
-    Plain(QuickAckStream),
-    Tls(Box<TlsStream<QuickAckStream>>),
 }
 
 impl Connection for HttpStream {
@@ -177,10 +170,7 @@ impl AsyncRead for HttpStream {
         context: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            StreamKind::Plain(stream) => Pin::new(stream).poll_read(context, room),
-            StreamKind::Tls(stream) => Pin::new(stream).poll_read(context, room),
-        }
+        Pin::new(&mut self.stream).poll_read(context, room)
     }
 }
 
@@ -190,10 +180,7 @@ impl AsyncWrite for HttpStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            StreamKind::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            StreamKind::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -201,31 +188,19 @@ impl AsyncWrite for HttpStream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            StreamKind::Plain(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-            StreamKind::Tls(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-        }
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            StreamKind::Plain(stream) => stream.is_write_vectored(),
-            StreamKind::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            StreamKind::Plain(stream) => Pin::new(stream).poll_flush(context),
-            StreamKind::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            StreamKind::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            StreamKind::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

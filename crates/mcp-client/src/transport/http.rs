@@ -33,7 +33,6 @@ const ACCEPT_ANY: HeaderValue = HeaderValue::from_static("application/json, text
 const ACCEPT_EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The most attempts to resume a response stream.
 const MAX_RESUMES: u32 = 5;
 /// The longest error message that can mean a lost session.
 const MAX_LOST_SESSION_BYTES: usize = 80;
@@ -82,14 +81,12 @@ impl HttpConnection {
         Self { shared: Arc::new(shared), tasks }
     }
 
-    /// Sets the version and era of the following requests.
     pub(crate) fn settle(&self, era: Era, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
             let _ = self.shared.negotiated.set(NegotiatedVersion { era, version });
         }
     }
 
-    /// Sends a request and reads until its response.
     pub(crate) async fn request(
         &self,
         outgoing: &OutgoingRequest<'_>,
@@ -119,7 +116,6 @@ impl HttpConnection {
         }
     }
 
-    /// Sends a notification or a response.
     pub(crate) async fn send_message(&self, body: Bytes) -> Result<(), Error> {
         let shared = &self.shared;
         let response = shared.post(shared.headers(None), &body, Retry::Once).await?;
@@ -209,7 +205,6 @@ impl HttpConnection {
         });
     }
 
-    /// Ends the streams and deletes the session.
     pub(crate) fn close(&self) {
         let shared = Arc::clone(&self.shared);
         if shared.closing.is_cancelled() {
@@ -297,15 +292,6 @@ impl HttpState {
             let reason = format!("HTTP status {status} to a request that expects a response");
             return Err(Error::Malformed { reason });
         }
-        self.whole(response, kind, outgoing).await
-    }
-
-    async fn whole(
-        &self,
-        response: Response<Body>,
-        kind: String,
-        outgoing: &OutgoingRequest<'_>,
-    ) -> Result<RawJson, Error> {
         let body = read_body(response, MAX_BODY_BYTES).await?;
         if let Some(outcome) = self.take(&body, outgoing) {
             return outcome;

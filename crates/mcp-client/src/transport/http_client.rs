@@ -9,6 +9,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use http::header::{
     AUTHORIZATION, CONTENT_ENCODING, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE,
@@ -22,7 +24,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::connector::{Connector, ProxySettings};
 use super::tls::{self, Peer};
-use crate::config::{Auth, HttpEndpoint, HttpTransport, Text, Verify};
+use crate::config::{HttpEndpoint, Text};
 use crate::error::Error;
 use crate::host::Host;
 use crate::message::truncated;
@@ -63,11 +65,9 @@ const RESERVED: &[&str] = &[
     "last-event-id",
 ];
 
-/// The response to a request that an [`Authorizer`] sends.
 pub(crate) type Authorized<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, Error>> + Send + 'a>>;
 
-/// Adds credentials to requests, and retries with others after a refusal.
 pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
     fn send(self: Arc<Self>, client: &HttpClient, request: Request<Bytes>) -> Authorized<'_>;
 }
@@ -96,15 +96,7 @@ impl HttpClient {
         headers: Vec<(String, Text)>,
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, Error> {
-        let endpoint = HttpEndpoint {
-            url: Text::literal(url),
-            headers,
-            transport: HttpTransport::Streamable,
-            skip_preflight: true,
-            verify: Verify::System,
-            client_cert: None,
-            auth: Auth::Static,
-        };
+        let endpoint = HttpEndpoint { headers, skip_preflight: true, ..HttpEndpoint::new(url) };
         // Loading the certificate authorities takes longer than many requests.
         let is_plain = url.starts_with("http://");
         let peer = if is_plain { Peer::PlainText } else { Peer::Server };
@@ -159,12 +151,10 @@ impl HttpClient {
         &self.url
     }
 
-    /// The URL as written in the configuration.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Sends a request and follows redirects.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -254,7 +244,8 @@ impl HttpClient {
         if error_chain(error).any(<dyn StdError>::is::<rustls::Error>)
             || error_chain(error)
                 .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-                .any(wraps_tls)
+                .filter_map(std::io::Error::get_ref)
+                .any(<dyn StdError + Send + Sync>::is::<rustls::Error>)
         {
             return Error::Tls { url, reason };
         }
@@ -272,7 +263,6 @@ impl HttpClient {
     }
 }
 
-/// The target of a redirect that may be followed.
 pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Error> {
     let status = response.status();
     let followed = [
@@ -282,9 +272,7 @@ pub(crate) fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Opti
         StatusCode::PERMANENT_REDIRECT,
     ];
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let (true, Some(location)) = (followed.contains(&status), location) else {
-        return Ok(None);
-    };
+    let (true, Some(location)) = (followed.contains(&status), location) else { return Ok(None) };
     let refused = |reason| Error::Redirect { to: truncated(location, MAX_QUOTED_BYTES), reason };
     let to = resolve_reference(from, location).ok_or_else(|| refused("not a valid URL"))?;
     if from.scheme() == Some(&Scheme::HTTPS) && to.scheme() != Some(&Scheme::HTTPS) {
@@ -311,14 +299,9 @@ fn error_chain<'a>(
     })
 }
 
-fn wraps_tls(error: &std::io::Error) -> bool {
-    error.get_ref().is_some_and(<dyn StdError + Send + Sync>::is::<rustls::Error>)
-}
-
 /// The message of the innermost cause, which is the most specific.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
-    let texts: Vec<String> = error_chain(error).map(ToString::to_string).collect();
-    texts.last().cloned().unwrap_or_default()
+    error_chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 fn configured_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, Error> {
@@ -351,18 +334,14 @@ fn parse_address(text: &str) -> Result<(Uri, Option<HeaderValue>), String> {
     }
     let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let Some((login, place)) = authority.rsplit_once('@') else { return Ok((uri, None)) };
-    let header = format!("Basic {}", base64_of(&percent_decode_str(login).collect::<Vec<u8>>()));
-    let mut header = HeaderValue::from_str(&header).map_err(|error| error.to_string())?;
+    let login = STANDARD.encode(percent_decode_str(login).collect::<Vec<u8>>());
+    let mut header =
+        HeaderValue::from_str(&format!("Basic {login}")).map_err(|error| error.to_string())?;
     header.set_sensitive(true);
     let mut parts = uri.clone().into_parts();
     parts.authority = Some(place.parse().map_err(|_| "invalid host".to_owned())?);
     let uri = Uri::from_parts(parts).map_err(|error| error.to_string())?;
     Ok((uri, Some(header)))
-}
-
-fn base64_of(bytes: &[u8]) -> String {
-    use base64::Engine;
-    base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
 /// The media type in lower case, without parameters.
@@ -408,7 +387,6 @@ pub(crate) fn connection_error(error: &hyper::Error) -> Error {
     Error::Broken { reason: root_cause(error) }
 }
 
-/// The error for a refusal, and its body.
 pub(crate) async fn refusal_error(response: Response<Incoming>) -> (Error, Bytes) {
     let status = response.status();
     let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();

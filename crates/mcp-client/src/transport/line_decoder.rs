@@ -6,7 +6,6 @@ use crate::message::response_id;
 
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
-/// The initial capacity of the buffer.
 const FIRST_READ_BYTES: usize = 8 * 1024;
 /// How much of both ends of an oversized line is kept, to find its id.
 const KEPT_END_BYTES: usize = 1024;

@@ -22,7 +22,9 @@ pub(crate) async fn probe(client: &HttpClient, connect_timeout: Duration) -> Res
         return Ok(());
     };
     match found {
-        Some((method, content_type)) if !is_mcp(&content_type) => {
+        Some((method, content_type))
+            if !matches!(content_type.as_str(), "application/json" | "text/event-stream") =>
+        {
             Err(Error::Preflight { method, url: client.shown().to_owned(), content_type })
         }
         _ => Ok(()),
@@ -49,8 +51,4 @@ async fn content_type(client: &HttpClient) -> Option<(Method, String)> {
         }
     }
     None
-}
-
-fn is_mcp(content_type: &str) -> bool {
-    matches!(content_type, "application/json" | "text/event-stream")
 }

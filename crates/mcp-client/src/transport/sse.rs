@@ -17,7 +17,6 @@ use crate::message;
 use crate::router::{CloseReason, Router};
 use crate::url::{resolve_reference, same_origin};
 
-/// The most events before the one that names the endpoint.
 const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
 const POST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -30,7 +29,6 @@ pub(crate) struct SseConnection {
 }
 
 impl SseConnection {
-    /// Opens the stream and waits for the endpoint.
     pub(crate) async fn open(
         client: HttpClient,
         router: Arc<Router>,

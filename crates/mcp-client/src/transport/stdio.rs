@@ -37,7 +37,6 @@ use crate::server_log::ServerLog;
 /// The most of a server's standard error that is kept for errors.
 const MAX_STDERR_TAIL_BYTES: usize = 32 * 1024;
 const STDERR_READ_BYTES: usize = 4096;
-/// The longest quote of a line that is no message.
 const MAX_NOISE_BYTES: usize = 200;
 /// How long the last output of an exited process may take to arrive.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
@@ -46,7 +45,6 @@ const EXIT_TIMEOUT_AFTER_EOF: Duration = Duration::from_secs(1);
 /// How long a process has to exit after its input is closed.
 const EXIT_TIMEOUT_AFTER_CLOSE: Duration = Duration::from_millis(200);
 
-/// What starting a server needs besides its endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StdioContext<'a> {
     pub(crate) server: &'a str,
@@ -65,7 +63,6 @@ pub(crate) struct StdioConnection {
 }
 
 impl StdioConnection {
-    /// Starts the process and its monitor task.
     pub(crate) fn start(
         endpoint: &StdioEndpoint,
         around: StdioContext<'_>,
@@ -145,7 +142,6 @@ impl StdioConnection {
         self.closing.cancel();
     }
 
-    /// Waits until all processes have ended.
     pub(crate) async fn ended(&self) {
         self.ended.cancelled().await;
     }
@@ -390,7 +386,6 @@ fn exit_of(status: Option<ExitStatus>) -> ProcessExit {
     status.code().map_or(ProcessExit::Unknown, ProcessExit::Status)
 }
 
-/// What a server wrote outside the protocol.
 struct OutputTail {
     redactor: Arc<Redactor>,
     said: Mutex<TailState>,

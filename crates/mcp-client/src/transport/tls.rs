@@ -23,7 +23,6 @@ const NO_PASSWORD: &str = "is encrypted, but no password is set";
 const WRONG_PASSWORD: &str = "cannot be decrypted: wrong password";
 const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The kind of host that a connection is made to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// The server of the entry: verified as the entry says.
@@ -259,8 +258,12 @@ impl ServerCertVerifier for CertificateVerifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, signed, algorithms)
+        verify_tls12_signature(
+            message,
+            cert,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -269,8 +272,12 @@ impl ServerCertVerifier for CertificateVerifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, signed, algorithms)
+        verify_tls13_signature(
+            message,
+            cert,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -101,7 +101,7 @@ fn attachments_of_old_results_go_before_turns() {
     let mut conversation = Conversation::new("s");
     for n in 0..2 {
         turn(&mut conversation, n, "short");
-        let Some(Message::Tool { attachments, .. }) = conversation.messages_mut().last_mut() else {
+        let Some(Message::Tool { attachments, .. }) = conversation.messages.last_mut() else {
             panic!()
         };
         attachments.push(image());

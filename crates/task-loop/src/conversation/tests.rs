@@ -1,7 +1,6 @@
 //! Tests of `conversation`.
 
 use super::*;
-use crate::end::EndCause;
 
 fn call(id: &str) -> Call {
     Call { id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() }
@@ -31,12 +30,12 @@ fn every_call_gets_a_result_however_a_task_ends() {
     conversation.push(Message::Assistant { text: String::new(), calls });
     let result = Message::tool("1".into(), "t".into(), "ok".into());
     conversation.push(result);
-    let open = conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled));
+    let open = conversation.close_open_calls(&TaskEnd::Cancelled);
     assert_eq!(open, [call("2")]);
     let last = conversation.messages().last().unwrap();
     assert!(matches!(last, Message::Tool { id, text, .. }
         if id == "2" && text.contains("may or may not have run")));
-    assert!(conversation.close_open_calls(&TaskEnd::of(EndCause::Cancelled)).is_empty());
+    assert!(conversation.close_open_calls(&TaskEnd::Cancelled).is_empty());
 }
 
 #[test]

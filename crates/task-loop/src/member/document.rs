@@ -5,7 +5,6 @@ use serde::de::IgnoredAny;
 
 const INDENT: &str = "  ";
 
-/// The document with a line for each value; nothing if it is no JSON.
 pub(super) fn set(bytes: &[u8]) -> Result<String, serde_json::Error> {
     serde_json::from_slice::<IgnoredAny>(bytes)?;
     let text = String::from_utf8_lossy(bytes);

@@ -13,32 +13,15 @@ use crate::untrusted::printable;
 /// The longest wait that a service can ask for and get.
 const MAX_WAIT: Duration = Duration::from_mins(5);
 
-/// What went wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemberError {
-    /// The service said no.
-    Refused {
-        status: StatusCode,
-        detail: Box<ErrorDetail>,
-        /// When to ask again, if it says so.
-        retry_after: Option<Duration>,
-    },
-    Unreachable {
-        reason: String,
-    },
-    Broken {
-        reason: String,
-    },
-    Late {
-        after: Duration,
-    },
-    /// What came is no answer of a member service.
-    Nonsense {
-        what: String,
-    },
+    Refused { status: StatusCode, detail: Box<ErrorDetail>, retry_after: Option<Duration> },
+    Unreachable { reason: String },
+    Broken { reason: String },
+    Late { after: Duration },
+    Nonsense { what: String },
 }
 
-/// When the same request may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
     Never,
@@ -67,7 +50,6 @@ impl MemberError {
         }
     }
 
-    /// What an answer that is no success means.
     pub fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let seconds = number(headers, &RETRY_AFTER).and_then(|seconds| seconds.try_into().ok());
         let retry_after = seconds.map(Duration::from_secs).map(|wait| wait.min(MAX_WAIT));
@@ -80,7 +62,6 @@ impl MemberError {
         Self::Refused { status, detail: Box::new(detail), retry_after }
     }
 
-    /// What an answer that is no document of ours means.
     pub fn nonsense(error: &serde_json::Error) -> Self {
         Self::Nonsense { what: format!("an invalid response: {error}") }
     }
@@ -96,12 +77,10 @@ impl MemberError {
         Self::Refused { status, detail: Box::new(detail), retry_after: None }
     }
 
-    /// Whether this is what the service says with such a code.
     pub fn is(&self, code: Code) -> bool {
         matches!(self, Self::Refused { detail, .. } if detail.code.as_deref() == Some(code.word()))
     }
 
-    /// The status of a refusal.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(status.as_u16()),
@@ -109,7 +88,6 @@ impl MemberError {
         }
     }
 
-    /// Whether the same request may succeed later.
     pub fn again(&self) -> RetryAdvice {
         match self {
             Self::Refused { status, retry_after, .. } => {
@@ -126,7 +104,6 @@ impl MemberError {
         }
     }
 
-    /// In one line.
     pub fn line(&self) -> String {
         match self {
             Self::Refused { detail, .. } => printable(&detail.message),

@@ -61,15 +61,14 @@ impl Inner {
                 }
             }
         }
-        let limits = Limits { max_tokens: Some(max_tokens), ..limits(params) };
-        let (key, mut nobody) = (new_key(), |_: &str| {});
         let question = Question {
             conversation: &conversation,
             tools: &tools,
             instructions: None,
-            key: &key,
-            limits: &limits,
+            key: &new_key(),
+            limits: &Limits { max_tokens: Some(max_tokens), ..limits(params) },
         };
+        let mut nobody = |_: &str| {};
         let asked = model.ask(&question, &mut nobody);
         let asked = tokio::time::timeout(policy.timeout, asked).await;
         let Ok(asked) = asked else { return Err(refused("the model did not respond in time")) };
@@ -196,12 +195,8 @@ fn tools(params: &Value) -> Result<Vec<Definition>, RpcError> {
 
 fn limits(params: &Value) -> Limits {
     let stop = params["stopSequences"].as_array().into_iter().flatten();
-    Limits {
-        max_tokens: None,
-        temperature: params["temperature"].as_f64(),
-        schema: None,
-        stop: stop.filter_map(Value::as_str).take(4).map(str::to_owned).collect(),
-    }
+    let stop = stop.filter_map(Value::as_str).take(4).map(str::to_owned).collect();
+    Limits { temperature: params["temperature"].as_f64(), stop, ..Limits::default() }
 }
 
 /// The prompt as a person judges it: all of it.

@@ -15,10 +15,8 @@ use crate::toolbox::CallOutcome;
 
 /// The most calls of one round; the rest are not run.
 const MAX_CALLS: usize = 32;
-/// The most calls that run side by side.
 const MAX_AT_ONCE: usize = 8;
 
-/// Progress messages that wait to be shown; further ones are dropped.
 const MAX_QUEUED_PROGRESS: usize = 256;
 
 #[derive(Debug)]
@@ -29,7 +27,6 @@ pub(super) struct RoundOutcome {
 }
 
 impl RunningTask<'_, '_> {
-    /// Runs the calls in order and adds each result to the conversation.
     pub(super) async fn run_calls(&mut self, calls: &[Call]) -> RoundOutcome {
         let mut round = RoundOutcome { is_stopped: false, is_all_denied: true };
         let (wanted, too_many) = calls.split_at(calls.len().min(MAX_CALLS));

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::{RunningTask, TaskContext, TaskResult};
 use crate::context_window::{ContextWindow, opening};
 use crate::conversation::{Conversation, Message};
-use crate::end::{EndCause, TaskEnd};
+use crate::end::TaskEnd;
 use crate::event::{Event, Listener};
 use crate::member::MemberError;
 use crate::model::adapted::{ToolHistory, adapted};
@@ -30,7 +30,7 @@ pub async fn compact(
     let mut course = RunningTask::new(context, conversation, listener);
     let end = tokio::select! {
         biased;
-        () = context.stop.cancelled() => TaskEnd::of(context.stopped()),
+        () = context.stop.cancelled() => context.stopped(),
         end = course.summarise_all() => end,
     };
     let spent = course.leave(&end);
@@ -45,11 +45,11 @@ impl RunningTask<'_, '_> {
             return end;
         }
         if all.is_empty() {
-            return TaskEnd::of(EndCause::Completed);
+            return TaskEnd::Completed;
         }
         match self.summarise(all).await {
-            Ok(()) => TaskEnd::of(EndCause::Completed),
-            Err(trouble) => TaskEnd::of(EndCause::Trouble(trouble)),
+            Ok(()) => TaskEnd::Completed,
+            Err(trouble) => TaskEnd::Trouble(trouble),
         }
     }
 

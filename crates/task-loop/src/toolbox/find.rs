@@ -9,14 +9,11 @@ use serde_json::json;
 
 use super::Definition;
 
-/// What the model calls it by.
 pub const NAME: &str = "find_tools";
-/// How many tools one search gives.
 const MAX_FOUND: usize = 8;
 const MAX_DESCRIPTION_CHARS: usize = 300;
 /// What a word in the name of a tool weighs against one in its description.
 const NAME_WEIGHT: f64 = 3.0;
-/// What the tool costs in every request.
 const TOKENS: u32 = 120;
 
 pub(super) fn definition(registry: &Registry) -> Definition {
@@ -47,7 +44,6 @@ pub(super) fn definition(registry: &Registry) -> Definition {
     }
 }
 
-/// The tools that fit best, best first.
 pub fn search<'r>(registry: &'r Registry, query: &str) -> Vec<&'r RegisteredTool> {
     let wanted = words(query);
     let documents: Vec<(&RegisteredTool, Vec<String>, Vec<String>)> = registry

@@ -8,15 +8,12 @@ use serde_json::{Value, json};
 use usage_metrics::catalogue::ToolCategory;
 
 use super::Definition;
-use super::own::OwnTool;
+use super::OwnTool;
 
-/// What the model calls it by.
 pub const NAME: &str = "update_plan";
 const MAX_STEPS: usize = 50;
-/// What the tool costs in every request.
 const TOKENS: u32 = 110;
 
-/// The plan as the model gave it last.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Plan {
     #[serde(rename = "plan")]
@@ -38,7 +35,6 @@ pub enum StepState {
 }
 
 impl Plan {
-    /// Reads the arguments of a call.
     pub fn parse(arguments: &Value) -> Result<Self, String> {
         let plan: Self = serde_json::from_value(arguments.clone()).map_err(|e| e.to_string())?;
         if plan.steps.len() > MAX_STEPS {
@@ -48,7 +44,7 @@ impl Plan {
     }
 }
 
-/// Keeps nothing: the plan is in the conversation, and shown as it is called.
+/// The plan stays in the conversation and is shown as it is called: nothing is stored here.
 #[derive(Debug, Clone, Copy)]
 pub struct UpdatePlan;
 

@@ -6,16 +6,12 @@
 
 use super::{Domain, KINDS, Kind};
 
-/// An event of a closed kind.
 pub trait Event {
-    /// The kind.
     const KIND: Kind;
 
-    /// The number within the kind.
     fn index(&self) -> u32;
 }
 
-/// One counter of a closed kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell(u32);
 
@@ -49,11 +45,7 @@ pub(super) const fn radix(texts: &[&str]) -> u32 {
 }
 
 impl Cell {
-    /// The number of cells.
-    pub const COUNT: u32 = {
-        let all = offsets();
-        all[KINDS.len()]
-    };
+    pub const COUNT: u32 = offsets()[KINDS.len()];
 
     #[inline]
     pub fn of<E: Event>(event: &E) -> Cell {
@@ -96,9 +88,7 @@ impl Cell {
         let mut values = values.into_iter();
         let mut index = 0;
         for dimension in kind.spec().dimensions {
-            let Domain::Listed(texts) = dimension.domain else {
-                return None;
-            };
+            let Domain::Listed(texts) = dimension.domain else { return None };
             let value = values.next()?;
             let at = texts.iter().position(|text| *text == value)?;
             index = index * radix(texts) + u32::try_from(at).ok()?;

@@ -19,13 +19,11 @@ macro_rules! catalogue {
     ) => {
         $( catalogue!(@set $set_doc $set { $( $variant = $text ),+ }); )+
 
-        /// One of the nine counter kinds.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Kind { $( #[doc = $kind_doc] $kind, )+ }
 
         impl Kind {
-            /// Every kind, in the order of the table.
             pub const ALL: &'static [Kind] = &[ $( Kind::$kind ),+ ];
         }
 
@@ -38,7 +36,6 @@ macro_rules! catalogue {
             dimensions: catalogue!(@dimensions $class { $($dimensions)* }),
         } ),+ ];
 
-        /// The names of the kinds, in the same order.
         pub static NAMES: &[&str] = &[ $( $name ),+ ];
 
         /// The listed fields of the resource block.
@@ -61,21 +58,24 @@ macro_rules! catalogue {
         pub enum $set { $( #[doc = concat!("`", $text, "`")] $variant, )+ }
 
         impl $set {
-            /// Every value, in the order of the table.
             pub const ALL: &'static [$set] = &[ $( $set::$variant ),+ ];
-            /// The texts of the values, in the same order.
             pub const TEXTS: &'static [&'static str] = &[ $( $text ),+ ];
-            /// The description of the set.
             pub const SUMMARY: &'static str = $doc.trim_ascii_start();
 
-            /// The text in a package.
             pub const fn text(self) -> &'static str {
                 Self::TEXTS[self as usize]
             }
 
-            /// The value with exactly this text.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::TEXTS.iter().position(|known| *known == text).map(|at| Self::ALL[at])
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $set {
+            fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<str>::deserialize(input)?;
+                Self::parse(&text)
+                    .ok_or_else(|| serde::de::Error::unknown_variant(&text, Self::TEXTS))
             }
         }
 

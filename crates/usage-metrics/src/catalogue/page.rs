@@ -1,60 +1,40 @@
 //! The catalogue page.
 
-use std::fmt::Write;
-
-use super::{COUNTER_TYPE, Domain, KINDS, MAX_VERSION_CHARS, RESOURCE, SCHEMA_VERSION};
+use super::{
+    COUNTER_TYPE, DimensionSpec, Domain, KINDS, MAX_VERSION_CHARS, RESOURCE, SCHEMA_VERSION,
+};
 
 /// The catalogue in Markdown: the text of `docs/metrics-catalogue.md`.
 pub fn markdown() -> String {
-    let mut page = String::new();
-    // Writing to a String cannot fail.
-    let _ = write_page(&mut page);
+    let mut page = format!(
+        "# Usage metrics catalogue\n\n\
+         Every value that can be recorded. A package (`{SCHEMA_VERSION}`) contains the fields of \
+         the resource block and counters of the kinds below, and nothing else; each entry has the \
+         type `{COUNTER_TYPE}` and a value of at least 1.\n\n\
+         ## Resource\n\n\
+         | field | meaning | values |\n|---|---|---|\n\
+         | agent_version | Version of the client. | string of 1 to {MAX_VERSION_CHARS} characters |\n"
+    );
+    page.extend(RESOURCE.iter().map(row));
+    for spec in &KINDS {
+        let counters = match spec.kind.cardinality() {
+            Some(1) => "One counter.".to_owned(),
+            Some(count) => format!("{count} counters."),
+            None => "One counter per pair.".to_owned(),
+        };
+        page.push_str(&format!("\n## {}\n\n{} {counters}\n\n", spec.name, spec.summary));
+        if spec.dimensions.is_empty() {
+            page.push_str("No dimensions.\n");
+        } else {
+            page.push_str("| dimension | meaning | values |\n|---|---|---|\n");
+            page.extend(spec.dimensions.iter().map(row));
+        }
+    }
     page
 }
 
-fn write_page(page: &mut String) -> std::fmt::Result {
-    writeln!(page, "# Usage metrics catalogue")?;
-    writeln!(page)?;
-    writeln!(
-        page,
-        "Every value that can be recorded. A package (`{SCHEMA_VERSION}`) contains the fields of \
-         the resource block and counters of the kinds below, and nothing else; each entry has the \
-         type `{COUNTER_TYPE}` and a value of at least 1."
-    )?;
-    writeln!(page)?;
-    writeln!(page, "## Resource")?;
-    writeln!(page)?;
-    writeln!(page, "| field | meaning | values |")?;
-    writeln!(page, "|---|---|---|")?;
-    writeln!(
-        page,
-        "| agent_version | Version of the client. | string of 1 to {MAX_VERSION_CHARS} characters |"
-    )?;
-    for field in RESOURCE {
-        writeln!(page, "| {} | {} | {} |", field.key, field.summary, domain(field.domain))?;
-    }
-    for spec in &KINDS {
-        writeln!(page)?;
-        writeln!(page, "## {}", spec.name)?;
-        writeln!(page)?;
-        match spec.kind.cardinality() {
-            Some(1) => writeln!(page, "{} One counter.", spec.summary)?,
-            Some(count) => writeln!(page, "{} {count} counters.", spec.summary)?,
-            None => writeln!(page, "{} One counter per pair.", spec.summary)?,
-        }
-        writeln!(page)?;
-        if spec.dimensions.is_empty() {
-            writeln!(page, "No dimensions.")?;
-            continue;
-        }
-        writeln!(page, "| dimension | meaning | values |")?;
-        writeln!(page, "|---|---|---|")?;
-        for dimension in spec.dimensions {
-            let values = domain(dimension.domain);
-            writeln!(page, "| {} | {} | {values} |", dimension.key, dimension.summary)?;
-        }
-    }
-    Ok(())
+fn row(dimension: &DimensionSpec) -> String {
+    format!("| {} | {} | {} |\n", dimension.key, dimension.summary, domain(dimension.domain))
 }
 
 fn domain(domain: Domain) -> String {

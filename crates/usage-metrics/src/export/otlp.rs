@@ -72,9 +72,7 @@ fn attribute(key: &str, value: &str) -> Value {
 
 /// Nanoseconds since the epoch; times before it become 0.
 fn nanos(text: &str) -> String {
-    let Some(DateTime { seconds, fraction }) = parse_date_time(text) else {
-        return "0".to_owned();
-    };
+    let Some(DateTime { seconds, fraction }) = parse_date_time(text) else { return "0".to_owned() };
     let nanos: i128 = format!("{fraction:0<9.9}").parse().unwrap_or(0);
     (i128::from(seconds) * 1_000_000_000 + nanos).max(0).to_string()
 }

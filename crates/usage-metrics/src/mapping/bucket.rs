@@ -61,7 +61,6 @@ pub fn latency(elapsed_ms: Option<f64>) -> LatencyBucket {
     }
 }
 
-/// The bucket of a call's latency, measured by a monotonic clock.
 pub fn latency_of(elapsed: Duration) -> LatencyBucket {
     // All bounds are whole milliseconds far below `u32::MAX`, so rounding does not change the
     // bucket.

@@ -6,7 +6,6 @@ use crate::catalogue::{ModelCallOutcome, ModelFamily};
 #[cfg(test)]
 mod tests;
 
-/// Separators of words in a model name.
 const SEPARATORS: [char; 5] = ['/', '_', '.', ':', '-'];
 
 /// The family of a model.

@@ -12,7 +12,6 @@ use crate::catalogue::{Architecture, InstallMethod, MAX_VERSION_CHARS, OsFamily}
 #[cfg(test)]
 mod tests;
 
-/// Directories of the Nix package manager.
 const NIX: &[&str] = &["/nix/store", "/run/current-system"];
 
 /// Directories of Homebrew packages; Python packages inside came with the package.
@@ -22,10 +21,8 @@ const HOMEBREW_CELLARS: &[&str] =
 /// Homebrew prefixes into which its Python installs packages too.
 const HOMEBREW_PREFIXES: &[&str] = &["/opt/homebrew", "/home/linuxbrew/.linuxbrew"];
 
-/// Directories of the system's package manager.
 const SYSTEM: &[&str] = &["/usr/bin", "/bin", "/usr/sbin", "/usr/lib"];
 
-/// The family of the operating system with this name.
 pub fn os_family(name: &str) -> OsFamily {
     match normalise(name).as_ref() {
         "darwin" => OsFamily::Macos,
@@ -61,14 +58,11 @@ pub fn version(raw: &str) -> Cow<'_, str> {
     Cow::Borrowed(if fits { version } else { UNKNOWN })
 }
 
-/// Facts about the installation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InstallFacts<'a> {
-    /// The declaration of the packager, if any.
     pub declared: Option<&'a str>,
     /// The path of the executable, with symbolic links resolved if possible.
     pub executable: Option<&'a Path>,
-    /// Whether the process runs in a container.
     pub in_container: bool,
 }
 
@@ -100,7 +94,6 @@ pub fn detect_install_method(facts: &InstallFacts<'_>) -> InstallMethod {
     }
 }
 
-/// The installation method that follows from the path alone.
 fn method_of_path(place: &Path) -> Option<InstallMethod> {
     if is_under(place, NIX) {
         Some(if is_home_manager(place) { InstallMethod::HomeManager } else { InstallMethod::Nixos })

@@ -11,10 +11,8 @@ use crate::catalogue::{self, ModelCallOutcome};
 #[cfg(test)]
 mod tests;
 
-/// The longest model identifier, in characters.
 pub const MAX_MODEL_CHARS: usize = 256;
 
-/// The longest provider identifier, in characters.
 pub const MAX_PROVIDER_CHARS: usize = 64;
 
 /// Prefix of auxiliary roles such as `auxiliary:compression`.
@@ -37,7 +35,6 @@ pub fn model<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'
     first_identifier(response, requested, MAX_MODEL_CHARS)
 }
 
-/// The provider of a route: the responding one, else the requested one, else [`UNKNOWN`].
 pub fn provider<'a>(response: Option<&'a str>, requested: Option<&'a str>) -> Cow<'a, str> {
     first_identifier(response, requested, MAX_PROVIDER_CHARS)
 }

@@ -32,7 +32,6 @@ pub fn state_change(from: &str, to: &str) -> Option<SkillAction> {
     }
 }
 
-/// Facts about the origin of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of different places; any may hold alone")]
 pub struct SkillOrigin {
@@ -60,12 +59,10 @@ pub fn provenance(origin: &SkillOrigin) -> Provenance {
     }
 }
 
-/// Facts about the load of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadFacts {
     /// The number of uses, including this one.
     pub use_count: Option<i64>,
-    /// Whether it had been used before.
     pub reused: Option<bool>,
     /// Whether this is the first use after a patch of a used skill.
     pub reuse_after_patch: Option<bool>,

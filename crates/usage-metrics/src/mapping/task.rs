@@ -50,11 +50,9 @@ pub fn surface(declared: Option<&str>, platform: Option<&str>) -> ExecutionSurfa
     }
 }
 
-/// Whether a task was started by another task or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskParent {
     Absent,
-    /// A parent task or session.
     Present,
 }
 
@@ -92,29 +90,22 @@ fn usual_entrypoint(surface: ExecutionSurface) -> Entrypoint {
 pub struct TaskEnding {
     pub outcome: TaskOutcome,
     pub end_reason: EndReason,
-    /// Who or what terminated the task.
     pub termination: Termination,
 }
 
-/// What a task reported when it returned.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndFacts<'a> {
-    /// The exit reason in the task's own words.
     pub exit_reason: Option<&'a str>,
     pub interrupted: bool,
-    /// Whether it completed its request.
     pub completed: bool,
     pub failed: bool,
 }
 
-/// Why a task never returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbortReason {
     /// A person or the host program interrupted or cancelled it.
     Interrupted,
-    /// A timeout.
     TimedOut,
-    /// Any other error.
     Other,
     SessionClosed,
 }
@@ -137,7 +128,6 @@ impl TaskEnding {
         TaskEnding { outcome, end_reason, termination }
     }
 
-    /// Whether the three values are a valid combination.
     pub fn is_legal(outcome: TaskOutcome, end_reason: EndReason, termination: Termination) -> bool {
         TaskEnding::of(end_reason) == TaskEnding { outcome, end_reason, termination }
     }
@@ -170,7 +160,6 @@ impl TaskEnding {
         })
     }
 
-    /// The ending of a task that never returned.
     pub const fn from_abort(abort: AbortReason) -> TaskEnding {
         TaskEnding::of(match abort {
             AbortReason::Interrupted => EndReason::UserCancelled,

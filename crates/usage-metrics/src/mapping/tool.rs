@@ -8,7 +8,6 @@ use crate::catalogue::{
 #[cfg(test)]
 mod tests;
 
-/// Prefixes of toolset names.
 const TOOLSET_PREFIXES: &[(&str, ToolCategory)] = &[
     ("agent-yuanbao", ToolCategory::Communication),
     ("browser", ToolCategory::Browser),
@@ -50,7 +49,6 @@ fn category_by_prefix(toolset: &str) -> Option<ToolCategory> {
         .map(|(_, category)| *category)
 }
 
-/// The outcome of a tool call by its status.
 pub fn outcome(status: Option<&str>) -> ToolOutcome {
     match normalise_optional(status).as_ref() {
         "ok" => ToolOutcome::Success,
@@ -69,7 +67,6 @@ pub fn outcome_at_task_end(task: TaskOutcome) -> ToolOutcome {
     }
 }
 
-/// The outcome of an approval request.
 pub fn approval(choice: Option<&str>) -> ApprovalOutcome {
     match normalise_optional(choice).as_ref() {
         "always" | "approve" | "approved" | "once" | "session" | "smart_approve" => {

@@ -10,15 +10,8 @@ use crate::catalogue::{COUNTER_TYPE, Cell, Domain, Kind, is_identifier};
 /// A counter: a cell of a closed kind, or a model route.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Counter {
-    /// A counter of a closed kind.
     Cell(Cell),
-    /// A counter of the open kind.
-    Route {
-        /// Identifier of the model.
-        model: String,
-        /// Identifier of the provider.
-        provider: String,
-    },
+    Route { model: String, provider: String },
 }
 
 impl Counter {
@@ -38,7 +31,6 @@ impl Counter {
         }
     }
 
-    /// The counter with this name and these dimensions, if it is in the catalogue.
     pub fn find(
         name: &str,
         dimensions: &BTreeMap<impl AsRef<str> + Ord, impl AsRef<str>>,

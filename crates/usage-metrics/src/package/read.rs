@@ -6,21 +6,14 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::{Counter, Metric, Package, Resource, SchemaVersion};
-use crate::catalogue::{Architecture, InstallMethod, OsFamily};
 use crate::validate::{Verdict, parse_count, validate};
 
-/// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The document is not a valid package.
     #[error("invalid package: {} found", violations(.0))]
     Invalid(Verdict),
-    /// A value exceeds the limit.
     #[error("the value at /metrics/{index}/value exceeds {}", u64::MAX)]
-    ValueTooLarge {
-        /// The entry.
-        index: usize,
-    },
+    ValueTooLarge { index: usize },
     /// The validator accepted a document that the reader cannot read: a bug.
     #[error("cannot read a package that passed validation")]
     Unreadable(#[source] serde_json::Error),
@@ -42,19 +35,7 @@ struct RawPackage<'a> {
     package_id: String,
     period_end: String,
     period_start: String,
-    #[serde(borrow)]
-    resource: RawResource<'a>,
-}
-
-#[derive(serde::Deserialize)]
-struct RawResource<'a> {
-    agent_version: String,
-    #[serde(borrow)]
-    architecture: Cow<'a, str>,
-    #[serde(borrow)]
-    install_method: Cow<'a, str>,
-    #[serde(borrow)]
-    os_family: Cow<'a, str>,
+    resource: Resource,
 }
 
 #[derive(serde::Deserialize)]
@@ -90,7 +71,8 @@ impl Package {
         let mut metrics = Vec::with_capacity(raw.metrics.len());
         for (index, entry) in raw.metrics.iter().enumerate() {
             let counter = Counter::find(&entry.name, &entry.dimensions)
-                .ok_or_else(|| unreadable("a counter in the catalogue"))?;
+                .ok_or_else(|| serde::de::Error::custom("expected a counter in the catalogue"))
+                .map_err(ReadError::Unreadable)?;
             let value = parse_count(entry.value.get()).map_or_else(|| too_large(index), Ok)?;
             metrics.push(Metric { counter, value });
         }
@@ -101,26 +83,8 @@ impl Package {
             package_id: raw.package_id,
             period_end: raw.period_end,
             period_start: raw.period_start,
-            resource: raw.resource.typed()?,
+            resource: raw.resource,
             schema_version: SchemaVersion,
         })
     }
-}
-
-impl RawResource<'_> {
-    fn typed(self) -> Result<Resource, ReadError> {
-        Ok(Resource {
-            agent_version: self.agent_version,
-            architecture: Architecture::parse(&self.architecture)
-                .ok_or_else(|| unreadable("an architecture"))?,
-            install_method: InstallMethod::parse(&self.install_method)
-                .ok_or_else(|| unreadable("an install method"))?,
-            os_family: OsFamily::parse(&self.os_family)
-                .ok_or_else(|| unreadable("an operating system"))?,
-        })
-    }
-}
-
-fn unreadable(expected: &str) -> ReadError {
-    ReadError::Unreadable(serde::de::Error::custom(format!("expected {expected}")))
 }

@@ -9,7 +9,6 @@ use crate::store::CounterBatch;
 /// The most counters in memory, per day. Events beyond that are lost, and counted.
 pub const MAX_PENDING: usize = 100_000;
 
-/// Unstored counts by day.
 #[derive(Debug, Default)]
 pub(super) struct PendingCounts {
     days: BTreeMap<Day, DayCounts>,
@@ -61,7 +60,6 @@ impl PendingCounts {
         self.days.is_empty() && self.lost == 0
     }
 
-    /// The number of unstored increments.
     pub(super) fn increments(&self) -> u64 {
         self.days
             .values()
@@ -74,7 +72,6 @@ impl PendingCounts {
         self.lost
     }
 
-    /// The counts as batches for the store.
     pub(super) fn batches(&self, now: Timestamp, resource: &Resource) -> Vec<CounterBatch> {
         let mut batches: Vec<CounterBatch> = self
             .days

@@ -19,7 +19,6 @@ struct RawRoute {
     provider: Box<str>,
 }
 
-/// A borrowed pair.
 struct RawRouteRef<'a> {
     model: &'a str,
     provider: &'a str,
@@ -38,7 +37,6 @@ impl Equivalent<RawRoute> for RawRouteRef<'_> {
     }
 }
 
-/// The counter of one raw pair.
 #[derive(Debug)]
 struct Route {
     model: String,
@@ -77,7 +75,6 @@ impl Default for RouteTable {
 }
 
 impl RouteTable {
-    /// Counts a raw pair once.
     #[inline]
     pub(super) fn add(&self, model: &str, provider: &str) {
         match self.routes.pin().get(&RawRouteRef { model, provider }) {

@@ -17,11 +17,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) enum Request {
-    /// Something was counted.
     Wake,
-    /// Store now, and reply with the result.
     Flush(SyncSender<FlushResult>),
-    /// Store now, reply, and stop.
     Close(SyncSender<FlushResult>),
 }
 

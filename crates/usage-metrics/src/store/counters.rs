@@ -11,17 +11,13 @@ use crate::package::{Counter, Resource};
 /// The interval in which a client is counted as active at most once.
 pub const ACTIVE_INTERVAL_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The counts of one process.
 #[derive(Debug, Clone)]
 pub struct CounterBatch {
     /// When the counts were taken; this day is the period.
     pub at: Timestamp,
-    /// The environment.
     pub resource: Resource,
     pub counts: Vec<(Counter, u64)>,
-    /// Whether the client was in use.
     pub active: bool,
-    /// The number of lost events.
     pub lost: u64,
 }
 

@@ -14,17 +14,14 @@ use crate::catalogue::{Architecture, InstallMethod, Kind, MAX_VERSION_CHARS, OsF
 use crate::clock::{Day, Timestamp};
 use crate::package::{Counter, MAX_PACKAGE_BYTES, Metric, Package, Resource, SchemaVersion, split};
 
-/// The days to package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageScope {
-    /// Every day including today.
     All,
     /// Every day but this one, which may still grow. Later days come from a clock that was set
     /// back.
     Except(Day),
 }
 
-/// A package that would be made.
 #[derive(Debug)]
 pub(super) struct PackageDraft {
     pub(super) package: Package,
@@ -33,17 +30,13 @@ pub(super) struct PackageDraft {
     pub(super) day: i64,
 }
 
-/// The effects of packaging.
 #[derive(Debug, Default)]
 pub(super) struct PackagePlan {
     pub(super) drafts: Vec<PackageDraft>,
-    /// Counters to mark as packaged.
     pub(super) packaged: Vec<RowKey>,
-    /// Counters that cannot be packaged, and why.
     pub(super) poison: Vec<RejectedRow>,
 }
 
-/// A counter that cannot be packaged.
 #[derive(Debug)]
 pub(super) struct RejectedRow {
     pub(super) key: RowKey,
@@ -76,7 +69,6 @@ const UNPACKAGED: &str = "
     WHERE c.value <> c.packaged
     ORDER BY c.day, r.agent_version, r.architecture, r.install_method, r.os_family";
 
-/// Computes the effects of packaging now.
 pub(super) fn plan(connection: &Connection, scope: PackageScope) -> Result<PackagePlan> {
     let install_id: String =
         connection

@@ -5,62 +5,35 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
-/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A database error.
     #[error("{}", describe(.0))]
-    Sql(#[source] rusqlite::Error),
-    /// A file could not be read or written.
+    Sql(#[from] rusqlite::Error),
     #[error("cannot access {}", path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The store was written by a newer version and is left unchanged.
     #[error("the store has version {found}; this program supports version {known}")]
-    Newer {
-        /// The version of the store.
-        found: i64,
-        /// The version of this program.
-        known: i64,
-    },
-    /// The file is not a store, or is corrupt.
+    Newer { found: i64, known: i64 },
     #[error("the store is corrupt: {detail}")]
-    Corrupt {
-        /// What was found.
-        detail: String,
-    },
-    /// Another process has locked the store.
+    Corrupt { detail: String },
     #[error("the store is in use by another process")]
     Busy,
     /// The folder was removed, as by `off --purge`.
     #[error("the store directory no longer exists")]
     Gone,
-    /// Recording was turned off.
     #[error("recording is turned off")]
     Stopped,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Retry later.
     Busy,
-    /// The disk is full.
     Full,
-    /// The file system or the file is read-only.
     ReadOnly,
-    /// The store is corrupt and must be set aside.
     Corrupt,
-    /// Written by a newer version.
     Newer,
-    /// The folder is gone: stop.
     Gone,
-    /// Recording was turned off: stop.
     Stopped,
-    /// Anything else.
     Other,
 }
 
@@ -114,11 +87,5 @@ fn describe(error: &rusqlite::Error) -> &'static str {
         ErrorKind::Newer | ErrorKind::Gone | ErrorKind::Stopped | ErrorKind::Other => {
             "cannot access the store"
         }
-    }
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        Error::Sql(error)
     }
 }

@@ -15,10 +15,8 @@ use crate::clock::Timestamp;
 /// Suffixes of the database and the files of SQLite next to it.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// The interval between attempts to take a lock.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
-/// The folder with all data of the metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFolder {
     root: PathBuf,
@@ -47,17 +45,14 @@ impl StoreFolder {
         self.root.join("metrics.sqlite3")
     }
 
-    /// Where packages are written.
     pub fn outbox(&self) -> PathBuf {
         self.root.join("outbox")
     }
 
-    /// The folder of damaged stores.
     pub fn set_aside(&self) -> PathBuf {
         self.root.join("set-aside")
     }
 
-    /// The file of a package.
     pub fn package(&self, package_id: &str) -> PathBuf {
         self.outbox().join(format!("{package_id}.json"))
     }
@@ -108,7 +103,6 @@ impl StoreFolder {
         }
     }
 
-    /// The fingerprint of the database file, if it exists.
     pub(super) fn fingerprint(&self) -> Option<Fingerprint> {
         let metadata = fs::metadata(self.database()).ok()?;
         Some(Fingerprint {
@@ -152,7 +146,6 @@ impl StoreFolder {
         Ok(target)
     }
 
-    /// The damaged stores, oldest first.
     pub fn stores_set_aside(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.set_aside()).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -160,7 +153,6 @@ impl StoreFolder {
         paths
     }
 
-    /// Removes the remains of an interrupted creation.
     pub(super) fn discard(path: &Path) {
         for suffix in COMPANIONS {
             // Missing files are fine; other errors are reported by the next step.
@@ -195,7 +187,6 @@ impl StoreFolder {
     }
 }
 
-/// Writes a file atomically and durably.
 pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {

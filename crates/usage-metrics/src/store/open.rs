@@ -11,7 +11,6 @@ use crate::clock::Timestamp;
 /// Marks files of this program: "UMET".
 const APPLICATION_ID: i64 = 0x554d_4554;
 
-/// The version of the tables.
 const VERSION: i64 = 1;
 
 const TABLES: &str = "
@@ -161,7 +160,6 @@ fn connect_with(
     Ok(Store { connection, folder: folder.clone(), fingerprint, new_id, obstacle: None })
 }
 
-/// Checks that the file is a complete store of our version.
 fn check(connection: &Connection) -> Result<()> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);

@@ -1,37 +1,47 @@
-//! Creates packages and writes their files.
+//! Creates packages, writes their files, and deletes old ones.
 //!
 //! Marking the counters and inserting the package are one transaction; the file follows and can be
 //! written again, byte for byte.
+
+use std::io;
+use std::ops::RangeInclusive;
 
 use rusqlite::{TransactionBehavior, params};
 
 use super::drafts::{PackageScope, RejectedRow, plan};
 use super::folder::write_atomically;
-use super::{Result, Store};
+use super::{Error, Result, Store};
 use crate::clock::{Day, Timestamp};
 use crate::package::Package;
+
+pub const DEFAULT_RETENTION_DAYS: u32 = 30;
+
+pub const RETENTION_DAYS: RangeInclusive<u32> = 1..=365;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// Packages with their files.
+    pub packages: usize,
+    /// Counters that are completely packaged.
+    pub counters: usize,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPackage {
     pub package_id: String,
     pub day: Day,
-    /// When the package was made.
     pub created: Timestamp,
-    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
 /// All packages and drafts of one snapshot: no increment is missing or duplicated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreContents {
-    /// The stored packages, oldest first.
     pub made: Vec<StoredPackage>,
-    /// The next packages, in order.
     pub next: Vec<Package>,
 }
 
 impl Store {
-    /// All packages and drafts of one snapshot.
     pub fn contents(&self) -> Result<StoreContents> {
         let snapshot = self.connection.unchecked_transaction()?;
         let holdings =
@@ -104,7 +114,6 @@ impl Store {
         Ok(made)
     }
 
-    /// All stored packages, oldest first.
     pub fn packages(&self) -> Result<Vec<StoredPackage>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT package_id, day, created_ms, payload FROM outbox ORDER BY sequence",
@@ -137,5 +146,37 @@ impl Store {
             )?;
         }
         Ok(written)
+    }
+
+    /// Deletes what is older than `days`, except counters and packages that are not written yet.
+    pub fn prune(&mut self, now: Timestamp, days: u32) -> Result<Pruned> {
+        let before = now.minus_days(days);
+        let mut pruned = Pruned::default();
+        let mut old = self.connection.prepare_cached(
+            "SELECT package_id FROM outbox WHERE written_ms IS NOT NULL AND created_ms < ?1",
+        )?;
+        let ids: Vec<String> = old
+            .query_map([before.as_ms()], |row| row.get(0))?
+            .collect::<std::result::Result<_, _>>()?;
+        drop(old);
+        for package_id in ids {
+            // The file first: a row without a file is written again, a file without a row would
+            // stay.
+            let path = self.folder.package(&package_id);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io(&path, source));
+                }
+                _ => {}
+            }
+            pruned.packages += self
+                .connection
+                .execute("DELETE FROM outbox WHERE package_id = ?1", params![package_id])?;
+        }
+        pruned.counters = self.connection.execute(
+            "DELETE FROM counter WHERE day < ?1 AND packaged = value",
+            [before.day().number()],
+        )?;
+        Ok(pruned)
     }
 }

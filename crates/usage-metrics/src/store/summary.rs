@@ -8,50 +8,33 @@ use serde::Serialize;
 use super::{Result, Store};
 use crate::clock::{Day, Timestamp};
 
-/// Figures of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     pub install_id: String,
-    /// When the store was created.
     pub created: Timestamp,
-    /// Distinct counters over all days.
     pub counters: u64,
-    /// Unpackaged increments.
     pub unpackaged: u64,
-    /// All increments in the store.
     pub counted: u64,
-    /// First and last day with counters.
     pub days: Option<(Day, Day)>,
-    /// Stored packages.
     pub packages: u64,
-    /// Packages without a file.
     pub unwritten: u64,
-    /// Lost events.
     pub lost: u64,
-    /// When the client was last counted as active.
     pub active: Option<Timestamp>,
-    /// Counters that could not be packaged.
     pub set_aside_rows: Vec<RejectedCounter>,
-    /// Damaged stores.
     pub set_aside_stores: Vec<PathBuf>,
-    /// Size of the database file.
     pub bytes: u64,
 }
 
-/// A counter that could not be packaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RejectedCounter {
     pub day: String,
     pub name: String,
-    /// The dimensions as stored.
     pub dimensions: String,
     pub value: i64,
-    /// Why it could not be packaged.
     pub reason: String,
 }
 
 impl Store {
-    /// Computes the figures.
     pub fn summary(&self) -> Result<Summary> {
         let number = |sql: &str| {
             self.connection

@@ -9,7 +9,6 @@ pub struct DateTime {
     pub fraction: String,
 }
 
-/// Seconds per day.
 pub const DAY_SECONDS: i64 = 86_400;
 
 struct DateTimeParts<'a> {
@@ -82,9 +81,7 @@ fn parts(text: &str) -> Option<DateTimeParts<'_>> {
 
 /// Splits `.123Z` into `123` and `Z`; a point requires digits.
 fn split_fraction(rest: &str) -> Option<(&str, &str)> {
-    let Some(after) = rest.strip_prefix('.') else {
-        return Some(("", rest));
-    };
+    let Some(after) = rest.strip_prefix('.') else { return Some(("", rest)) };
     let end = after.bytes().position(|byte| !byte.is_ascii_digit())?;
     (end > 0).then(|| after.split_at(end))
 }

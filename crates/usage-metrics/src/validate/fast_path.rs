@@ -28,7 +28,6 @@ static IDENTIFIER: [bool; 256] = {
     }
 };
 
-/// The end of the entry at `at`, if it is certainly valid.
 pub(super) fn entry(bytes: &[u8], at: usize) -> Option<usize> {
     let atoms = &*CATALOGUE_TEXTS;
     let mut at = expect(bytes, at, b'{')?;
@@ -112,7 +111,6 @@ fn check_dimensions(bytes: &[u8], at: usize, kind: &KindTexts) -> Option<usize> 
     expect(bytes, at, b'}')
 }
 
-/// The key at `at` and the start of its value.
 #[inline]
 fn key(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
     let (atom, at) = string::<FIELD_WORDS>(bytes, at)?;
@@ -120,7 +118,6 @@ fn key(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
     Some((atom, space(bytes, at)))
 }
 
-/// The short string at `at` and its end.
 #[inline]
 fn string<const WORDS: usize>(bytes: &[u8], at: usize) -> Option<(ShortText, usize)> {
     let at = expect(bytes, at, b'"')?;

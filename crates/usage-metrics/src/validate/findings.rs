@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Malformed, SyntaxProblem};
+use super::scan::{Malformed, Scanner, SyntaxProblem};
 use super::violation::{Allowed, Problem, Violation};
 use super::{MAX_DEPTH, Verdict};
 
@@ -56,27 +56,16 @@ pub(super) struct Finding<'p> {
     pub(super) nearest: Option<Cow<'static, str>>,
 }
 
-/// The violations so far.
 #[derive(Debug)]
 pub(super) struct Findings {
-    kept: Vec<Violation>,
-    total: u64,
-    limit: usize,
+    pub(super) kept: Vec<Violation>,
+    pub(super) total: u64,
+    pub(super) limit: usize,
 }
 
 impl Findings {
     pub(super) fn new(limit: usize) -> Self {
         Findings { kept: Vec::new(), total: 0, limit }
-    }
-
-    /// Whether another violation would be described.
-    pub(super) fn describes_more(&self) -> bool {
-        self.kept.len() < self.limit
-    }
-
-    /// Counts a violation beyond the limit.
-    pub(super) fn count_only(&mut self) {
-        self.total += 1;
     }
 
     pub(super) fn report(&mut self, finding: Finding<'_>) {
@@ -93,19 +82,9 @@ impl Findings {
         });
     }
 
-    pub(super) fn encoding(&mut self, offset: usize, byte: Option<u8>) {
-        let found = match byte {
-            Some(byte) => format!("invalid UTF-8 byte 0x{byte:02x}"),
-            None => "incomplete UTF-8 sequence at the end".to_owned(),
-        };
+    pub(super) fn encoding(&mut self, offset: usize, found: String) {
         let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
         self.unplaced(Problem::Encoding, offset, found, allowed);
-    }
-
-    pub(super) fn byte_order_mark(&mut self) {
-        let found = "the document starts with a byte order mark".to_owned();
-        let allowed = Allowed::Rule("UTF-8 text without a byte order mark");
-        self.unplaced(Problem::Encoding, 0, found, allowed);
     }
 
     pub(super) fn malformed(&mut self, text: &str, malformed: Malformed) {
@@ -185,5 +164,54 @@ impl<'a> LinePositions<'a> {
         }
         self.at = offset.max(self.at);
         (self.line, self.column)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct EntryPositions {
+    fields: Vec<(String, (usize, usize))>,
+    entries: Vec<(usize, usize)>,
+}
+
+impl EntryPositions {
+    pub(crate) fn find(document: &[u8]) -> Self {
+        let mut found = EntryPositions::default();
+        let text = std::str::from_utf8(document).unwrap_or_default();
+        // A valid document cannot fail; of another one, the positions so far are kept.
+        let _ = found.read(text);
+        found
+    }
+
+    fn read(&mut self, text: &str) -> Result<(), Malformed> {
+        let mut scan = Scanner::new(text);
+        let mut places = LinePositions::new(text);
+        scan.skip_space();
+        scan.expect(b'{', "`{`")?;
+        let mut first = true;
+        while let Some(key) = scan.next_key(first)? {
+            first = false;
+            let name = key.decode().into_owned();
+            let is_metrics = name == "metrics";
+            self.fields.push((name, places.advance(scan.at)));
+            if !is_metrics {
+                scan.skip_value()?;
+                continue;
+            }
+            scan.expect(b'[', "`[`")?;
+            while scan.next_item(self.entries.is_empty())? {
+                self.entries.push(places.advance(scan.at));
+                scan.skip_value()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn field(&self, key: &str) -> (usize, usize) {
+        let found = self.fields.iter().find(|(name, _)| name == key);
+        found.map_or((1, 1), |(_, place)| *place)
+    }
+
+    pub(crate) fn entry(&self, index: usize) -> (usize, usize) {
+        self.entries.get(index).copied().unwrap_or((1, 1))
     }
 }

@@ -9,7 +9,6 @@ use crate::catalogue::is_identifier;
 /// Longer texts are not compared.
 const MAX_COMPARED_CHARS: usize = 64;
 
-/// The listed text nearest to `found`, if one is close.
 pub(super) fn listed(found: &str, texts: &[&'static str]) -> Option<Cow<'static, str>> {
     if found.chars().nth(MAX_COMPARED_CHARS).is_some() {
         return None;
@@ -33,13 +32,11 @@ fn fold(text: &str) -> String {
         .collect()
 }
 
-/// The same UUID in the allowed form.
 pub(super) fn uuid(found: &str) -> Option<Cow<'static, str>> {
     let bare = found.trim().trim_start_matches("urn:uuid:").trim_matches(['{', '}']);
     owned_if(bare.to_ascii_lowercase(), is_uuid)
 }
 
-/// The same time in the allowed form.
 pub(super) fn date_time(found: &str) -> Option<Cow<'static, str>> {
     let found = found.trim();
     if found.len() > MAX_COMPARED_CHARS {
@@ -60,7 +57,6 @@ pub(super) fn date_time(found: &str) -> Option<Cow<'static, str>> {
         .map(Cow::Owned)
 }
 
-/// The same identifier in the allowed form.
 pub(super) fn identifier(found: &str, max_chars: usize) -> Option<Cow<'static, str>> {
     let text = found.trim().to_lowercase().replace(' ', "-");
     owned_if(text, |text| is_identifier(text, max_chars))

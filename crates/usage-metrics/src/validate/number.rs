@@ -3,17 +3,13 @@
 //! The digits decide, never a float: `1.0` and `100e-2` are the integer 1, `1.00000000000000000001`
 //! is not an integer, and integers may have any number of digits.
 
-/// A number as a counter value.
+/// A number as a counter value; out of range if the exponent exceeds that of a double, so that
+/// readers would disagree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// An integer of at least 1; `one` is true for exactly 1.
-    Integer {
-        one: bool,
-    },
-    /// Zero or negative.
+    Integer { one: bool },
     BelowOne,
     Fraction,
-    /// The exponent exceeds that of a double, so readers would disagree.
     OutOfRange,
 }
 
@@ -58,7 +54,6 @@ impl<'a> Decimal<'a> {
         digits.skip(self.significant.start).take(self.significant.len())
     }
 
-    /// The power of ten of the digit at `position`.
     fn power(&self, position: usize, exponent: i64) -> i64 {
         let signed = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
         signed(self.whole.len()).saturating_add(exponent).saturating_sub(signed(position) + 1)
@@ -73,11 +68,8 @@ fn parse_exponent(text: &str) -> Exponent {
     }
 }
 
-/// Classifies a JSON number.
 pub(super) fn count(number: &str) -> Count {
-    let Some(decimal) = Decimal::parse(number) else {
-        return Count::BelowOne;
-    };
+    let Some(decimal) = Decimal::parse(number) else { return Count::BelowOne };
     let (exponent, written) = match decimal.exponent {
         Exponent::Absent => (0, false),
         Exponent::Written(exponent) => (exponent, true),

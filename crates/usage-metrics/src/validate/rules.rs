@@ -41,7 +41,6 @@ pub(super) enum FastPath {
     Disabled,
 }
 
-/// Reads a document and reports violations.
 #[derive(Debug)]
 pub(super) struct RuleChecker<'a> {
     scan: Scanner<'a>,
@@ -61,11 +60,11 @@ impl<'a> RuleChecker<'a> {
         (self.findings, self.entries)
     }
 
-    /// Checks the whole document.
     pub(super) fn document(&mut self) {
         let text = self.scan.text();
         if text.starts_with('\u{feff}') {
-            self.findings.byte_order_mark();
+            let found = "the document starts with a byte order mark".to_owned();
+            self.findings.encoding(0, found);
             self.scan.at = '\u{feff}'.len_utf8();
         }
         if let Err(malformed) = self.package() {
@@ -305,7 +304,6 @@ impl<'a> RuleChecker<'a> {
         Ok(())
     }
 
-    /// Reports a value of another type and skips it.
     fn wrong_type(&mut self, path: &Path<'_>, rule: &'static str) -> ScanResult {
         let offset = self.scan.at;
         let shape = self.scan.shape()?;
@@ -342,11 +340,11 @@ impl<'a> RuleChecker<'a> {
         offset: usize,
         say: impl FnOnce() -> ViolationText,
     ) {
-        if self.findings.describes_more() {
+        if self.findings.kept.len() < self.findings.limit {
             let (found, allowed, nearest) = say();
             self.findings.report(Finding { code, path, offset, found, allowed, nearest });
         } else {
-            self.findings.count_only();
+            self.findings.total += 1;
         }
     }
 }

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 /// The deepest nesting of skipped values. A package has four levels.
 pub const MAX_DEPTH: u32 = 128;
 
-/// Why the bytes are not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) offset: usize,
@@ -37,13 +36,11 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The text with resolved escapes.
     pub(super) fn decode(&self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 }
 
-/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Object,
@@ -53,7 +50,6 @@ pub(super) enum Shape {
     Literal,
 }
 
-/// A position in a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scanner<'a> {
     text: &'a str,
@@ -88,7 +84,6 @@ impl<'a> Scanner<'a> {
         Err(Malformed { offset: self.at, why })
     }
 
-    /// Skips one expected byte.
     pub(super) fn expect(&mut self, byte: u8, name: &'static str) -> Result<(), Malformed> {
         if self.peek() == Some(byte) {
             self.at += 1;
@@ -112,18 +107,8 @@ impl<'a> Scanner<'a> {
 
     /// Skips `{` or moves to the next `"key":` of an object; `None` at its end.
     pub(super) fn next_key(&mut self, first: bool) -> Result<Option<Text<'a>>, Malformed> {
-        self.skip_space();
-        match (first, self.peek()) {
-            (_, Some(b'}')) => {
-                self.at += 1;
-                return Ok(None);
-            }
-            (true, _) => {}
-            (false, Some(b',')) => {
-                self.at += 1;
-                self.skip_space();
-            }
-            (false, _) => return self.malformed(SyntaxProblem::Expected("`,` or `}`")),
+        if !self.has_more(first, b'}', "`,` or `}`")? {
+            return Ok(None);
         }
         if self.peek() != Some(b'"') {
             return self.malformed(SyntaxProblem::Expected(if first {
@@ -141,26 +126,36 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next item of an array; false at its end.
     pub(super) fn next_item(&mut self, first: bool) -> Result<bool, Malformed> {
+        let more = self.has_more(first, b']', "`,` or `]`")?;
+        if more && !first && self.peek() == Some(b']') {
+            return self.malformed(SyntaxProblem::Expected("a value"));
+        }
+        Ok(more)
+    }
+
+    /// Skips `close`, which ends an object or array, or the comma before its next element.
+    fn has_more(
+        &mut self,
+        first: bool,
+        close: u8,
+        expected: &'static str,
+    ) -> Result<bool, Malformed> {
         self.skip_space();
         match (first, self.peek()) {
-            (_, Some(b']')) => {
+            (_, Some(byte)) if byte == close => {
                 self.at += 1;
-                return Ok(false);
+                Ok(false)
             }
-            (true, _) => {}
+            (true, _) => Ok(true),
             (false, Some(b',')) => {
                 self.at += 1;
                 self.skip_space();
-                if self.peek() == Some(b']') {
-                    return self.malformed(SyntaxProblem::Expected("a value"));
-                }
+                Ok(true)
             }
-            (false, _) => return self.malformed(SyntaxProblem::Expected("`,` or `]`")),
+            (false, _) => self.malformed(SyntaxProblem::Expected(expected)),
         }
-        Ok(true)
     }
 
-    /// Skips a string.
     pub(super) fn string(&mut self) -> Result<Text<'a>, Malformed> {
         let offset = self.at;
         self.expect(b'"', "a string")?;
@@ -220,7 +215,6 @@ impl<'a> Scanner<'a> {
         unit(self.bytes().get(at..at + 6)?)
     }
 
-    /// Skips a number and returns its text.
     pub(super) fn number(&mut self) -> Result<&'a str, Malformed> {
         let start = self.at;
         if self.peek() == Some(b'-') {
@@ -245,7 +239,6 @@ impl<'a> Scanner<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Skips one or more digits.
     fn digits(&mut self) -> Result<(), Malformed> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return self.malformed(SyntaxProblem::BadNumber);

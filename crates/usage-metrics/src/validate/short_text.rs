@@ -22,7 +22,6 @@ const VACANT: u8 = u8::MAX;
 pub(super) struct ShortText([u64; 4]);
 
 impl ShortText {
-    /// The text; `None` if it is too long.
     pub(super) fn new(text: &str) -> Option<ShortText> {
         let mut bytes = [0; ATOM_BYTES];
         bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
@@ -78,7 +77,6 @@ pub(super) struct ExpectedText {
 }
 
 impl ExpectedText {
-    /// The expected text; `None` if it is too long.
     fn new(text: &str) -> Option<ExpectedText> {
         let ShortText(words) = ShortText::new(text)?;
         let length = text.len() + 1;
@@ -134,7 +132,6 @@ impl ShortTextSet {
         }
     }
 
-    /// The index of the text in the list of the set.
     #[inline]
     pub(super) fn find(&self, atom: &ShortText) -> Option<usize> {
         let index = usize::from(self.slots[atom.hash(self.seed)]);
@@ -154,14 +151,12 @@ fn place(atoms: &[ShortText], seed: u64) -> Option<[u8; SLOTS]> {
     Some(slots)
 }
 
-/// The values of a dimension, for the fast path.
 #[derive(Debug)]
 pub(super) enum DomainTexts {
     Listed(ShortTextSet),
     Identifier { max_chars: usize },
 }
 
-/// A kind, for the fast path.
 #[derive(Debug)]
 pub(super) struct KindTexts {
     pub(super) kind: Kind,
@@ -176,7 +171,6 @@ pub(super) struct CatalogueTexts {
     pub(super) kinds: Vec<KindTexts>,
 }
 
-/// Created on first use.
 pub(super) static CATALOGUE_TEXTS: LazyLock<CatalogueTexts> = LazyLock::new(|| CatalogueTexts {
     names: ShortTextSet::new(NAMES),
     keys: ShortTextSet::new(ENTRY_KEYS),

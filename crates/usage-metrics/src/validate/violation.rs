@@ -14,31 +14,23 @@ pub const MAX_FOUND_CHARS: usize = 64;
 pub enum Problem {
     /// The bytes are not UTF-8, or start with a byte order mark.
     Encoding,
-    /// The text is not JSON.
     Syntax,
     DuplicateKey,
-    /// A required field is missing.
     MissingField,
     UnknownField,
-    /// A value of the wrong JSON type.
     WrongType,
-    /// A text that is not listed.
     NotAllowed,
-    /// Not a lower-case UUID of version 1 to 5.
     BadUuid,
-    /// Not a date-time of RFC 3339.
     BadDateTime,
     BadIdentifier,
     /// Too short or too long.
     BadLength,
     /// Not an integer of at least 1, or not exactly 1 if required.
     BadValue,
-    /// An empty array.
     Empty,
 }
 
 impl Problem {
-    /// The code as text.
     pub const fn code(self) -> &'static str {
         match self {
             Problem::Encoding => "encoding",
@@ -58,15 +50,11 @@ impl Problem {
     }
 }
 
-/// The allowed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Allowed {
-    /// One of these texts.
     Listed(&'static [&'static str]),
-    /// Exactly this text.
     Exactly(&'static str),
-    /// Any text that follows this rule.
     Rule(&'static str),
 }
 
@@ -83,7 +71,6 @@ impl fmt::Display for Allowed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The violated rule.
     pub code: Problem,
     /// JSON pointer to the value, or to the object that lacks a field.
     pub pointer: String,
@@ -93,11 +80,8 @@ pub struct Violation {
     pub column: usize,
     /// Byte offset in the input.
     pub offset: usize,
-    /// What was found, shortened.
     pub found: String,
-    /// What is allowed.
     pub allowed: Allowed,
-    /// The nearest allowed value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Cow<'static, str>>,
 }
@@ -129,7 +113,6 @@ pub(super) fn excerpt(text: &str) -> String {
     shorten(text).escape_debug().to_string()
 }
 
-/// Shortens a part of the input for a message.
 pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_FOUND_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),

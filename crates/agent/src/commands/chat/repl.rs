@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use task_loop::attachment::Attachment;
 use task_loop::conversation::Message;
-use task_loop::end::EndCause;
+use task_loop::end::TaskEnd;
 use task_loop::untrusted::printable;
 use task_loop::{TaskContext, UserInput};
 
@@ -233,10 +233,10 @@ impl ChatSession<'_> {
         }
         let ended = end_diagnostic(&done.end, &self.setup.member);
         match (ended, printer.trouble) {
-            (Some(ended), _) if done.end.cause == EndCause::Ended => Ok(NextAction::Break(ended)),
+            (Some(ended), _) if done.end == TaskEnd::Ended => Ok(NextAction::Break(ended)),
             (_, Some(trouble)) => Ok(NextAction::Break(trouble)),
             (None, None) => Ok(NextAction::GoOn),
-            (Some(_), None) if done.end.cause == EndCause::Denied => {
+            (Some(_), None) if done.end == TaskEnd::Denied => {
                 Err(Diagnostic::failed(format!("the answer was stopped: {}", done.end)))
             }
             (Some(diagnostic), None) => Err(diagnostic),

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use task_loop::end::EndCause;
+use task_loop::end::TaskEnd;
 use task_loop::event::{Event, Listener};
 use task_loop::{OldTurns, TaskContext};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
@@ -98,7 +98,7 @@ pub(super) async fn run(
         while let Some(finished) = running.next().await {
             let (job, done) = finished?;
             seen += 1;
-            failed += usize::from(!done.end.is_completed());
+            failed += usize::from(done.end != TaskEnd::Completed);
             let line = json!({
                 "id": job.id,
                 "end_reason": done.end.ending().end_reason.text(),
@@ -108,7 +108,7 @@ pub(super) async fn run(
             });
             session.output.json_line(&setup.fleet.shown.json(line))?;
             bar.inc(1);
-            if let EndCause::Trouble(trouble) = &done.end.cause
+            if let TaskEnd::Trouble(trouble) = &done.end
                 && trouble.status() == Some(401)
             {
                 return Err(setup.member.diagnostic(trouble));

@@ -204,7 +204,6 @@ fn holds_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// What a PowerShell `-EncodedCommand` holds.
 pub(super) fn decoded_command(line: &[&str]) -> Option<String> {
     let flag = line.iter().position(|word| {
         let word = word.to_ascii_lowercase();

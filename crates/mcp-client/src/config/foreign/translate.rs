@@ -8,7 +8,6 @@ use super::Found;
 /// The smallest number that cannot be a timeout in seconds, in a text of unknown origin.
 const MILLISECONDS_FROM: f64 = 1000.0;
 
-/// Which client an entry comes from, as far as it matters for its keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Claude,
@@ -23,7 +22,6 @@ pub(super) enum Source {
     Pasted,
 }
 
-/// An entry being put together.
 struct Translation {
     source: Source,
     entry: Map<String, Json>,
@@ -31,7 +29,6 @@ struct Translation {
     unusable: Option<&'static str>,
 }
 
-/// Puts an entry into our keys.
 pub(super) fn translate(
     name: &str,
     theirs: &Map<String, Json>,
@@ -252,14 +249,12 @@ impl Translation {
     }
 }
 
-/// Whether a mapping describes a sign-in in the words of another client.
 fn is_foreign_oauth(value: &Json) -> bool {
     ["clientId", "clientSecret", "callbackPort", "CLIENT_ID", "CLIENT_SECRET", "scopes"]
         .iter()
         .any(|key| value.get(key).is_some())
 }
 
-/// Scopes as one string.
 fn spaced(value: &Json) -> Json {
     match value.as_array() {
         Some(scopes) => {
@@ -304,7 +299,6 @@ fn rewritten(text: &str, notes: &mut Vec<String>) -> String {
     result
 }
 
-/// The name of the variable for an input of an editor.
 fn variable_of_input(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })

@@ -76,7 +76,6 @@ fn variable(reader: &mut Reader<'_>, _: &Json, field: &Field<'_>) -> Option<Json
     Some(hidden(reader, field, text))
 }
 
-/// The value under a name that the operator chose.
 fn named(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Text> {
     if field.node.is_null() {
         let problem = Problem::warning(field.owner, "has no value and is ignored");
@@ -92,7 +91,6 @@ fn hidden(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Json {
     reader.secrets.named(name, text).into()
 }
 
-/// A text that can be handed to a process.
 fn without_nul(reader: &mut Reader<'_>, field: &Field<'_>, text: Text) -> Option<Text> {
     let is_good = !text.value().contains('\0');
     if !is_good {

@@ -19,7 +19,6 @@ use sha2::{Digest, Sha256};
 
 use super::LoginOutcome;
 
-/// The longest quote on a page.
 const MAX_TEXT_CHARS: usize = 1_000;
 
 /// The style of all pages, and of this one.
@@ -66,7 +65,6 @@ pub(super) fn for_outcome(ending: &LoginOutcome) -> Page {
     }
 }
 
-/// For a request with a used `state`.
 pub(super) fn already_used() -> Page {
     PageContent {
         tone: Tone::Bad,
@@ -77,7 +75,6 @@ pub(super) fn already_used() -> Page {
     .page(StatusCode::BAD_REQUEST)
 }
 
-/// For a login that was dropped while the browser waited.
 pub(super) fn unfinished() -> Page {
     PageContent {
         tone: Tone::Bad,
@@ -88,7 +85,6 @@ pub(super) fn unfinished() -> Page {
     .page(StatusCode::BAD_REQUEST)
 }
 
-/// For every other request.
 pub(super) fn not_found() -> Page {
     PageContent {
         tone: Tone::Bad,

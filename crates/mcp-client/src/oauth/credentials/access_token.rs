@@ -19,7 +19,6 @@ pub(crate) struct AccessToken {
 }
 
 impl AccessToken {
-    /// The `Authorization` header, and the `DPoP` proof of a bound token.
     pub(crate) fn headers(&self, method: &Method, target: &Uri) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let token = &self.tokens.access_token;
@@ -41,7 +40,6 @@ impl AccessToken {
         self.tokens.requested_scope.as_deref().or(self.tokens.scope.as_deref())
     }
 
-    /// Whether it should be renewed before use.
     pub(super) fn is_old(&self) -> bool {
         let Some(end) = self.tokens.expires_at else { return false };
         let now = now();

@@ -18,8 +18,7 @@ const DEFAULT_BACKOFF: Duration = Duration::from_secs(5);
 
 const ISSUER_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why there is no other token.
-pub(super) enum RenewalError {
+pub(in crate::oauth) enum RenewalError {
     SignInNeeded,
     Failed(Error),
 }

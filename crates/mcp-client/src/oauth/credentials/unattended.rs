@@ -27,16 +27,16 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 impl Credentials {
     /// Requests tokens by the entry's `flow`. A refusal is final.
     pub(super) async fn obtain(&self, challenges: &[Challenge]) -> Result<StoredTokens, Error> {
-        let found = discover(self.http(), DiscoveryHints { challenges, prefer: None }).await?;
-        self.store().save_metadata(&found)?;
+        let found = discover(&self.http, DiscoveryHints { challenges, prefer: None }).await?;
+        self.store.save_metadata(&found)?;
         let client = self.configured_client(&found.server)?;
-        let configured = self.options().scope.as_ref().map(|scope| scope.value().trim());
+        let configured = self.options.scope.as_ref().map(|scope| scope.value().trim());
         let scopes = ScopeRequest { configured, challenges, before: None };
         let scope = scopes.choose(found.offered_scopes());
         let key = found.bind.then(DpopKey::generate).flatten();
         let mut grant = vec![("resource", found.resource.clone())];
         grant.extend(scope.clone().map(|scope| ("scope", scope)));
-        let client = match self.options().flow {
+        let client = match self.options.flow {
             Flow::Browser | Flow::ClientCredentials => {
                 grant.push(("grant_type", "client_credentials".to_owned()));
                 client.ok_or_else(|| {
@@ -54,7 +54,7 @@ impl Credentials {
                 client.ok_or_else(|| missing_options("`client_id`"))?
             }
         };
-        let (http, server) = (self.http(), &found.server);
+        let (http, server) = (&self.http, &found.server);
         let endpoint = TokenEndpoint { http, server, client: &client, key: key.as_ref() };
         let form: Vec<(&str, &str)> =
             grant.iter().map(|(key, value)| (*key, value.as_str())).collect();
@@ -68,7 +68,7 @@ impl Credentials {
     /// Exchanges our identity token at the identity provider for an assertion for this
     /// authorization server (ID-JAG).
     async fn exchanged(&self, found: &Discovery, scope: Option<&str>) -> Result<String, Error> {
-        let options = self.options();
+        let options = &self.options;
         let endpoint = options.idp_token_endpoint.as_ref();
         let endpoint =
             endpoint.ok_or_else(|| missing_options("`idp_token_endpoint`"))?.value().trim();
@@ -87,7 +87,7 @@ impl Credentials {
         let secret = options.idp_client_secret.as_ref().map(Text::value);
         form.extend(secret.map(|secret| ("client_secret", secret.into())));
         let headers = http::HeaderMap::new();
-        let reply = self.http().post_form(FormTarget::Other, endpoint, headers, &form).await?;
+        let reply = self.http.post_form(FormTarget::Other, endpoint, headers, &form).await?;
         if !reply.is_success() {
             let (code, description) = reply.refusal();
             return Err(match (reply.unavailable(), code) {
@@ -117,7 +117,7 @@ impl Credentials {
 
     /// The assertion, read on every use: its provider rotates it.
     fn assertion(&self) -> Result<String, Error> {
-        let options = self.options();
+        let options = &self.options;
         let text = match (&options.assertion_file, &options.assertion) {
             (Some(path), _) => {
                 let bad = |reason: String| Error::Assertion {
@@ -139,7 +139,7 @@ impl Credentials {
             let reason = "the value of `assertion_file` or `assertion` is not a JSON Web Token";
             return Err(Error::Assertion { reason: reason.to_owned() });
         }
-        self.redact_assertion(&text);
+        self.host.redactor.add_rotating_secret(&format!("{} assertion", self.server), &text);
         Ok(text)
     }
 }

@@ -1,15 +1,22 @@
-//! Files that are replaced atomically and readable by their owner only.
+//! Files that are replaced atomically and readable by their owner only, and the lock that serializes
+//! renewals across processes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::error::oauth::Error;
 
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Space reserved for new tokens beyond the size of the old ones.
 const MARGIN_BYTES: u64 = 16 * 1024;
+/// How long to wait for another process; then the renewal fails rather than run twice.
+const MAX_WAIT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) const BACKUP_SUFFIX: &str = ".bak";
 
@@ -64,7 +71,6 @@ impl PrivateFile {
         Error::Store { path: self.path.clone(), what, source }
     }
 
-    /// Creates the folder if needed and opens a file for its owner only.
     pub(super) fn open(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         private_folder(&self.folder)?;
         std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -82,7 +88,6 @@ pub(crate) struct ReservedFile {
 }
 
 impl ReservedFile {
-    /// Reserves the current size and a margin.
     pub(super) fn make(place: &PrivateFile) -> io::Result<Self> {
         let mut room = Self::empty(place)?;
         let length = fs::metadata(&place.path).map_or(0, |found| found.len());
@@ -137,4 +142,30 @@ fn private_folder(folder: &Path) -> io::Result<()> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+#[derive(Debug)]
+pub(crate) struct RenewalLock {
+    /// The system releases the lock with the file, also if the process is killed.
+    _file: File,
+}
+
+impl RenewalLock {
+    pub(super) async fn take(place: &PrivateFile) -> Result<Self, Error> {
+        let cannot = |error| place.cannot_be("locked", error);
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        let file = place.open(&place.path, &mut options).map_err(cannot)?;
+        let end = Instant::now() + MAX_WAIT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::Busy { after: MAX_WAIT }),
+                Err(TryLockError::Error(error)) => return Err(cannot(error)),
+            }
+        }
+    }
 }

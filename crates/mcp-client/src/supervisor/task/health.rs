@@ -12,9 +12,7 @@ use crate::host::ClientEvent;
 use crate::session::Session;
 
 const PING_TIMEOUT: Duration = Duration::from_secs(30);
-/// The delay between a change notification and the listing.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// The shortest interval between two listings.
 const RELIST_PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +81,6 @@ impl Supervisor {
         true
     }
 
-    /// Lists the tools after a change notification.
     pub(super) async fn relist(&mut self, session: &Session) {
         sleep(DEBOUNCE).await;
         match session.list_tools().await {

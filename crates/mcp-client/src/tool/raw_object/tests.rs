@@ -40,17 +40,3 @@ fn lone_surrogates_are_replaced_and_pairs_are_kept() {
     assert!(parse_lenient(r#""\ud8"#).is_err());
     assert!(parse_lenient("\"\\").is_err());
 }
-
-#[test]
-fn time_to_live_may_be_a_float_and_never_negative() {
-    for (written, expected) in [
-        ("1500", Some(1500)),
-        ("1500.0", Some(1500)),
-        ("-1", None),
-        ("\"5\"", None),
-        ("1e99", Some(u64::MAX)),
-    ] {
-        let text = format!(r#"{{"ttlMs":{written}}}"#);
-        assert_eq!(RawObject::open(&text).unwrap().ttl_ms(), expected, "{written}");
-    }
-}

@@ -3,7 +3,6 @@
 //! Some servers pretty-print their JSON. Each byte is examined once: nesting and quotes determine
 //! the end.
 
-/// The longest message that is joined.
 pub(super) const MAX_JOINED_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default)]

@@ -17,14 +17,10 @@ const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteFailure {
-    /// It does not read, and the queue is full.
-    Stuck {
-        queued: usize,
-    },
+    Stuck { queued: usize },
     Closed,
 }
 
-/// The pipe, and the messages that it has not accepted yet.
 pub(super) struct StdinQueue {
     state: Mutex<QueueState>,
     trouble: Notify,
@@ -85,7 +81,6 @@ impl StdinQueue {
         Ok(())
     }
 
-    /// Closes the pipe and drops the queue.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.pipe = None;
@@ -109,7 +104,6 @@ impl StdinQueue {
 }
 
 impl QueueState {
-    /// Writes until the queue is empty or the pipe is closed.
     fn write(&mut self, context: &mut Context<'_>) -> Poll<()> {
         while let (Some(pipe), Some(front)) = (self.pipe.as_mut(), self.queue.front_mut()) {
             match Pin::new(pipe).poll_write(context, front) {

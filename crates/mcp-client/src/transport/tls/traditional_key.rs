@@ -20,7 +20,6 @@ pub(super) enum DecryptError {
     WrongPassword,
 }
 
-/// The first key in this format.
 pub(super) fn find(file: &[u8]) -> Option<Pem> {
     let is_encrypted = |part: &Pem| {
         let kind = part.headers().get("Proc-Type");

@@ -73,10 +73,10 @@ fn missing_or_unlisted_provider_is_unknown() {
 
 #[test]
 fn every_name_finds_its_row() {
-    for known in PROVIDERS {
-        for name in [known.name].iter().chain(known.aliases) {
-            assert_eq!(family(Some(name)), known.family, "{name}");
-            assert_eq!(family(Some(&name.replace('-', "_"))), known.family, "{name}");
+    for (expected, name, aliases) in PROVIDERS {
+        for name in [*name].iter().chain(*aliases) {
+            assert_eq!(family(Some(name)), *expected, "{name}");
+            assert_eq!(family(Some(&name.replace('-', "_"))), *expected, "{name}");
         }
     }
 }
@@ -86,7 +86,7 @@ fn names_in_the_table_are_normalised_and_unique() {
     let mut seen = HashSet::new();
     for name in PROVIDERS
         .iter()
-        .flat_map(|known| [known.name].into_iter().chain(known.aliases.iter().copied()))
+        .flat_map(|(_, name, aliases)| [*name].into_iter().chain(aliases.iter().copied()))
     {
         assert_eq!(with_hyphens(normalise_optional(Some(name))), name);
         assert!(!name.is_empty());
@@ -96,8 +96,8 @@ fn names_in_the_table_are_normalised_and_unique() {
 
 #[test]
 fn provider_table_is_sorted() {
-    assert!(PROVIDERS.is_sorted_by(|one, next| one.name < next.name));
-    for known in PROVIDERS {
-        assert!(known.aliases.is_sorted(), "{}", known.name);
+    assert!(PROVIDERS.is_sorted_by(|one, next| one.1 < next.1));
+    for (_, name, aliases) in PROVIDERS {
+        assert!(aliases.is_sorted(), "{name}");
     }
 }

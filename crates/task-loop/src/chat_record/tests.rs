@@ -1,4 +1,4 @@
-//! Tests of `parsed`.
+//! Tests of `chat_record`.
 
 use super::*;
 
