@@ -69,6 +69,7 @@ impl fmt::Debug for Found {
             .field("scope", &self.scope)
             .field("keys", &keys)
             .field("notes", &self.notes)
+            .field("unusable", &self.unusable)
             .finish()
     }
 }

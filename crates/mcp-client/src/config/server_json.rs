@@ -55,8 +55,8 @@ struct Package {
     transport: Option<Transport>,
     #[serde(default)]
     runtime_arguments: Vec<Argument>,
-    #[serde(default)]
-    package_arguments: Vec<Argument>,
+    #[serde(default, rename = "packageArguments")]
+    arguments: Vec<Argument>,
     #[serde(default)]
     environment_variables: Vec<Named>,
 }
@@ -264,7 +264,7 @@ impl EntryTemplate {
         template.fixed_arguments(lead);
         template.add_arguments(&package.runtime_arguments)?;
         template.fixed_arguments(vec![id]);
-        template.add_arguments(&package.package_arguments)?;
+        template.add_arguments(&package.arguments)?;
         template.checked()
     }
 
