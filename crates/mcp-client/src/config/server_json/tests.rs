@@ -1,4 +1,5 @@
 //! Tests of `server_json`.
+#![expect(clippy::needless_pass_by_value, reason = "documents are written where they are used")]
 
 use super::*;
 

@@ -168,9 +168,8 @@ fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>, Diagnosti
         let Some(answer) = prompt.ask(&format!("{text}:"))? else { break };
         match (answer.is_empty(), &question.default) {
             (true, Some(default)) => return Ok(Some(default.clone())),
-            (true, None) => {}
             (false, _) if is_choice(question, &answer) => return Ok(Some(answer)),
-            (false, _) => {}
+            _ => {}
         }
     }
     Ok(None)
@@ -246,19 +245,17 @@ fn confirmed(
 ) -> Result<bool, Diagnostic> {
     let dialog = dialog::entry(candidate, scope);
     let dialog = format!("A server of the registry, written by its publisher:\n\n{dialog}");
-    match prompt.filter(|_| !args.yes) {
-        Some(prompt) => prompt.confirm(&format!("{dialog}\nAdd it?")),
-        None => {
-            if !session.output.is_json() {
-                session.output.note(dialog);
-            }
-            if args.yes {
-                return Ok(true);
-            }
-            Err(Diagnostic::failed(
-                "adding a server of the registry needs confirmation, but no terminal is attached",
-            )
-            .hint("review it, then confirm with `--yes`"))
-        }
+    if let Some(prompt) = prompt.filter(|_| !args.yes) {
+        return prompt.confirm(&format!("{dialog}\nAdd it?"));
     }
+    if !session.output.is_json() {
+        session.output.note(dialog);
+    }
+    if args.yes {
+        return Ok(true);
+    }
+    Err(Diagnostic::failed(
+        "adding a server of the registry needs confirmation, but no terminal is attached",
+    )
+    .hint("review it, then confirm with `--yes`"))
 }
