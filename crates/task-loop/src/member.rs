@@ -42,7 +42,7 @@ static RECEIPT: HeaderName = HeaderName::from_static("x-receipt-id");
 #[derive(Debug)]
 pub struct MemberClient {
     http: HttpClient,
-    pub(crate) base_url: String,
+    pub base_url: String,
 }
 
 #[derive(Debug, Clone)]

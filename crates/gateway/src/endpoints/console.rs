@@ -11,6 +11,8 @@ mod context;
 mod fields;
 mod key;
 mod key_bounds;
+mod key_form;
+mod key_rows;
 mod keys;
 mod media;
 mod models;

@@ -12,12 +12,8 @@ use serde_json::{Map, Value as Json, json};
 const MAX_INPUTS: usize = 100;
 /// The metadata that the registry itself adds.
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
-/// The registries of packages, each with its hosts.
-const PACKAGES: [(&str, &[&str]); 3] = [
-    ("npm", &["https://registry.npmjs.org"]),
-    ("pypi", &["https://pypi.org"]),
-    ("oci", &["https://docker.io", "https://registry-1.docker.io", "https://ghcr.io"]),
-];
+/// The types of packages that can be started.
+const PACKAGES: [&str; 3] = ["npm", "pypi", "oci"];
 
 /// A server as a registry lists it.
 #[derive(Debug, Clone, Deserialize)]
@@ -118,8 +114,6 @@ pub enum ServerJsonError {
     Another { name: String, version: String },
     #[error("its {what} `{text}` is invalid")]
     Invalid { what: &'static str, text: String },
-    #[error("its package is not from the official registry of its type but from `{url}`")]
-    OtherHost { url: String },
     #[error("its address `{url}` is not https")]
     Insecure { url: String },
     #[error("it refers to a variable of this machine: `{text}`")]
@@ -158,6 +152,8 @@ pub struct Question {
 pub struct EntryTemplate {
     /// In the order of the answers.
     pub questions: Vec<Question>,
+    /// What a person should know before it is added.
+    pub notes: Vec<String>,
     fixed: Map<String, Json>,
     arguments: Vec<Vec<Vec<Piece>>>,
     env: Vec<(String, Vec<Piece>)>,
@@ -176,7 +172,7 @@ impl ListedServer {
         self.meta[OFFICIAL]["status"].as_str().unwrap_or("active")
     }
 
-    /// Whether it can no longer be had.
+    /// Whether its publisher deleted it.
     pub fn is_deleted(&self) -> bool {
         self.status() == "deleted"
     }
@@ -208,7 +204,7 @@ impl ListedServer {
             return Err(ServerJsonError::Deleted);
         }
         let is_local = |package: &&Package| {
-            let is_known = PACKAGES.iter().any(|(kind, _)| *kind == package.registry_type);
+            let is_known = PACKAGES.contains(&&*package.registry_type);
             is_known && package.transport.as_ref().is_none_or(|it| it.kind == "stdio")
         };
         let package = packages.iter().find(is_local);
@@ -227,12 +223,6 @@ impl ListedServer {
 impl EntryTemplate {
     fn of_package(package: &Package) -> Result<Self, ServerJsonError> {
         let Package { registry_type, identifier, version, .. } = package;
-        let hosts = PACKAGES.iter().find(|(kind, _)| kind == registry_type).map(|(_, all)| *all);
-        if let Some(url) = &package.registry_base_url
-            && !hosts.unwrap_or_default().contains(&url.trim_end_matches('/'))
-        {
-            return Err(ServerJsonError::OtherHost { url: url.clone() });
-        }
         let identifier = self::identifier(registry_type, identifier)?;
         // Without a version, tomorrow another program would start. A reference of an image has one.
         let version = match version.as_deref() {
@@ -240,6 +230,16 @@ impl EntryTemplate {
             version => Some(word("version", version.unwrap_or_default(), "._+-!")?),
         };
         let mut template = Self::default();
+        if let Some(url) = &package.registry_base_url {
+            if !url.starts_with("https://") {
+                return Err(ServerJsonError::Insecure { url: url.clone() });
+            }
+            let url = plain("registry", url)?;
+            template.notes.push(format!(
+                "its publisher names the package registry {url}; the package manager uses the one \
+                 that it is configured with"
+            ));
+        }
         for variable in &package.environment_variables {
             let pieces = template.value(&variable.name, &variable.input)?;
             let name = plain("variable", &variable.name)?.to_owned();

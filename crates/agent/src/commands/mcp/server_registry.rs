@@ -115,7 +115,7 @@ impl ServerRegistry {
     }
 
     fn trouble(&self, error: &MemberError) -> Diagnostic {
-        let message = format!("registry {}: {}", self.client.base_url(), error.line());
+        let message = format!("registry {}: {}", self.client.base_url, error.line());
         Diagnostic::peer(printable(&message))
             .hint("set another registry as `mcp.registry_url` in config.yaml")
     }

@@ -33,7 +33,7 @@ fn listed(name: &str, status: &str) -> Value {
         "server": {
             "name": name, "version": "1.2.0", "description": "Weather \u{1b}[2Jreports",
             "packages": [{
-                "registryType": "npm", "registryBaseUrl": "https://registry.npmjs.org",
+                "registryType": "npm", "registryBaseUrl": "https://packages.example",
                 "identifier": "@example/weather", "version": "1.2.0",
                 "transport": {"type": "stdio"},
                 "runtimeArguments": [{"type": "named", "name": "--prefer-offline", "value": "true"}],

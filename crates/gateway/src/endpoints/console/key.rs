@@ -16,7 +16,8 @@ use super::super::state::AppState;
 use super::context::{MemberContext, OperatorContext, PageContext};
 use super::fields::{Fields, WrongField};
 use super::key_bounds;
-use super::keys::{KeyForm, KeyRow, above, is_over, limits, rows};
+use super::key_form::{KeyForm, above, limits};
+use super::key_rows::{KeyRow, is_over, rows};
 use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::operator::{Issued, Operator};
 

@@ -2,19 +2,18 @@
 
 use askama::Template;
 use axum::extract::Request;
-use gateway_store::{KeyRecord, KeySearch, Scope};
+use gateway_store::KeySearch;
 use http::StatusCode;
-use ledger::{Limits, Time};
-use pages::{Frame, Html, credits};
+use pages::Frame;
 
-use super::budget::{self, BudgetCard, BudgetForm};
-use super::context::{MemberContext, OperatorContext, PageContext};
+use super::context::{MemberContext, OperatorContext};
 use super::fields::{Fields, WrongField};
 use super::key::{self, KeyKeeper, is_id};
 use super::key_bounds;
+use super::key_form::{KeyForm, above, limits};
+use super::key_rows::{KeyRow, is_over, rows};
 use super::operator::member_by_word;
 use super::page::{self, PageError, PageResult, Refusal, redirect, refusal};
-use crate::clock;
 use crate::operator::KeyOrder;
 
 /// The most valid keys that a member may have and still create one.
@@ -34,96 +33,6 @@ struct KeysPage {
     query: String,
     next: String,
     is_first: bool,
-}
-
-pub(super) struct KeyRow {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) state: Html,
-    pub(super) is_over: bool,
-    pub(super) scopes: String,
-    pub(super) spent: String,
-    pub(super) limit: String,
-    /// All limits in a few words.
-    pub(super) limits: String,
-    pub(super) budgets: Vec<BudgetCard>,
-    pub(super) member: String,
-    pub(super) member_name: String,
-    /// Empty if it was not used.
-    pub(super) used: Html,
-    pub(super) created: Html,
-    pub(super) expires: Html,
-    pub(super) is_own: bool,
-}
-
-/// Rows of keys, the valid ones first.
-pub(super) async fn rows(
-    context: &PageContext,
-    mut keys: Vec<KeyRecord>,
-) -> PageResult<Vec<KeyRow>> {
-    let (now, windows) = (clock::now().micros(), context.billing.windows());
-    keys.sort_by_key(|record| (is_over(record), std::cmp::Reverse(record.key.created_at)));
-    let mut rows = Vec::with_capacity(keys.len());
-    for record in keys {
-        let lineage = context.store().lineage(record.key.lineage).await?;
-        let key = &record.key;
-        let used = lineage.as_ref().map(|lineage| lineage.last_used);
-        let used = used.filter(|at| *at > Time::default());
-        let used = used.map(|at| pages::moment(at.micros(), now)).unwrap_or_default();
-        rows.push(KeyRow {
-            state: state(&record),
-            is_over: is_over(&record),
-            scopes: scopes_text(&key.scopes),
-            spent: credits(lineage.as_ref().map_or(0, |lineage| lineage.spent.get())),
-            budgets: lineage
-                .and_then(|lineage| lineage.budget_status(&windows))
-                .iter()
-                .map(BudgetCard::new)
-                .collect(),
-            limit: record.limits.spend.map_or("no limit".to_owned(), |it| credits(it.get())),
-            limits: limits_text(record.limits),
-            member: key.member.to_string(),
-            member_name: record.member_name.clone(),
-            used,
-            created: pages::moment(key.created_at.micros(), now),
-            expires: key.expires_at.map(|at| pages::moment(at.micros(), now)).unwrap_or_default(),
-            is_own: context.session.key.as_ref() == Some(&key.id),
-            id: key.id.clone(),
-            name: key.name.clone(),
-        });
-    }
-    Ok(rows)
-}
-
-fn limits_text(limits: Limits) -> String {
-    let parts = [
-        limits.spend.map(|it| format!("{} credits", credits(it.get()))),
-        limits.budget.map(|it| format!("{} per {}", credits(it.amount.get()), it.period.as_str())),
-        limits.requests_per_minute.map(|it| format!("{it} requests/min")),
-        limits.concurrency.map(|it| format!("{it} at once")),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
-}
-
-pub(super) fn is_over(record: &KeyRecord) -> bool {
-    let is_expired = record.key.expires_at.is_some_and(|end| end <= clock::now());
-    record.key.revoked_at.is_some() || is_expired
-}
-
-fn state(record: &KeyRecord) -> Html {
-    match record.key.revoked_at {
-        Some(_) => pages::tag("bad", "revoked"),
-        None if is_over(record) => pages::tag("plain", "expired"),
-        None => pages::tag("good", "valid"),
-    }
-}
-
-fn scopes_text(scopes: &[Scope]) -> String {
-    if scopes.len() == Scope::ALL.len() {
-        return "all".to_owned();
-    }
-    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) async fn list(context: MemberContext) -> PageResult {
@@ -179,48 +88,6 @@ struct NewKeyPage {
     form: KeyForm,
     bounds: KeyForm,
     wrong: &'static str,
-}
-
-#[derive(Default)]
-pub(super) struct KeyForm {
-    pub(super) name: String,
-    pub(super) models: String,
-    pub(super) spend: String,
-    pub(super) rate: String,
-    pub(super) concurrency: String,
-    pub(super) days: String,
-    pub(super) budget: BudgetForm,
-}
-
-impl KeyForm {
-    pub(super) fn of(fields: &Fields) -> Self {
-        let text = |name| fields.get(name).to_owned();
-        Self {
-            name: text("name"),
-            models: text("models"),
-            spend: text("spend"),
-            rate: text("rate"),
-            concurrency: text("concurrency"),
-            days: text("days"),
-            budget: BudgetForm::of(fields),
-        }
-    }
-
-    pub(super) fn with_limits(self, limits: Limits) -> Self {
-        let number = |limit: Option<u32>| limit.map(|it| it.to_string()).unwrap_or_default();
-        Self {
-            spend: limits.spend.map(|it| plain_credits(it.get())).unwrap_or_default(),
-            rate: number(limits.requests_per_minute),
-            concurrency: number(limits.concurrency),
-            budget: BudgetForm::new(limits.budget),
-            ..self
-        }
-    }
-}
-
-/// An amount as a form has it, without separators.
-fn plain_credits(micros: i64) -> String {
-    credits(micros).replace(',', "")
 }
 
 pub(super) async fn form(context: MemberContext) -> PageResult {
@@ -306,21 +173,8 @@ fn wanted(context: &MemberContext, fields: &Fields) -> Result<KeyOrder, WrongFie
     Ok(KeyOrder { member: own.key.member, name, scopes, models, expires_at, limits })
 }
 
-pub(super) fn limits(fields: &Fields) -> Result<Limits, WrongField> {
-    Ok(Limits {
-        spend: fields.credits("spend")?,
-        requests_per_minute: fields.number("rate")?,
-        concurrency: fields.number("concurrency")?,
-        budget: budget::read(fields)?,
-    })
-}
-
 fn models(fields: &Fields) -> Option<Vec<String>> {
     let names = fields.get("models").split([',', '\n']).map(str::trim);
     let names: Vec<String> = names.filter(|it| !it.is_empty()).map(str::to_owned).collect();
     (!names.is_empty()).then_some(names)
-}
-
-pub(super) fn above(field: &'static str) -> WrongField {
-    WrongField::new(field, "This limit is higher than your own key or the operator allows.")
 }

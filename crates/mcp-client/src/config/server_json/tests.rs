@@ -31,7 +31,7 @@ fn entry(listed: &ListedServer, answers: &[&str]) -> Json {
 #[test]
 fn packages_become_commands_of_exactly_this_version() {
     let npm = package(json!({
-        "registryType": "npm", "registryBaseUrl": "https://registry.npmjs.org",
+        "registryType": "npm", "registryBaseUrl": "https://packages.example",
         "identifier": "@a/b", "version": "1.0.2", "transport": {"type": "stdio"},
         "runtimeArguments": [{"type": "named", "name": "--node-arg", "value": "x"}],
         "packageArguments": [
@@ -136,8 +136,7 @@ fn lies_are_refused() {
             ]}),
             "a variable of this machine",
         ),
-        (json!({"registryBaseUrl": "https://registry.npmjs.org.evil.example"}), "not from"),
-        (json!({"registryBaseUrl": "http://registry.npmjs.org"}), "not from"),
+        (json!({"registryBaseUrl": "http://packages.example"}), "not https"),
         (
             json!({"environmentVariables": [{"name": "A", "value": "${AWS_SECRET}"}]}),
             "a variable of this machine",

@@ -69,7 +69,8 @@ pub(super) fn add(
             entry.insert("trust".to_owned(), trust.as_str().into());
         }
     }
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> =
+        template.notes.iter().map(|note| format!("{own_name}: {note}")).collect();
     if listed.is_deprecated() {
         notes.push(format!("{own_name}: its publisher marked it as deprecated"));
     }

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::endpoints::console::budget::{self, BudgetCard, BudgetForm};
 use crate::endpoints::console::context::OperatorContext;
 use crate::endpoints::console::fields::{Fields, WrongField};
-use crate::endpoints::console::keys::{self, KeyRow};
+use crate::endpoints::console::key_rows::{self, KeyRow};
 use crate::endpoints::console::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::endpoints::console::receipts::{self, ReceiptRow};
 use crate::endpoints::path::Id;
@@ -275,7 +275,7 @@ async fn member_page(context: &OperatorContext, member: &Member, shown: Shown) -
         budgets: budget.iter().map(BudgetCard::new).collect(),
         row: row(context, member).await?,
         is_blocked: member.blocked,
-        keys: keys::rows(context, keys).await?,
+        keys: key_rows::rows(context, keys).await?,
         statement: statement(context, member).await?,
         form: shown.form,
         secret: shown.secret,

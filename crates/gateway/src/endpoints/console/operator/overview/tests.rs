@@ -1,3 +1,5 @@
+//! Tests of `overview`.
+
 use std::time::Duration;
 
 use super::Totals;
