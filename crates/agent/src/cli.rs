@@ -83,7 +83,6 @@ struct Global {
     profile: Option<String>,
 }
 
-/// Parses the command line; prints help, version and usage errors.
 pub(crate) fn parse() -> Result<(Command, Session), Exit> {
     let arguments = with_help_option(std::env::args_os().collect());
     let cli = match <Cli as Parser>::try_parse_from(&arguments) {

@@ -39,16 +39,22 @@ pub(crate) enum Command {
     Usage(usage::Args),
     Search(search::Args),
     Fetch(fetch::Args),
-    Research(research::Args),
-    Media(media::Args),
-    Mcp(mcp::Args),
-    Skills(skills::Args),
+    #[command(subcommand)]
+    Research(research::Command),
+    #[command(subcommand)]
+    Media(media::Command),
+    #[command(subcommand)]
+    Mcp(mcp::Command),
+    #[command(subcommand)]
+    Skills(skills::Command),
     Gateway(gateway::Args),
-    Metrics(metrics::Args),
+    #[command(subcommand)]
+    Metrics(metrics::Command),
     Doctor(doctor::Args),
     Update(update::Args),
     Completions(completions::Args),
-    Config(config::Args),
+    #[command(subcommand)]
+    Config(config::Command),
     Man(man::Args),
     ParseWorker(parse_worker::Args),
 }
@@ -64,7 +70,6 @@ impl Command {
     }
 }
 
-/// Runs a command; `program` describes the whole command line.
 pub(crate) fn run(
     command: Command,
     session: &Session,
@@ -86,9 +91,9 @@ pub(crate) fn run(
         Command::Research(args) => research::run(args, session),
         Command::Media(args) => media::run(args, session),
         Command::Gateway(args) => gateway::run(args, session),
-        Command::Mcp(args) => mcp::run(args.command, session),
-        Command::Skills(args) => skills::run(args.command, session),
-        Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Mcp(args) => mcp::run(args, session),
+        Command::Skills(args) => skills::run(args, session),
+        Command::Metrics(args) => metrics::run(args, session),
         Command::Config(args) => config::run(&args, session),
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),

@@ -11,11 +11,8 @@ use serde_json::{Value, json};
 pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
-    /// The command line makes no sense.
     Usage = 2,
-    /// The configuration makes no sense.
     Configuration = 3,
-    /// A sign-in is required.
     SignIn = 4,
     /// A peer failed: a server, a service.
     Peer = 5,
@@ -33,6 +30,10 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
+    pub(crate) fn is_of_signal(self) -> bool {
+        matches!(self, Exit::Interrupted | Exit::HungUp | Exit::Quit | Exit::Terminated)
+    }
+
     const fn kind(self) -> &'static str {
         match self {
             Exit::Done => "done",
@@ -67,12 +68,10 @@ impl Diagnostic {
         Diagnostic::new(Exit::Failed, message)
     }
 
-    /// The command line makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Usage, message)
     }
 
-    /// The configuration makes no sense.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Configuration, message)
     }
@@ -81,7 +80,6 @@ impl Diagnostic {
         Diagnostic::new(Exit::Peer, message)
     }
 
-    /// A sign-in is required.
     pub(crate) fn sign_in(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::SignIn, message)
     }

@@ -4,25 +4,22 @@
 //! What comes is written to a `.part` file beside the place, which a later try resumes; the
 //! place itself only ever sees a file that is whole and right. Nothing here writes to the terminal.
 
-mod attempts;
 pub(crate) mod digest;
 mod error;
 mod part;
 mod transfer;
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
 use http::Uri;
+use rustix::fs::StatVfs;
 
-use self::attempts::Attempts;
 use self::digest::Digest;
 pub(crate) use self::error::Error;
 use self::part::Part;
 use self::transfer::{Failure, Origin, Transfer};
-use crate::destination::OnConflict;
 use crate::member::Member;
 
 #[derive(Debug, Clone)]
@@ -42,9 +39,7 @@ pub(crate) struct Destination<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Progress<'a> {
-    /// So many bytes are there.
     At(u64),
-    /// It is tried again after a pause.
     Again { reason: &'a str, pause: Duration },
 }
 
@@ -84,7 +79,6 @@ impl Default for Limits {
     }
 }
 
-/// Downloads a file to its destination. A failure leaves the destination unchanged.
 pub(crate) async fn fetch(
     member: &Member,
     wanted: &DownloadRequest,
@@ -178,6 +172,70 @@ fn is_there(wanted: &DownloadRequest, place: &Destination<'_>) -> Result<bool, E
     match place.existing {
         OnConflict::Replace => Ok(false),
         OnConflict::Keep => Err(Error::Exists { path: place.path.to_owned() }),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnConflict {
+    Keep,
+    Replace,
+}
+
+/// How many bytes are free on a disk. A system that knows no blocks knows no room either.
+pub(crate) fn free_bytes(disk: &StatVfs) -> Option<u64> {
+    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+#[derive(Debug)]
+struct Attempts<'a> {
+    limits: &'a Limits,
+    made: u32,
+    /// Those in a row that got no further.
+    fruitless: u32,
+    furthest: u64,
+}
+
+impl<'a> Attempts<'a> {
+    fn new(limits: &'a Limits, furthest: u64) -> Self {
+        Self { limits, made: 0, fruitless: 0, furthest }
+    }
+
+    /// How long to wait before the next one; an error when that was the last.
+    fn next(
+        &mut self,
+        reason: &str,
+        after: Option<Duration>,
+        part: &Part,
+    ) -> Result<Duration, Error> {
+        self.made += 1;
+        if part.length() > self.furthest {
+            (self.furthest, self.fruitless) = (part.length(), 0);
+        }
+        self.fruitless += 1;
+        self.judge(reason, part)?;
+        let doubled = self.limits.pause.saturating_mul(1 << (self.fruitless - 1).min(16));
+        Ok(after.unwrap_or(doubled).min(self.limits.longest_pause))
+    }
+
+    /// The next one begins anew, at once.
+    fn without_pause(&mut self, reason: &str, part: &Part) -> Result<(), Error> {
+        self.made += 1;
+        self.fruitless += 1;
+        self.judge(reason, part)
+    }
+
+    fn judge(&self, reason: &str, part: &Part) -> Result<(), Error> {
+        if self.fruitless < self.limits.fruitless && self.made < self.limits.tries {
+            return Ok(());
+        }
+        Err(part.given_up(reason))
     }
 }
 

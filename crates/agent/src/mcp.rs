@@ -4,7 +4,6 @@ pub(crate) mod advice;
 pub(crate) mod approval;
 pub(crate) mod browser;
 pub(crate) mod client_document;
-pub(crate) mod file_keys;
 pub(crate) mod project;
 pub(crate) mod reporter;
 
@@ -36,8 +35,8 @@ use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::{ERROR, WARNING};
 pub(crate) use crate::reference_scope::scope;
 use crate::runtime;
+use crate::runtime::Signals;
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// How long a server may take beyond its own time before a command stops waiting for it.
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
@@ -50,7 +49,6 @@ pub(crate) struct Servers {
     /// The servers, and everything that is wrong with them.
     pub(crate) parsed: Parsed,
     pub(crate) scope: Scope,
-    /// What is to be said about servers of the project.
     project_notes: Vec<String>,
 }
 
@@ -103,7 +101,6 @@ impl Servers {
         Ok(())
     }
 
-    /// The entries, in the order of the file.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &ServerEntry> {
         self.parsed.servers.iter().map(|configured| &configured.entry)
     }
@@ -175,7 +172,6 @@ impl Servers {
         })
     }
 
-    /// Says on standard error what is wrong with the configuration.
     pub(crate) fn tell_problems(&self, session: &Session) {
         self.tell(session, &|_| true);
         for note in &self.project_notes {
@@ -183,7 +179,6 @@ impl Servers {
         }
     }
 
-    /// Says on standard error what is wrong with the entry of one server.
     pub(crate) fn tell_problems_of(&self, name: &str, session: &Session) {
         self.tell(session, &|problem| problem.section.as_deref() == Some(name));
     }
@@ -239,7 +234,6 @@ pub(crate) fn transport(entry: &ServerEntry) -> &'static str {
     }
 }
 
-/// The servers of a command, and how they are reported.
 #[derive(Debug)]
 pub(crate) struct McpServers {
     pub(crate) servers: Servers,
@@ -381,7 +375,6 @@ pub(crate) fn patience<'a>(entries: impl IntoIterator<Item = &'a ServerEntry>) -
     longest.unwrap_or_default().saturating_add(MAX_EXTRA_WAIT)
 }
 
-/// The options of an entry that signs in; none for all others.
 pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
     match &entry.endpoint {
         Endpoint::Http(http) => match &http.auth {

@@ -37,7 +37,6 @@ pub(crate) enum Color {
     Never,
 }
 
-/// The unit of progress bars in bytes.
 pub(crate) const BYTES: &str = "bytes";
 
 /// The columns of a terminal that does not say.
@@ -67,7 +66,6 @@ impl Output {
         self.style == Style::Json
     }
 
-    /// Whether nothing but data and errors is wanted.
     pub(crate) fn is_quiet(&self) -> bool {
         self.volume == Volume::Quiet
     }
@@ -83,7 +81,6 @@ impl Output {
         Some(columns.clamp(MIN_COLUMNS, MAX_COLUMNS))
     }
 
-    /// The lines of the terminal.
     #[expect(clippy::unused_self, reason = "only who holds the output may ask about it")]
     pub(crate) fn rows(&self) -> usize {
         let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
@@ -110,7 +107,6 @@ impl Output {
         self.bytes(&bytes)
     }
 
-    /// Writes a page of documentation.
     pub(crate) fn markdown(&self, page: &str) -> Result<(), Diagnostic> {
         if self.is_json() {
             return self.json(&serde_json::json!({ "markdown": page }));
@@ -118,7 +114,6 @@ impl Output {
         self.text(page)
     }
 
-    /// Writes one JSON document on one line.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
         bytes.push(b'\n');
@@ -147,7 +142,6 @@ impl Output {
         }
     }
 
-    /// Says something only a curious person wants to know.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.volume >= Volume::Verbose {
             aside(&text);
@@ -185,7 +179,6 @@ impl Output {
         spinner
     }
 
-    /// Prints the error of a command and returns the exit code.
     pub(crate) fn finish(&self, result: Result<(), Diagnostic>) -> Exit {
         let Err(diagnostic) = result else {
             return Exit::Done;
@@ -194,7 +187,6 @@ impl Output {
         diagnostic.exit
     }
 
-    /// Prints an error without ending the program.
     pub(crate) fn tell(&self, diagnostic: &Diagnostic) {
         if diagnostic.message.is_some() {
             match self.style {

@@ -2,24 +2,26 @@
 
 use task_loop::untrusted::printable;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Alignment {
-    Left,
-    Right,
-}
-
 /// A table; the last column is never padded.
 #[derive(Debug)]
 pub(crate) struct Table {
-    columns: Vec<Alignment>,
+    /// The headings first.
     rows: Vec<Vec<String>>,
+    is_right: Vec<bool>,
 }
 
 impl Table {
-    pub(crate) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Alignment)>) -> Self {
-        let (headings, columns) =
-            columns.into_iter().map(|(name, lean)| (name.to_owned(), lean)).unzip();
-        Self { columns, rows: vec![headings] }
+    /// A table whose columns are aligned to the left.
+    pub(crate) fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
+        let headings: Vec<String> = headings.into_iter().map(str::to_owned).collect();
+        Self { is_right: vec![false; headings.len()], rows: vec![headings] }
+    }
+
+    /// Aligns the columns with these headings to the right, as numbers are.
+    pub(crate) fn align_right(mut self, headings: &[&str]) -> Self {
+        let all = self.rows.iter().take(1).flatten();
+        self.is_right = all.map(|heading| headings.contains(&heading.as_str())).collect();
+        self
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -41,16 +43,13 @@ impl Table {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let widths: Vec<usize> = (0..self.is_right.len()).map(width).collect();
         let mut text = String::new();
         for row in &self.rows {
-            let cells =
-                row.iter().zip(&self.columns).zip(&widths).map(
-                    |((cell, lean), width)| match lean {
-                        Alignment::Left => format!("{cell:<width$}"),
-                        Alignment::Right => format!("{cell:>width$}"),
-                    },
-                );
+            let cells = row.iter().zip(&self.is_right).zip(&widths);
+            let cells = cells.map(|((cell, is_right), width)| {
+                if *is_right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+            });
             text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
             text.push('\n');
         }

@@ -31,7 +31,6 @@ fn column(letter: char) -> usize {
     letter.width().unwrap_or(0)
 }
 
-/// The lines of a text without styles.
 pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
     let span = Span::new(Style::new(), text);
     lines(&[span], width).into_iter().map(|line| line.text).collect()

@@ -11,9 +11,7 @@ use crate::diagnostic::Diagnostic;
 
 /// The file that is locked; it is empty and stays.
 const NAME: &str = ".config.lock";
-/// How long another editor is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether the other has gone.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The right to edit, until dropped.

@@ -13,13 +13,11 @@ use serde_json::{Map, Value as Json};
 use settings::{Key, Node, Position, Value};
 
 use super::document::Document;
-use super::tree::{entry, is_empty, is_flow};
+use super::document::{entry, is_empty, is_flow};
 use super::{read, write, yaml};
 use crate::diagnostic::Diagnostic;
 
-/// The key of all servers.
 const SECTION: &str = "mcp_servers";
-/// The key that switches a server.
 const ENABLED: &str = "enabled";
 
 /// A configuration whose servers can be edited.
@@ -52,13 +50,11 @@ impl ServersFile {
         }
     }
 
-    /// The names of the servers, in the order of the file.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let entries = self.section().map(|(_, node)| node.entries()).unwrap_or_default();
         entries.iter().map(|(key, _)| key.text.as_str())
     }
 
-    /// The value of a key.
     pub(crate) fn entry(&self, name: &str) -> Option<Json> {
         self.server(name).map(|(_, node)| node.to_json())
     }

@@ -7,8 +7,8 @@ use task_loop::member::MemberError;
 use task_loop::untrusted::printable;
 
 use super::digest::Digest;
-use crate::destination::is_full;
 use crate::diagnostic::Diagnostic;
+use crate::download::is_full;
 use crate::member::Member;
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -31,7 +31,6 @@ pub(crate) enum Error {
     WrongSize { expected: u64, stated: u64 },
     #[error("expected {expected} bytes, but received more")]
     TooLong { expected: u64 },
-    /// The bytes are not those that were promised.
     #[error("expected the SHA-256 {expected}, found {got}")]
     WrongDigest { expected: Digest, got: Digest },
     /// A web page came instead.
@@ -39,7 +38,6 @@ pub(crate) enum Error {
     Page,
     #[error("the service returned {status}; redirects are not followed")]
     Redirected { status: u16 },
-    /// The service says no.
     #[error("{}", trouble.line())]
     Refused { trouble: MemberError },
     /// What came is no answer to what was asked.

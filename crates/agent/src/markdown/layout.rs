@@ -9,7 +9,6 @@ use crate::output::DIM;
 use crate::wrap::{self, Span, columns};
 
 const CODE: Style = AnsiColor::Cyan.on_default();
-/// Indentation of code.
 const CODE_INDENT: &str = "    ";
 /// Blocks within so many others are indented no further.
 const MAX_DEPTH: usize = 8;
@@ -96,7 +95,6 @@ impl PageLayout {
         self.part();
     }
 
-    /// Adds a line of code, however long it is.
     pub(super) fn code_line(&mut self, line: &str) {
         let line = escaped_lines(line).replace('\t', CODE_INDENT);
         let line = if line.is_empty() { line } else { format!("{CODE}{line}{CODE:#}") };

@@ -7,7 +7,6 @@ use crate::wrap::{Span, StyledLine, columns, lines};
 
 /// No column is made narrower than this.
 const MIN_COLUMNS: usize = 4;
-/// The gap between two columns.
 const BETWEEN: usize = 3;
 
 /// A table whose cells come one by one.

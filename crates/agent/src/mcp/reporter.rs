@@ -15,7 +15,6 @@ use crate::output::{Output, WARNING};
 const MAX_KEPT: usize = 8;
 
 const MAX_WARNINGS: usize = 256;
-/// How often what is waited for is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +61,6 @@ impl Reporter {
         }
     }
 
-    /// Nothing is waited for any more.
     pub(crate) fn done_waiting(&self) {
         self.spinner.finish_and_clear();
     }
@@ -90,12 +88,10 @@ impl Reporter {
         }
     }
 
-    /// Waits until something happens.
     pub(crate) async fn happened(&self) {
         self.happened.notified().await;
     }
 
-    /// Takes the queued messages.
     pub(crate) fn kept(&self) -> Vec<String> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }

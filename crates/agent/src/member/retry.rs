@@ -14,7 +14,6 @@ use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 use crate::session::Session;
 
-/// How long is waited, unless it is said, in seconds.
 const USUAL_WAIT: &str = "300";
 /// The longest wait that can be asked for, in seconds.
 const MAX_WAIT: u64 = 24 * 60 * 60;

@@ -6,14 +6,14 @@ use std::path::Path;
 use local_model::About;
 use task_loop::untrusted::printable;
 
-use super::copy::{CopyError, pour};
 use super::lock;
 use super::model_dir::ModelDir;
-use super::name::Name;
-use super::record::Record;
+use super::model_dir::Name;
+use super::model_dir::Record;
 use super::staging::Staging;
-use crate::destination::{OnConflict, is_full};
+use super::staging::{CopyError, pour};
 use crate::diagnostic::Diagnostic;
+use crate::download::{OnConflict, is_full};
 use crate::output::BYTES;
 use crate::session::Session;
 

@@ -2,11 +2,10 @@
 
 use task_loop::nearest;
 
-use super::name::Name;
+use super::model_dir::Name;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
 
-/// A model that this program knows where to get.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownModel {
     pub(crate) name: &'static str,

@@ -16,7 +16,6 @@ use walkdir::WalkDir;
 use super::staging::of_ending;
 use crate::diagnostic::Diagnostic;
 
-/// The program that runs pip.
 const PYTHON: &str = "python3";
 /// How often it is looked how far it is.
 const TICK: Duration = Duration::from_millis(200);
@@ -210,7 +209,6 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     diagnostic.hint(OTHERWISE)
 }
 
-/// Messages of pip without a network.
 const NO_NETWORK: &[&str] = &[
     "Failed to establish a new connection",
     "NewConnectionError",

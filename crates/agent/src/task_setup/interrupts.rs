@@ -4,7 +4,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::signals::Signals;
+use crate::runtime::Signals;
 
 #[derive(Debug)]
 pub(crate) struct Interrupts {

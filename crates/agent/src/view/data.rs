@@ -19,7 +19,7 @@ use usage_metrics::validate::parse_date_time;
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
-use crate::store_error::store_trouble;
+use crate::metrics_recorder::store_trouble;
 
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -63,7 +63,6 @@ struct DimensionData {
     values: Option<&'static [&'static str]>,
 }
 
-/// How often a kind was counted on a day.
 #[derive(Debug, Serialize)]
 struct DayData {
     day: String,
@@ -71,7 +70,6 @@ struct DayData {
     value: u64,
 }
 
-/// How often a counter was counted on a day.
 #[derive(Debug, Serialize)]
 struct EntryData {
     day: String,

@@ -18,10 +18,8 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::assets;
 use super::data::{ReadError, Reading};
 
-/// How long open requests may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json; charset=utf-8";
@@ -39,7 +37,6 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// What is served, and where.
 #[derive(Debug)]
 pub(super) struct Site {
     /// The part of the address that cannot be guessed.
@@ -147,7 +144,7 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
 }
 
 async fn asset(Path(name): Path<String>) -> Response {
-    assets::find(&name).map_or_else(not_found, |asset| content(asset.media_type, asset.text))
+    find_asset(&name).map_or_else(not_found, |asset| content(asset.media_type, asset.text))
 }
 
 async fn data(State(site): State<Arc<Site>>) -> Response {
@@ -199,6 +196,41 @@ fn text(status: StatusCode, text: &'static str) -> Response {
 
 fn not_found() -> Response {
     text(StatusCode::NOT_FOUND, "not found\n")
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asset {
+    name: &'static str,
+    pub(super) media_type: &'static str,
+    pub(super) text: &'static str,
+}
+
+macro_rules! asset {
+    ($name:literal, $media_type:literal) => {
+        Asset {
+            name: $name,
+            media_type: concat!($media_type, "; charset=utf-8"),
+            text: include_str!(concat!("../../assets/", $name)),
+        }
+    };
+}
+
+const ASSETS: [Asset; 11] = [
+    asset!("metrics.css", "text/css"),
+    asset!("metrics.js", "text/javascript"),
+    asset!("chart.js", "text/javascript"),
+    asset!("data.js", "text/javascript"),
+    asset!("detail.js", "text/javascript"),
+    asset!("dom.js", "text/javascript"),
+    asset!("overview.js", "text/javascript"),
+    asset!("packages.js", "text/javascript"),
+    asset!("route.js", "text/javascript"),
+    asset!("table.js", "text/javascript"),
+    asset!("words.js", "text/javascript"),
+];
+
+pub(super) fn find_asset(name: &str) -> Option<Asset> {
+    ASSETS.into_iter().find(|asset| asset.name == name)
 }
 
 #[cfg(test)]

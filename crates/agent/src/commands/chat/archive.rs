@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::diagnostic::Diagnostic;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
-use crate::table::{Alignment, Table, counted};
+use crate::table::{Table, counted};
 use crate::task_printer::shortened;
 
 const MAX_LISTED: usize = 200;
@@ -30,12 +30,10 @@ pub(super) struct ChatArchive {
     folder: PathBuf,
 }
 
-/// A stored conversation that is resumed.
 #[derive(Debug)]
 pub(super) struct ResumedChat {
     pub(super) record: ChatRecord,
     pub(super) conversation: Conversation,
-    /// The model it had last.
     pub(super) model: String,
     pub(super) spent: TaskUsage,
 }
@@ -45,7 +43,6 @@ impl ChatArchive {
         Ok(Self { folder: session.home()?.chat().join("sessions") })
     }
 
-    /// A conversation that has not begun.
     pub(super) fn begin(
         &self,
         conversation: Conversation,
@@ -124,7 +121,6 @@ impl ChatArchive {
         })
     }
 
-    /// The ids and when each was used last, newest first.
     fn ids(&self) -> Result<Vec<(String, SystemTime)>, Diagnostic> {
         let cannot = |error: &io::Error| {
             Diagnostic::failed(format!("cannot read {}", self.folder.display())).because(error)
@@ -203,15 +199,10 @@ impl ChatArchive {
         })
     }
 
-    /// Lists the conversations, newest first.
     pub(super) fn list(&self, session: &Session) -> Result<(), Diagnostic> {
         let ids = self.ids()?;
-        let mut table = Table::new([
-            ("id", Alignment::Left),
-            ("last used", Alignment::Left),
-            ("messages", Alignment::Right),
-            ("first words", Alignment::Left),
-        ]);
+        let mut table =
+            Table::new(["id", "last used", "messages", "first words"]).align_right(&["messages"]);
         let mut listed = Vec::new();
         for (id, used) in ids.iter().take(MAX_LISTED) {
             let seconds = used.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

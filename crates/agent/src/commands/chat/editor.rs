@@ -23,9 +23,7 @@ use crate::session::Session;
 use crate::task_setup::Interrupts;
 
 pub(super) const PROMPT: &str = "> ";
-/// Prompt of the further lines of a message.
 pub(super) const CONTINUATION_PROMPT: &str = ". ";
-/// Lines in the history file.
 const MAX_HISTORY: usize = 2000;
 /// How long the engine may take to restore the terminal.
 const MAX_STOP: Duration = Duration::from_secs(1);

@@ -17,7 +17,6 @@ use crate::mcp::{Servers, problem_line};
 use crate::output::WARNING;
 use crate::prompt::{Prompt, ask_meanwhile};
 
-/// How long servers that are connected anew are waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(chat: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
@@ -80,7 +79,6 @@ fn read(chat: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
     Ok(servers)
 }
 
-/// What will change, before it does.
 fn plan_text(plan: &ReloadReport) -> String {
     if plan.is_empty() {
         return "nothing changed".to_owned();

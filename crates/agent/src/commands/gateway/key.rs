@@ -2,29 +2,28 @@
 
 mod change;
 pub(super) mod create;
-mod list;
 mod options;
-mod revoke;
-mod rotate;
 pub(crate) mod secret;
-mod show;
 
 use clap::Subcommand;
 use gateway::rfc3339;
 use gateway_store::{KeyRecord, Scope};
-use ledger::Micros;
+use ledger::{MemberId, Micros};
 use serde_json::{Value, json};
+use task_loop::untrusted::printable;
 
+use super::amount::in_credits;
 use super::budget::{self, budget_json};
 use super::file::Location;
 use super::moment::{now, shown};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::Table;
 pub(super) use options::optional;
 
 /// Create, limit, rotate and revoke API keys
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
@@ -36,29 +35,41 @@ Examples:
   agent gateway key list alice
   agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     Create(create::Args),
-    List(list::Args),
-    Show(show::Args),
+    List(List),
+    /// Show the permissions, limits and spend of a key
+    #[command(after_help = "Examples:\n  agent gateway key show 3fG7aK0pQx2Z")]
+    Show(KeyArgs),
     Change(change::Args),
-    Rotate(rotate::Args),
-    Revoke(revoke::Args),
+    Rotate(create::Rotate),
+    /// Revoke a key permanently
+    #[command(after_help = "\
+This cannot be undone. A running service rejects the key within two seconds.
+
+Examples:
+  agent gateway key revoke 3fG7aK0pQx2Z")]
+    Revoke(KeyArgs),
 }
 
-pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    match args.command {
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeyArgs {
+    /// Public part of the key, or the whole key
+    key: String,
+}
+
+pub(crate) fn run(
+    command: Command,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    match command {
         Command::Create(args) => create::run(&args, location, session),
-        Command::List(args) => list::run(&args, location, session),
-        Command::Show(args) => show::run(&args, location, session),
+        Command::List(args) => list(&args, location, session),
+        Command::Show(args) => show(&args, location, session),
         Command::Change(args) => change::run(&args, location, session),
-        Command::Rotate(args) => rotate::run(&args, location, session),
-        Command::Revoke(args) => revoke::run(&args, location, session),
+        Command::Rotate(args) => create::rotate(&args, location, session),
+        Command::Revoke(args) => change::revoke(&args, location, session),
     }
 }
 
@@ -76,7 +87,6 @@ fn state(record: &KeyRecord, session: &Session) -> &'static str {
     }
 }
 
-/// What a key may be used for, in a word or a list.
 fn scopes(record: &KeyRecord) -> String {
     if Scope::ALL.iter().all(|scope| record.key.scopes.contains(scope)) {
         return "all".to_owned();
@@ -107,17 +117,18 @@ pub(super) fn key_json(record: &KeyRecord, session: &Session) -> Value {
 
 pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
     let mut table = Table::new([
-        ("key", Alignment::Left),
-        ("name", Alignment::Left),
-        ("state", Alignment::Left),
-        ("expires", Alignment::Left),
-        ("spend limit", Alignment::Right),
-        ("budget", Alignment::Right),
-        ("rpm", Alignment::Right),
-        ("concurrency", Alignment::Right),
-        ("scopes", Alignment::Left),
-        ("models", Alignment::Left),
-    ]);
+        "key",
+        "name",
+        "state",
+        "expires",
+        "spend limit",
+        "budget",
+        "rpm",
+        "concurrency",
+        "scopes",
+        "models",
+    ])
+    .align_right(&["spend limit", "budget", "rpm", "concurrency"]);
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     for record in records {
         let (key, limits) = (&record.key, &record.limits);
@@ -135,4 +146,109 @@ pub(super) fn key_table(records: &[KeyRecord], session: &Session) -> String {
         ]);
     }
     table.text()
+}
+
+const MAX_LISTED: usize = 10_000;
+const PAGE: u32 = 1000;
+
+/// List the keys of one member or of all
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agent gateway key list
+  agent gateway key list alice --json")]
+pub(crate) struct List {
+    /// Member name or id, for example `mem_3`
+    member: Option<String>,
+}
+
+pub(crate) fn list(args: &List, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+    let records = OperatorStore::with(location, session, async |books| match &args.member {
+        Some(word) => {
+            let member = books.member(word).await?;
+            Ok(books.store.keys(member.id).await?)
+        }
+        None => all(books).await,
+    })?;
+    if session.output.is_json() {
+        let list = records.iter().map(|record| key_json(record, session));
+        return session.output.json(&json!({ "keys": list.collect::<Vec<Value>>() }));
+    }
+    if records.is_empty() {
+        session.output.note("No keys. Create one with `agent gateway key create`.");
+        return Ok(());
+    }
+    if args.member.is_some() {
+        return session.output.text(key_table(&records, session));
+    }
+    let mut table = Table::new(["key", "member", "name", "state"]);
+    for record in &records {
+        let (key, state) = (&record.key, state(record, session));
+        let member = record.member_name.clone();
+        table.row([key.id.clone(), member, key.name.clone(), state.to_owned()]);
+    }
+    session.output.text(table.text())?;
+    if records.len() >= MAX_LISTED {
+        session.output.warn(format!("only the first {MAX_LISTED} keys are shown"));
+    }
+    Ok(())
+}
+
+async fn all(books: &OperatorStore) -> Result<Vec<KeyRecord>, Diagnostic> {
+    let (mut records, mut after) = (Vec::new(), MemberId(0));
+    while records.len() < MAX_LISTED {
+        let members = books.store.members(after, PAGE).await?;
+        let Some(last) = members.last() else { break };
+        after = last.id;
+        for member in &members {
+            records.extend(books.store.keys(member.id).await?);
+        }
+    }
+    records.truncate(MAX_LISTED);
+    Ok(records)
+}
+
+pub(crate) fn show(
+    args: &KeyArgs,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let (record, lineage, windows) = OperatorStore::with(location, session, async |books| {
+        let record = books.key(&args.key).await?;
+        let lineage = books.store.lineage(record.key.lineage).await;
+        let windows = budget::windows(&books.config, session);
+        Ok((record, lineage?, windows))
+    })?;
+    let status = lineage.as_ref().and_then(|found| found.budget_status(&windows));
+    let (spent, held, running) = lineage
+        .map_or((Micros::ZERO, Micros::ZERO, 0), |found| (found.spent, found.held, found.running));
+    if session.output.is_json() {
+        let mut value = key_json(&record, session);
+        value["spent_micros"] = spent.get().into();
+        value["held_micros"] = held.get().into();
+        value["running"] = running.into();
+        value["budget"] = budget::status_json(status.as_ref());
+        return session.output.json(&value);
+    }
+    let (key, limits) = (&record.key, &record.limits);
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "no limit".to_owned());
+    let models = key.models.as_ref().map_or_else(|| "all".to_owned(), |models| models.join(", "));
+    let lines = [
+        ("member", format!("{} ({})", record.member_name, key.member)),
+        ("since", shown(key.created_at)),
+        ("expires", key.expires_at.map_or_else(|| "never".to_owned(), shown)),
+        ("scopes", scopes(&record)),
+        ("models", models),
+        ("spent", in_credits(spent)),
+        ("spend limit", or_none(limits.spend.map(in_credits))),
+        ("budget", budget::status_text(status.as_ref())),
+        ("per minute", or_none(limits.requests_per_minute.map(|limit| limit.to_string()))),
+        ("concurrency", or_none(limits.concurrency.map(|limit| limit.to_string()))),
+        ("running", running.to_string()),
+    ];
+    let mut text = format!("{} `{}`: {}\n", key.id, printable(&key.name), state(&record, session));
+    for (label, value) in lines {
+        text.push_str(&format!("  {label:<11}  {}\n", printable(&value)));
+    }
+    session.output.text(text)
 }

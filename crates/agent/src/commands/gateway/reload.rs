@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::file::Location;
-use super::operator_store::{OperatorStore, refused, trouble};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -62,12 +62,12 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
 
 /// Asks for a reload, and waits until every process has followed it.
 async fn follow(books: &OperatorStore) -> Result<Vec<ProcessReport>, Diagnostic> {
-    let processes = async || books.store.processes().await.map_err(|error| trouble(&error));
+    let processes = async || books.store.processes().await;
     if processes().await?.is_empty() {
         return Err(Diagnostic::failed("no process is serving from this database")
             .hint("start the service with `agent gateway serve` or `agent up`"));
     }
-    let generation = books.operator().request_reload().await.map_err(refused)?;
+    let generation = books.operator().request_reload().await?;
     let until = Instant::now() + MAX_WAIT;
     loop {
         let all = processes().await?;

@@ -94,7 +94,6 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
-/// Validates the entries, asks for confirmation if the command was pasted, and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let paste = PastedConfig::find(args)?;
     let found = match &paste {
@@ -129,7 +128,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     tell(session, &candidates, &saved)
 }
 
-/// A pasted text, and the name that was given for it.
 struct PastedConfig<'a> {
     name: Option<&'a str>,
     text: &'a str,
@@ -284,7 +282,6 @@ fn standard_input() -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// All candidates, or everything that is wrong with them.
 fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Diagnostic> {
     let (mut candidates, mut wrong): (_, Option<Diagnostic>) = (Vec::new(), None);
     for result in checked {
@@ -314,7 +311,6 @@ fn refuse_taken(
     }
 }
 
-/// Asks before a pasted command is saved.
 fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagnostic> {
     let running: Vec<&Candidate> = candidates.iter().filter(|server| server.runs()).collect();
     if running.is_empty() {
@@ -374,7 +370,6 @@ fn tell(
     Ok(())
 }
 
-/// Says which secrets went where.
 pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
     for moved in &saved.moved {
         session.output.note(format!(

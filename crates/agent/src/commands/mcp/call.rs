@@ -69,7 +69,6 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Connects, asks where it must, calls, prints.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let arguments = arguments::read(args.arguments.as_deref(), &args.arg)?;
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;

@@ -56,7 +56,6 @@ pub(super) struct SavedServers {
 }
 
 impl Candidate {
-    /// Checks the name, the entry and what would run.
     pub(super) fn check(
         name: &str,
         entry: Json,
@@ -93,7 +92,6 @@ impl Candidate {
         Ok(Candidate { name: name.to_owned(), entry, configured, notes })
     }
 
-    /// Notes which of these servers would register tools under the same names.
     pub(super) fn note_twins<'n>(&mut self, others: impl Iterator<Item = &'n str>) {
         let prefix = registered_name(&self.name, "");
         for other in others.filter(|other| *other != self.name) {
@@ -107,7 +105,6 @@ impl Candidate {
         }
     }
 
-    /// Whether it starts a process on this machine.
     pub(super) fn runs(&self) -> bool {
         matches!(self.configured.entry.endpoint, Endpoint::Stdio(_))
     }
@@ -139,7 +136,6 @@ impl Candidate {
     }
 }
 
-/// A word of a command line, quoted where needed.
 fn word(text: &Text) -> String {
     let shown = text.shown();
     let is_one_word = !shown.is_empty() && !shown.contains([' ', '\t', '\n', '"', '\'']);
@@ -188,7 +184,6 @@ pub(super) fn save(
     Ok(SavedServers { file: config, env_file, replaced, moved, notes })
 }
 
-/// The error of a name that another server has.
 pub(super) fn name_is_taken(name: &str) -> Diagnostic {
     Diagnostic::failed(format!("server `{name}` exists already; nothing was changed"))
         .hint("choose another name, or replace the server with `--replace`")

@@ -2,19 +2,22 @@
 
 mod document;
 mod offline;
-mod online;
-mod report;
 
 use std::time::Duration;
 
-use mcp_client::config::{Configured, ServerEntry};
+use mcp_client::config::{Configured, ServerEntry, ToolPolicy};
+use mcp_client::content::injection_warnings;
+use mcp_client::supervisor::ServerState;
+use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Severity};
+use crate::mcp::advice::{operand_with, test};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, already_told};
+use crate::mcp::{McpServers, already_told, patience};
 use crate::session::Session;
+use crate::table::{counted, grouped};
 
 /// Find problems with MCP servers and suggest fixes
 #[derive(Debug, clap::Args)]
@@ -55,14 +58,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     };
     let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
     if session.output.is_json() {
-        session.output.json(&shown.json(report::json(&findings)))?;
+        session.output.json(&shown.json(json(&findings)))?;
     } else {
-        session.output.text(report::text(&findings, &shown))?;
+        session.output.text(text(&findings, &shown))?;
     }
-    if report::is_bad(&findings) { Err(already_told(Exit::Failed)) } else { Ok(()) }
+    if is_bad(&findings) { Err(already_told(Exit::Failed)) } else { Ok(()) }
 }
 
-/// Looks at the servers, or at one, and at the files around them.
 pub(crate) fn look(
     server: Option<&str>,
     reach: Connectivity,
@@ -89,7 +91,7 @@ pub(crate) fn look(
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
     if let Connectivity::Online { at_most } = reach {
         if !enabled.is_empty() {
-            online::servers(&fleet, &enabled, at_most, session, &mut findings)?;
+            online(&fleet, &enabled, at_most, session, &mut findings)?;
         }
         document::check(&fleet, &entries, session, &mut findings)?;
     }
@@ -106,3 +108,153 @@ fn has_errors(fleet: &McpServers, name: &str) -> bool {
         .filter(|problem| problem.is_error())
         .any(|problem| problem.section.as_deref() == Some(name))
 }
+
+const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Good => "good",
+        Severity::Advice => "advice",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+fn is_bad(findings: &Findings) -> bool {
+    findings.worst() > Some(Severity::Advice)
+}
+
+/// The worst comes last, nearest to the prompt.
+fn text(findings: &Findings, shown: &Sanitizer) -> String {
+    let mut sorted: Vec<&Finding> = findings.all.iter().collect();
+    sorted.sort_by_key(|finding| finding.severity);
+    let mut text = String::new();
+    for finding in sorted {
+        let style = finding.severity.style();
+        let of = finding.subject.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+        let what = shown.lines(&finding.what, "         ");
+        text += &format!("{style}{:<8}{style:#} {of}{what}\n", word(finding.severity));
+        if let Some(place) = &finding.place {
+            text += &format!("         where: {place}\n");
+        }
+        for hint in &finding.hints {
+            text += &format!("         fix: {}\n", shown.lines(hint, "         "));
+        }
+    }
+    text + &summary(findings)
+}
+
+fn summary(findings: &Findings) -> String {
+    let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
+    if errors + warnings == 0 {
+        return "No problems found.\n".to_owned();
+    }
+    format!("Found {} and {}.\n", counted(errors, "error"), counted(warnings, "warning"))
+}
+
+fn json(findings: &Findings) -> Value {
+    let all = findings.all.iter().map(|finding| {
+        json!({
+            "severity": word(finding.severity),
+            "what": finding.what,
+            "server": finding.subject,
+            "where": finding.place,
+            "fixes": finding.hints,
+        })
+    });
+    json!({ "healthy": !is_bad(findings), "findings": all.collect::<Vec<_>>() })
+}
+
+/// Tokens of all tools together from which on less would be better.
+const MANY_TOKENS: u32 = 20_000;
+
+fn online(
+    fleet: &McpServers,
+    enabled: &[&ServerEntry],
+    at_most: Duration,
+    session: &Session,
+    findings: &mut Findings,
+) -> Result<(), Diagnostic> {
+    let entries: Vec<ServerEntry> = enabled.iter().map(|&entry| entry.clone()).collect();
+    let spinner = session.output.spinner();
+    fleet.run(entries, async |client| {
+        spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
+        client.wait_until_settled(patience(enabled.iter().copied()).min(at_most)).await;
+        spinner.finish_and_clear();
+        let registry = client.registry();
+        for status in client.status() {
+            let name = &status.server;
+            let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
+            if let Some(why) = fleet.unusable(entry, &status) {
+                let what = why.message.unwrap_or_default();
+                let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
+                let said = why.causes.iter().map(|cause| format!("\n{cause}"));
+                let what = format!("{what}{}", said.collect::<String>());
+                let finding = why.hints.into_iter().fold(Finding::error(what), Finding::hint);
+                findings.add(
+                    finding.of(name).hint(format!("test it step by step with `{}`", test(name))),
+                );
+                continue;
+            }
+            if let ServerState::Degraded { reason } = &status.state {
+                let fix = format!("test it step by step with `{}`", test(name));
+                findings.add(Finding::warning(reason).of(name).hint(fix));
+            }
+            let answered = format!(
+                "responds, with {} of about {} tokens",
+                counted(status.tools, "tool"),
+                grouped(status.tokens)
+            );
+            findings.add(Finding::good(answered).of(name));
+            for pattern in entry.tools.include.iter().flatten() {
+                let only =
+                    ToolPolicy { include: Some(vec![pattern.clone()]), ..ToolPolicy::default() };
+                let mut tools = registry.entries().filter(|tool| *tool.server == **name);
+                if !tools.any(|tool| only.admits(tool.native_name())) {
+                    let what = format!("`{pattern}` in `tools.include` matches none of its tools");
+                    findings
+                        .add(Finding::advice(what).of(name).hint("correct or remove the pattern"));
+                }
+            }
+            for tool in &status.quarantined {
+                let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
+                findings.add(
+                    Finding::warning(what)
+                        .of(name)
+                        .hint("report this to the maintainers of the server"),
+                );
+            }
+        }
+        for tool in registry.skipped() {
+            let what = format!("its tool `{}` is skipped: {}", tool.native_name, tool.reason);
+            let fix = "exclude one of them with `tools.exclude`, or rename the server";
+            findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
+        }
+        for tool in registry.entries() {
+            for warning in injection_warnings(&tool.description) {
+                let what = format!("check the description of `{}`: {warning}", tool.native_name());
+                let fix = format!(
+                    "show it with `agent mcp tools {}`; hide it with `tools.exclude`",
+                    operand_with(&tool.server, "--schema")
+                );
+                findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
+            }
+        }
+        let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
+        if tokens > MANY_TOKENS {
+            let what = format!(
+                "{} use about {} tokens per request",
+                counted(registry.len(), "tool"),
+                grouped(tokens)
+            );
+            findings.add(Finding::advice(what).hint("list the tools you need in `tools.include`"));
+        }
+        Ok(())
+    })?;
+    for (server, text) in fleet.reporter.warnings() {
+        // Whatever is worse shows in the state of the server.
+        findings.add(Finding::advice(text).of(&*server));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

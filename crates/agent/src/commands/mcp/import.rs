@@ -59,7 +59,6 @@ enum Client {
     Codex,
 }
 
-/// What becomes of a server that was found.
 #[derive(Debug)]
 enum ImportOutcome {
     Ready(Box<Candidate>),
@@ -69,7 +68,6 @@ enum ImportOutcome {
     Refused(Diagnostic),
 }
 
-/// A server that was found, and where.
 #[derive(Debug)]
 struct Row {
     file: PathBuf,
@@ -216,7 +214,6 @@ fn usable_name(name: &str) -> String {
     if name.is_empty() { "server".to_owned() } else { name }
 }
 
-/// Shows a server, asks about it, and says what was done with it.
 fn decide(
     row: Row,
     args: &Args,

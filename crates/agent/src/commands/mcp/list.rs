@@ -80,7 +80,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The servers that are required and cannot be used.
 fn missing(client: &Client, fleet: &McpServers) -> Vec<String> {
     let statuses = client.status();
     let is_missing = |entry: &&ServerEntry| {

@@ -134,7 +134,6 @@ pub(super) fn is_kept(entry: &ServerEntry, fleet: &McpServers) -> bool {
     fleet.account(entry).is_some_and(|account| account.has_files())
 }
 
-/// Ends the sign-ins of these servers, one after the other.
 pub(super) fn sign_out(
     fleet: &McpServers,
     entries: &[ServerEntry],
@@ -158,7 +157,6 @@ pub(super) fn sign_out(
     })
 }
 
-/// Removes token files that name no server.
 fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
     let mut done = Vec::new();
     for stem in token_files::stems(folder) {
@@ -184,17 +182,8 @@ fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
     if count == 0 {
         return Ok(true);
     }
-    match Prompt::find(&session.output) {
-        Some(prompt) => prompt.confirm(&format!(
-            "Remove {} from {}?",
-            counted(count, "sign-in"),
-            folder.display()
-        )),
-        None => Err(Diagnostic::failed(
-            "removing every sign-in needs confirmation, but no terminal is attached",
-        )
-        .hint("confirm with `--yes`")),
-    }
+    let question = format!("Remove {} from {}?", counted(count, "sign-in"), folder.display());
+    Prompt::confirmed(&session.output, &question, "removing every sign-in")
 }
 
 impl SignedOut {

@@ -83,7 +83,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The sign-ins of the servers that are removed.
 struct SignIns {
     fleet: McpServers,
     entries: Vec<ServerEntry>,
@@ -110,11 +109,5 @@ impl SignIns {
 
 fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {
     let list = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", ");
-    match Prompt::find(&session.output) {
-        Some(prompt) => prompt.confirm(&format!("Remove {list}?")),
-        None => Err(Diagnostic::failed(format!(
-            "removing {list} needs confirmation, but no terminal is attached"
-        ))
-        .hint("confirm with `--yes`")),
-    }
+    Prompt::confirmed(&session.output, &format!("Remove {list}?"), &format!("removing {list}"))
 }

@@ -9,14 +9,13 @@ use gateway_store::{Actor, Member, NewKey, Scope, Store};
 use ledger::{Limits, Micros, PostingKind, Transfer};
 use wire::key::ApiKey;
 
-use super::super::gateway::{actor, now, problem, secret, trouble};
+use super::super::gateway::{actor, now, secret};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 use crate::reference_scope::scope;
 use crate::session::Session;
 
-/// What the member is called.
 const NAME: &str = "local";
 /// What it begins with: a thousand credits.
 const CREDIT: Micros = Micros::new(1_000_000_000);
@@ -24,7 +23,6 @@ const CREDIT: Micros = Micros::new(1_000_000_000);
 const KEY_VARIABLE: &str = "AGENT_API_KEY";
 const ADDRESS_VARIABLE: &str = "AGENT_BASE_URL";
 
-/// The member of this machine and where its key is.
 #[derive(Debug)]
 pub(super) struct LocalMember {
     pub(super) member: Member,
@@ -39,7 +37,7 @@ pub(super) async fn find_or_make(
     config: &Config,
     session: &Session,
 ) -> Result<LocalMember, Diagnostic> {
-    let store = open_store(config).await.map_err(problem)?;
+    let store = open_store(config).await?;
     let found = of_store(config, &store, session).await;
     store.close().await;
     found
@@ -70,21 +68,21 @@ async fn of_store(
         None => new_key(store, &hasher, &member, &by, session).await?,
     };
     drop(lock);
-    let account = store.account(member.id).await.map_err(|error| trouble(&error))?;
+    let account = store.account(member.id).await?;
     let balance = account.map_or(Micros::ZERO, |account| account.balance);
     Ok(LocalMember { member, balance, key_id, variable, env_file: home.env_file() })
 }
 
 async fn member(store: &Store, by: &Actor) -> Result<Member, Diagnostic> {
-    let known = store.member_by_name(NAME).await.map_err(|error| trouble(&error))?;
+    let known = store.member_by_name(NAME).await?;
     if let Some(member) = known {
         return Ok(member);
     }
-    let member = store.create_member(NAME, by).await.map_err(|error| trouble(&error))?;
+    let member = store.create_member(NAME, by).await?;
     let reason = "first credit of this machine".to_owned();
     let (kind, amount) = (PostingKind::TopUp, CREDIT);
     let transfer = Transfer { member: member.id, kind, amount, reason, reference: None };
-    let posted = store.post(transfer, by).await.map_err(|error| trouble(&error))?;
+    let posted = store.post(transfer, by).await?;
     posted.map_err(|refusal| Diagnostic::failed("no credit could be paid in").because(&refusal))?;
     Ok(member)
 }
@@ -97,7 +95,7 @@ async fn good_key(
     session: &Session,
 ) -> Result<Option<String>, Diagnostic> {
     let Some(key) = ApiKey::parse(text) else { return Ok(None) };
-    let record = store.key(key.public_id()).await.map_err(|error| trouble(&error))?;
+    let record = store.key(key.public_id()).await?;
     Ok(record
         .map(|record| record.key)
         .filter(|known| {
@@ -130,7 +128,7 @@ async fn new_key(
         expires_at: None,
         limits: Limits::default(),
     };
-    store.create_key(&new, by).await.map_err(|error| trouble(&error))?;
+    store.create_key(&new, by).await?;
     if file.is_open_to_others() {
         session.output.warn(format!("others may read {}: `chmod 600` it", path.display()));
     }

@@ -1,11 +1,12 @@
 //! `agent gateway key change`.
 
 use gateway_store::KeyChange;
+use task_loop::untrusted::printable;
 
 use super::options::KeyOptions;
-use super::{key_json, key_table};
+use super::{KeyArgs, key_json, key_table};
 use crate::commands::gateway::file::Location;
-use crate::commands::gateway::operator_store::{OperatorStore, refused};
+use crate::commands::gateway::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -44,11 +45,28 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             expires_at,
             limits: args.given.limits()?,
         };
-        books.operator().change_key(&record.key.id, change).await.map_err(refused)
+        Ok(books.operator().change_key(&record.key.id, change).await?)
     })?;
     if session.output.is_json() {
         return session.output.json(&key_json(&record, session));
     }
     session.output.note(format!("{GOOD}Changed{GOOD:#} key {}.", record.key.id));
     session.output.text(key_table(&[record], session))
+}
+
+pub(crate) fn revoke(
+    args: &KeyArgs,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let record = OperatorStore::with(location, session, async |books| {
+        let id = books.key(&args.key).await?.key.id;
+        Ok(books.operator().revoke_key(&id).await?)
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&key_json(&record, session));
+    }
+    let (id, name) = (&record.key.id, printable(&record.key.name));
+    let member = printable(&record.member_name);
+    session.output.text(format!("{GOOD}Revoked{GOOD:#} key {id} `{name}` of {member}.\n"))
 }

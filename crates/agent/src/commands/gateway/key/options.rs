@@ -45,7 +45,6 @@ pub(crate) struct KeyOptions {
 }
 
 impl KeyOptions {
-    /// Whether nothing was typed.
     pub(super) fn is_empty(&self) -> bool {
         self.scopes.is_none()
             && self.models.is_none()

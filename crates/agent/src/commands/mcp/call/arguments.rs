@@ -9,7 +9,6 @@ use task_loop::untrusted::printable;
 use crate::diagnostic::Diagnostic;
 use crate::key_value;
 
-/// The largest arguments that are read, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads them; none at all are an empty object.
@@ -50,7 +49,6 @@ fn parse(text: &str) -> Result<Value, Diagnostic> {
     Err(Diagnostic::usage(format!("the arguments must be a JSON object, found {kind}")))
 }
 
-/// Checks that all required arguments are given.
 pub(super) fn check(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagnostic> {
     let required = tool.schema.get("required").and_then(Value::as_array);
     let missing: Vec<String> = required

@@ -125,10 +125,8 @@ fn private() -> fs::OpenOptions {
     options
 }
 
-/// How many results may stand beside each other under one name.
 const MAX_COPIES: u32 = 10_000;
 
-/// The usual ending of a file of this type.
 fn extension(attachment: &Attachment) -> &'static str {
     let mime = attachment.mime.split(';').next().unwrap_or_default().trim();
     match mime.to_ascii_lowercase().as_str() {

@@ -31,7 +31,6 @@ pub(super) fn unused(entries: &[&ServerEntry], findings: &mut Findings) {
     }
 }
 
-/// Fetches the document of every server that would be shown one.
 pub(super) fn check(
     fleet: &McpServers,
     entries: &[&ServerEntry],

@@ -123,7 +123,6 @@ fn plain(text: &str) -> String {
     shown
 }
 
-/// The same on one line.
 pub(crate) fn line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }

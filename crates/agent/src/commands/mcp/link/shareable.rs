@@ -10,21 +10,19 @@ use task_loop::untrusted::printable;
 use super::super::secrets::{MovedSecret, SIGN_IN_SECRETS, variable_name};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
-use crate::mcp::file_keys::SIGN_IN_FILES;
+use crate::mcp::project::SIGN_IN_FILES;
 
 /// Mappings whose keys are free.
 const FREE: [&str; 2] = ["env", "headers"];
 /// Keys that may hold paths.
 const PATHS: [&str; 7] =
     ["command", "args", "env", "cwd", "ssl_verify", "client_cert", "client_key"];
-/// Hosts that are this machine.
 const LOCAL_HOSTS: [&str; 4] = ["localhost", "127.", "[::1]", "0.0.0.0"];
 
 /// What references stand for here: too short to be a secret, and fit for a host, a port, a number
 /// and a switch.
 const HARMLESS: &str = "1";
 
-/// An entry without secrets.
 #[derive(Debug)]
 pub(super) struct Shareable {
     pub(super) entry: Map<String, Json>,
@@ -34,7 +32,6 @@ pub(super) struct Shareable {
 }
 
 impl Shareable {
-    /// What can be given away of an entry.
     pub(super) fn of(name: &str, mut entry: Json) -> Result<Self, Diagnostic> {
         let mut notes = Vec::new();
         if let Some(entry) = entry.as_object_mut() {
@@ -223,7 +220,6 @@ fn without_defaults(text: &str) -> String {
     plain
 }
 
-/// Whether a text is one reference and nothing else.
 fn is_reference(text: &str) -> bool {
     let name = text.trim().strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     name.is_some_and(|name| !name.contains(['{', '}']))

@@ -15,7 +15,6 @@ use crate::mcp::{McpServers, Servers, problem_line, told};
 use crate::session::Session;
 use crate::table::{counted, grouped};
 
-/// How often the files are looked at.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Shows changes until it is interrupted, which is how it is meant to end.

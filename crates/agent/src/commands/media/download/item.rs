@@ -6,7 +6,7 @@ use task_loop::untrusted::printable;
 use wire::download::is_name;
 use wire::media::{Artifact, MediaRun};
 
-use super::kind::extension;
+use super::extension;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
 use crate::member::Member;
