@@ -151,7 +151,6 @@ fn nearest_command(error: &clap::Error) -> Option<String> {
     (distance(&nearest) == 1).then(|| format!("agent {nearest}"))
 }
 
-/// The error of clap on one line, and the command whose help explains it.
 fn in_a_line(text: &str) -> (String, String) {
     let is_end =
         |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");

@@ -15,8 +15,7 @@ use settings::{Node, section};
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
-use self::document::Document;
-use self::document::{entry, is_flow};
+use self::document::{Document, entry, is_flow};
 use self::servers::{block, flow};
 use crate::diagnostic::Diagnostic;
 
@@ -48,7 +47,6 @@ impl MetricsConfig {
     }
 }
 
-/// Sets `metrics.mode` and keeps everything else as it is.
 pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
     let _lock = lock::take(path)?;
     write(path, &edited_metrics_mode(path, mode)?)

@@ -93,11 +93,6 @@ impl Diagnostic {
         Diagnostic { exit: Exit::Failed, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
-    /// The reader closed standard output.
-    pub(crate) fn broken_pipe() -> Self {
-        Diagnostic { exit: Exit::Done, message: None, causes: Vec::new(), hints: Vec::new() }
-    }
-
     /// Adds an error and everything behind it as causes.
     pub(crate) fn because(mut self, error: &dyn StdError) -> Self {
         let mut next = Some(error);
@@ -110,6 +105,15 @@ impl Diagnostic {
             }
             next = error.source();
         }
+        self
+    }
+
+    pub(crate) fn cause(self, cause: impl Into<String>) -> Self {
+        self.causes([cause.into()])
+    }
+
+    pub(crate) fn causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+        self.causes.extend(causes);
         self
     }
 
@@ -140,7 +144,8 @@ impl From<io::Error> for Diagnostic {
     /// For errors of standard output only; files have names and deserve better.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Diagnostic::broken_pipe();
+            // The reader closed standard output.
+            return Diagnostic { exit: Exit::Done, ..Diagnostic::already_told() };
         }
         Diagnostic::failed("cannot write the output").because(&error)
     }

@@ -137,7 +137,7 @@ impl Renderer {
             }
             if indent < 4 {
                 self.end_block();
-                self.page.begin_code();
+                self.page.part();
                 self.fence = Some(fence);
                 return;
             }

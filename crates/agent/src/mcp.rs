@@ -119,9 +119,8 @@ impl Servers {
         let problems: Vec<&Problem> = self.parsed.problems.iter().filter(named).collect();
         if !problems.is_empty() {
             let message = format!("invalid configuration of server `{}`", printable(name));
-            let mut diagnostic = Diagnostic::configuration(message);
-            diagnostic.causes.extend(problems.iter().map(|problem| format!("{path}:{problem}")));
-            return Err(diagnostic);
+            return Err(Diagnostic::configuration(message)
+                .causes(problems.iter().map(|problem| format!("{path}:{problem}"))));
         }
         self.whole()?;
         let message = format!("no server named `{}` in {path}", printable(name));
@@ -148,9 +147,8 @@ impl Servers {
             return Ok(());
         }
         let path = self.path.display();
-        let mut diagnostic = Diagnostic::configuration(format!("{path} is invalid"));
-        diagnostic.causes.extend(faults.map(|problem| problem_line(&self.path, problem)));
-        Err(diagnostic)
+        Err(Diagnostic::configuration(format!("{path} is invalid"))
+            .causes(faults.map(|problem| problem_line(&self.path, problem))))
     }
 
     /// The other servers that take part and whose tools get the same beginning.
@@ -276,12 +274,12 @@ impl McpServers {
         &self,
         entries: impl IntoIterator<Item = &'a ServerEntry> + Clone,
     ) -> Duration {
-        let sign_in = entries.clone().into_iter().filter_map(sign_in_timeout).max();
+        let sign_ins = entries.clone().into_iter().filter_map(oauth);
+        let sign_in = sign_ins.map(|options| options.timeout.unwrap_or(SIGN_IN)).max();
         let sign_in = sign_in.filter(|_| self.host.browser.is_some());
         patience(entries).saturating_add(sign_in.unwrap_or_default())
     }
 
-    /// Connects `entries` and works with them.
     pub(crate) fn run<T>(
         &self,
         entries: Vec<ServerEntry>,
@@ -388,10 +386,6 @@ pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
 /// Whether a server is signed in to without a person.
 pub(crate) fn is_alone(entry: &ServerEntry) -> bool {
     oauth(entry).is_some_and(|options| options.flow != Flow::Browser)
-}
-
-fn sign_in_timeout(entry: &ServerEntry) -> Option<Duration> {
-    oauth(entry).map(|options| options.timeout.unwrap_or(SIGN_IN))
 }
 
 /// The end of a command that has said already what went wrong.

@@ -57,7 +57,6 @@ impl Table {
     }
 }
 
-/// Names and values, one line each.
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {value}\n"));

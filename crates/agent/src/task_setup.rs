@@ -33,8 +33,6 @@ use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, Servers, patience};
 use crate::member::Member;
 use crate::member::settings::Settings;
-use crate::metrics_recorder;
-use crate::runtime;
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
@@ -42,6 +40,7 @@ use crate::skills::log::SkillLog;
 use crate::skills::tool::LoadSkill;
 use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
+use crate::{metrics_recorder, runtime};
 
 const OWN_SERVER: &str = "member";
 /// How long a task waits for servers that have not answered yet. Tools of late ones join, but a

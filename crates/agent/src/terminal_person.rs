@@ -40,7 +40,6 @@ impl TerminalPerson {
         Some(Arc::new(Self { shown, reporter, one: Arc::default() }))
     }
 
-    /// Asks until one of the letters comes.
     pub(crate) async fn choose(
         self,
         dialog: ApprovalDialog,

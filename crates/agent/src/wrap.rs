@@ -42,7 +42,10 @@ pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<StyledLine> {
     for span in spans {
         for letter in span.text.chars() {
             match letter {
-                '\n' => setter.end_line(),
+                '\n' => {
+                    setter.end_word();
+                    setter.break_line();
+                }
                 ' ' | '\t' => setter.end_word(),
                 letter => setter.word.push((span.style, letter)),
             }
@@ -84,11 +87,6 @@ impl LineWrapper {
             }
             self.put(style, letter);
         }
-    }
-
-    fn end_line(&mut self) {
-        self.end_word();
-        self.break_line();
     }
 
     fn put(&mut self, style: Style, letter: char) {

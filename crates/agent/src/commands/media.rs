@@ -27,36 +27,26 @@ Examples:
   agent media download run_0123456789abcdef0123456789abcdef"
 )]
 pub(crate) enum Command {
-    List(List),
+    /// List image and speech models with prices
+    #[command(after_help = "Examples:\n  agent media list\n  agent media list --json")]
+    List(RetryOptions),
     Run(run::Args),
     Download(download::Args),
 }
 
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Command::List(args) => list(&args, session),
+        Command::List(args) => list(args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Download(args) => download::run(&args, session),
     }
 }
 
-fn is_media(capability: &str) -> bool {
-    matches!(capability, "image" | "speech")
-}
-
-/// List image and speech models with prices
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent media list\n  agent media list --json")]
-pub(crate) struct List {
-    #[command(flatten)]
-    waiting: RetryOptions,
-}
-
-fn list(args: &List, session: &Session) -> Result<(), Diagnostic> {
-    let service = RetryingMember::find(session, args.waiting)?;
+fn list(waiting: RetryOptions, session: &Session) -> Result<(), Diagnostic> {
+    let service = RetryingMember::find(session, waiting)?;
     let answer = block_on(service.get("/capabilities"))?;
     let mut able: CapabilityList = service.read(&answer)?;
-    able.data.retain(|capability| is_media(&capability.id));
+    able.data.retain(|capability| matches!(capability.id.as_str(), "image" | "speech"));
     if session.output.is_json() {
         return session.output.json(&able);
     }

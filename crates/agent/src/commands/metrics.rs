@@ -212,7 +212,6 @@ pub(crate) struct View {
     no_open: bool,
 }
 
-/// Serves the page until it is interrupted.
 fn open_view(args: &View, session: &Session) -> Result<(), Diagnostic> {
     // Without a store there is nothing to look at; the error says what to do.
     drop(needed_store(session)?);
@@ -283,7 +282,6 @@ pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>, Diagnostic> {
     store.drafts(PackageScope::All).map_err(|error| store_trouble(store.folder(), &error))
 }
 
-/// Makes them, writes their files, and forgets what is old.
 fn package(session: &Session) -> Result<(), Diagnostic> {
     let (config, _) = decision(session)?;
     let mut store = needed_store(session)?;

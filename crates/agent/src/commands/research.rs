@@ -237,7 +237,6 @@ fn list(args: &List, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// A line for each job, and its question below.
 fn text(jobs: &[JobView]) -> String {
     let mut table = Table::new(["job", "status", "credits", "queued"]).align_right(&["credits"]);
     for job in jobs {

@@ -362,7 +362,6 @@ impl Channel {
         Ok(Self { base, key, config: path.display().to_string() })
     }
 
-    /// The key, without which nothing is believed.
     pub(crate) fn key(&self) -> Result<&Sourced<PublicKey>, Diagnostic> {
         self.key.as_ref().ok_or_else(|| {
             Diagnostic::configuration("no signing key for updates is configured")

@@ -32,7 +32,6 @@ impl Document {
         Self { path: path.to_owned(), text, root }
     }
 
-    /// The tree of a file that can be read.
     pub(crate) fn root(&self) -> Result<&Node, Diagnostic> {
         let root = self.root.as_ref().map_err(|problem| {
             self.not_understood(problem, not_yaml(problem).unwrap_or(&problem.message))
@@ -96,10 +95,8 @@ impl Document {
 
     fn not_understood(&self, problem: &Problem, why: &str) -> Diagnostic {
         let (path, Problem { line, column, .. }) = (self.path.display(), problem);
-        let mut diagnostic =
-            Diagnostic::configuration(format!("invalid configuration at {path}:{line}:{column}"));
-        diagnostic.causes.push(why.to_owned());
-        diagnostic
+        Diagnostic::configuration(format!("invalid configuration at {path}:{line}:{column}"))
+            .cause(why.to_owned())
     }
 
     fn refused(&self, problem: &Problem) -> Diagnostic {

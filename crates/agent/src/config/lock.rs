@@ -1,10 +1,9 @@
 //! One editor at a time: an advisory lock on a file beside the configuration.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use super::made_folder_of;
 use crate::diagnostic::Diagnostic;

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 use settings::{Key, Node, Position, Value};
 
-use super::document::Document;
-use super::document::{entry, is_empty, is_flow};
+use super::document::{Document, entry, is_empty, is_flow};
 use super::{read, write, yaml};
 use crate::diagnostic::Diagnostic;
 
@@ -94,7 +93,6 @@ impl ServersFile {
         Ok(true)
     }
 
-    /// Writes the file as it is now.
     pub(crate) fn write(&self) -> Result<(), Diagnostic> {
         write(&self.path, &self.text)
     }

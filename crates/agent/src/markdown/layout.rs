@@ -90,11 +90,6 @@ impl PageLayout {
         self.is_literal = true;
     }
 
-    /// Begins a block of code whose lines are added one by one.
-    pub(super) fn begin_code(&mut self) {
-        self.part();
-    }
-
     pub(super) fn code_line(&mut self, line: &str) {
         let line = escaped_lines(line).replace('\t', CODE_INDENT);
         let line = if line.is_empty() { line } else { format!("{CODE}{line}{CODE:#}") };
@@ -274,7 +269,7 @@ impl PageLayout {
     }
 
     /// A blank line before a block that follows another.
-    fn part(&mut self) {
+    pub(super) fn part(&mut self) {
         let is_close = self.containers.last().is_none_or(|last| last.is_fresh || last.is_tight);
         if is_close || self.is_apart {
             return;

@@ -27,7 +27,6 @@ impl PersonApprover {
         Arc::new(Self { person, asked: AtomicBool::new(false) })
     }
 
-    /// Whether a person was there to be asked.
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }

@@ -158,7 +158,6 @@ pub(crate) fn check(entry: &Json) -> Result<(), String> {
     }
 }
 
-/// The digest of a file, and the names and entries of its servers.
 fn servers(
     path: &Path,
     kind: Option<Kind>,

@@ -50,7 +50,6 @@ impl Reporter {
         Arc::new(Self { output, shown, place, spinner, kept, warnings, happened, is_held })
     }
 
-    /// Says on a terminal what is waited for.
     pub(crate) fn waiting_for(&self, what: impl Into<String>) {
         if self.spinner.is_finished() {
             self.spinner.reset();

@@ -25,7 +25,6 @@ pub(crate) struct Sourced<T> {
 }
 
 impl Sourced<String> {
-    /// What is said of a value that cannot be used.
     pub(crate) fn wrong(&self, why: &str) -> Diagnostic {
         let message = format!("invalid service address `{}`: {why}", self.value);
         Diagnostic::configuration(message).hint(format!("check the address: {}", self.place))
@@ -124,7 +123,6 @@ impl Settings {
         format!("add `{API_KEY}=agk_…` to {}", self.missing_key)
     }
 
-    /// Whether the service is on this machine.
     pub(crate) fn is_own_machine(&self) -> bool {
         let uri = self.base_url.value.parse::<http::Uri>().unwrap_or_default();
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -133,7 +131,6 @@ impl Settings {
     }
 }
 
-/// Where values are looked for, in order.
 struct SettingLookup<'a> {
     home: &'a Home,
     scope: &'a Scope,

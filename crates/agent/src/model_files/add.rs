@@ -7,11 +7,8 @@ use local_model::About;
 use task_loop::untrusted::printable;
 
 use super::lock;
-use super::model_dir::ModelDir;
-use super::model_dir::Name;
-use super::model_dir::Record;
-use super::staging::Staging;
-use super::staging::{CopyError, pour};
+use super::model_dir::{ModelDir, Name, Record};
+use super::staging::{CopyError, Staging, pour};
 use crate::diagnostic::Diagnostic;
 use crate::download::{OnConflict, is_full};
 use crate::output::BYTES;

@@ -6,13 +6,11 @@ use tempfile::TempPath;
 use tokio::task::spawn_blocking;
 
 use super::known_models::KnownModel;
-use super::model_dir::ModelDir;
-use super::model_dir::Record;
+use super::model_dir::{ModelDir, Record};
 use super::staging::Staging;
 use super::{lock, pip, wheel};
 use crate::diagnostic::Diagnostic;
-use crate::download::digest;
-use crate::download::is_full;
+use crate::download::{digest, is_full};
 use crate::output::BYTES;
 use crate::session::Session;
 

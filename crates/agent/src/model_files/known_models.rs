@@ -13,7 +13,6 @@ pub(crate) struct KnownModel {
     pub(crate) licence: &'static str,
     pub(crate) about: &'static str,
     pub(crate) requirement: &'static str,
-    /// How large the wheel of the package is, about.
     pub(crate) wheel_bytes: u64,
     pub(crate) bytes: u64,
     sha256: &'static str,

@@ -9,8 +9,7 @@ use ring::digest::{Context, SHA256};
 use tempfile::TempPath;
 use tokio::task::yield_now;
 
-use super::model_dir::ModelDir;
-use super::model_dir::Name;
+use super::model_dir::{ModelDir, Name};
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
@@ -86,7 +85,6 @@ impl Drop for Staging {
     }
 }
 
-/// The files of this ending in a folder, by name.
 pub(super) fn of_ending(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let mut files: Vec<PathBuf> = files

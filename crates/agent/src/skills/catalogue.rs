@@ -139,7 +139,6 @@ impl SkillFolders {
 }
 
 impl Catalogue {
-    /// The name of a skill that is most like this.
     pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
         nearest(name, self.skills.iter().map(Skill::name))
     }

@@ -58,7 +58,6 @@ struct Project {
 }
 
 impl SkillFolders {
-    /// Those of the profile and the working folder.
     pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
         let home = session.home()?.skills();
         let here = std::env::current_dir().ok();
@@ -99,7 +98,6 @@ impl SkillFolders {
         &self.home
     }
 
-    /// The skills of the project, if there is one.
     pub(crate) fn project(&self) -> Option<&Path> {
         self.project.as_ref().map(|project| project.skills.as_path())
     }

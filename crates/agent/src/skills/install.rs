@@ -24,7 +24,6 @@ pub(crate) struct InstallPlan {
     pub(crate) source: PathBuf,
     pub(crate) name: Name,
     pub(crate) description: String,
-    /// In order.
     pub(crate) files: Vec<PlannedFile>,
     pub(crate) has_left_out: bool,
 }

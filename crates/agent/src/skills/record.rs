@@ -100,7 +100,6 @@ impl SkillRecord {
         action(raw)
     }
 
-    /// Another version of it was installed in its place.
     pub(crate) fn replaced(&mut self, digests: &Digests, now: Timestamp) -> Option<SkillAction> {
         if self.digest == digests.skill && self.files_digest == digests.files {
             return None;

@@ -11,7 +11,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{self, HeaderValue};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -122,14 +122,10 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         let refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
         (allowed, refused).into_response()
     };
-    put_headers(response.headers_mut());
-    response
-}
-
-fn put_headers(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    response
 }
 
 async fn page(State(site): State<Arc<Site>>) -> Response {
@@ -144,7 +140,8 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
 }
 
 async fn asset(Path(name): Path<String>) -> Response {
-    find_asset(&name).map_or_else(not_found, |asset| content(asset.media_type, asset.text))
+    let asset = ASSETS.into_iter().find(|asset| asset.name == name);
+    asset.map_or_else(not_found, |asset| content(asset.media_type, asset.text))
 }
 
 async fn data(State(site): State<Arc<Site>>) -> Response {
@@ -228,10 +225,6 @@ const ASSETS: [Asset; 11] = [
     asset!("table.js", "text/javascript"),
     asset!("words.js", "text/javascript"),
 ];
-
-pub(super) fn find_asset(name: &str) -> Option<Asset> {
-    ASSETS.into_iter().find(|asset| asset.name == name)
-}
 
 #[cfg(test)]
 mod tests;

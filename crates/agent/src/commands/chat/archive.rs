@@ -1,10 +1,9 @@
 //! The conversations of a profile: found, read, listed.
 
 use std::error::Error as _;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fs, io};
 
 use serde_json::json;
 use task_loop::chat_record::{

@@ -253,7 +253,6 @@ fn rendered(outcome: &ToolOutcome) -> (String, Vec<Attachment>) {
     (text, attached.filter_map(|one| Attachment::new(&one.bytes, None).ok()).collect())
 }
 
-/// A value as one word.
 fn quoted(value: &str) -> String {
     if value.contains([' ', '\'', '"']) { format!("\"{value}\"") } else { value.to_owned() }
 }

@@ -71,9 +71,8 @@ fn read(chat: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
     let servers = Servers::load(chat.session)?;
     let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
     if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {
-        let mut diagnostic = Diagnostic::configuration("the servers were not reloaded");
-        diagnostic.causes.push(problem_line(&servers.path, problem));
-        return Err(diagnostic);
+        return Err(Diagnostic::configuration("the servers were not reloaded")
+            .cause(problem_line(&servers.path, problem)));
     }
     servers.tell_problems(chat.session);
     Ok(servers)

@@ -255,7 +255,6 @@ pub(super) fn line(message: &Message) -> String {
     format!("{who:<5}  {}", shortened(&printable(&text), MAX_LINE_CHARS))
 }
 
-/// Lines that fit the terminal, if there is one.
 fn fitted(chat: &ChatSession<'_>, text: &str) -> String {
     let Some(width) = chat.output().columns() else { return text.to_owned() };
     let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();

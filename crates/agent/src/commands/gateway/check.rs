@@ -308,7 +308,6 @@ fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
     }
     findings
 }
-/// Prints the findings; fails if there is an error.
 fn print(findings: &Findings, session: &Session) -> Result<(), Diagnostic> {
     let wrong = findings.count(Severity::Error);
     if session.output.is_json() {

@@ -1,23 +1,25 @@
 //! `agent gateway key`: what members show to be let in.
 
-mod change;
-pub(super) mod create;
 mod options;
 pub(crate) mod secret;
 
 use clap::Subcommand;
+use gateway::config::NewKeys;
+use gateway::operator::{Issued, KeyOrder};
 use gateway::rfc3339;
-use gateway_store::{KeyRecord, Scope};
-use ledger::{MemberId, Micros};
+use gateway_store::{KeyChange, KeyRecord, Scope};
+use ledger::{Limits, MemberId, Micros};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
+use self::options::KeyOptions;
 use super::amount::in_credits;
 use super::budget::{self, budget_json};
 use super::file::Location;
-use super::moment::{now, shown};
+use super::moment::{now, period, shown};
 use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
+use crate::output::GOOD;
 use crate::session::Session;
 use crate::table::Table;
 pub(super) use options::optional;
@@ -36,13 +38,13 @@ Examples:
   agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h"
 )]
 pub(crate) enum Command {
-    Create(create::Args),
+    Create(Create),
     List(List),
     /// Show the permissions, limits and spend of a key
     #[command(after_help = "Examples:\n  agent gateway key show 3fG7aK0pQx2Z")]
     Show(KeyArgs),
-    Change(change::Args),
-    Rotate(create::Rotate),
+    Change(Change),
+    Rotate(Rotate),
     /// Revoke a key permanently
     #[command(after_help = "\
 This cannot be undone. A running service rejects the key within two seconds.
@@ -64,12 +66,12 @@ pub(crate) fn run(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     match command {
-        Command::Create(args) => create::run(&args, location, session),
+        Command::Create(args) => create(&args, location, session),
         Command::List(args) => list(&args, location, session),
         Command::Show(args) => show(&args, location, session),
-        Command::Change(args) => change::run(&args, location, session),
-        Command::Rotate(args) => create::rotate(&args, location, session),
-        Command::Revoke(args) => change::revoke(&args, location, session),
+        Command::Change(args) => change(&args, location, session),
+        Command::Rotate(args) => rotate(&args, location, session),
+        Command::Revoke(args) => revoke(&args, location, session),
     }
 }
 
@@ -251,4 +253,162 @@ pub(crate) fn show(
         text.push_str(&format!("  {label:<11}  {}\n", printable(&value)));
     }
     session.output.text(text)
+}
+
+/// Change the limits and permissions of a key
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Omitted settings stay unchanged. Rotated keys share their limits.
+
+Examples:
+  agent gateway key change 3fG7aK0pQx2Z --rpm 120
+  agent gateway key change 3fG7aK0pQx2Z --expires never --spend-limit none")]
+pub(crate) struct Change {
+    /// Public part of the key, or the whole key
+    key: String,
+    /// New name
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    given: KeyOptions,
+}
+
+pub(crate) fn change(
+    args: &Change,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    if args.name.is_none() && args.given.is_empty() {
+        return Err(Diagnostic::usage("nothing to change")
+            .hint("see `agent gateway key change --help` for the options"));
+    }
+    let scopes = args.given.scopes()?;
+    let expires_at = args.given.expires(session)?;
+    let record = OperatorStore::with(location, session, async |books| {
+        let record = books.key(&args.key).await?;
+        let change = KeyChange {
+            name: args.name.clone(),
+            scopes,
+            models: args.given.models(&books.config, session),
+            expires_at,
+            limits: args.given.limits()?,
+        };
+        Ok(books.operator().change_key(&record.key.id, change).await?)
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&key_json(&record, session));
+    }
+    session.output.note(format!("{GOOD}Changed{GOOD:#} key {}.", record.key.id));
+    session.output.text(key_table(&[record], session))
+}
+
+pub(crate) fn revoke(
+    args: &KeyArgs,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let record = OperatorStore::with(location, session, async |books| {
+        let id = books.key(&args.key).await?.key.id;
+        Ok(books.operator().revoke_key(&id).await?)
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&key_json(&record, session));
+    }
+    let (id, name) = (&record.key.id, printable(&record.key.name));
+    let member = printable(&record.member_name);
+    session.output.text(format!("{GOOD}Revoked{GOOD:#} key {id} `{name}` of {member}.\n"))
+}
+
+/// Create a key and print it once
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The key goes to stdout; messages go to stderr. Omitted limits come from `limits.new_keys` in \
+gateway.yaml.
+
+Examples:
+  agent gateway key create alice --name laptop
+  agent gateway key create alice --name ci --scopes models,chat --expires 30d --spend-limit 5 --quiet
+  agent gateway key create alice --name app --budget 2/day")]
+pub(crate) struct Create {
+    /// Member name or id, for example `mem_3`
+    member: String,
+    /// Name of the key
+    #[arg(long)]
+    name: String,
+    #[command(flatten)]
+    given: KeyOptions,
+}
+
+pub(crate) fn create(
+    args: &Create,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let scopes = args.given.scopes()?.unwrap_or_else(|| Scope::ALL.to_vec());
+    let expires_at = args.given.expires(session)?.flatten();
+    let Issued { key, record } = OperatorStore::with(location, session, async |books| {
+        let order = KeyOrder {
+            member: books.member(&args.member).await?.id,
+            name: args.name.clone(),
+            scopes,
+            models: args.given.models(&books.config, session).flatten(),
+            expires_at,
+            limits: args.given.limits()?.applied(defaults(&books.config.limits.new_keys)),
+        };
+        let hasher = secret::hasher(&books.config, &books.store).await?;
+        Ok(books.operator().create_key(&hasher, order).await?)
+    })?;
+    if !session.output.is_json() {
+        let (name, member) = (printable(&record.key.name), printable(&record.member_name));
+        session.output.note(format!("Created key `{name}` for {member}: {}", record.key.id));
+    }
+    secret::show(&key, &record, session)
+}
+
+pub(crate) fn defaults(new_keys: &NewKeys) -> Limits {
+    Limits {
+        spend: new_keys.spend_micros.map(Micros::new),
+        requests_per_minute: new_keys.requests_per_minute,
+        concurrency: new_keys.concurrency,
+        budget: None,
+    }
+}
+
+/// Replace a key with a new one and print it once
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The new key inherits the name, scopes, models, expiry, limits and spend of the old key, which \
+stops working after the overlap.
+
+Examples:
+  agent gateway key rotate 3fG7aK0pQx2Z
+  agent gateway key rotate 3fG7aK0pQx2Z --overlap 24h --quiet")]
+pub(crate) struct Rotate {
+    /// Public part of the key, or the whole key
+    key: String,
+    /// How long the old key stays valid, at most 30d
+    #[arg(long, value_name = "PERIOD", default_value = "0s")]
+    overlap: String,
+}
+
+pub(crate) fn rotate(
+    args: &Rotate,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let overlap = period(&args.overlap)?;
+    let (Issued { key, record }, old) = OperatorStore::with(location, session, async |books| {
+        let id = books.key(&args.key).await?.key.id;
+        let hasher = secret::hasher(&books.config, &books.store).await?;
+        let new = books.operator().rotate_key(&hasher, &id, overlap).await?;
+        Ok((new, books.key(&id).await?))
+    })?;
+    if !session.output.is_json() {
+        let until = old.key.expires_at.map(shown).unwrap_or_default();
+        session.output.note(format!(
+            "Replaced key {} with {}; the old one is valid until {until}.",
+            old.key.id, record.key.id
+        ));
+    }
+    secret::show(&key, &record, session)
 }

@@ -95,7 +95,6 @@ fn place(uri: &Uri) -> (String, u16) {
     (host, uri.port_u16().unwrap_or(usual))
 }
 
-/// A server as a provider, with short timeouts.
 fn provider(server: &Server) -> Provider {
     Provider {
         name: server.name.clone(),

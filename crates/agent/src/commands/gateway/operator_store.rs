@@ -15,7 +15,6 @@ use crate::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::session::Session;
 
-/// How members are called by number.
 const MEMBER_PREFIX: &str = "mem_";
 const KEY_PREFIX: &str = "agk_";
 /// How many members are looked through for one that was probably meant.
@@ -143,7 +142,6 @@ fn number() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
 }
 
-/// Makes the folder of a database that is a file.
 pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     let DatabaseLocation::Sqlite(path) = place else { return Ok(()) };
     let Some(folder) = path.parent() else { return Ok(()) };
@@ -179,7 +177,6 @@ impl From<operator::Error> for Diagnostic {
     }
 }
 
-/// An error of the store under a heading.
 pub(crate) fn store_trouble(message: &str, error: &Error) -> Diagnostic {
     let diagnostic = match error.kind() {
         ErrorKind::Temporary | ErrorKind::Caller => Diagnostic::failed(message),

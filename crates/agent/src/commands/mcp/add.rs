@@ -321,10 +321,9 @@ fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagno
     let Some(prompt) = Prompt::find(&session.output) else {
         let message = "a pasted command runs on this machine with your permissions; it needs \
                        confirmation, but no terminal is attached";
-        let mut diagnostic =
-            Diagnostic::failed(message).hint("review it, then confirm with `--yes`");
-        diagnostic.causes.extend(lines.lines().map(|line| line.trim().to_owned()));
-        return Err(diagnostic);
+        return Err(Diagnostic::failed(message)
+            .hint("review it, then confirm with `--yes`")
+            .causes(lines.lines().map(|line| line.trim().to_owned())));
     };
     session.output.note(format!("This will run on this machine with your permissions:\n{lines}"));
     prompt.confirm("Add it?")

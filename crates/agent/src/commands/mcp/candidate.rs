@@ -40,7 +40,6 @@ pub(super) enum SecretHandling {
 /// What becomes of a server that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameConflict {
-    /// It stays, and nothing is added.
     Refuse,
     Replace,
 }
@@ -49,7 +48,6 @@ pub(super) enum NameConflict {
 pub(super) struct SavedServers {
     pub(super) file: PathBuf,
     pub(super) env_file: PathBuf,
-    /// The names that stood there before.
     pub(super) replaced: Vec<String>,
     pub(super) moved: Vec<MovedSecret>,
     pub(super) notes: Vec<String>,
@@ -68,20 +66,17 @@ impl Candidate {
                 .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
         }
         let (configured, warnings) = parse_entry(name, &entry, scope).map_err(|problems| {
-            let mut diagnostic =
-                Diagnostic::configuration(format!("invalid configuration of server `{name}`"))
-                    .hint("see `agent mcp reference` for all keys");
-            diagnostic.causes.extend(problems.iter().map(Problem::to_string));
-            diagnostic
+            Diagnostic::configuration(format!("invalid configuration of server `{name}`"))
+                .hint("see `agent mcp reference` for all keys")
+                .causes(problems.iter().map(Problem::to_string))
         })?;
         if let Endpoint::Stdio(endpoint) = &configured.entry.endpoint
             && let Some(suspicion) = danger::suspicion(endpoint)
         {
             let message = format!("server `{name}` looks malicious and was not added");
-            let mut diagnostic = Diagnostic::failed(message)
-                .hint("use the program itself as the command, without a shell around it");
-            diagnostic.causes.push(suspicion.to_string());
-            return Err(diagnostic);
+            return Err(Diagnostic::failed(message)
+                .hint("use the program itself as the command, without a shell around it")
+                .cause(suspicion.to_string()));
         }
         if is_alone(&configured.entry) {
             notes.push(format!("{name}: it signs in automatically"));

@@ -36,14 +36,12 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// Whether servers are connected, and how long they are waited for at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connectivity {
     Offline,
     Online { at_most: Duration },
 }
 
-/// What was found, and what makes it fit to be shown.
 #[derive(Debug)]
 pub(crate) struct DoctorResult {
     pub(crate) findings: Findings,

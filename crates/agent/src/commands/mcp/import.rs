@@ -133,18 +133,23 @@ impl ExistingServers {
         if name_here != name {
             notes.push(format!("`{}` is renamed to `{name_here}`", printable(&name)));
         }
+        let namesakes = |candidate: &Candidate| -> Vec<&Candidate> {
+            earlier_candidates(earlier).filter(|other| other.name == candidate.name).collect()
+        };
         let fate = match Candidate::check(&name_here, entry, notes, &self.scope) {
             Err(diagnostic) => ImportOutcome::Refused(diagnostic),
             Ok(candidate) if self.has(&candidate) => {
                 ImportOutcome::Same("exists already and is identical")
             }
-            Ok(candidate) if is_again(&candidate, earlier) => {
+            Ok(candidate)
+                if namesakes(&candidate).iter().any(|other| other.entry == candidate.entry) =>
+            {
                 ImportOutcome::Same("identical to the one above")
             }
-            Ok(candidate) if self.file.entry(&candidate.name).is_some() => {
-                ImportOutcome::Conflict(Box::new(candidate))
-            }
-            Ok(candidate) if is_named_again(&candidate, earlier) => {
+            Ok(candidate)
+                if self.file.entry(&candidate.name).is_some()
+                    || !namesakes(&candidate).is_empty() =>
+            {
                 ImportOutcome::Conflict(Box::new(candidate))
             }
             Ok(candidate) => ImportOutcome::Ready(Box::new(candidate)),
@@ -167,15 +172,6 @@ fn earlier_candidates(earlier: &[Row]) -> impl Iterator<Item = &Candidate> {
         ImportOutcome::Ready(candidate) | ImportOutcome::Conflict(candidate) => Some(&**candidate),
         ImportOutcome::Same(_) | ImportOutcome::Refused(_) => None,
     })
-}
-
-fn is_again(candidate: &Candidate, earlier: &[Row]) -> bool {
-    earlier_candidates(earlier)
-        .any(|other| other.name == candidate.name && other.entry == candidate.entry)
-}
-
-fn is_named_again(candidate: &Candidate, earlier: &[Row]) -> bool {
-    earlier_candidates(earlier).any(|other| other.name == candidate.name)
 }
 
 /// The servers of a file; nothing if only other things stand there.

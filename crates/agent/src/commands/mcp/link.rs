@@ -27,7 +27,6 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// Prints the link on standard output, and what is different there on standard error.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let file = ServersFile::load(&session.home()?.config())?;
     let name = &args.name;

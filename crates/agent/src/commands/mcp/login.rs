@@ -126,9 +126,7 @@ fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
     };
     let Some(problem) = fleet.servers.parsed.problems.iter().find(decides) else { return Ok(()) };
     let message = format!("cannot sign in to server `{}` as configured", printable(name));
-    let mut diagnostic = Diagnostic::configuration(message);
-    diagnostic.causes.push(problem_line(&fleet.servers.path, problem));
-    Err(diagnostic)
+    Err(Diagnostic::configuration(message).cause(problem_line(&fleet.servers.path, problem)))
 }
 
 async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {

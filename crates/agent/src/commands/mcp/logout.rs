@@ -1,8 +1,7 @@
 //! `agent mcp logout`: a sign-in is given back and forgotten.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
 use mcp_client::oauth::{Account, token_files};
@@ -94,7 +93,6 @@ fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry, Diagnostic> {
     fleet.servers.find(name).map(|found| found.entry.clone())
 }
 
-/// Every server that has files, or could have.
 fn every(fleet: &McpServers, folder: &Path) -> Vec<ServerEntry> {
     let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
     for stem in token_files::stems(folder) {

@@ -40,7 +40,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             .hint("install it in a folder with a simple name")
     })?;
     if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
-        return told_steps(session, &steps);
+        if session.output.is_json() {
+            return session.output.json(&json!({ "steps": steps }));
+        }
+        return session.output.text(steps);
     }
     let folder = applications(session)?;
     let path = folder.join(FILE_NAME);
@@ -191,13 +194,6 @@ fn tell_update(session: &Session, outcome: Outcome) {
         "`update-desktop-database` {what}: your desktop may not see the change until the next \
          login."
     ));
-}
-
-fn told_steps(session: &Session, steps: &str) -> Result<(), Diagnostic> {
-    if session.output.is_json() {
-        return session.output.json(&json!({ "steps": steps }));
-    }
-    session.output.text(steps)
 }
 
 const MAX_WAIT: Duration = Duration::from_secs(10);

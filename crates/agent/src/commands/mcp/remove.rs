@@ -35,7 +35,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Asks, then removes all of them or none.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let path = home.config();

@@ -213,7 +213,6 @@ fn has_ended(granted: &Grant, now: u64) -> bool {
     !granted.renewable && granted.expires_at.is_some_and(|end| end <= now)
 }
 
-/// When a grant ends, and what happens then.
 pub(super) fn expiry(granted: &Grant, session: &Session) -> String {
     ends(granted, now(session))
 }

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use self::item::Item;
 use crate::diagnostic::Diagnostic;
-use crate::download::OnConflict;
-use crate::download::{Destination, DownloadOutcome, DownloadRequest, Limits, Progress, fetch};
+use crate::download::{
+    Destination, DownloadOutcome, DownloadRequest, Limits, OnConflict, Progress, fetch,
+};
 use crate::member::Member;
 use crate::output::BYTES;
 use crate::runtime::block_on;
@@ -73,7 +74,8 @@ fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnos
     let Some(output) = output else {
         return Ok(items.iter().map(|item| PathBuf::from(&item.name)).collect());
     };
-    let is_folder = output.is_dir() || items.len() != 1 || ends_with_slash(output);
+    let is_named_as_folder = output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_folder = output.is_dir() || items.len() != 1 || is_named_as_folder;
     if !is_folder {
         return Ok(vec![output.to_owned()]);
     }
@@ -81,10 +83,6 @@ fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnos
         Diagnostic::failed(format!("cannot create the folder {}", output.display())).because(&error)
     })?;
     Ok(items.iter().map(|item| output.join(&item.name)).collect())
-}
-
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 async fn save(

@@ -148,7 +148,6 @@ async fn input(
     Ok(options)
 }
 
-/// Lists what was made, and puts it where it is wanted.
 async fn fetch(
     service: &RetryingMember<'_>,
     made: &MediaRun,

@@ -9,8 +9,7 @@ use uuid::Uuid;
 use super::{decision, folder};
 use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
-use crate::metrics_recorder::detect_resource;
-use crate::metrics_recorder::store_trouble;
+use crate::metrics_recorder::{detect_resource, store_trouble};
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::session::Session;
 

@@ -32,7 +32,6 @@ pub(super) struct LocalMember {
     pub(super) env_file: PathBuf,
 }
 
-/// Uses what an earlier start made, and makes what is missing.
 pub(super) async fn find_or_make(
     config: &Config,
     session: &Session,

@@ -27,7 +27,6 @@ pub(crate) struct Running {
     pub(crate) address: Option<String>,
 }
 
-/// The right to run the service of a profile, until dropped.
 #[derive(Debug)]
 pub(super) struct ServiceLock {
     /// The system lets go of the lock with the file, also when the process is killed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use futures_util::future::join_all;
 use gateway::config::{Capability, Config, Kind, SearchProvider};
@@ -155,7 +155,8 @@ impl StartSummary {
             "\nNo models yet. Start a model server on this machine (Ollama, llama.cpp, vLLM, LM Studio) \
              and\nrun `agent up` again, or add a provider to the configuration:\n",
         );
-        output.note(format!("  providers:\n{}", indented(SNIPPET)));
+        let snippet: String = SNIPPET.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        output.note(format!("  providers:\n{snippet}"));
         output.note(format!("and its key to {}:\n", self.local.env_file.display()));
         output.note("  OPENAI_API_KEY=…");
         let way = how_to_fetch();
@@ -163,10 +164,6 @@ impl StartSummary {
             output.note(format!("\nOr run a small model in the service: {way}"));
         }
     }
-}
-
-fn indented(text: &str) -> String {
-    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }
 
 impl StartSummary {
@@ -212,11 +209,11 @@ fn program() -> String {
     let found = env::split_paths(&env::var_os("PATH").unwrap_or_default())
         .map(|folder| folder.join(NAME))
         .find(|path| path.is_file());
-    if found.as_ref().is_some_and(is_this) { NAME.to_owned() } else { quoted_path(&this) }
-}
-
-fn quoted_path(path: &Path) -> String {
-    quoted(&path.display().to_string())
+    if found.as_ref().is_some_and(is_this) {
+        NAME.to_owned()
+    } else {
+        quoted(&this.display().to_string())
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -10,8 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::download::{File, Manifest, Unfit};
 
-use super::Version;
-use super::{Channel, PublicKey};
+use super::{Channel, PublicKey, Version};
 use crate::diagnostic::Diagnostic;
 use crate::download::DownloadRequest;
 use crate::download::digest::Digest;
@@ -139,7 +138,6 @@ pub(super) fn platform() -> String {
     format!("{OS}-{ARCH}")
 }
 
-/// The one program for this machine, if there is one.
 fn for_this_machine(files: &[File]) -> Result<Option<&File>, Diagnostic> {
     let platform = platform();
     let of = |platform: &str| -> Vec<&File> {

@@ -103,7 +103,6 @@ pub(super) fn replace(
     Some(page.with(range, &server(section.indent, section.step)))
 }
 
-/// Removes a server and the comments directly above it.
 pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key) -> Option<String> {
     let page = Page::new(text);
     let (section_key, section_node) = section;

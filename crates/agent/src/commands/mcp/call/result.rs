@@ -41,9 +41,7 @@ pub(super) fn show(
     }
     if outcome.is_error {
         let message = format!("{} reported an error", tool.name);
-        let mut diagnostic = Diagnostic::failed(message);
-        diagnostic.causes.extend(text.lines().map(str::to_owned));
-        return Err(diagnostic);
+        return Err(Diagnostic::failed(message).causes(text.lines().map(str::to_owned)));
     }
     session.output.bytes(text.as_bytes())
 }

@@ -63,7 +63,6 @@ pub(super) fn check(
     done
 }
 
-/// A server, and the address of the document it would be shown.
 struct DocumentUse<'a> {
     entry: &'a ServerEntry,
     http: &'a HttpEndpoint,

@@ -14,7 +14,6 @@ use crate::mcp::project::SIGN_IN_FILES;
 
 /// Mappings whose keys are free.
 const FREE: [&str; 2] = ["env", "headers"];
-/// Keys that may hold paths.
 const PATHS: [&str; 7] =
     ["command", "args", "env", "cwd", "ssl_verify", "client_cert", "client_key"];
 const LOCAL_HOSTS: [&str; 4] = ["localhost", "127.", "[::1]", "0.0.0.0"];
@@ -89,9 +88,8 @@ fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
     let scope = Scope { process, home: Some("/".into()), ..Scope::default() };
     let (configured, _) = parse_entry(name, entry, &scope).map_err(|problems| {
         let message = format!("invalid configuration of server `{}`", printable(name));
-        let mut diagnostic = Diagnostic::configuration(message);
-        diagnostic.causes.extend(problems.iter().map(|problem| printable(&problem.to_string())));
-        diagnostic
+        Diagnostic::configuration(message)
+            .causes(problems.iter().map(|problem| printable(&problem.to_string())))
     })?;
     Ok(configured)
 }

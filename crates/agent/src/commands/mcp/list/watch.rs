@@ -171,7 +171,6 @@ impl Watch<'_> {
     }
 }
 
-/// What a configuration that was read again changes, in a line.
 pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
     let parts: Vec<String> = [
         ("added", &done.added),
