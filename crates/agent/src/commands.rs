@@ -26,6 +26,7 @@ use clap::Subcommand;
 
 use crate::diagnostic::Diagnostic;
 use crate::log;
+use crate::member::retry::RetryOptions;
 use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
@@ -35,7 +36,9 @@ pub(crate) enum Command {
     Chat(chat::Args),
     Run(run::Args),
     Models(models::Args),
-    Me(me::Args),
+    /// Show your balance, key and usage
+    #[command(after_help = "Examples:\n  agent me\n  agent me --json")]
+    Me(RetryOptions),
     Usage(usage::Args),
     Search(search::Args),
     Fetch(fetch::Args),
@@ -83,7 +86,7 @@ pub(crate) fn run(
         Command::Down(args) => down::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
-        Command::Me(args) => me::run(&args, session),
+        Command::Me(args) => me::run(args, session),
         Command::Usage(args) => usage::run(&args, session),
         Command::Models(args) => models::run(&args, session),
         Command::Search(args) => search::run(&args, session),

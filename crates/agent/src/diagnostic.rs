@@ -122,6 +122,14 @@ impl Diagnostic {
         self
     }
 
+    /// Hints at the name that was probably meant, or at how to find it.
+    pub(crate) fn did_you_mean(self, near: Option<&str>, otherwise: impl Into<String>) -> Self {
+        match near {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => self.hint(otherwise),
+        }
+    }
+
     /// Message and causes on one line.
     pub(crate) fn line(&self) -> String {
         let message = self.message.iter().cloned();

@@ -373,9 +373,6 @@ fn check_name(name: &str, fleet: &McpServers) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
-    let diagnostic = Diagnostic::usage(format!("unknown server `{name}`"));
-    Err(match nearest(name, known) {
-        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("list servers with `agent mcp list`"),
-    })
+    Err(Diagnostic::usage(format!("unknown server `{name}`"))
+        .did_you_mean(nearest(name, known), "list servers with `agent mcp list`"))
 }

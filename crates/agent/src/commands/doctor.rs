@@ -21,6 +21,9 @@ use crate::finding::{Finding, Findings, Severity};
 use crate::session::Session;
 use crate::table::{amount, counted};
 
+const LEAST_BYTES: u64 = 64 * 1024 * 1024;
+const LITTLE_BYTES: u64 = 1024 * 1024 * 1024;
+
 /// Check your setup and suggest fixes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -133,9 +136,6 @@ fn updates(session: &Session) -> Finding {
         Err(diagnostic) => Finding::from(diagnostic).of(AREA),
     }
 }
-
-const LEAST_BYTES: u64 = 64 * 1024 * 1024;
-const LITTLE_BYTES: u64 = 1024 * 1024 * 1024;
 
 fn home(session: &Session) -> Result<Vec<Finding>, Diagnostic> {
     const AREA: &str = "home";

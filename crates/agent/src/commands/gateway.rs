@@ -66,7 +66,20 @@ enum Gateway {
     Init(init::Args),
     Serve(serve::Args),
     Check(check::Args),
-    Reload(reload::Args),
+    /// Reload the configuration of the running service
+    #[command(after_help = "\
+Checks the file, then asks every process that serves from its database to read its own file again. \
+Running requests finish with the old configuration. A file with an error, or with a changed key \
+that needs a restart (such as `listen` or `database`), changes nothing. SIGHUP, POST \
+/admin/v1/reload and the page Configuration of the console do the same.
+
+Exit codes: 0 all processes use the new configuration, 1 no process is running or one did not \
+answer, 3 the configuration is invalid (all problems are listed).
+
+Examples:
+  agent gateway reload
+  agent gateway reload --config /etc/agent/gateway.yaml")]
+    Reload,
     #[command(subcommand)]
     Import(import::Source),
     Migrate(migrate::Args),
@@ -116,7 +129,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Init(args) => init::run(&args, &location, session),
         Gateway::Serve(args) => serve::run(&args, &location, session),
         Gateway::Check(args) => check::run(&args, &location, session),
-        Gateway::Reload(args) => reload::run(&args, &location, session),
+        Gateway::Reload => reload::run(&location, session),
         Gateway::Import(args) => import::run(&args, session),
         Gateway::Migrate(args) => migrate::run(&args, &location, session),
         Gateway::Member(args) => member::run(args, &location, session),

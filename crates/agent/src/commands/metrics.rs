@@ -35,7 +35,9 @@ Examples:
   agent metrics validate packages/"
 )]
 pub(crate) enum Command {
-    Status(status::Args),
+    /// Show what is recorded, where, and why
+    #[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
+    Status,
     /// Start recording usage; nothing is uploaded
     #[command(after_help = "Examples:\n  agent metrics on\n  agent metrics status")]
     On,
@@ -74,7 +76,7 @@ Examples:
 
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Command::Status(args) => status::run(&args, session),
+        Command::Status => status::run(session),
         Command::On => on::run(session),
         Command::Off(args) => on::off(&args, session),
         Command::Show(args) => show(&args, session),

@@ -20,6 +20,9 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::Table;
 
+/// How much of a question is shown, in characters.
+const MAX_QUERY_CHARS: usize = 70;
+
 /// Research questions and read the reports
 #[derive(Debug, Subcommand)]
 #[command(
@@ -47,7 +50,18 @@ Examples:
   agent research show job_0123 > report.md
   agent research show job_0123 -v")]
     Show(JobArgs),
-    Watch(watch::Args),
+    /// Follow a job and print its report
+    #[command(after_help = "\
+Progress goes to stderr, the report to stdout; --json prints one event per line to stdout. The \
+command reconnects if the connection breaks. Ctrl-C leaves the job running.
+
+Exit codes: 0 completed, 1 failed, expired or cancelled, 5 the service is unavailable, 130 Ctrl-C.
+
+Examples:
+  agent research watch job_0123
+  agent research watch job_0123 > report.md
+  agent research watch job_0123 --json")]
+    Watch(JobArgs),
     /// Cancel a job
     #[command(after_help = "\
 A job cancelled before its first paid step is free. Finished jobs do not change.
@@ -182,9 +196,6 @@ fn start(args: &Start, session: &Session) -> Result<(), Diagnostic> {
     session.output.note(format!("follow it with `agent research watch {id}`"));
     Ok(())
 }
-
-/// How much of a question is shown, in characters.
-const MAX_QUERY_CHARS: usize = 70;
 
 /// List your jobs, newest first
 #[derive(Debug, clap::Args)]

@@ -28,6 +28,13 @@ use crate::skills::name::Name;
 use crate::skills::record::SkillRecord;
 use crate::table::{Table, grouped};
 
+/// How wide a row is, if the names leave room.
+const WIDTH: usize = 80;
+/// What the columns between the name and the description take, and what separates them.
+const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
+/// Columns of a description, however wide the names are.
+const LEAST_DESCRIPTION: usize = 20;
+
 /// Manage skills: instructions that models load on demand
 #[derive(Debug, Subcommand)]
 #[command(
@@ -43,7 +50,14 @@ Examples:
   agent skills show review"
 )]
 pub(crate) enum Command {
-    List(List),
+    /// List skills and their usage
+    #[command(after_help = "\
+Unusable skills are listed with the reason.
+
+Examples:
+  agent skills list
+  agent skills list --json")]
+    List,
     /// Show the location, usage and text of a skill
     #[command(
         after_help = "Examples:\n  agent skills show review\n  agent skills show review --json"
@@ -72,7 +86,7 @@ pub(crate) struct SkillArgs {
 
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Command::List(args) => list(&args, session),
+        Command::List => list(session),
         Command::Show(args) => show(&args, session),
         Command::Install(args) => install::run(&args, session),
         Command::Archive(args) => moved(&args.name, "archived", "Archived", session, put_away),
@@ -204,24 +218,7 @@ fn show(args: &SkillArgs, session: &Session) -> Result<(), Diagnostic> {
     session.output.bytes(text.as_bytes())
 }
 
-/// How wide a row is, if the names leave room.
-const WIDTH: usize = 80;
-/// What the columns between the name and the description take, and what separates them.
-const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
-/// Columns of a description, however wide the names are.
-const LEAST_DESCRIPTION: usize = 20;
-
-/// List skills and their usage
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Unusable skills are listed with the reason.
-
-Examples:
-  agent skills list
-  agent skills list --json")]
-pub(crate) struct List {}
-
-pub(crate) fn list(_: &List, session: &Session) -> Result<(), Diagnostic> {
+fn list(session: &Session) -> Result<(), Diagnostic> {
     let places = SkillFolders::find(session)?;
     let catalogue = places.catalogue();
     let records = records(&places, session);

@@ -106,11 +106,9 @@ impl ChatArchive {
         if let Some((found, _)) = ids.iter().find(|(one, _)| one == id) {
             return Ok(found.clone());
         }
-        let diagnostic = Diagnostic::usage(format!("unknown conversation `{}`", printable(id)));
-        Err(match nearest(id, ids.iter().map(|(one, _)| one.as_str())) {
-            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("list conversations with `agent chat --list`"),
-        })
+        let near = nearest(id, ids.iter().map(|(one, _)| one.as_str()));
+        Err(Diagnostic::usage(format!("unknown conversation `{}`", printable(id)))
+            .did_you_mean(near, "list conversations with `agent chat --list`"))
     }
 
     fn newest(&self) -> Result<String, Diagnostic> {

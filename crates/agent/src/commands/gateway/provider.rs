@@ -26,7 +26,12 @@ Examples:
   agent gateway provider test openai"
 )]
 pub(crate) enum Command {
-    List(List),
+    /// List configured providers without connecting
+    #[command(after_help = "\
+Examples:
+  agent gateway provider list
+  agent gateway provider list --json")]
+    List,
     Test(test::Args),
     /// Stop new requests to a provider
     #[command(after_help = "\
@@ -55,7 +60,7 @@ pub(crate) fn run(
     session: &Session,
 ) -> Result<(), Diagnostic> {
     match command {
-        Command::List(args) => list(&args, location, session),
+        Command::List => list(location, session),
         Command::Test(args) => test::run(&args, location, session),
         Command::Drain(args) => change(&args.name, ProviderAction::Drain, location, session),
         Command::Enable(args) => change(&args.name, ProviderAction::Enable, location, session),
@@ -87,15 +92,7 @@ fn change(
     Ok(())
 }
 
-/// List configured providers without connecting
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  agent gateway provider list
-  agent gateway provider list --json")]
-pub(crate) struct List {}
-
-pub(crate) fn list(_: &List, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn list(location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let config = location.load(session)?;
     let drained = drained(&config)?;
     if session.output.is_json() {

