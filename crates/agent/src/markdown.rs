@@ -4,7 +4,6 @@
 //! [`layout`] makes lines of each.
 
 mod layout;
-mod table;
 
 use self::layout::PageLayout;
 

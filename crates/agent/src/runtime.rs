@@ -1,6 +1,7 @@
 //! Runs the work of a command that waits for others. A signal ends it.
 
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
 use crate::diagnostic::{Diagnostic, Exit};
 
@@ -82,6 +83,53 @@ fn ignores(status: &str, signal: i32) -> bool {
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
     let bit = u32::try_from(signal - 1).ok().and_then(|bit| 1_u64.checked_shl(bit));
     bit.is_some_and(|bit| mask & bit != 0)
+}
+
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    signals: Signals,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopSignal {
+    /// The task ends at once.
+    pub(crate) now: CancellationToken,
+    pub(crate) is_ending: CancellationToken,
+}
+
+impl Interrupts {
+    pub(crate) fn listen() -> Self {
+        Self { signals: Signals::listen() }
+    }
+
+    /// The next signal, while nothing runs that it could end.
+    pub(crate) async fn next(&mut self) -> Exit {
+        self.signals.next().await
+    }
+
+    /// Runs the work, which must end soon after the stop signal.
+    pub(crate) async fn guard<T>(
+        &mut self,
+        work: impl AsyncFnOnce(StopSignal) -> T,
+    ) -> Result<T, Diagnostic> {
+        let stop = StopSignal::default();
+        let work = work(stop.clone());
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                exit = self.signals.next() => {
+                    if stop.now.is_cancelled() {
+                        return Err(Diagnostic::interrupted(exit));
+                    }
+                    if exit != Exit::Interrupted {
+                        stop.is_ending.cancel();
+                    }
+                    stop.now.cancel();
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

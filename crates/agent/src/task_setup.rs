@@ -2,7 +2,6 @@
 //! and their tools, what a person approved, and what counts.
 
 mod config;
-mod interrupts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,13 +25,14 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 pub(crate) use self::config::{TaskConfig, micros};
-pub(crate) use self::interrupts::{Interrupts, StopSignal};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, Servers, patience};
 use crate::member::Member;
 use crate::member::settings::Settings;
+use crate::metrics_recorder;
+use crate::runtime::{self, Interrupts, StopSignal};
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
@@ -40,7 +40,6 @@ use crate::skills::log::SkillLog;
 use crate::skills::tool::LoadSkill;
 use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
-use crate::{metrics_recorder, runtime};
 
 const OWN_SERVER: &str = "member";
 /// How long a task waits for servers that have not answered yet. Tools of late ones join, but a

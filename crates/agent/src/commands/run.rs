@@ -20,10 +20,11 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use super::mcp::project;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
+use crate::runtime::Interrupts;
 use crate::session::Session;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::TaskPrinter;
-use crate::task_setup::{Interrupts, TaskRequest, TaskSetup, micros};
+use crate::task_setup::{TaskRequest, TaskSetup, micros};
 use crate::{attachments, config};
 
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;

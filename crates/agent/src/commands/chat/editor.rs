@@ -18,8 +18,8 @@ use super::library::Library;
 use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
+use crate::runtime::Interrupts;
 use crate::session::Session;
-use crate::task_setup::Interrupts;
 
 pub(super) const PROMPT: &str = "> ";
 pub(super) const CONTINUATION_PROMPT: &str = ". ";

@@ -9,8 +9,8 @@ use super::library::Library;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
+use crate::runtime::Interrupts;
 use crate::session::Session;
-use crate::task_setup::Interrupts;
 
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 

@@ -11,7 +11,7 @@ use task_loop::untrusted::printable;
 use super::session::ChatSession;
 use super::show;
 use crate::commands::mcp::install::dialog;
-use crate::commands::mcp::list::watch::reloaded_line;
+use crate::commands::mcp::list::reloaded_line;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::{Servers, problem_line};
 use crate::output::WARNING;

@@ -17,10 +17,10 @@ use crate::attachments;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
 use crate::output::DIM;
+use crate::runtime::{Interrupts, StopSignal};
 use crate::table::counted;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::{TaskPrinter, shortened};
-use crate::task_setup::{Interrupts, StopSignal};
 
 /// How much of the last message is shown when a conversation is resumed, in characters.
 const MAX_LAST_CHARS: usize = 60;

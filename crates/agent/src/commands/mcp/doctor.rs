@@ -1,12 +1,14 @@
 //! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
 
-mod document;
 mod offline;
 
 use std::time::Duration;
 
-use mcp_client::config::{Configured, ServerEntry, ToolPolicy};
+use mcp_client::config::{
+    Auth, Configured, Endpoint, HttpEndpoint, ServerEntry, ToolPolicy, Verify,
+};
 use mcp_client::content::injection_warnings;
+use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
 use mcp_client::supervisor::ServerState;
 use serde_json::{Value, json};
 use task_loop::Sanitizer;
@@ -14,6 +16,7 @@ use task_loop::Sanitizer;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::finding::{Finding, Findings, Severity};
 use crate::mcp::advice::{operand_with, test};
+use crate::mcp::client_document::{address, built_in_fault, in_its_place};
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, already_told, patience};
 use crate::session::Session;
@@ -83,7 +86,7 @@ pub(crate) fn look(
     }
     let entries: Vec<_> =
         chosen.iter().map(|found| &found.entry).filter(|entry| entry.enabled).collect();
-    document::unused(&entries, &mut findings);
+    unused_documents(&entries, &mut findings);
     // What is known to fail is not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
@@ -91,7 +94,7 @@ pub(crate) fn look(
         if !enabled.is_empty() {
             online(&fleet, &enabled, at_most, session, &mut findings)?;
         }
-        document::check(&fleet, &entries, session, &mut findings)?;
+        check_documents(&fleet, &entries, session, &mut findings)?;
     }
     if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
         findings
@@ -252,6 +255,113 @@ fn online(
         findings.add(Finding::advice(text).of(&*server));
     }
     Ok(())
+}
+
+/// Findings that need no request.
+fn unused_documents(entries: &[&ServerEntry], findings: &mut Findings) {
+    if let Some((built_in, why)) = built_in_fault() {
+        let what = format!("the built-in client document `{built_in}` is not used: {why}");
+        let fix = "set `mcp.client_metadata_url` in config.yaml, or report this to the distributor \
+                   of the program";
+        findings.add(Finding::warning(what).hint(fix));
+    }
+    for entry in entries {
+        if let Endpoint::Http(http) = &entry.endpoint
+            && let Auth::OAuth(oauth) = &http.auth
+            && oauth.client_metadata_url.is_some()
+            && let Some(key) = in_its_place(oauth)
+        {
+            let what =
+                format!("`oauth.client_metadata_url` is ignored, because `oauth.{key}` is set");
+            findings.add(Finding::advice(what).of(&*entry.name).hint("remove one of them"));
+        }
+    }
+}
+
+fn check_documents(
+    fleet: &McpServers,
+    entries: &[&ServerEntry],
+    session: &Session,
+    findings: &mut Findings,
+) -> Result<(), Diagnostic> {
+    let used: Vec<_> = entries.iter().filter_map(|entry| document_of(entry, fleet)).collect();
+    if used.is_empty() {
+        return Ok(());
+    }
+    let spinner = session.output.spinner();
+    spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
+    let done = fleet.run(Vec::new(), async |_| {
+        // Most servers share one document, and what judges its certificate.
+        let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
+        for DocumentUse { entry, http, url } in &used {
+            let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
+            if !known.iter().any(|known| is_it(&known)) {
+                let answer = client_document::fetch(http, &fleet.host, url).await;
+                known.push((url, &http.verify, answer.map_err(|error| error.to_string())));
+            }
+            let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
+            for finding in answers.into_iter().flat_map(|answer| judged(url, answer)) {
+                findings.add(finding.of(&*entry.name));
+            }
+        }
+        Ok(())
+    });
+    spinner.finish_and_clear();
+    done
+}
+
+struct DocumentUse<'a> {
+    entry: &'a ServerEntry,
+    http: &'a HttpEndpoint,
+    url: &'a str,
+}
+
+fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a McpServers) -> Option<DocumentUse<'a>> {
+    let Endpoint::Http(http) = &entry.endpoint else { return None };
+    let Auth::OAuth(oauth) = &http.auth else { return None };
+    address(oauth, &fleet.servers.parsed).map(|url| DocumentUse { entry, http, url })
+}
+
+fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
+    const OTHERWISE: &str = "or set `oauth.cimd: false` to sign in without a document";
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            let what = format!("cannot fetch its client document {url}: {error}");
+            let fix = "serve it there publicly";
+            return vec![Finding::error(what).hint(fix).hint(OTHERWISE)];
+        }
+    };
+    let broken = client_document::check(url, &answer.view());
+    if broken.is_empty() {
+        let what = format!("its client document {url} follows all four rules");
+        return vec![Finding::good(what)];
+    }
+    let findings = broken.iter().map(|broken| {
+        let what = format!("its client document {url} breaks rule {}: {broken}", broken.rule());
+        Finding::error(what).hint(fix(url, broken)).hint(OTHERWISE)
+    });
+    findings.collect()
+}
+
+fn fix(url: &str, broken: &RuleViolation) -> String {
+    match broken {
+        RuleViolation::Address(_) => {
+            format!("serve it at another URL: {}", client_document::RULES[0])
+        }
+        RuleViolation::Status(_) => format!("serve the document at {url} with status 200"),
+        RuleViolation::Redirected { .. } => {
+            "serve it there without a redirect, or use the URL it redirects to".to_owned()
+        }
+        RuleViolation::ContentType { .. } => {
+            "make the web server send `Content-Type: application/json`".to_owned()
+        }
+        RuleViolation::NotJson
+        | RuleViolation::MissingRedirects { .. }
+        | RuleViolation::ClientId { .. } => {
+            format!("print a valid one with `agent mcp client-document --url {url}`")
+        }
+    }
 }
 
 #[cfg(test)]

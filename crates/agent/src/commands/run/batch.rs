@@ -13,8 +13,8 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use super::{Args, SharedTaskSetup};
 use crate::config;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::runtime::{Interrupts, StopSignal};
 use crate::session::Session;
-use crate::task_setup::{Interrupts, StopSignal};
 
 const MAX_TASKS: usize = 100_000;
 
