@@ -1,4 +1,4 @@
-//! Counting in the running program: on where the person turned it on, off everywhere else.
+//! Counting in the running program, if the person turned it on; errors of the store, in words.
 
 use std::path::Path;
 use std::time::Duration;

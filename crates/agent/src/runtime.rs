@@ -1,4 +1,4 @@
-//! Runs the work of a command that waits for others. A signal ends it.
+//! Runs the work of a command that waits for others, and the signals that end it.
 
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;

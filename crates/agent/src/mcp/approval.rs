@@ -1,4 +1,4 @@
-//! Approval of calls: the dialog that a person is shown, and who approves `agent mcp call`.
+//! Approval of calls: the dialog for a person, the approvals of `agent mcp call`, and their file.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The folder of the models: what is in it, put there, taken away.
+//! The folder of the models: its files with their names and records, added and removed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

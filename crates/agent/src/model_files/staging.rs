@@ -1,4 +1,4 @@
-//! Where files grow before they are whole: a folder beside the models, on the same disk.
+//! A folder beside the models, on the same disk, where files are copied until they are complete.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};

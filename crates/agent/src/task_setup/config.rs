@@ -1,4 +1,4 @@
-//! The part `task` of config.yaml.
+//! The section `task` of config.yaml, and the opening of a conversation.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `agent gateway backup`: a copy of the database while the service runs.
+//! `agent gateway backup` and `restore`: a copy of the database, and the way back.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `agent mcp status`: who is signed in where, from what is kept; nothing is connected.
+//! `agent mcp status`: the stored sign-ins, in words and as JSON; nothing is connected.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Changes of members and teams: name, block, budget, role, team.
+//! Changes of members and teams, each printed with the account as it is then.
 
 use gateway::operator::Error;
 use gateway_store::MemberChange;
