@@ -15,7 +15,7 @@ use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, AlertDelivery, Artifact, AuditEntry, Credit, DatabaseLocation, DrainedProvider, Error,
-    HoldClosing, Key, KeyChange, KeyRecord, KeyRotation, LedgerCheck, MediaRun, Member,
+    HoldClosing, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, LedgerCheck, MediaRun, Member,
     MemberChange, NewAlert, NewHold, NewKey, NewSession, ProcessReport, ProviderAction,
     RelatedReceipts, ResponseEvent, SavedAnswer, SchemaState, SharedState, StatementLine,
     StoreOptions, StoredResponse, UsageLine, UsageQuery, WebSession, WebhookOutcome,
@@ -329,6 +329,11 @@ impl Store {
     /// Lists the keys of a member.
     pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
         dispatch!(self, keys(member))
+    }
+
+    /// Finds keys of all members.
+    pub async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
+        dispatch!(self, find_keys(search, limit))
     }
 
     /// Returns public part and name of the newest key of each lineage.

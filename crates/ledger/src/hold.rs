@@ -67,6 +67,8 @@ pub struct HoldEnd {
     pub model: Option<Arc<str>>,
     /// Token counts of the answer.
     pub tokens: TokenCounts,
+    /// The upstreams that were asked, in the form of the caller.
+    pub attempts: Option<Arc<str>>,
     /// Whether the answer is stored for later requests with the same idempotency key.
     pub answered: bool,
 }
@@ -210,6 +212,8 @@ pub struct Receipt {
     pub model: Option<Arc<str>>,
     /// Token counts of the answer.
     pub tokens: TokenCounts,
+    /// The upstreams that were asked, in the form of the caller.
+    pub attempts: Option<Arc<str>>,
     /// When the hold was opened.
     pub since: Time,
     /// When the hold ended.

@@ -25,6 +25,8 @@ pub struct Lineage {
     pub next_arrival: Time,
     /// The use of the budget.
     pub budget_use: BudgetUse,
+    /// When the last charged request ended; 0 if there was none.
+    pub last_used: Time,
 }
 
 /// Limits of a key; `None` is unlimited.
@@ -52,6 +54,7 @@ impl Lineage {
             running: 0,
             next_arrival: Time::default(),
             budget_use: BudgetUse::default(),
+            last_used: Time::default(),
         }
     }
 
@@ -65,9 +68,12 @@ impl Lineage {
         ))
     }
 
-    /// Adds a charge.
-    pub fn spend(&mut self, charged: Micros) {
+    /// Adds the charge of a request that ended at this time.
+    pub fn spend(&mut self, charged: Micros, at: Time) {
         self.spent = self.spent.plus(charged).unwrap_or(Micros::MAX);
+        if charged > Micros::ZERO {
+            self.last_used = self.last_used.max(at);
+        }
     }
 
     /// What is left of the spend limit; `None` is unlimited.

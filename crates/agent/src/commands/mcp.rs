@@ -17,7 +17,9 @@ mod named;
 pub(crate) mod project;
 mod register_links;
 mod remove;
+mod search;
 mod secrets;
+mod server_registry;
 mod status;
 mod switch;
 mod test;
@@ -50,6 +52,7 @@ Examples:
 pub(crate) enum Command {
     List(list::Args),
     Add(Box<add::Args>),
+    Search(search::Args),
     Import(import::Args),
     Project(project::Args),
     Install(install::Args),
@@ -87,6 +90,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     match command {
         Command::List(args) => list::run(&args, session),
         Command::Add(args) => add::run(&args, session),
+        Command::Search(args) => search::run(&args, session),
         Command::Import(args) => import::run(&args, session),
         Command::Project(args) => project::run(&args, session),
         Command::Install(args) => install::run(&args, session),

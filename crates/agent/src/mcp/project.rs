@@ -55,7 +55,7 @@ pub(crate) struct ProjectFile {
     pub(crate) path: PathBuf,
     pub(crate) state: ApprovalState,
     digest: String,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Names and entries, in our keys.
     pub(crate) servers: Vec<(String, Json)>,
     /// Why the file cannot be used.

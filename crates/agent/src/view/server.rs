@@ -15,6 +15,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use pages::{Asset, BASE_STYLE};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -195,13 +196,6 @@ fn not_found() -> Response {
     text(StatusCode::NOT_FOUND, "not found\n")
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asset {
-    name: &'static str,
-    pub(super) media_type: &'static str,
-    pub(super) text: &'static str,
-}
-
 macro_rules! asset {
     ($name:literal, $media_type:literal) => {
         Asset {
@@ -212,7 +206,8 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: [Asset; 11] = [
+const ASSETS: [Asset; 12] = [
+    BASE_STYLE,
     asset!("metrics.css", "text/css"),
     asset!("metrics.js", "text/javascript"),
     asset!("chart.js", "text/javascript"),

@@ -166,7 +166,8 @@ pub(super) fn posting(columns: &mut RowReader<'_>) -> Result<Posting> {
     })
 }
 
-/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival`.
+/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival,
+/// last_used`.
 pub(super) fn lineage(row: &Row) -> Result<Lineage> {
     let mut columns = RowReader::new(row);
     Ok(Lineage {
@@ -178,6 +179,7 @@ pub(super) fn lineage(row: &Row) -> Result<Lineage> {
         held: columns.micros()?,
         running: columns.count()?,
         next_arrival: columns.time()?,
+        last_used: columns.time()?,
     })
 }
 
@@ -223,7 +225,7 @@ pub(super) fn idempotency_record(row: &Row) -> Result<IdempotencyRecord> {
     })
 }
 
-/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at, payer`.
+/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at, payer, attempts`.
 pub(super) fn receipt(row: &Row) -> Result<Receipt> {
     let mut columns = RowReader::new(row);
     let (id, member) = (columns.hold_id()?, MemberId(columns.take()?));
@@ -239,6 +241,7 @@ pub(super) fn receipt(row: &Row) -> Result<Receipt> {
         since: columns.time()?,
         at: columns.time()?,
         payer: columns.optional_member()?.unwrap_or(member),
+        attempts: columns.take::<Option<String>>()?.map(Into::into),
     })
 }
 

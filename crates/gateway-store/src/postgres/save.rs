@@ -116,6 +116,7 @@ impl BatchWriter<'_> {
             row.budget_use.start.micros(),
             row.budget_use.charged.get(),
             row.budget_use.held.get(),
+            row.last_used.micros(),
         );
         let ended: &[Value<'_>] = columns!(changes.ended_holds, row => HoldUuid(row.1));
         let begun: &[Value<'_>] = columns!(changes.opened_holds, row =>
@@ -144,6 +145,7 @@ impl BatchWriter<'_> {
             row.since.micros(),
             row.at.micros(),
             stored_payer(row.member, row.payer),
+            row.attempts.as_deref(),
         );
         let postings: &[Value<'_>] = columns!(changes.postings, row =>
             row.at.micros(),

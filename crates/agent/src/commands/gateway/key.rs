@@ -4,11 +4,10 @@ mod options;
 pub(crate) mod secret;
 
 use clap::Subcommand;
-use gateway::config::NewKeys;
 use gateway::operator::{Issued, KeyOrder};
 use gateway::rfc3339;
 use gateway_store::{KeyChange, KeyRecord, Scope};
-use ledger::{Limits, MemberId, Micros};
+use ledger::{MemberId, Micros};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
@@ -353,7 +352,7 @@ pub(crate) fn create(
             scopes,
             models: args.given.models(&books.config, session).flatten(),
             expires_at,
-            limits: args.given.limits()?.applied(defaults(&books.config.limits.new_keys)),
+            limits: args.given.limits()?.applied(books.config.limits.new_keys.limits()),
         };
         let hasher = secret::hasher(&books.config, &books.store).await?;
         Ok(books.operator().create_key(&hasher, order).await?)
@@ -363,15 +362,6 @@ pub(crate) fn create(
         session.output.note(format!("Created key `{name}` for {member}: {}", record.key.id));
     }
     secret::show(&key, &record, session)
-}
-
-pub(crate) fn defaults(new_keys: &NewKeys) -> Limits {
-    Limits {
-        spend: new_keys.spend_micros.map(Micros::new),
-        requests_per_minute: new_keys.requests_per_minute,
-        concurrency: new_keys.concurrency,
-        budget: None,
-    }
 }
 
 /// Replace a key with a new one and print it once

@@ -1,11 +1,12 @@
 //! `agent gateway ledger`: what was charged and paid, and whether it adds up.
 
 use clap::Subcommand;
-use gateway::rfc3339;
+use gateway::{attempts, rfc3339};
 use gateway_store::{LedgerCheck, Member, StatementLine};
 use ledger::HoldId;
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
+use wire::account::AttemptView;
 
 use super::amount::in_credits;
 use super::file::Location;
@@ -89,6 +90,7 @@ pub(crate) fn receipt(
             "ended_at": rfc3339(receipt.at),
             "input_tokens": receipt.tokens.input,
             "output_tokens": receipt.tokens.output,
+            "attempts": attempts(&receipt),
             "parent": related.parent.map(|id| id.to_string()),
             "children": related.children.iter().map(|child| json!({
                 "id": child.id.to_string(),
@@ -116,6 +118,10 @@ pub(crate) fn receipt(
     if receipt.payer != receipt.member {
         lines.insert(1, ("paid by", format!("team {}", receipt.payer)));
     }
+    lines.extend(attempts(&receipt).into_iter().map(|attempt| {
+        let AttemptView { model, outcome, took_ms } = attempt;
+        ("tried", format!("{model} {outcome} after {took_ms} ms"))
+    }));
     lines.extend(related.parent.map(|parent| ("parent", parent.to_string())));
     lines.extend(related.children.iter().map(|child| {
         let (id, operation, charged) = (child.id, &child.operation, in_credits(child.charged));

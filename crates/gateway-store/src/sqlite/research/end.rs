@@ -101,7 +101,7 @@ fn end(db: &Connection, job_end: &JobEnd, now: Time) -> Result<JobEndResult> {
             attempt: row.get(0)?,
             retention_micros: row.get(1)?,
             webhook_url: row.get(2)?,
-            end: HoldEnd { id, member, rule, model: None, tokens, answered: true },
+            end: HoldEnd { id, member, rule, model: None, tokens, attempts: None, answered: true },
         })
     })?;
     let is_claimed = |job: &OpenJob| job_end.attempt.is_none_or(|attempt| attempt == job.attempt);
