@@ -12,10 +12,8 @@ use crate::diagnostic::Diagnostic;
 
 /// The ends of paths that are attached when they are typed in a message.
 const IMAGE_ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
-/// The most paths of one message that are looked at.
 const MAX_PATHS: usize = 16;
 
-/// Reads a file that models can be given.
 pub(crate) fn read(path: &Path) -> Result<Attachment, Diagnostic> {
     let shown = printable(&path.display().to_string());
     let cannot =
@@ -36,7 +34,6 @@ pub(crate) fn read(path: &Path) -> Result<Attachment, Diagnostic> {
     })
 }
 
-/// An error if the model is known not to accept one of these.
 pub(crate) fn check(attachments: &[Attachment], model: &Model) -> Result<(), Diagnostic> {
     match attachments.iter().find(|one| !model.accepts.contains(&one.kind)) {
         None => Ok(()),

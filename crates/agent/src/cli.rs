@@ -83,7 +83,6 @@ struct Global {
     profile: Option<String>,
 }
 
-/// Parses the command line; prints help, version and usage errors.
 pub(crate) fn parse() -> Result<(Command, Session), Exit> {
     let arguments = with_help_option(std::env::args_os().collect());
     let cli = match <Cli as Parser>::try_parse_from(&arguments) {
@@ -152,7 +151,6 @@ fn nearest_command(error: &clap::Error) -> Option<String> {
     (distance(&nearest) == 1).then(|| format!("agent {nearest}"))
 }
 
-/// The error of clap on one line, and the command whose help explains it.
 fn in_a_line(text: &str) -> (String, String) {
     let is_end =
         |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");

@@ -26,6 +26,7 @@ use clap::Subcommand;
 
 use crate::diagnostic::Diagnostic;
 use crate::log;
+use crate::member::retry::RetryOptions;
 use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
@@ -35,20 +36,28 @@ pub(crate) enum Command {
     Chat(chat::Args),
     Run(run::Args),
     Models(models::Args),
-    Me(me::Args),
+    /// Show your balance, key and usage
+    #[command(after_help = "Examples:\n  agent me\n  agent me --json")]
+    Me(RetryOptions),
     Usage(usage::Args),
     Search(search::Args),
     Fetch(fetch::Args),
-    Research(research::Args),
-    Media(media::Args),
-    Mcp(mcp::Args),
-    Skills(skills::Args),
+    #[command(subcommand)]
+    Research(research::Command),
+    #[command(subcommand)]
+    Media(media::Command),
+    #[command(subcommand)]
+    Mcp(mcp::Command),
+    #[command(subcommand)]
+    Skills(skills::Command),
     Gateway(gateway::Args),
-    Metrics(metrics::Args),
+    #[command(subcommand)]
+    Metrics(metrics::Command),
     Doctor(doctor::Args),
     Update(update::Args),
     Completions(completions::Args),
-    Config(config::Args),
+    #[command(subcommand)]
+    Config(config::Command),
     Man(man::Args),
     ParseWorker(parse_worker::Args),
 }
@@ -64,7 +73,6 @@ impl Command {
     }
 }
 
-/// Runs a command; `program` describes the whole command line.
 pub(crate) fn run(
     command: Command,
     session: &Session,
@@ -78,7 +86,7 @@ pub(crate) fn run(
         Command::Down(args) => down::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
-        Command::Me(args) => me::run(&args, session),
+        Command::Me(args) => me::run(args, session),
         Command::Usage(args) => usage::run(&args, session),
         Command::Models(args) => models::run(&args, session),
         Command::Search(args) => search::run(&args, session),
@@ -86,9 +94,9 @@ pub(crate) fn run(
         Command::Research(args) => research::run(args, session),
         Command::Media(args) => media::run(args, session),
         Command::Gateway(args) => gateway::run(args, session),
-        Command::Mcp(args) => mcp::run(args.command, session),
-        Command::Skills(args) => skills::run(args.command, session),
-        Command::Metrics(args) => metrics::run(args.command, session),
+        Command::Mcp(args) => mcp::run(args, session),
+        Command::Skills(args) => skills::run(args, session),
+        Command::Metrics(args) => metrics::run(args, session),
         Command::Config(args) => config::run(&args, session),
         Command::Doctor(args) => doctor::run(&args, session),
         Command::Update(args) => update::run(&args, session),

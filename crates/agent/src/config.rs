@@ -4,7 +4,6 @@ pub(crate) mod document;
 pub(crate) mod lock;
 pub(crate) mod secrets;
 pub(crate) mod servers;
-mod tree;
 mod yaml;
 
 use std::fs;
@@ -16,14 +15,11 @@ use settings::{Node, section};
 use usage_metrics::consent::Mode;
 use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 
-use self::document::Document;
+use self::document::{Document, entry, is_flow};
 use self::servers::{block, flow};
-use self::tree::{entry, is_flow};
 use crate::diagnostic::Diagnostic;
 
-/// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
-/// The root key of the counters.
 const METRICS: &str = "metrics";
 
 section! {
@@ -41,7 +37,6 @@ section! {
 }
 
 impl MetricsConfig {
-    /// Reads the section of a document.
     pub(crate) fn read(document: &Document) -> Result<Self, Diagnostic> {
         document.section(METRICS)
     }
@@ -52,13 +47,11 @@ impl MetricsConfig {
     }
 }
 
-/// Sets `metrics.mode` and keeps everything else as it is.
 pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
     let _lock = lock::take(path)?;
     write(path, &edited_metrics_mode(path, mode)?)
 }
 
-/// The text of the file with `metrics.mode` set.
 pub(crate) fn edited_metrics_mode(path: &Path, mode: Mode) -> Result<String, Diagnostic> {
     with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))

@@ -11,11 +11,8 @@ use serde_json::{Value, json};
 pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
-    /// The command line makes no sense.
     Usage = 2,
-    /// The configuration makes no sense.
     Configuration = 3,
-    /// A sign-in is required.
     SignIn = 4,
     /// A peer failed: a server, a service.
     Peer = 5,
@@ -33,6 +30,10 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
+    pub(crate) fn is_of_signal(self) -> bool {
+        matches!(self, Exit::Interrupted | Exit::HungUp | Exit::Quit | Exit::Terminated)
+    }
+
     const fn kind(self) -> &'static str {
         match self {
             Exit::Done => "done",
@@ -67,12 +68,10 @@ impl Diagnostic {
         Diagnostic::new(Exit::Failed, message)
     }
 
-    /// The command line makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Usage, message)
     }
 
-    /// The configuration makes no sense.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::Configuration, message)
     }
@@ -81,7 +80,6 @@ impl Diagnostic {
         Diagnostic::new(Exit::Peer, message)
     }
 
-    /// A sign-in is required.
     pub(crate) fn sign_in(message: impl Into<String>) -> Self {
         Diagnostic::new(Exit::SignIn, message)
     }
@@ -93,11 +91,6 @@ impl Diagnostic {
     /// The work failed and the output has said how.
     pub(crate) fn already_told() -> Self {
         Diagnostic { exit: Exit::Failed, message: None, causes: Vec::new(), hints: Vec::new() }
-    }
-
-    /// The reader closed standard output.
-    pub(crate) fn broken_pipe() -> Self {
-        Diagnostic { exit: Exit::Done, message: None, causes: Vec::new(), hints: Vec::new() }
     }
 
     /// Adds an error and everything behind it as causes.
@@ -115,9 +108,26 @@ impl Diagnostic {
         self
     }
 
+    pub(crate) fn cause(self, cause: impl Into<String>) -> Self {
+        self.causes([cause.into()])
+    }
+
+    pub(crate) fn causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+        self.causes.extend(causes);
+        self
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Hints at the name that was probably meant, or at how to find it.
+    pub(crate) fn did_you_mean(self, near: Option<&str>, otherwise: impl Into<String>) -> Self {
+        match near {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => self.hint(otherwise),
+        }
     }
 
     /// Message and causes on one line.
@@ -142,7 +152,8 @@ impl From<io::Error> for Diagnostic {
     /// For errors of standard output only; files have names and deserve better.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Diagnostic::broken_pipe();
+            // The reader closed standard output.
+            return Diagnostic { exit: Exit::Done, ..Diagnostic::already_told() };
         }
         Diagnostic::failed("cannot write the output").because(&error)
     }

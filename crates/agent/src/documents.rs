@@ -35,7 +35,6 @@ pub(crate) struct Document<'a> {
     pub(crate) first_line: usize,
 }
 
-/// A document that is too large to be looked at.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("larger than {max_bytes} bytes")]
 pub(crate) struct Oversized {

@@ -4,25 +4,23 @@
 //! What comes is written to a `.part` file beside the place, which a later try resumes; the
 //! place itself only ever sees a file that is whole and right. Nothing here writes to the terminal.
 
-mod attempts;
 pub(crate) mod digest;
-mod error;
 mod part;
 mod transfer;
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use http::Uri;
+use rustix::fs::StatVfs;
+use task_loop::member::MemberError;
+use task_loop::untrusted::printable;
 
-use self::attempts::Attempts;
 use self::digest::Digest;
-pub(crate) use self::error::Error;
 use self::part::Part;
 use self::transfer::{Failure, Origin, Transfer};
-use crate::destination::OnConflict;
+use crate::diagnostic::Diagnostic;
 use crate::member::Member;
 
 #[derive(Debug, Clone)]
@@ -42,9 +40,7 @@ pub(crate) struct Destination<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Progress<'a> {
-    /// So many bytes are there.
     At(u64),
-    /// It is tried again after a pause.
     Again { reason: &'a str, pause: Duration },
 }
 
@@ -84,7 +80,6 @@ impl Default for Limits {
     }
 }
 
-/// Downloads a file to its destination. A failure leaves the destination unchanged.
 pub(crate) async fn fetch(
     member: &Member,
     wanted: &DownloadRequest,
@@ -178,6 +173,162 @@ fn is_there(wanted: &DownloadRequest, place: &Destination<'_>) -> Result<bool, E
     match place.existing {
         OnConflict::Replace => Ok(false),
         OnConflict::Keep => Err(Error::Exists { path: place.path.to_owned() }),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnConflict {
+    Keep,
+    Replace,
+}
+
+/// How many bytes are free on a disk. A system that knows no blocks knows no room either.
+pub(crate) fn free_bytes(disk: &StatVfs) -> Option<u64> {
+    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+#[derive(Debug)]
+struct Attempts<'a> {
+    limits: &'a Limits,
+    made: u32,
+    /// Those in a row that got no further.
+    fruitless: u32,
+    furthest: u64,
+}
+
+impl<'a> Attempts<'a> {
+    fn new(limits: &'a Limits, furthest: u64) -> Self {
+        Self { limits, made: 0, fruitless: 0, furthest }
+    }
+
+    /// How long to wait before the next one; an error when that was the last.
+    fn next(
+        &mut self,
+        reason: &str,
+        after: Option<Duration>,
+        part: &Part,
+    ) -> Result<Duration, Error> {
+        self.made += 1;
+        if part.length() > self.furthest {
+            (self.furthest, self.fruitless) = (part.length(), 0);
+        }
+        self.fruitless += 1;
+        self.judge(reason, part)?;
+        let doubled = self.limits.pause.saturating_mul(1 << (self.fruitless - 1).min(16));
+        Ok(after.unwrap_or(doubled).min(self.limits.longest_pause))
+    }
+
+    /// The next one begins anew, at once.
+    fn without_pause(&mut self, reason: &str, part: &Part) -> Result<(), Error> {
+        self.made += 1;
+        self.fruitless += 1;
+        self.judge(reason, part)
+    }
+
+    fn judge(&self, reason: &str, part: &Part) -> Result<(), Error> {
+        if self.fruitless < self.limits.fruitless && self.made < self.limits.tries {
+            return Ok(());
+        }
+        Err(part.given_up(reason))
+    }
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{} exists already and is a different file", path.display())]
+    Exists { path: PathBuf },
+    #[error("{} is a folder", path.display())]
+    Folder { path: PathBuf },
+    #[error("another process is downloading to {}", path.display())]
+    Busy { path: PathBuf },
+    /// The file beside the destination is not one of our part files.
+    #[error("{} is not a writable file", path.display())]
+    Foreign { path: PathBuf },
+    #[error("not enough disk space for {}", path.display())]
+    NoRoom { path: PathBuf, needed_bytes: u64 },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: String },
+    /// The service says that the file is of another size.
+    #[error("expected {expected} bytes, but the service announces {stated}")]
+    WrongSize { expected: u64, stated: u64 },
+    #[error("expected {expected} bytes, but received more")]
+    TooLong { expected: u64 },
+    #[error("expected the SHA-256 {expected}, found {got}")]
+    WrongDigest { expected: Digest, got: Digest },
+    /// A web page came instead.
+    #[error("received a web page instead of a file")]
+    Page,
+    #[error("the service returned {status}; redirects are not followed")]
+    Redirected { status: u16 },
+    #[error("{}", trouble.line())]
+    Refused { trouble: MemberError },
+    /// What came is no answer to what was asked.
+    #[error("the service sent {what}")]
+    Nonsense { what: String },
+    #[error("received {got} of {expected} bytes: {reason}")]
+    GaveUp { reason: String, got: u64, expected: u64, part: PathBuf },
+}
+
+impl Error {
+    fn of_file(path: &Path, error: &io::Error) -> Self {
+        let path = path.to_owned();
+        if is_full(error) {
+            return Self::NoRoom { path, needed_bytes: 0 };
+        }
+        Self::File { path, reason: error.to_string() }
+    }
+
+    /// Whether what came is worth nothing.
+    fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::WrongSize { .. } | Self::TooLong { .. } | Self::WrongDigest { .. } | Self::Page
+        )
+    }
+
+    pub(crate) fn diagnostic(&self, name: &str, member: &Member) -> Diagnostic {
+        if let Self::Refused { trouble } = self {
+            return member.diagnostic(trouble);
+        }
+        let what = format!("cannot download {}", printable(name));
+        let of = match self {
+            Self::Exists { .. }
+            | Self::Folder { .. }
+            | Self::Busy { .. }
+            | Self::Foreign { .. }
+            | Self::NoRoom { .. }
+            | Self::File { .. } => Diagnostic::failed(what),
+            _ => Diagnostic::peer(what),
+        };
+        let of = of.because(self);
+        match self {
+            Self::Exists { .. } => {
+                of.hint("replace it with `--force`, or choose another path with `--output`")
+            }
+            Self::Busy { .. } => of.hint("wait for it, or stop it"),
+            Self::Foreign { path } => {
+                of.hint(format!("check it, then remove it: {}", path.display()))
+            }
+            Self::NoRoom { needed_bytes: 0, .. } => {
+                of.hint("free up disk space, then run the same command to resume the download")
+            }
+            Self::NoRoom { needed_bytes, .. } => of.hint(format!("free up {needed_bytes} bytes")),
+            Self::WrongSize { .. } | Self::TooLong { .. } | Self::WrongDigest { .. } => {
+                of.hint("the download was discarded; report this to the operator of the service")
+            }
+            Self::Page => of.hint("a proxy or a Wi-Fi portal may require a sign-in"),
+            Self::GaveUp { got, part, .. } if *got > 0 => {
+                of.hint(format!("run the same command to resume {}", part.display()))
+            }
+            _ => of,
+        }
     }
 }
 

@@ -45,7 +45,6 @@ impl Home {
         self.root.join(".env")
     }
 
-    /// Tokens of sign-ins.
     pub(crate) fn mcp_tokens(&self) -> PathBuf {
         self.root.join("mcp-tokens")
     }

@@ -33,7 +33,6 @@ pub(crate) fn start_service(log: Log, session: &Session) {
     start(log.format, requested(session).unwrap_or_else(configured));
 }
 
-/// Starts the log of another command if `RUST_LOG` asks for one.
 pub(crate) fn start_command(session: &Session) {
     if let Some(targets) = requested(session) {
         start(LogFormat::Text, targets);

@@ -3,12 +3,10 @@
 //! This file only starts: [`cli`] says what can be typed, [`commands`] does it, [`diagnostic`] tells
 //! what went wrong, and [`output`] is the only other place that writes to the terminal.
 
-mod approval_file;
 mod attachments;
 mod cli;
 mod commands;
 mod config;
-mod destination;
 mod diagnostic;
 mod documents;
 mod download;
@@ -28,12 +26,9 @@ mod model_files;
 mod output;
 mod prompt;
 mod reference_scope;
-mod resource;
 mod runtime;
 mod session;
-mod signals;
 mod skills;
-mod store_error;
 mod table;
 mod task_error;
 mod task_printer;

@@ -3,13 +3,8 @@
 //! Blocks are cut here, line by line, so that the result does not depend on how the text arrived;
 //! [`layout`] makes lines of each.
 
-mod blocks;
 mod layout;
-mod table;
-#[cfg(test)]
-mod tests;
 
-use self::blocks::{Fence, indentation, is_definition, is_heading, is_item};
 use self::layout::PageLayout;
 
 /// A longer line is taken for two, in bytes.
@@ -141,7 +136,7 @@ impl Renderer {
             }
             if indent < 4 {
                 self.end_block();
-                self.page.begin_code();
+                self.page.part();
                 self.fence = Some(fence);
                 return;
             }
@@ -202,3 +197,79 @@ pub(crate) fn rendered(text: &str, width: usize) -> String {
     let begin = renderer.push(text);
     begin + &renderer.finish()
 }
+
+/// How many columns a line begins with; a tab is worth four.
+fn indentation(line: &str) -> usize {
+    let blank = line.chars().take_while(|letter| matches!(letter, ' ' | '\t'));
+    blank.map(|letter| if letter == '\t' { 4 } else { 1 }).sum()
+}
+
+fn is_heading(line: &str) -> bool {
+    let rest = line.trim_start().trim_start_matches('#');
+    let level = line.trim_start().len() - rest.len();
+    (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix(['-', '*', '+']),
+        1..=9 => line.get(digits..).and_then(|rest| rest.strip_prefix(['.', ')'])),
+        _ => None,
+    };
+    // A line of hyphens is a rule, or makes a heading of the line above.
+    rest.is_some_and(|rest| rest.starts_with([' ', '\t'])) && !is_rule(line)
+}
+
+fn is_rule(line: &str) -> bool {
+    let mut marks = line.chars().filter(|letter| !matches!(letter, ' ' | '\t'));
+    let Some(first) = marks.next().filter(|first| matches!(first, '-' | '*' | '_')) else {
+        return false;
+    };
+    let rest: Vec<char> = marks.collect();
+    rest.len() >= 2 && rest.iter().all(|mark| *mark == first)
+}
+
+/// Whether a line says where a reference leads: `[1]: https://…`. Parsers of Markdown take such
+/// lines out of the text; people want to see them.
+fn is_definition(line: &str) -> bool {
+    let label = line.trim_start().strip_prefix('[');
+    label.and_then(|label| label.split_once(']')).is_some_and(|(label, rest)| {
+        !label.trim().is_empty() && rest.starts_with(':') && !rest[1..].trim().is_empty()
+    })
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+}
+
+impl Fence {
+    /// The fence that a line is the beginning of.
+    fn opened_by(line: &str) -> Option<Self> {
+        let text = line.trim_start();
+        let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let rest = text.trim_start_matches(mark);
+        let length = text.len() - rest.len();
+        let is_fence = length >= 3 && !(mark == '`' && rest.contains('`'));
+        is_fence.then(|| Self { mark, length, indent: indentation(line) })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let text = line.trim();
+        let rest = text.trim_start_matches(self.mark);
+        rest.is_empty() && text.len() >= self.length
+    }
+
+    /// A line of its content: what the fence is indented by is no part of it.
+    fn content<'a>(&self, line: &'a str) -> &'a str {
+        let blanks = line.bytes().take_while(|byte| *byte == b' ').count();
+        line.get(blanks.min(self.indent)..).unwrap_or(line)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@ pub(crate) mod advice;
 pub(crate) mod approval;
 pub(crate) mod browser;
 pub(crate) mod client_document;
-pub(crate) mod file_keys;
 pub(crate) mod project;
 pub(crate) mod reporter;
 
@@ -37,8 +36,8 @@ use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::{ERROR, WARNING};
 pub(crate) use crate::reference_scope::scope;
 use crate::runtime;
+use crate::runtime::Signals;
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// How long a server may take beyond its own time before a command stops waiting for it.
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(5);
@@ -53,7 +52,6 @@ pub(crate) struct Servers {
     pub(crate) scope: Scope,
     /// The servers of the project, each with the folder of its file.
     pub(crate) projects: BTreeMap<String, PathBuf>,
-    /// What is to be said about servers of the project.
     project_notes: Vec<String>,
 }
 
@@ -115,7 +113,6 @@ impl Servers {
         Ok(())
     }
 
-    /// The entries, in the order of the file.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &ServerEntry> {
         self.parsed.servers.iter().map(|configured| &configured.entry)
     }
@@ -134,9 +131,8 @@ impl Servers {
         let problems: Vec<&Problem> = self.parsed.problems.iter().filter(named).collect();
         if !problems.is_empty() {
             let message = format!("invalid configuration of server `{}`", printable(name));
-            let mut diagnostic = Diagnostic::configuration(message);
-            diagnostic.causes.extend(problems.iter().map(|problem| format!("{path}:{problem}")));
-            return Err(diagnostic);
+            return Err(Diagnostic::configuration(message)
+                .causes(problems.iter().map(|problem| format!("{path}:{problem}"))));
         }
         self.whole()?;
         let message = format!("no server named `{}` in {path}", printable(name));
@@ -163,9 +159,8 @@ impl Servers {
             return Ok(());
         }
         let path = self.path.display();
-        let mut diagnostic = Diagnostic::configuration(format!("{path} is invalid"));
-        diagnostic.causes.extend(faults.map(|problem| problem_line(&self.path, problem)));
-        Err(diagnostic)
+        Err(Diagnostic::configuration(format!("{path} is invalid"))
+            .causes(faults.map(|problem| problem_line(&self.path, problem))))
     }
 
     /// The other servers that take part and whose tools get the same beginning.
@@ -187,7 +182,6 @@ impl Servers {
         })
     }
 
-    /// Says on standard error what is wrong with the configuration.
     pub(crate) fn tell_problems(&self, session: &Session) {
         self.tell(session, &|_| true);
         for note in &self.project_notes {
@@ -195,7 +189,6 @@ impl Servers {
         }
     }
 
-    /// Says on standard error what is wrong with the entry of one server.
     pub(crate) fn tell_problems_of(&self, name: &str, session: &Session) {
         self.tell(session, &|problem| problem.section.as_deref() == Some(name));
     }
@@ -251,7 +244,6 @@ pub(crate) fn transport(entry: &ServerEntry) -> &'static str {
     }
 }
 
-/// The servers of a command, and how they are reported.
 #[derive(Debug)]
 pub(crate) struct McpServers {
     pub(crate) servers: Servers,
@@ -294,12 +286,12 @@ impl McpServers {
         &self,
         entries: impl IntoIterator<Item = &'a ServerEntry> + Clone,
     ) -> Duration {
-        let sign_in = entries.clone().into_iter().filter_map(sign_in_timeout).max();
+        let sign_ins = entries.clone().into_iter().filter_map(oauth);
+        let sign_in = sign_ins.map(|options| options.timeout.unwrap_or(SIGN_IN)).max();
         let sign_in = sign_in.filter(|_| self.host.browser.is_some());
         patience(entries).saturating_add(sign_in.unwrap_or_default())
     }
 
-    /// Connects `entries` and works with them.
     pub(crate) fn run<T>(
         &self,
         entries: Vec<ServerEntry>,
@@ -393,7 +385,6 @@ pub(crate) fn patience<'a>(entries: impl IntoIterator<Item = &'a ServerEntry>) -
     longest.unwrap_or_default().saturating_add(MAX_EXTRA_WAIT)
 }
 
-/// The options of an entry that signs in; none for all others.
 pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
     match &entry.endpoint {
         Endpoint::Http(http) => match &http.auth {
@@ -407,10 +398,6 @@ pub(crate) fn oauth(entry: &ServerEntry) -> Option<&OauthOptions> {
 /// Whether a server is signed in to without a person.
 pub(crate) fn is_alone(entry: &ServerEntry) -> bool {
     oauth(entry).is_some_and(|options| options.flow != Flow::Browser)
-}
-
-fn sign_in_timeout(entry: &ServerEntry) -> Option<Duration> {
-    oauth(entry).map(|options| options.timeout.unwrap_or(SIGN_IN))
 }
 
 /// The end of a command that has said already what went wrong.

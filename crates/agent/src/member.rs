@@ -1,15 +1,18 @@
 //! The member service of the profile: its settings, its client, and its errors for a person.
 
-mod error;
 pub(crate) mod retry;
 pub(crate) mod settings;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use task_loop::member::{MemberClient, MemberError};
+use http::StatusCode;
+use task_loop::member::{MemberClient, MemberError, credits};
+use task_loop::untrusted::{escaped, printable};
+use wire::error::{Code, ErrorDetail};
 
 use self::settings::Settings;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
 use crate::session::Session;
 
 #[derive(Debug)]
@@ -35,6 +38,98 @@ impl Member {
     }
 
     pub(crate) fn diagnostic(&self, error: &MemberError) -> Diagnostic {
-        error::diagnostic(error, &self.settings)
+        diagnostic(error, &self.settings)
     }
+}
+
+pub(crate) fn diagnostic(error: &MemberError, settings: &Settings) -> Diagnostic {
+    let base = &settings.base_url.value;
+    match error {
+        MemberError::Refused { status, detail, retry_after } => {
+            refusal(*status, detail, *retry_after, settings)
+        }
+        MemberError::Unreachable { reason } => {
+            let diagnostic = Diagnostic::peer(format!("no response from {base}"));
+            let mut diagnostic = with_cause(diagnostic, reason);
+            if settings.is_own_machine() {
+                diagnostic = diagnostic.hint("start a service on this machine with `agent up`");
+            }
+            diagnostic.hint(format!("check the address: {}", settings.base_url.place))
+        }
+        other => Diagnostic::peer(format!("{base}: {}", other.line())),
+    }
+}
+
+fn refusal(
+    status: StatusCode,
+    detail: &ErrorDetail,
+    retry_after: Option<Duration>,
+    settings: &Settings,
+) -> Diagnostic {
+    // Refusals of services are bounded already.
+    let message = escaped(&detail.message);
+    let mut diagnostic = match status.as_u16() {
+        401 => {
+            let base = &settings.base_url.value;
+            let of = Diagnostic::sign_in(format!("{base} rejected the key"));
+            let of = with_cause(of, &message);
+            match &settings.key {
+                Some(key) => of.hint(format!("check the key: {}", key.place)),
+                None => of,
+            }
+            .hint(settings.how_to_set_key())
+            .hint("ask an operator to create a key with `agent gateway key create`")
+        }
+        402 => {
+            if detail.code.as_deref() == Some(Code::BudgetReached.word()) {
+                return Diagnostic::failed(message).hint("see your budgets with `agent me`");
+            }
+            let of = Diagnostic::failed(match (detail.needed_micros, detail.available_micros) {
+                (Some(needed), Some(available)) => format!(
+                    "this needs {} credits, but only {} are available",
+                    credits(needed),
+                    credits(available)
+                ),
+                _ => message.clone(),
+            });
+            of.hint("see your account with `agent me`")
+                .hint("ask an operator to add credit with `agent gateway member top-up`")
+        }
+        403 => forbidden(message, detail),
+        429 => {
+            let wait = retry_after
+                .map_or_else(String::new, |wait| format!("; retry in {} s", wait.as_secs()));
+            Diagnostic::peer(format!("{message}{wait}"))
+        }
+        code if code >= 500 => {
+            let of = Diagnostic::peer(message);
+            match retry_after {
+                Some(wait) => of.hint(format!("retry in {} s", wait.as_secs().max(1))),
+                None => of,
+            }
+        }
+        _ => Diagnostic::failed(message),
+    };
+    if let Some(request) = detail.request_id.as_deref().filter(|_| status.as_u16() >= 500) {
+        let line = format!("give the operator this request id: {}", printable(request));
+        diagnostic = diagnostic.hint(line);
+    }
+    debug_assert!(diagnostic.exit != Exit::Done);
+    diagnostic
+}
+
+fn forbidden(message: String, detail: &ErrorDetail) -> Diagnostic {
+    let is = |code: Code| detail.code.as_deref() == Some(code.word());
+    let of = Diagnostic::failed(message);
+    if is(Code::ScopeMissing) || is(Code::ModelNotAllowed) {
+        of.hint("see the permissions of the key with `agent me`")
+            .hint("ask an operator to change them with `agent gateway key change`")
+    } else {
+        of
+    }
+}
+
+fn with_cause(mut diagnostic: Diagnostic, cause: &str) -> Diagnostic {
+    diagnostic.causes.push(cause.to_owned());
+    diagnostic
 }

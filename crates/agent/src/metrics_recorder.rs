@@ -1,15 +1,18 @@
-//! Counting in the running program: on where the person turned it on, off everywhere else.
+//! Counting in the running program, if the person turned it on; errors of the store, in words.
 
+use std::path::Path;
 use std::time::Duration;
 
 use usage_metrics::consent::{Decision, Facts, Mode, decide};
+use usage_metrics::mapping::resource::{self, InstallFacts};
+use usage_metrics::package::Resource;
 use usage_metrics::recorder::{Recorder, Settings};
-use usage_metrics::store::StoreFolder;
+use usage_metrics::store::{Error, ErrorKind, StoreFolder};
 use uuid::Uuid;
 
 use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
-use crate::resource;
+use crate::environment::Environment;
 use crate::session::Session;
 
 /// How long the end of a command waits for its counts to be stored.
@@ -32,7 +35,7 @@ pub(crate) fn recorder(session: &Session) -> Result<Recorder, Diagnostic> {
         return Ok(Recorder::off());
     }
     let folder = StoreFolder::new(session.home()?.metrics());
-    let resource = resource::detect(&session.environment);
+    let resource = detect_resource(&session.environment);
     let mut settings = Settings::new(folder, resource, session.clock.clone(), Uuid::new_v4);
     settings.retention_days = config.retention_days;
     Ok(Recorder::start(settings))
@@ -41,4 +44,40 @@ pub(crate) fn recorder(session: &Session) -> Result<Recorder, Diagnostic> {
 /// Stores the counts, within a short timeout. Failures are ignored.
 pub(crate) fn close(recorder: &Recorder) {
     let _ = recorder.close(CLOSE);
+}
+
+/// Files that container engines put into every container.
+const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
+
+pub(crate) fn detect_resource(environment: &Environment) -> Resource {
+    let executable = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let facts = InstallFacts {
+        declared: environment.install_method.as_deref(),
+        executable: executable.as_deref(),
+        in_container: CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists()),
+    };
+    Resource {
+        agent_version: resource::version(env!("CARGO_PKG_VERSION")).into_owned(),
+        architecture: resource::architecture(std::env::consts::ARCH),
+        install_method: resource::detect_install_method(&facts),
+        os_family: resource::os_family(std::env::consts::OS),
+    }
+}
+
+pub(crate) fn store_trouble(folder: &StoreFolder, error: &Error) -> Diagnostic {
+    let root = folder.root().display();
+    let diagnostic = Diagnostic::failed(format!("cannot use the store in {root}")).because(error);
+    match error.kind() {
+        ErrorKind::Busy => diagnostic.hint("another process is using it; try again in a moment"),
+        ErrorKind::Full => diagnostic.hint("free up disk space; no counts are lost meanwhile"),
+        ErrorKind::ReadOnly => diagnostic.hint("make the folder writable"),
+        ErrorKind::Corrupt => diagnostic.hint(
+            "the next count moves it aside and starts a new one; remove it with `agent metrics off \
+             --purge`",
+        ),
+        ErrorKind::Newer => diagnostic.hint("use the newer version that wrote it"),
+        ErrorKind::Gone | ErrorKind::Stopped => diagnostic
+            .hint("nothing is recorded here now; turn recording on with `agent metrics on`"),
+        ErrorKind::Other => diagnostic,
+    }
 }

@@ -5,13 +5,10 @@
 //! folder ([`lock`]). Nothing here writes to the terminal but through what it is handed.
 
 pub(crate) mod add;
-mod copy;
 pub(crate) mod fetch;
 pub(crate) mod known_models;
 pub(crate) mod lock;
 pub(crate) mod model_dir;
-pub(crate) mod name;
 mod pip;
-pub(crate) mod record;
 mod staging;
 mod wheel;

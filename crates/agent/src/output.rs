@@ -39,7 +39,6 @@ pub(crate) enum Color {
     Never,
 }
 
-/// The unit of progress bars in bytes.
 pub(crate) const BYTES: &str = "bytes";
 
 /// The columns of a terminal that does not say.
@@ -69,7 +68,6 @@ impl Output {
         self.style == Style::Json
     }
 
-    /// Whether nothing but data and errors is wanted.
     pub(crate) fn is_quiet(&self) -> bool {
         self.volume == Volume::Quiet
     }
@@ -80,7 +78,6 @@ impl Output {
         columns().map(|columns| columns.min(MAX_COLUMNS))
     }
 
-    /// The lines of the terminal.
     #[expect(clippy::unused_self, reason = "only who holds the output may ask about it")]
     pub(crate) fn rows(&self) -> usize {
         let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
@@ -107,7 +104,6 @@ impl Output {
         self.bytes(&bytes)
     }
 
-    /// Writes a page of documentation.
     pub(crate) fn markdown(&self, page: &str) -> Result<(), Diagnostic> {
         if self.is_json() {
             return self.json(&serde_json::json!({ "markdown": page }));
@@ -115,7 +111,6 @@ impl Output {
         self.text(page)
     }
 
-    /// Writes one JSON document on one line.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
         bytes.push(b'\n');
@@ -146,7 +141,6 @@ impl Output {
         }
     }
 
-    /// Prints details with `--verbose`.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.volume >= Volume::Verbose {
             self.need(text);
@@ -184,7 +178,6 @@ impl Output {
         spinner
     }
 
-    /// Prints the error of a command and returns the exit code.
     pub(crate) fn finish(&self, result: Result<(), Diagnostic>) -> Exit {
         let Err(diagnostic) = result else {
             return Exit::Done;
@@ -193,7 +186,6 @@ impl Output {
         diagnostic.exit
     }
 
-    /// Prints an error without ending the program.
     pub(crate) fn tell(&self, diagnostic: &Diagnostic) {
         if diagnostic.message.is_some() {
             match self.style {

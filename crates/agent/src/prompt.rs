@@ -27,6 +27,21 @@ impl Prompt {
         Ok(matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
+    /// Asks for a yes; without a terminal, an error that names the action and `--yes`.
+    pub(crate) fn confirmed(
+        output: &Output,
+        question: &str,
+        action: &str,
+    ) -> Result<bool, Diagnostic> {
+        match Prompt::find(output) {
+            Some(prompt) => prompt.confirm(question),
+            None => Err(Diagnostic::failed(format!(
+                "{action} needs confirmation, but no terminal is attached"
+            ))
+            .hint("confirm with `--yes`")),
+        }
+    }
+
     /// Asks for a line; nothing if the input has ended.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
     pub(crate) fn ask(&self, question: &str) -> Result<Option<String>, Diagnostic> {
@@ -84,7 +99,6 @@ pub(crate) async fn line_meanwhile(
     answer
 }
 
-/// Marks the question as abandoned on drop.
 #[derive(Debug, Default)]
 struct AbandonGuard {
     flag: Arc<AtomicBool>,
@@ -101,7 +115,6 @@ impl Drop for AbandonGuard {
     }
 }
 
-/// Waits until a line can be read or the question is abandoned.
 fn wait_for_line(is_given_up: &AtomicBool) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = io::stdin();

@@ -1,9 +1,9 @@
-//! Runs the work of a command that waits for others. A signal ends it.
+//! Runs the work of a command that waits for others, and the signals that end it.
 
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
-use crate::diagnostic::Diagnostic;
-use crate::signals::Signals;
+use crate::diagnostic::{Diagnostic, Exit};
 
 /// What runs the work of one command, on its own thread.
 pub(crate) fn started() -> Result<Runtime, Diagnostic> {
@@ -28,3 +28,109 @@ pub(crate) fn block_on<T>(
     runtime.shutdown_background();
     done
 }
+
+/// Waits for signals, which no longer end the process once this exists.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: Option<tokio::signal::unix::Signal>,
+    hangup: Option<tokio::signal::unix::Signal>,
+    quit: Option<tokio::signal::unix::Signal>,
+    terminate: Option<tokio::signal::unix::Signal>,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let of = |kind: SignalKind| {
+            // `nohup` ignores the signal; keep that.
+            let is_wanted = !is_ignored(kind.as_raw_value());
+            is_wanted.then(|| signal(kind).ok()).flatten()
+        };
+        Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            hangup: of(SignalKind::hangup()),
+            quit: of(SignalKind::quit()),
+            terminate: of(SignalKind::terminate()),
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Exit {
+        let Self { interrupt, hangup, quit, terminate } = self;
+        tokio::select! {
+            () = of(interrupt) => Exit::Interrupted,
+            () = of(hangup) => Exit::HungUp,
+            () = of(quit) => Exit::Quit,
+            () = of(terminate) => Exit::Terminated,
+        }
+    }
+}
+
+async fn of(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with the signal ignored, where that can be found out.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores(&status, signal)
+}
+
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    let bit = u32::try_from(signal - 1).ok().and_then(|bit| 1_u64.checked_shl(bit));
+    bit.is_some_and(|bit| mask & bit != 0)
+}
+
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    signals: Signals,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopSignal {
+    /// The task ends at once.
+    pub(crate) now: CancellationToken,
+    pub(crate) is_ending: CancellationToken,
+}
+
+impl Interrupts {
+    pub(crate) fn listen() -> Self {
+        Self { signals: Signals::listen() }
+    }
+
+    /// The next signal, while nothing runs that it could end.
+    pub(crate) async fn next(&mut self) -> Exit {
+        self.signals.next().await
+    }
+
+    /// Runs the work, which must end soon after the stop signal.
+    pub(crate) async fn guard<T>(
+        &mut self,
+        work: impl AsyncFnOnce(StopSignal) -> T,
+    ) -> Result<T, Diagnostic> {
+        let stop = StopSignal::default();
+        let work = work(stop.clone());
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                exit = self.signals.next() => {
+                    if stop.now.is_cancelled() {
+                        return Err(Diagnostic::interrupted(exit));
+                    }
+                    if exit != Exit::Interrupted {
+                        stop.is_ending.cancel();
+                    }
+                    stop.now.cancel();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,6 @@ impl Session {
         Session { output, profile, environment, clock: Arc::new(SystemClock), config }
     }
 
-    /// The profile that was asked for, if one was.
     pub(crate) fn profile(&self) -> Option<&str> {
         self.profile.as_deref().filter(|name| !name.is_empty())
     }

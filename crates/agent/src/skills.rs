@@ -25,7 +25,6 @@ use task_loop::untrusted::escaped;
 
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
-/// What is wrong with a file of a skill, and in which line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SkillFlaw {
     pub(crate) line: Option<usize>,
@@ -42,7 +41,6 @@ impl SkillFlaw {
     }
 }
 
-/// Why a skill or a folder of skills is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) path: PathBuf,

@@ -5,26 +5,28 @@ use task_loop::untrusted::printable;
 use crate::output;
 use crate::wrap;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Alignment {
-    Left,
-    Right,
-}
-
 /// Between two columns.
 const GAP: &str = "  ";
 
 #[derive(Debug)]
 pub(crate) struct Table {
-    columns: Vec<Alignment>,
+    /// The headings first.
     rows: Vec<Vec<String>>,
+    is_right: Vec<bool>,
 }
 
 impl Table {
-    pub(crate) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Alignment)>) -> Self {
-        let (headings, columns) =
-            columns.into_iter().map(|(name, lean)| (name.to_owned(), lean)).unzip();
-        Self { columns, rows: vec![headings] }
+    /// A table whose columns are aligned to the left.
+    pub(crate) fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
+        let headings: Vec<String> = headings.into_iter().map(str::to_owned).collect();
+        Self { is_right: vec![false; headings.len()], rows: vec![headings] }
+    }
+
+    /// Aligns the columns with these headings to the right, as numbers are.
+    pub(crate) fn align_right(mut self, headings: &[&str]) -> Self {
+        let all = self.rows.iter().take(1).flatten();
+        self.is_right = all.map(|heading| headings.contains(&heading.as_str())).collect();
+        self
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -41,7 +43,7 @@ impl Table {
     }
 
     pub(crate) fn text(&self) -> String {
-        self.lines(output::columns()).iter().map(|row| format!("{row}\n")).collect()
+        self.lines(output::columns()).iter().flat_map(|row| [row.as_str(), "\n"]).collect()
     }
 
     /// The rows, broken into lines of `width` columns if there is a width.
@@ -50,18 +52,15 @@ impl Table {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| wrap::columns(cell)).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.columns.len()).map(widest).collect();
+        let widths: Vec<usize> = (0..self.is_right.len()).map(widest).collect();
         let row = |cells: &Vec<String>| {
             let mut line = String::new();
-            for ((cell, alignment), width) in cells.iter().zip(&self.columns).zip(&widths) {
+            for ((cell, is_right), width) in cells.iter().zip(&self.is_right).zip(&widths) {
                 if !line.is_empty() {
                     line.push_str(GAP);
                 }
                 let padding = " ".repeat(width - wrap::columns(cell));
-                match alignment {
-                    Alignment::Left => line.extend([cell, padding.as_str()]),
-                    Alignment::Right => line.extend([padding.as_str(), cell]),
-                }
+                line += &if *is_right { padding + cell } else { format!("{cell}{padding}") };
             }
             let before_last = widths.split_last().map_or(&[][..], |(_, before)| before);
             let indent: usize = before_last.iter().map(|width| width + GAP.len()).sum();
@@ -71,7 +70,6 @@ impl Table {
     }
 }
 
-/// Names and values, one line each.
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let line = |(name, value): &(&str, String)| {

@@ -45,10 +45,7 @@ pub(crate) fn model_diagnostic(
                 Some(model) => diagnostic.hint(format!("the model is set by {}", model.place)),
                 None => diagnostic,
             };
-            diagnostic.hint(match nearest {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "list models with `agent models`".to_owned(),
-            })
+            diagnostic.did_you_mean(nearest.as_deref(), "list models with `agent models`")
         }
         ModelError::None { .. } => {
             Diagnostic::peer(error.to_string()).hint("list models with `agent models`").hint(

@@ -24,7 +24,6 @@ const MIN_ARGUMENT_CHARS: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerTiming {
     AsTheyCome,
-    /// Nowhere: the caller prints the answer at the end.
     AtTheEnd,
 }
 
@@ -64,12 +63,10 @@ impl TaskPrinter {
         }
     }
 
-    /// The caller prints the answer at the end.
     pub(crate) fn at_the_end(&mut self) {
         self.words = AnswerTiming::AtTheEnd;
     }
 
-    /// Whether the answer was written as it came.
     pub(crate) fn has_told(&self) -> bool {
         self.words == AnswerTiming::AsTheyCome
     }

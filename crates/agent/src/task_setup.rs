@@ -2,8 +2,6 @@
 //! and their tools, what a person approved, and what counts.
 
 mod config;
-mod interrupts;
-mod opening;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,15 +25,14 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 pub(crate) use self::config::{TaskConfig, micros};
-pub(crate) use self::interrupts::{Interrupts, StopSignal};
-use crate::approval_file::ApprovalFile;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, Servers, patience};
 use crate::member::Member;
 use crate::member::settings::Settings;
 use crate::metrics_recorder;
-use crate::runtime;
+use crate::runtime::{self, Interrupts, StopSignal};
 use crate::session::Session;
 use crate::skills::catalogue::Catalogue;
 use crate::skills::folders::SkillFolders;
@@ -44,7 +41,6 @@ use crate::skills::tool::LoadSkill;
 use crate::task_error::model_diagnostic;
 use crate::terminal_person::TerminalPerson;
 
-/// The name of the member service among the servers.
 const OWN_SERVER: &str = "member";
 /// How long a task waits for servers that have not answered yet. Tools of late ones join, but a
 /// required one has the time that its entry allows.
@@ -52,7 +48,6 @@ const SERVERS_WAIT: Duration = Duration::from_secs(10);
 /// The window of a model that does not say, for the share that tools may take of it.
 const UNKNOWN_WINDOW: u64 = 32 * 1024;
 
-/// What was asked for on the command line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskRequest {
     pub(crate) model: Option<String>,
@@ -77,7 +72,6 @@ pub(crate) struct TaskSetup {
     skills: Skills,
 }
 
-/// The skills of a task, and what gives them to the model.
 #[derive(Debug)]
 struct Skills {
     catalogue: Catalogue,
@@ -207,7 +201,6 @@ impl TaskSetup {
         model
     }
 
-    /// Another model of the same service.
     pub(crate) async fn other_model(
         &self,
         id: &str,
@@ -343,7 +336,7 @@ impl TaskSetup {
 
     pub(crate) fn conversation(&self, model: &Model, session: &Session) -> Conversation {
         let skills = model.takes_tools.then_some(&self.skills.catalogue);
-        Conversation::new(opening::text(&self.config, skills, session))
+        Conversation::new(config::opening(&self.config, skills, session))
     }
 }
 
@@ -380,9 +373,6 @@ fn check_name(name: &str, fleet: &McpServers) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let known = fleet.servers.entries().map(|entry| entry.name.as_str()).chain([OWN_SERVER]);
-    let diagnostic = Diagnostic::usage(format!("unknown server `{name}`"));
-    Err(match nearest(name, known) {
-        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("list servers with `agent mcp list`"),
-    })
+    Err(Diagnostic::usage(format!("unknown server `{name}`"))
+        .did_you_mean(nearest(name, known), "list servers with `agent mcp list`"))
 }

@@ -1,11 +1,11 @@
 //! The person at the terminal, who is asked what a program must not decide alone.
 
-mod difference;
 mod form;
 
 use std::sync::Arc;
 
 use mcp_client::host::BoxFuture;
+use similar::{ChangeTag, TextDiff};
 use task_loop::Sanitizer;
 use task_loop::person::{
     ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
@@ -13,7 +13,6 @@ use task_loop::person::{
 };
 use tokio::sync::Mutex;
 
-use self::difference::difference;
 use crate::mcp::McpServers;
 use crate::mcp::approval::{self, ApprovalDialog, DECISIVE_ROWS, UNTRUSTED};
 use crate::mcp::reporter::Reporter;
@@ -41,7 +40,6 @@ impl TerminalPerson {
         Some(Arc::new(Self { shown, reporter, one: Arc::default() }))
     }
 
-    /// Asks until one of the letters comes.
     pub(crate) async fn choose(
         self,
         dialog: ApprovalDialog,
@@ -157,3 +155,22 @@ impl Person for TerminalPerson {
         })
     }
 }
+
+/// The most lines of either text that are compared.
+const MAX_LINES: usize = 500;
+
+/// The lines that went and came, each with its sign; lines that stay are left out.
+fn difference(before: &str, after: &str) -> String {
+    let before: Vec<&str> = before.lines().take(MAX_LINES).collect();
+    let after: Vec<&str> = after.lines().take(MAX_LINES).collect();
+    let changes = TextDiff::from_slices(&before, &after);
+    let lines = changes.iter_all_changes().filter_map(|change| match change.tag() {
+        ChangeTag::Equal => None,
+        ChangeTag::Delete => Some(format!("- {}", change.value())),
+        ChangeTag::Insert => Some(format!("+ {}", change.value())),
+    });
+    lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use wire::usage::{UsageEntry, UsageList, UsageOwner, UsageSums};
 
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
-use crate::table::{Alignment, Table, grouped};
+use crate::table::{Table, grouped};
 
 /// The range and the sums.
 #[derive(Debug, Args)]
@@ -28,7 +28,6 @@ pub(crate) struct UsageOptions {
     pub(crate) csv: bool,
 }
 
-/// The columns of numbers.
 const NUMBERS: [&str; 4] = ["requests", "input tokens", "output tokens", "credits"];
 
 /// Prints a table, or comma-separated values.
@@ -52,8 +51,8 @@ pub(crate) fn print(
 }
 
 fn table(usage: &UsageList) -> String {
-    let words = usage.by.iter().map(|by| (by.as_str(), Alignment::Left));
-    let mut table = Table::new(words.chain(NUMBERS.map(|name| (name, Alignment::Right))));
+    let words = usage.by.iter().map(String::as_str);
+    let mut table = Table::new(words.chain(NUMBERS)).align_right(&NUMBERS);
     for entry in &usage.data {
         let words = usage.by.iter().map(|by| match dimension(entry, by) {
             (id, Some(name)) => format!("{name} ({id})"),

@@ -5,7 +5,6 @@
 //! end it all. [`server`] answers requests, [`data`] makes their data from the store, [`assets`]
 //! holds the files of the page.
 
-mod assets;
 mod data;
 mod server;
 
@@ -31,7 +30,6 @@ pub(crate) enum BrowserLaunch {
     Print,
 }
 
-/// Serves the page until a signal stops the program.
 pub(crate) fn run(
     folder: StoreFolder,
     port: u16,

@@ -31,7 +31,6 @@ fn column(letter: char) -> usize {
     letter.width().unwrap_or(0)
 }
 
-/// The lines of a text without styles.
 pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
     let span = Span::new(Style::new(), text);
     lines(&[span], width).into_iter().map(|line| line.text).collect()
@@ -69,7 +68,10 @@ pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<StyledLine> {
     for span in spans {
         for letter in span.text.chars() {
             match letter {
-                '\n' => setter.end_line(),
+                '\n' => {
+                    setter.end_word();
+                    setter.break_line();
+                }
                 ' ' | '\t' => setter.end_word(),
                 letter => setter.word.push((span.style, letter)),
             }
@@ -111,11 +113,6 @@ impl LineWrapper {
             }
             self.put(style, letter);
         }
-    }
-
-    fn end_line(&mut self) {
-        self.end_word();
-        self.break_line();
     }
 
     fn put(&mut self, style: Style, letter: char) {

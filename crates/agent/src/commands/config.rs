@@ -1,34 +1,62 @@
 //! `agent config`: the configuration of the profile.
 
-mod reference;
-mod schema;
-
 use clap::Subcommand;
+use settings::Schema;
 
+use super::update::UpdateFile;
+use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
+use crate::member::settings::{MemberFile, RootFile};
 use crate::session::Session;
+use crate::task_setup::TaskConfig;
 
 /// Print the JSON Schema of config.yaml
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     hide = true,
     arg_required_else_help = true,
     after_help = "Examples:\n  agent config schema"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Config,
+pub(crate) enum Command {
+    /// Print the reference of config.yaml as Markdown
+    #[command(hide = true, after_help = "Examples:\n  agent config reference")]
+    Reference,
+    /// Print the JSON Schema of config.yaml for editors
+    #[command(after_help = "\
+Editors with the YAML language server validate and complete config.yaml if its first line is `# \
+yaml-language-server: $schema=config.schema.json`.
+
+Examples:
+  agent config schema > config.schema.json")]
+    Schema,
 }
 
-#[derive(Debug, Subcommand)]
-enum Config {
-    Reference(reference::Args),
-    Schema(schema::Args),
-}
-
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    match &args.command {
-        Config::Reference(args) => reference::run(args, session),
-        Config::Schema(args) => schema::run(args, session),
+pub(crate) fn run(command: &Command, session: &Session) -> Result<(), Diagnostic> {
+    match command {
+        Command::Reference => reference(session),
+        Command::Schema => session.output.json(&schema().published("config.yaml")),
     }
+}
+
+fn reference(session: &Session) -> Result<(), Diagnostic> {
+    let page = include_str!("config/page.md")
+        .replace("<!-- keys -->\n", &own_schema().chapters("The file"));
+    session.output.markdown(&format!("{}\n", page.trim_end()))
+}
+
+fn schema() -> Schema {
+    let (servers, for_all) = (mcp_client::config::schema(), mcp_client::config::schema_for_all());
+    own_schema()
+        .with_key("mcp_servers", servers.clone().named())
+        .with_key("mcp", for_all.clone())
+        .with_other_keys()
+}
+
+/// The schema without MCP servers, which have a reference page to themselves.
+fn own_schema() -> Schema {
+    Schema::of::<RootFile>()
+        .with_key("member", Schema::of::<MemberFile>())
+        .with_key("task", Schema::of::<TaskConfig>())
+        .with_key("metrics", Schema::of::<MetricsConfig>())
+        .with_key("update", Schema::of::<UpdateFile>())
 }

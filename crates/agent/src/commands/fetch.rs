@@ -13,7 +13,6 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::grouped;
 
-/// What the content can become.
 const FORMATS: [&str; 3] = ["markdown", "text", "html"];
 
 /// Read a web page as Markdown, text or HTML

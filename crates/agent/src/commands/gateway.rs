@@ -7,7 +7,6 @@ mod backup;
 mod budget;
 mod check;
 mod downloads;
-mod example;
 mod file;
 mod first_config;
 mod import;
@@ -20,27 +19,25 @@ mod migrate;
 mod moment;
 mod operator_store;
 mod provider;
-mod reference;
 mod reload;
-mod restore;
-mod schema;
 mod serve;
 mod team;
 mod usage;
 
 use clap::Subcommand;
+use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 pub(super) use self::amount::in_credits;
-pub(super) use self::file::{Location, problem};
+pub(super) use self::file::Location;
 pub(super) use self::first_config::{FirstConfig, SNIPPET, write_if_missing};
 pub(super) use self::key::secret;
 pub(super) use self::local_servers::{DetectedServer, Server, candidates, look, merge, named};
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
-pub(super) use self::operator_store::{actor, refused, trouble};
+pub(super) use self::operator_store::actor;
 pub(super) use self::serve::{Hangup, address, ready, runtime, unless_stopped, until_stopped};
 
 /// Run the member service and manage members, keys and credit
@@ -64,29 +61,60 @@ pub(crate) struct Args {
     command: Gateway,
 }
 
-/// What can be done with the service.
 #[derive(Debug, Subcommand)]
 enum Gateway {
     Init(init::Args),
     Serve(serve::Args),
     Check(check::Args),
-    Reload(reload::Args),
-    Import(import::Args),
+    /// Reload the configuration of the running service
+    #[command(after_help = "\
+Checks the file, then asks every process that serves from its database to read its own file again. \
+Running requests finish with the old configuration. A file with an error, or with a changed key \
+that needs a restart (such as `listen` or `database`), changes nothing. SIGHUP, POST \
+/admin/v1/reload and the page Configuration of the console do the same.
+
+Exit codes: 0 all processes use the new configuration, 1 no process is running or one did not \
+answer, 3 the configuration is invalid (all problems are listed).
+
+Examples:
+  agent gateway reload
+  agent gateway reload --config /etc/agent/gateway.yaml")]
+    Reload,
+    #[command(subcommand)]
+    Import(import::Source),
     Migrate(migrate::Args),
-    Member(member::Args),
-    Team(team::Args),
-    Key(key::Args),
-    Ledger(ledger::Args),
+    #[command(subcommand)]
+    Member(member::Command),
+    #[command(subcommand)]
+    Team(team::Command),
+    #[command(subcommand)]
+    Key(key::Command),
+    #[command(subcommand)]
+    Ledger(ledger::Command),
     Usage(usage::Args),
-    Provider(provider::Args),
-    Downloads(downloads::Args),
+    #[command(subcommand)]
+    Provider(provider::Command),
+    #[command(subcommand)]
+    Downloads(downloads::Command),
     Audit(audit::Args),
-    Alerts(alerts::Args),
+    #[command(subcommand)]
+    Alerts(alerts::Command),
     Backup(backup::Args),
-    Restore(restore::Args),
-    Example(example::Args),
-    Schema(schema::Args),
-    Reference(reference::Args),
+    Restore(backup::RestoreArgs),
+    /// Print an example gateway.yaml with comments
+    #[command(after_help = "Examples:\n  agent gateway example > gateway.yaml")]
+    Example,
+    /// Print the JSON Schema of gateway.yaml for editors
+    #[command(after_help = "\
+Editors with the YAML language server validate and complete gateway.yaml if its first line is `# \
+yaml-language-server: $schema=gateway.schema.json`.
+
+Examples:
+  agent gateway schema > gateway.schema.json")]
+    Schema,
+    /// Print the reference of gateway.yaml as Markdown
+    #[command(hide = true, after_help = "Examples:\n  agent gateway reference")]
+    Reference,
 }
 
 impl Args {
@@ -101,7 +129,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Init(args) => init::run(&args, &location, session),
         Gateway::Serve(args) => serve::run(&args, &location, session),
         Gateway::Check(args) => check::run(&args, &location, session),
-        Gateway::Reload(args) => reload::run(&args, &location, session),
+        Gateway::Reload => reload::run(&location, session),
         Gateway::Import(args) => import::run(&args, session),
         Gateway::Migrate(args) => migrate::run(&args, &location, session),
         Gateway::Member(args) => member::run(args, &location, session),
@@ -110,13 +138,23 @@ pub(crate) fn run(args: Args, session: &Session) -> Result<(), Diagnostic> {
         Gateway::Ledger(args) => ledger::run(args, &location, session),
         Gateway::Usage(args) => usage::run(&args, &location, session),
         Gateway::Provider(args) => provider::run(args, &location, session),
-        Gateway::Downloads(args) => downloads::run(args, &location, session),
+        Gateway::Downloads(args) => downloads::run(&args, &location, session),
         Gateway::Audit(args) => audit::run(&args, &location, session),
         Gateway::Alerts(args) => alerts::run(&args, &location, session),
         Gateway::Backup(args) => backup::run(&args, &location, session),
-        Gateway::Restore(args) => restore::run(&args, &location, session),
-        Gateway::Example(args) => example::run(&args, session),
-        Gateway::Schema(args) => schema::run(&args, session),
-        Gateway::Reference(args) => reference::run(&args, session),
+        Gateway::Restore(args) => backup::restore(&args, &location, session),
+        Gateway::Example => example(session),
+        Gateway::Schema => {
+            session.output.json(&gateway::config::schema().published("gateway.yaml"))
+        }
+        Gateway::Reference => session.output.markdown(&gateway::config::reference()),
     }
+}
+
+fn example(session: &Session) -> Result<(), Diagnostic> {
+    let example = gateway::config::example();
+    if session.output.is_json() {
+        return session.output.json(&json!({ "yaml": example }));
+    }
+    session.output.bytes(example.as_bytes())
 }

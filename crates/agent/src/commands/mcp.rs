@@ -5,10 +5,7 @@ mod approvals;
 mod call;
 mod candidate;
 mod client_document;
-mod disable;
 pub(super) mod doctor;
-mod enable;
-mod guard;
 mod import;
 pub(crate) mod install;
 mod link;
@@ -18,25 +15,27 @@ mod logout;
 mod logs;
 mod named;
 pub(crate) mod project;
-mod reference;
 mod register_links;
 mod remove;
 mod search;
 mod secrets;
 mod server_registry;
-mod sign_in_state;
 mod status;
 mod switch;
 mod test;
 pub(crate) mod tools;
 
+use std::io;
+
 use clap::Subcommand;
+
+use self::switch::Switch;
 
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 /// Add, test and call MCP servers
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
@@ -50,14 +49,7 @@ Examples:
   agent mcp test files
   agent mcp call mcp__files__list_directory '{\"path\": \".\"}'"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(super) command: Mcp,
-}
-
-/// What can be done with servers.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Mcp {
+pub(crate) enum Command {
     List(list::Args),
     Add(Box<add::Args>),
     Search(search::Args),
@@ -67,8 +59,12 @@ pub(crate) enum Mcp {
     Link(link::Args),
     RegisterLinks(register_links::Args),
     Remove(remove::Args),
-    Enable(enable::Args),
-    Disable(disable::Args),
+    /// Enable disabled servers
+    #[command(after_help = "Examples:\n  agent mcp enable files\n  agent mcp enable files docs")]
+    Enable(switch::Args),
+    /// Disable servers without removing them
+    #[command(after_help = "Examples:\n  agent mcp disable files\n  agent mcp disable files docs")]
+    Disable(switch::Args),
     Test(test::Args),
     Tools(tools::Args),
     Call(call::Args),
@@ -79,36 +75,43 @@ pub(crate) enum Mcp {
     Logs(logs::Args),
     Doctor(doctor::Args),
     ClientDocument(client_document::Args),
-    Reference(reference::Args),
-    Guard(guard::Args),
+    /// Print the reference of server settings as Markdown
+    #[command(after_help = "Example:\n  agent mcp reference")]
+    Reference,
+    /// End what a killed agent left behind; started by the agent itself
+    #[command(hide = true)]
+    Guard {
+        /// Whose servers.
+        owner: String,
+    },
 }
 
-pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Mcp::List(args) => list::run(&args, session),
-        Mcp::Add(args) => add::run(&args, session),
-        Mcp::Search(args) => search::run(&args, session),
-        Mcp::Import(args) => import::run(&args, session),
-        Mcp::Project(args) => project::run(&args, session),
-        Mcp::Install(args) => install::run(&args, session),
-        Mcp::Link(args) => link::run(&args, session),
-        Mcp::RegisterLinks(args) => register_links::run(&args, session),
-        Mcp::Remove(args) => remove::run(&args, session),
-        Mcp::Enable(args) => enable::run(&args, session),
-        Mcp::Disable(args) => disable::run(&args, session),
-        Mcp::Test(args) => test::run(&args, session),
-        Mcp::Tools(args) => tools::run(&args, session),
-        Mcp::Call(args) => call::run(&args, session),
-        Mcp::Approvals(args) => approvals::run(&args, session),
-        Mcp::Login(args) => login::run(&args, session),
-        Mcp::Logout(args) => logout::run(&args, session),
-        Mcp::Status(args) => status::run(&args, session),
-        Mcp::Logs(args) => logs::run(&args, session),
-        Mcp::Doctor(args) => doctor::run(&args, session),
-        Mcp::ClientDocument(args) => client_document::run(&args, session),
-        Mcp::Reference(args) => reference::run(&args, session),
-        Mcp::Guard(args) => {
-            guard::run(&args);
+        Command::List(args) => list::run(&args, session),
+        Command::Add(args) => add::run(&args, session),
+        Command::Search(args) => search::run(&args, session),
+        Command::Import(args) => import::run(&args, session),
+        Command::Project(args) => project::run(&args, session),
+        Command::Install(args) => install::run(&args, session),
+        Command::Link(args) => link::run(&args, session),
+        Command::RegisterLinks(args) => register_links::run(&args, session),
+        Command::Remove(args) => remove::run(&args, session),
+        Command::Enable(args) => switch::run(&args, Switch::On, session),
+        Command::Disable(args) => switch::run(&args, Switch::Off, session),
+        Command::Test(args) => test::run(&args, session),
+        Command::Tools(args) => tools::run(&args, session),
+        Command::Call(args) => call::run(&args, session),
+        Command::Approvals(args) => approvals::run(&args, session),
+        Command::Login(args) => login::run(&args, session),
+        Command::Logout(args) => logout::run(&args, session),
+        Command::Status(args) => status::run(&args, session),
+        Command::Logs(args) => logs::run(&args, session),
+        Command::Doctor(args) => doctor::run(&args, session),
+        Command::ClientDocument(args) => client_document::run(&args, session),
+        Command::Reference => session.output.markdown(&mcp_client::config::page()),
+        Command::Guard { owner } => {
+            mcp_client::guardian::run(io::stdin().lock(), &owner);
             Ok(())
         }
     }

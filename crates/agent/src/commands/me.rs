@@ -11,16 +11,8 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::{counted, fields};
 
-/// Show your balance, key and usage
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent me\n  agent me --json")]
-pub(crate) struct Args {
-    #[command(flatten)]
-    waiting: RetryOptions,
-}
-
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = RetryingMember::find(session, args.waiting)?;
+pub(crate) fn run(waiting: RetryOptions, session: &Session) -> Result<(), Diagnostic> {
+    let service = RetryingMember::find(session, waiting)?;
     let answer = block_on(service.get("/me"))?;
     if session.output.is_json() {
         return service.print(&answer);

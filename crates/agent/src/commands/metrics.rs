@@ -1,35 +1,29 @@
 //! `agent metrics`: usage metrics of this installation, and packages of any.
 
 mod catalogue;
-mod export;
 mod inspect;
-mod lint;
-mod merge;
-mod off;
 mod on;
-mod package;
-mod reset_id;
-mod schema;
-pub(crate) mod show;
 pub(super) mod status;
-mod validate;
-mod view;
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
 use usage_metrics::package::Package;
-use usage_metrics::store::{Store, StoreFolder};
+use usage_metrics::schema::json_schema;
+use usage_metrics::store::{PackageScope, Store, StoreFolder};
+use usage_metrics::{export, merge};
 use uuid::Uuid;
 
+use self::inspect::{Inspection, Question, inspect};
 use crate::diagnostic::Diagnostic;
 use crate::documents::{DEFAULT_MAX_BYTES, DocumentSplit, Source, sources};
-use crate::metrics_recorder::decision;
+use crate::metrics_recorder::{decision, store_trouble};
 use crate::session::Session;
-use crate::store_error::store_trouble;
+use crate::view;
 
 /// Record usage locally, view it, and validate packages
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
@@ -40,44 +34,61 @@ Examples:
   agent metrics show
   agent metrics validate packages/"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(super) command: Metrics,
-}
+pub(crate) enum Command {
+    /// Show what is recorded, where, and why
+    #[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
+    Status,
+    /// Start recording usage; nothing is uploaded
+    #[command(after_help = "Examples:\n  agent metrics on\n  agent metrics status")]
+    On,
+    Off(on::Off),
+    Show(Show),
+    /// Write packages of all counters to the outbox folder
+    #[command(after_help = "\
+Completed days are packaged automatically.
 
-/// What can be done with metrics.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Metrics {
-    Status(status::Args),
-    On(on::Args),
-    Off(off::Args),
-    Show(show::Args),
-    Package(package::Args),
-    Validate(validate::Args),
-    Lint(lint::Args),
-    Merge(merge::Args),
-    Export(export::Args),
-    View(view::Args),
+Examples:
+  agent metrics package
+  agent metrics package --json | jq -r '.packages[].file'")]
+    Package,
+    /// Validate packages against the specification
+    #[command(after_help = "\
+Every error is reported with its location. Exit codes: 0 all valid, 1 a package is invalid or \
+cannot be read.
+
+Examples:
+  agent metrics validate package.json
+  agent metrics validate outbox/ archive.ndjson.gz
+  agent metrics validate --json - < package.json")]
+    Validate(Inspection),
+    Lint(Lint),
+    Merge(Merge),
+    Export(Export),
+    View(View),
     Catalogue(catalogue::Args),
-    Schema(schema::Args),
-    ResetId(reset_id::Args),
+    /// Print the JSON Schema of a package (draft 2020-12)
+    #[command(after_help = "Examples:\n  agent metrics schema > metrics.schema.json")]
+    Schema,
+    /// Replace the installation id with a new random one
+    #[command(after_help = "Examples:\n  agent metrics reset-id")]
+    ResetId,
 }
 
-pub(crate) fn run(command: Metrics, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Metrics::Status(args) => status::run(&args, session),
-        Metrics::On(args) => on::run(&args, session),
-        Metrics::Off(args) => off::run(&args, session),
-        Metrics::Show(args) => show::run(&args, session),
-        Metrics::Package(args) => package::run(&args, session),
-        Metrics::Validate(args) => validate::run(&args, session),
-        Metrics::Lint(args) => lint::run(&args, session),
-        Metrics::Merge(args) => merge::run(&args, session),
-        Metrics::Export(args) => export::run(&args, session),
-        Metrics::View(args) => view::run(&args, session),
-        Metrics::Catalogue(args) => catalogue::run(&args, session),
-        Metrics::Schema(args) => schema::run(&args, session),
-        Metrics::ResetId(args) => reset_id::run(&args, session),
+        Command::Status => status::run(session),
+        Command::On => on::run(session),
+        Command::Off(args) => on::off(&args, session),
+        Command::Show(args) => show(&args, session),
+        Command::Package => package(session),
+        Command::Validate(args) => inspect(&args, Question::Validate, session),
+        Command::Lint(args) => lint(&args, session),
+        Command::Merge(args) => merge(&args, session),
+        Command::Export(args) => export_packages(&args, session),
+        Command::View(args) => open_view(&args, session),
+        Command::Catalogue(args) => catalogue::run(&args, session),
+        Command::Schema => session.output.json(&json_schema()),
+        Command::ResetId => reset_id(session),
     }
 }
 
@@ -85,13 +96,11 @@ fn folder(session: &Session) -> Result<StoreFolder, Diagnostic> {
     Ok(StoreFolder::new(session.home()?.metrics()))
 }
 
-/// The store, if anything was ever recorded.
 fn existing_store(session: &Session) -> Result<Option<Store>, Diagnostic> {
     let folder = folder(session)?;
     Store::existing(&folder, Uuid::new_v4).map_err(|error| store_trouble(&folder, &error))
 }
 
-/// The store, or an error with a hint.
 fn needed_store(session: &Session) -> Result<Store, Diagnostic> {
     existing_store(session)?.ok_or_else(|| {
         Diagnostic::failed("no metrics have been recorded")
@@ -149,4 +158,229 @@ fn read_packages(paths: &[PathBuf]) -> Result<Vec<Package>, Diagnostic> {
 
 fn cannot_read(source: &Source, error: &std::io::Error) -> Diagnostic {
     Diagnostic::failed(format!("cannot read {}", source.name())).because(error)
+}
+
+fn reset_id(session: &Session) -> Result<(), Diagnostic> {
+    let mut store = needed_store(session)?;
+    let folder = store.folder().clone();
+    let install_id = store.reset_id().map_err(|error| store_trouble(&folder, &error))?;
+    if session.output.is_json() {
+        return session.output.json(&json!({ "install_id": install_id }));
+    }
+    session.output.text(format!("{install_id}\n"))
+}
+
+/// Validate packages and warn about suspicious values
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Warnings:
+  L001  period_end is not after period_start
+  L002  generated_at is before period_start
+  L003  the period is not one UTC day
+  L004  two entries have the same name and dimensions
+  L005  outcome, end_reason and termination of a finished task are inconsistent
+  L006  the dimensions of a skill load are inconsistent
+
+Examples:
+  agent metrics lint outbox/
+  agent metrics lint --deny-warnings package.json")]
+pub(crate) struct Lint {
+    #[command(flatten)]
+    inspection: Inspection,
+    /// Exit with code 1 on any warning
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+fn lint(args: &Lint, session: &Session) -> Result<(), Diagnostic> {
+    let question = if args.deny_warnings { Question::LintStrictly } else { Question::Lint };
+    inspect(&args.inspection, question, session)
+}
+
+/// Show metrics in the browser
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The page is served on this machine only. Stop it with Ctrl-C.
+
+Examples:
+  agent metrics view
+  agent metrics view --port 8800 --no-open")]
+pub(crate) struct View {
+    /// Port on 127.0.0.1; 0 picks a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Print the URL instead of opening a browser
+    #[arg(long)]
+    no_open: bool,
+}
+
+fn open_view(args: &View, session: &Session) -> Result<(), Diagnostic> {
+    // Without a store there is nothing to look at; the error says what to do.
+    drop(needed_store(session)?);
+    let opening =
+        if args.no_open { view::BrowserLaunch::Print } else { view::BrowserLaunch::Browser };
+    view::run(folder(session)?, args.port, opening, session)
+}
+
+/// Merge packages by installation, period and resource
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Duplicate packages count once. Several results are printed one per line.
+
+Examples:
+  agent metrics merge outbox/
+  cat a.json | agent metrics merge - b.json")]
+pub(crate) struct Merge {
+    /// Files, folders, or `-` for stdin
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+fn merge(args: &Merge, session: &Session) -> Result<(), Diagnostic> {
+    let packages = read_packages(&args.paths)?;
+    let count = packages.len();
+    let merged = merge::merge(packages)
+        .map_err(|error| Diagnostic::failed("cannot add up these packages").because(&error))?;
+    match &merged[..] {
+        [one] => session.output.bytes(&one.to_bytes())?,
+        many => {
+            for package in many {
+                session.output.json_line(package)?;
+            }
+        }
+    }
+    session.output.note(format!("merged {count} packages into {}", merged.len()));
+    Ok(())
+}
+
+/// Print the next package exactly as it would be written
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent metrics show\n  agent metrics show --all")]
+pub(crate) struct Show {
+    /// Print all packages that would be written now
+    #[arg(long)]
+    all: bool,
+}
+
+fn show(args: &Show, session: &Session) -> Result<(), Diagnostic> {
+    let drafts = drafts(session)?;
+    let shown = if args.all { drafts.len() } else { drafts.len().min(1) };
+    for package in &drafts[..shown] {
+        session.output.bytes(&package.to_bytes())?;
+    }
+    match drafts.len() {
+        0 => session.output.note("nothing was counted since the last package"),
+        1 => {}
+        count if !args.all => session
+            .output
+            .note(format!("this is the first of {count} packages; print all of them with `--all`")),
+        _ => {}
+    }
+    Ok(())
+}
+
+pub(crate) fn drafts(session: &Session) -> Result<Vec<Package>, Diagnostic> {
+    let store = needed_store(session)?;
+    store.drafts(PackageScope::All).map_err(|error| store_trouble(store.folder(), &error))
+}
+
+fn package(session: &Session) -> Result<(), Diagnostic> {
+    let (config, _) = decision(session)?;
+    let mut store = needed_store(session)?;
+    let folder = store.folder().clone();
+    let now = session.clock.now();
+    let trouble = |error| store_trouble(&folder, &error);
+    let made = store.package(PackageScope::All, now).map_err(trouble)?;
+    let written = store.write_outbox(now).map_err(trouble)?;
+    let pruned = store.prune(now, config.retention_days).map_err(trouble)?;
+    if session.output.is_json() {
+        let packages: Vec<_> = made
+            .iter()
+            .map(|package| {
+                json!({
+                    "package_id": package.package_id,
+                    "day": package.day.to_string(),
+                    "file": folder.package(&package.package_id),
+                    "bytes": package.bytes.len(),
+                })
+            })
+            .collect();
+        return session.output.json(&json!({
+            "packages": packages,
+            "files_written": written,
+            "packages_forgotten": pruned.packages,
+        }));
+    }
+    for package in &made {
+        let path = folder.package(&package.package_id);
+        session.output.text(format!("{} {}\n", package.day, path.display()))?;
+    }
+    if made.is_empty() {
+        session.output.note("nothing was counted since the last package");
+    }
+    if written > made.len() {
+        session.output.note(format!("{} missing files were written again", written - made.len()));
+    }
+    if pruned.packages > 0 {
+        session.output.note(format!(
+            "{} packages older than {} days were removed",
+            pruned.packages, config.retention_days
+        ));
+    }
+    Ok(())
+}
+
+/// Export packages in another format
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without a path, exports everything of this installation, including counters that are not \
+packaged yet.
+
+Examples:
+  agent metrics export --format csv > usage.csv
+  agent metrics export --format prometheus outbox/")]
+pub(crate) struct Export {
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t = Format::Json)]
+    format: Format,
+    /// Files, folders, or `-` for stdin
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// An array of packages
+    Json,
+    /// One package per line
+    Ndjson,
+    /// One row per entry
+    Csv,
+    /// Prometheus text with running totals
+    Prometheus,
+    /// OTLP JSON with delta sums
+    Otlp,
+}
+
+impl From<Format> for export::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Json => export::Format::Json,
+            Format::Ndjson => export::Format::Ndjson,
+            Format::Csv => export::Format::Csv,
+            Format::Prometheus => export::Format::Prometheus,
+            Format::Otlp => export::Format::Otlp,
+        }
+    }
+}
+
+pub(crate) fn export_packages(args: &Export, session: &Session) -> Result<(), Diagnostic> {
+    let packages = if args.paths.is_empty() {
+        own_packages(&needed_store(session)?)?
+    } else {
+        read_packages(&args.paths)?
+    };
+    let text = export::export(packages, args.format.into())
+        .map_err(|error| Diagnostic::failed("cannot add up these packages").because(&error))?;
+    session.output.bytes(text.as_bytes())
 }

@@ -13,10 +13,9 @@ use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::output::{DIM, Output, WARNING};
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::table::{Alignment, Table, grouped};
+use crate::table::{Table, grouped};
 use crate::wrap;
 
-/// Indentation of a description.
 const INDENT: &str = "    ";
 
 /// List models, prices and availability; manage local models
@@ -141,7 +140,6 @@ impl Row {
     }
 }
 
-/// Why a model cannot be used for something at the moment.
 fn why(one: &CapableModel, capability: &Capability) -> Option<String> {
     if !capability.usable {
         return Some(capability.reason.clone().unwrap_or_else(|| "unavailable".to_owned()));
@@ -150,12 +148,8 @@ fn why(one: &CapableModel, capability: &Capability) -> Option<String> {
 }
 
 fn text(rows: &[Row], output: &Output) -> String {
-    let mut table = Table::new([
-        ("model", Alignment::Left),
-        ("for", Alignment::Left),
-        ("credits", Alignment::Right),
-        ("context", Alignment::Right),
-    ]);
+    let mut table =
+        Table::new(["model", "for", "credits", "context"]).align_right(&["credits", "context"]);
     for row in rows {
         table.row([
             row.id.clone(),

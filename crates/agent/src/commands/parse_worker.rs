@@ -24,12 +24,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Diagnostic> {
 pub(crate) fn program() -> WorkerProgram {
     // On Linux this stays the running program although an update replaces its file.
     let own = Path::new("/proc/self/exe");
-    let path = if own.exists() { own.to_path_buf() } else { executable() };
+    let path = if own.exists() {
+        own.to_path_buf()
+    } else {
+        std::env::current_exe().unwrap_or_else(|_| PathBuf::from("agent"))
+    };
     // The allocator would reserve a gigabyte of the limited address space in advance.
     let environment = vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())];
     WorkerProgram { path, arguments: vec!["parse-worker".to_owned()], environment }
-}
-
-fn executable() -> PathBuf {
-    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("agent"))
 }

@@ -18,16 +18,15 @@ use task_loop::{OldTurns, TaskContext, UserInput};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::mcp::project;
-use crate::attachments;
-use crate::config;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
+use crate::runtime::Interrupts;
 use crate::session::Session;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::TaskPrinter;
-use crate::task_setup::{Interrupts, TaskRequest, TaskSetup, micros};
+use crate::task_setup::{TaskRequest, TaskSetup, micros};
+use crate::{attachments, config};
 
-/// The most that is read from standard input.
 const MAX_INPUT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Run a task with tools
@@ -140,7 +139,6 @@ impl TaskOptions {
 }
 
 impl Args {
-    /// The schema of the answer.
     fn schema(&self) -> Result<Option<Arc<Value>>, Diagnostic> {
         let Some(path) = &self.output_schema else { return Ok(None) };
         let shown = path.display();
@@ -224,7 +222,6 @@ async fn one(
     end_diagnostic(&done.end, &setup.member).map_or(Ok(()), Err)
 }
 
-/// The task from the arguments and standard input.
 fn words(typed: &[String]) -> Result<String, Diagnostic> {
     let typed = typed.join(" ");
     let is_piped = !io::stdin().is_terminal();
@@ -267,6 +264,5 @@ fn credits(text: &str) -> Result<i64, String> {
 struct SharedTaskSetup<'a> {
     setup: &'a TaskSetup,
     client: &'a Client,
-    /// The schema of the answers.
     schema: Option<Arc<Value>>,
 }

@@ -15,7 +15,6 @@ use crate::session::Session;
 use crate::table::counted;
 use crate::wrap;
 
-/// How old results may be.
 const AGES: [&str; 4] = ["day", "week", "month", "year"];
 
 const TITLE: Style = Style::new().bold();

@@ -1,29 +1,42 @@
 //! `agent skills`: instructions that models load when they fit.
 
-mod archive;
 mod install;
-mod list;
-mod path;
-mod restore;
-mod show;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Subcommand;
-use serde_json::json;
+use mcp_client::redact::Redactor;
+use serde_json::{Value, json};
+use task_loop::Sanitizer;
 use task_loop::untrusted::printable;
+use usage_metrics::clock::Timestamp;
+use usage_metrics::recorder::Recorder;
 
 use crate::diagnostic::Diagnostic;
 use crate::metrics_recorder;
 use crate::output::GOOD;
 use crate::session::Session;
-use crate::skills::catalogue::{Skill, unknown};
+use crate::skills::Problem;
+use crate::skills::archive::{bring_back, put_away, put_away_before};
+use crate::skills::catalogue::{Catalogue, Skill, unknown};
 use crate::skills::folders::SkillFolders;
+use crate::skills::listing::one_line;
 use crate::skills::log::SkillLog;
 use crate::skills::name::Name;
+use crate::skills::record::SkillRecord;
+use crate::table::{Table, grouped};
+
+/// How wide a row is, if the names leave room.
+const WIDTH: usize = 80;
+/// What the columns between the name and the description take, and what separates them.
+const BETWEEN: usize = 7 + 4 + 10 + 4 * 2;
+/// Columns of a description, however wide the names are.
+const LEAST_DESCRIPTION: usize = 20;
 
 /// Manage skills: instructions that models load on demand
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
@@ -36,30 +49,49 @@ Examples:
   agent skills install ./review
   agent skills show review"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(super) command: Skills,
-}
+pub(crate) enum Command {
+    /// List skills and their usage
+    #[command(after_help = "\
+Unusable skills are listed with the reason.
 
-/// What can be done with skills.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Skills {
-    List(list::Args),
-    Show(show::Args),
+Examples:
+  agent skills list
+  agent skills list --json")]
+    List,
+    /// Show the location, usage and text of a skill
+    #[command(
+        after_help = "Examples:\n  agent skills show review\n  agent skills show review --json"
+    )]
+    Show(SkillArgs),
     Install(install::Args),
-    Archive(archive::Args),
-    Restore(restore::Args),
-    Path(path::Args),
+    /// Archive a skill, which hides it from models
+    #[command(after_help = "\
+Moves the folder to `.archive`; undo it with `agent skills restore`.
+
+Examples:
+  agent skills archive review")]
+    Archive(SkillArgs),
+    /// Restore an archived skill
+    #[command(after_help = "Examples:\n  agent skills restore review")]
+    Restore(SkillArgs),
+    Path(SkillPath),
 }
 
-pub(crate) fn run(command: Skills, session: &Session) -> Result<(), Diagnostic> {
+#[derive(Debug, clap::Args)]
+pub(crate) struct SkillArgs {
+    /// Skill name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic> {
     match command {
-        Skills::List(args) => list::run(&args, session),
-        Skills::Show(args) => show::run(&args, session),
-        Skills::Install(args) => install::run(&args, session),
-        Skills::Archive(args) => archive::run(&args, session),
-        Skills::Restore(args) => restore::run(&args, session),
-        Skills::Path(args) => path::run(&args, session),
+        Command::List => list(session),
+        Command::Show(args) => show(&args, session),
+        Command::Install(args) => install::run(&args, session),
+        Command::Archive(args) => moved(&args.name, "archived", "Archived", session, put_away),
+        Command::Restore(args) => moved(&args.name, "restored", "Restored", session, bring_back),
+        Command::Path(args) => path(&args, session),
     }
 }
 
@@ -101,4 +133,167 @@ fn named(name: &str, places: &SkillFolders) -> Result<Skill, Diagnostic> {
         None => Err(Diagnostic::usage(printable(&unknown(name.as_str(), &places.catalogue())))
             .hint("list skills with `agent skills list`")),
     }
+}
+
+/// Print the folder of all skills or of one
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agent skills path\n  agent skills path review")]
+pub(crate) struct SkillPath {
+    /// Skill name
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+fn path(args: &SkillPath, session: &Session) -> Result<(), Diagnostic> {
+    let places = SkillFolders::find(session)?;
+    if let Some(name) = &args.name {
+        let skill = named(name, &places)?;
+        let path = skill.located.folder.path();
+        if session.output.is_json() {
+            return session.output.json(&json!({"name": skill.name(), "path": path}));
+        }
+        return session.output.text(format!("{}\n", path.display()));
+    }
+    if session.output.is_json() {
+        let (home, project) = (places.home(), places.project());
+        return session.output.json(&json!({"home": home, "project": project}));
+    }
+    session.output.text(format!("{}\n", places.home().display()))?;
+    if let Some(project) = places.project() {
+        session.output.note(format!("Skills of the project are in {}.", project.display()));
+    }
+    Ok(())
+}
+
+fn show(args: &SkillArgs, session: &Session) -> Result<(), Diagnostic> {
+    let places = SkillFolders::find(session)?;
+    let skill = named(&args.name, &places)?;
+    let read = skill.located.document();
+    let document = read.map_err(|problem| Diagnostic::failed(problem.line()))?;
+    let files = skill.located.folder.files();
+    let mut records = records(&places, session);
+    let record = records.remove(&skill.located.key());
+    if session.output.is_json() {
+        let mut value = about(&skill, record.as_ref());
+        value["title"] = json!(document.title.as_str());
+        value["files"] = json!(files);
+        value["body"] = json!(document.body);
+        return session.output.json(&value);
+    }
+    let record = record.unwrap_or_default();
+    let day = |ms: i64| Timestamp::from_ms(ms).day();
+    let mut lines = vec![
+        ("name", skill.name().to_owned()),
+        ("description", one_line(&skill.description, usize::MAX)),
+        ("from", skill.located.shelf.word().to_owned()),
+        ("folder", skill.located.folder.path().display().to_string()),
+    ];
+    if document.title != skill.located.name {
+        lines.push(("declared as", document.title.to_string()));
+    }
+    if let Some(installed) = &record.installed {
+        let from = printable(&installed.from);
+        lines.push(("installed", format!("{} from {from}", day(installed.at_ms))));
+    }
+    if let Some(ms) = record.edited_ms {
+        lines.push(("edited", day(ms).to_string()));
+    }
+    lines.push((
+        "used",
+        match (record.first_used_ms, record.last_used_ms) {
+            (Some(first), Some(last)) => {
+                format!("{} times, first {}, last {}", record.uses, day(first), day(last))
+            }
+            _ => "never".to_owned(),
+        },
+    ));
+    if !files.is_empty() {
+        let files: Vec<String> = files.iter().map(|file| printable(file)).collect();
+        lines.push(("files", files.join("\n             ")));
+    }
+    let line = |(name, value): (&str, String)| format!("{name:<12} {value}\n");
+    let mut text: String = lines.into_iter().map(line).collect();
+    let shown = Sanitizer::new(Arc::new(Redactor::default()));
+    text.push_str(&format!("\n{}\n", shown.whole(&document.body)));
+    session.output.bytes(text.as_bytes())
+}
+
+fn list(session: &Session) -> Result<(), Diagnostic> {
+    let places = SkillFolders::find(session)?;
+    let catalogue = places.catalogue();
+    let records = records(&places, session);
+    let archived = put_away_before(&places);
+    if session.output.is_json() {
+        let skill = |skill: &Skill| about(skill, records.get(&skill.located.key()));
+        let skills: Vec<Value> = catalogue.skills.iter().map(skill).collect();
+        let problems: Vec<Value> = catalogue.problems.iter().map(Problem::json).collect();
+        return session.output.json(&json!({
+            "skills": skills, "problems": problems, "archived": archived,
+        }));
+    }
+    if catalogue.skills.is_empty() {
+        session.output.text(format!("No skills in {}.\n", places.home().display()))?;
+    } else {
+        session.output.text(table(&catalogue, &records))?;
+    }
+    catalogue.tell(session);
+    if !archived.is_empty() {
+        let names = archived.join(", ");
+        session.output.note(format!("Archived: {names}. Restore one with `agent skills restore`."));
+    }
+    if catalogue.skills.is_empty() {
+        session.output.note("Install one with `agent skills install FOLDER`.");
+    }
+    Ok(())
+}
+
+/// The usage records of skills; a file that cannot be read hides no skill.
+fn records(places: &SkillFolders, session: &Session) -> BTreeMap<String, SkillRecord> {
+    let records = SkillLog::new(places, Recorder::off(), session.clock.clone()).records();
+    records.unwrap_or_else(|diagnostic| {
+        session
+            .output
+            .warn(format!("cannot read the usage record: {}", printable(&diagnostic.line())));
+        BTreeMap::new()
+    })
+}
+
+fn table(catalogue: &Catalogue, records: &BTreeMap<String, SkillRecord>) -> String {
+    let name = |skill: &Skill| skill.name().len();
+    let widest = catalogue.skills.iter().map(name).max().unwrap_or_default().max("name".len());
+    let room = WIDTH.saturating_sub(widest + BETWEEN).max(LEAST_DESCRIPTION);
+    let mut table =
+        Table::new(["name", "from", "uses", "last used", "description"]).align_right(&["uses"]);
+    for skill in &catalogue.skills {
+        let record = records.get(&skill.located.key());
+        let last = record.and_then(|record| record.last_used_ms);
+        table.row([
+            skill.name().to_owned(),
+            skill.located.shelf.word().to_owned(),
+            grouped(record.map_or(0, |record| record.uses)),
+            last.map_or("never".to_owned(), |ms| Timestamp::from_ms(ms).day().to_string()),
+            one_line(&skill.description, room),
+        ]);
+    }
+    table.text()
+}
+
+fn about(skill: &Skill, record: Option<&SkillRecord>) -> Value {
+    let record = record.cloned().unwrap_or_default();
+    let moment = |ms: Option<i64>| ms.map(|ms| Timestamp::from_ms(ms).to_string());
+    let installed = record.installed.as_ref();
+    json!({
+        "name": skill.name(),
+        "description": skill.description,
+        "from": skill.located.shelf.word(),
+        "path": skill.located.folder.path(),
+        "hides_home": skill.is_hiding(),
+        "state": record.state.word(),
+        "uses": record.uses,
+        "first_used": moment(record.first_used_ms),
+        "last_used": moment(record.last_used_ms),
+        "edited": moment(record.edited_ms),
+        "installed_from": installed.map(|installed| &installed.from),
+        "installed": moment(installed.map(|installed| installed.at_ms)),
+    })
 }

@@ -8,7 +8,6 @@ mod embedded;
 mod first_member;
 pub(super) mod running;
 mod summary;
-mod try_lines;
 
 use std::net::SocketAddr;
 
@@ -25,8 +24,8 @@ use super::gateway::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::log;
+use crate::runtime::Signals;
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// Start your own AI service on this machine
 #[derive(Debug, clap::Args)]

@@ -1,23 +1,26 @@
 //! `agent update`: a newer program, verified before it takes the place of this one.
 
-pub(crate) mod channel;
 mod offer;
 mod program;
-mod trial;
-mod version;
 
-use std::path::PathBuf;
+use std::cmp::Ordering;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::json;
+use settings::{Located, section};
 use task_loop::untrusted::printable;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use wire::download::{PUBLIC_KEY_BYTES, is_name, read_public_key};
 
-use self::channel::{Channel, ChannelArgs};
 use self::offer::{Offer, State};
 use self::program::Program;
-use self::version::Version;
-use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Destination, Limits, Progress, fetch};
+use crate::download::{Destination, Limits, OnConflict, Progress, fetch};
+use crate::member::settings::{Settings, Sourced};
 use crate::output::{BYTES, GOOD};
 use crate::runtime::block_on;
 use crate::session::Session;
@@ -129,7 +132,7 @@ async fn install(offer: &Offer, program: &Program, session: &Session) -> Result<
     bar.finish_and_clear();
     fetched.map_err(|error| error.diagnostic(name, &offer.member))?;
     let fresh = StagedProgram(fresh);
-    trial::check(&fresh.0, &offer.version).await?;
+    check_version(&fresh.0, &offer.version).await?;
     program.switch_to(&fresh.0)?;
     drop(lock);
     told(&Version::of_this(), &offer.version, program, session)
@@ -153,7 +156,7 @@ fn roll_back(session: &Session) -> Result<(), Diagnostic> {
         let message = format!("no previous program at {}", previous.display());
         return Err(Diagnostic::failed(message).hint("an update keeps the previous program there"));
     }
-    let version = block_on(trial::version(&previous))?;
+    let version = block_on(version(&previous))?;
     program.roll_back()?;
     drop(lock);
     told(&Version::of_this(), &version, &program, session)
@@ -182,3 +185,201 @@ fn told(
         previous.display()
     ))
 }
+
+/// A version such as `1.2.3`, `1.2` or `1.2.3-rc.1`.
+#[derive(Debug, Clone)]
+struct Version {
+    text: String,
+    parsed: semver::Version,
+}
+
+impl Version {
+    fn of_this() -> Self {
+        let text = env!("CARGO_PKG_VERSION");
+        // A test checks that the version of the manifest can be parsed.
+        let unknown = || Self { text: text.to_owned(), parsed: semver::Version::new(0, 0, 0) };
+        Self::parse(text).unwrap_or_else(unknown)
+    }
+
+    /// Accepts a leading `v`, and one or two numbers in place of three.
+    fn parse(text: &str) -> Option<Self> {
+        if !is_name(text) {
+            return None;
+        }
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let (numbers, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
+        let missing = ".0".repeat(2_usize.saturating_sub(numbers.matches('.').count()));
+        let parsed = semver::Version::parse(&format!("{numbers}{missing}{rest}")).ok()?;
+        Some(Self { text: text.to_owned(), parsed })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parsed.cmp_precedence(&other.parsed)
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Version {}
+
+/// How long a program may take to say its version.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// How much it may say.
+const MAX_BYTES: u64 = 4096;
+
+async fn check_version(path: &Path, expected: &Version) -> Result<(), Diagnostic> {
+    let found = version(path).await?;
+    if found == *expected {
+        return Ok(());
+    }
+    let message = format!("the program reports version {found}, but {expected} was published");
+    Err(Diagnostic::peer(message).hint("nothing was changed; report this to the publisher"))
+}
+
+async fn version(path: &Path) -> Result<Version, Diagnostic> {
+    let said = tokio::time::timeout(MAX_WAIT, said(path)).await;
+    let what = match said {
+        Ok(Ok(text)) => match of_line(text.lines().next().unwrap_or_default()) {
+            Some(version) => return Ok(version),
+            None => format!("`--version` printed `{}`", printable(text.trim())),
+        },
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("`--version` took longer than {} s", MAX_WAIT.as_secs()),
+    };
+    let mut diagnostic = Diagnostic::failed(format!("{} does not run here", path.display()));
+    diagnostic.causes.push(what);
+    Err(diagnostic.hint("nothing was changed; report this to the publisher"))
+}
+
+/// The version in a line such as `agent 1.2.3`.
+fn of_line(line: &str) -> Option<Version> {
+    line.split_whitespace().last().and_then(Version::parse)
+}
+
+async fn said(path: &Path) -> std::io::Result<String> {
+    let mut child = Command::new(path)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut text = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        output.take(MAX_BYTES).read_to_end(&mut text).await?;
+    }
+    let status = child.wait().await?;
+    if !status.success() {
+        return Err(std::io::Error::other(format!("`--version` exited with {status}")));
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// What those who distribute the program built in.
+const BUILT_IN_URL: Option<&str> = option_env!("AGENT_UPDATE_URL");
+const BUILT_IN_KEY: Option<&str> = option_env!("AGENT_UPDATE_PUBLIC_KEY");
+
+pub(crate) type PublicKey = [u8; PUBLIC_KEY_BYTES];
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChannelArgs<'a> {
+    pub(crate) url: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) base: Sourced<String>,
+    /// What it must be signed with.
+    pub(crate) key: Option<Sourced<PublicKey>>,
+    /// The file where a key can be set.
+    config: String,
+}
+
+section! {
+    /// Where updates of the program come from.
+    pub(crate) struct UpdateFile {
+        /// Address of the manifest or of its folder; the member service unless given.
+        #[schemars(extend("x-optional" = true))]
+        url: Option<Located>,
+        /// The key that the manifest must be signed with, as `agent gateway downloads key --show`
+        /// prints it.
+        #[schemars(extend("x-optional" = true))]
+        public_key: Option<Located>,
+    }
+}
+
+impl Channel {
+    /// The command line first, then the configuration, then what was built in.
+    pub(crate) fn find(session: &Session, given: ChannelArgs<'_>) -> Result<Self, Diagnostic> {
+        let path = session.home()?.config();
+        let document = session.config()?;
+        let section: UpdateFile = document.section("update")?;
+        let first = |given: Option<(&str, &str)>,
+                     written: Option<&Located>,
+                     key: &str,
+                     built_in: Option<&str>| {
+            let set =
+                |value: &str, place: String| Sourced { value: value.trim().to_owned(), place };
+            let found = given.map(|(value, option)| set(value, option.to_owned()));
+            let found = found.or_else(|| {
+                let place = format!("`update.{key}` at {}", document.line(written?.position()));
+                Some(set(written?.value.written(), place))
+            });
+            let found = found.or_else(|| Some(set(built_in?, "built into the program".to_owned())));
+            found.filter(|found| !found.value.is_empty())
+        };
+        let url = given.url.map(|url| (url, "`--channel-url`"));
+        let url = first(url, section.url.as_ref(), "url", BUILT_IN_URL);
+        let base = if let Some(Sourced { value, place }) = url {
+            let folder = value.strip_suffix("/manifest.json").unwrap_or(&value);
+            Sourced { value: folder.trim_end_matches('/').to_owned(), place }
+        } else {
+            let base = Settings::load(session)?.base_url;
+            Sourced { value: format!("{}/downloads", base.value), place: base.place }
+        };
+        let key = given.key.map(|key| (key, "`--public-key`"));
+        let key = first(key, section.public_key.as_ref(), "public_key", BUILT_IN_KEY);
+        let key = key.map(|key| read(&key)).transpose()?;
+        Ok(Self { base, key, config: path.display().to_string() })
+    }
+
+    pub(crate) fn key(&self) -> Result<&Sourced<PublicKey>, Diagnostic> {
+        self.key.as_ref().ok_or_else(|| {
+            Diagnostic::configuration("no signing key for updates is configured")
+                .hint("get the public key from the publisher, but not from the download server")
+                .hint(format!("add it to {}: `update: {{public_key: …}}`", self.config))
+        })
+    }
+}
+
+fn read(key: &Sourced<String>) -> Result<Sourced<PublicKey>, Diagnostic> {
+    let value = read_public_key(&key.value).ok_or_else(|| {
+        let message = format!("invalid public key `{}`", printable(&key.value));
+        Diagnostic::configuration(message)
+            .hint(format!("check the key: {}", key.place))
+            .hint("a key is 32 bytes in base64, as `agent gateway downloads key` prints it")
+    })?;
+    Ok(Sourced { value, place: key.place.clone() })
+}
+
+#[cfg(test)]
+mod tests;

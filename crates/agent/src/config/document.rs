@@ -32,7 +32,6 @@ impl Document {
         Self { path: path.to_owned(), text, root }
     }
 
-    /// The tree of a file that can be read.
     pub(crate) fn root(&self) -> Result<&Node, Diagnostic> {
         let root = self.root.as_ref().map_err(|problem| {
             self.not_understood(problem, not_yaml(problem).unwrap_or(&problem.message))
@@ -83,7 +82,6 @@ impl Document {
         Err(diagnostic)
     }
 
-    /// The line of a position, for messages.
     pub(crate) fn line(&self, position: Position) -> String {
         format!("{}:{}", self.path.display(), position.line)
     }
@@ -97,10 +95,8 @@ impl Document {
 
     fn not_understood(&self, problem: &Problem, why: &str) -> Diagnostic {
         let (path, Problem { line, column, .. }) = (self.path.display(), problem);
-        let mut diagnostic =
-            Diagnostic::configuration(format!("invalid configuration at {path}:{line}:{column}"));
-        diagnostic.causes.push(why.to_owned());
-        diagnostic
+        Diagnostic::configuration(format!("invalid configuration at {path}:{line}:{column}"))
+            .cause(why.to_owned())
     }
 
     fn refused(&self, problem: &Problem) -> Diagnostic {
@@ -127,4 +123,18 @@ fn duplicate(node: &Node) -> Option<&Key> {
     let entries = node.entries();
     let twice = settings::duplicates(entries).first().map(|(_, second)| *second);
     twice.or_else(|| entries.iter().find_map(|(_, node)| duplicate(node)))
+}
+
+/// The value under a key, and the key; of a key that is given twice, the first one.
+pub(super) fn entry<'n>(node: &'n Node, name: &str) -> Option<(&'n Key, &'n Node)> {
+    node.entries().iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
+}
+
+pub(super) fn is_empty(node: &Node) -> bool {
+    node.is_null() || matches!(&node.value, Value::Map(entries) if entries.is_empty())
+}
+
+/// Whether it is written between braces.
+pub(super) fn is_flow(node: &Node, text: &str) -> bool {
+    text.get(node.span.start..).is_some_and(|rest| rest.starts_with('{'))
 }

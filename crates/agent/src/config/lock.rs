@@ -1,19 +1,16 @@
 //! One editor at a time: an advisory lock on a file beside the configuration.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use super::made_folder_of;
 use crate::diagnostic::Diagnostic;
 
 /// The file that is locked; it is empty and stays.
 const NAME: &str = ".config.lock";
-/// How long another editor is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether the other has gone.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The right to edit, until dropped.

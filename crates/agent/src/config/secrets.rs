@@ -21,7 +21,6 @@ pub(crate) struct SecretsFile {
 }
 
 impl SecretsFile {
-    /// Reads the file; a missing one is empty.
     pub(crate) fn load(path: &Path) -> Result<Self, Diagnostic> {
         let text = read(path)?.unwrap_or_default();
         let (variables, _) = env_file::parse(&text);

@@ -12,14 +12,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 use settings::{Key, Node, Position, Value};
 
-use super::document::Document;
-use super::tree::{entry, is_empty, is_flow};
+use super::document::{Document, entry, is_empty, is_flow};
 use super::{read, write, yaml};
 use crate::diagnostic::Diagnostic;
 
-/// The key of all servers.
 const SECTION: &str = "mcp_servers";
-/// The key that switches a server.
 const ENABLED: &str = "enabled";
 
 /// A configuration whose servers can be edited.
@@ -52,13 +49,11 @@ impl ServersFile {
         }
     }
 
-    /// The names of the servers, in the order of the file.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let entries = self.section().map(|(_, node)| node.entries()).unwrap_or_default();
         entries.iter().map(|(key, _)| key.text.as_str())
     }
 
-    /// The value of a key.
     pub(crate) fn entry(&self, name: &str) -> Option<Json> {
         self.server(name).map(|(_, node)| node.to_json())
     }
@@ -98,7 +93,6 @@ impl ServersFile {
         Ok(true)
     }
 
-    /// Writes the file as it is now.
     pub(crate) fn write(&self) -> Result<(), Diagnostic> {
         write(&self.path, &self.text)
     }

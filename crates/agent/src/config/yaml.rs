@@ -64,7 +64,6 @@ fn in_order(entries: &Map<String, Json>) -> Vec<(&String, &Json)> {
     ordered
 }
 
-/// A string on one line.
 pub(super) fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()

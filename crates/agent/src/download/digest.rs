@@ -7,10 +7,8 @@ use std::path::Path;
 
 use ring::digest::{Context, SHA256};
 
-/// How many bytes are hashed at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// A SHA-256 digest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest([u8; 32]);
 

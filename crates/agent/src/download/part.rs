@@ -11,7 +11,7 @@ use tempfile::TempPath;
 
 use super::digest::{self, Digest};
 use super::{Destination, Error};
-use crate::destination::{OnConflict, free_bytes};
+use crate::download::{OnConflict, free_bytes};
 
 /// How often the file may vanish between being opened and being locked.
 const MAX_OPENED: usize = 8;

@@ -1,15 +1,13 @@
 //! Blocks of Markdown as lines: indented, wrapped, with styles.
 
 use anstyle::{AnsiColor, Style};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 use task_loop::untrusted::escaped_lines;
 
-use super::table::Table;
 use crate::output::DIM;
-use crate::wrap::{self, Span, columns};
+use crate::wrap::{self, Span, StyledLine, columns, lines};
 
 const CODE: Style = AnsiColor::Cyan.on_default();
-/// Indentation of code.
 const CODE_INDENT: &str = "    ";
 /// Blocks within so many others are indented no further.
 const MAX_DEPTH: usize = 8;
@@ -91,12 +89,6 @@ impl PageLayout {
         self.is_literal = true;
     }
 
-    /// Begins a block of code whose lines are added one by one.
-    pub(super) fn begin_code(&mut self) {
-        self.part();
-    }
-
-    /// Adds a line of code, however long it is.
     pub(super) fn code_line(&mut self, line: &str) {
         let line = escaped_lines(line).replace('\t', CODE_INDENT);
         let line = if line.is_empty() { line } else { format!("{CODE}{line}{CODE:#}") };
@@ -276,7 +268,7 @@ impl PageLayout {
     }
 
     /// A blank line before a block that follows another.
-    fn part(&mut self) {
+    pub(super) fn part(&mut self) {
         let is_close = self.containers.last().is_none_or(|last| last.is_fresh || last.is_tight);
         if is_close || self.is_apart {
             return;
@@ -308,4 +300,93 @@ impl PageLayout {
         self.is_apart = false;
         self.is_literal = false;
     }
+}
+
+/// No column is made narrower than this.
+const MIN_CELL_COLUMNS: usize = 4;
+const BETWEEN: usize = 3;
+
+/// A table whose cells come one by one.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    sides: Vec<Alignment>,
+    rows: Vec<Vec<Vec<Span>>>,
+}
+
+impl Table {
+    pub(super) fn new(sides: Vec<Alignment>) -> Self {
+        Self { sides, rows: Vec::new() }
+    }
+
+    pub(super) fn begin_row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    pub(super) fn cell(&mut self, mut cell: Vec<Span>) {
+        if self.rows.len() == 1 {
+            for span in &mut cell {
+                span.style = span.style.bold();
+            }
+        }
+        if let Some(row) = self.rows.last_mut() {
+            row.push(cell);
+        }
+    }
+
+    /// The table in so many columns of the terminal, if that is possible.
+    pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let widths = self.widths(width);
+        let mut out = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells: Vec<Vec<StyledLine>> =
+                row.iter().zip(&widths).map(|(cell, width)| lines(cell, *width)).collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
+            for at in 0..height {
+                let parts =
+                    cells.iter().zip(&widths).zip(&self.sides).map(|((cell, width), side)| {
+                        match cell.get(at) {
+                            Some(line) => padded(line, *width, *side),
+                            None => " ".repeat(*width),
+                        }
+                    });
+                out.push(parts.collect::<Vec<_>>().join(&format!(" {DIM}│{DIM:#} ")));
+            }
+            if number == 0 {
+                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                out.push(format!("{DIM}{}{DIM:#}", rules.join("─┼─")));
+            }
+        }
+        out
+    }
+
+    /// As wide as the cells; the widest columns shrink first.
+    fn widths(&self, width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.sides.len())
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let wide = |cell: &Vec<Span>| cell.iter().map(|span| columns(&span.text)).sum();
+                cells.map(wide).max().unwrap_or(0).clamp(1, width.max(1))
+            })
+            .collect();
+        let room = width.saturating_sub(BETWEEN * widths.len().saturating_sub(1));
+        if widths.len() * MIN_CELL_COLUMNS > room {
+            return widths.into_iter().map(|width| width.min(MIN_CELL_COLUMNS)).collect();
+        }
+        while widths.iter().sum::<usize>() > room {
+            if let Some(widest) = widths.iter_mut().max_by_key(|width| **width) {
+                *widest -= 1;
+            }
+        }
+        widths
+    }
+}
+
+fn padded(line: &StyledLine, width: usize, side: Alignment) -> String {
+    let room = width.saturating_sub(line.width);
+    let left = match side {
+        Alignment::Right => room,
+        Alignment::Center => room / 2,
+        Alignment::Left | Alignment::None => 0,
+    };
+    format!("{}{}{}", " ".repeat(left), line.text, " ".repeat(room - left))
 }

@@ -1,13 +1,18 @@
-//! Approval of calls: the dialog that a person is shown, and who approves `agent mcp call`.
+//! Approval of calls: the dialog for a person, the approvals of `agent mcp call`, and their file.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
 use task_loop::Sanitizer;
+use task_loop::approval_memory::ApprovalStore;
 use task_loop::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
 use task_loop::untrusted::{excerpt, without_blanks};
 
+use crate::config::{self, lock};
+use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
 
 /// Asks a person. Without one nothing is approved.
@@ -22,7 +27,6 @@ impl PersonApprover {
         Arc::new(Self { person, asked: AtomicBool::new(false) })
     }
 
-    /// Whether a person was there to be asked.
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
@@ -59,9 +63,7 @@ fn entry(name: &str, text: &str) -> String {
     format!("\n  {name:<12} {}", text.replace('\n', "\n               "))
 }
 
-/// The rows of a section that is only background.
 const BACKGROUND_ROWS: usize = 6;
-/// The rows of a section that decides.
 pub(crate) const DECISIVE_ROWS: usize = 12;
 
 /// A call as a person judges it, with why it is asked about and what changed about the tool.
@@ -115,4 +117,30 @@ impl Approver for PreApproved {
     fn decide(&self, _: ApprovalRequest) -> BoxFuture<ApprovalDecision> {
         Box::pin(std::future::ready(ApprovalDecision::Allow))
     }
+}
+
+#[derive(Debug)]
+pub(crate) struct ApprovalFile(pub(crate) PathBuf);
+
+impl ApprovalStore for ApprovalFile {
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn read(&self) -> io::Result<Option<String>> {
+        config::read(&self.0).map_err(one_line)
+    }
+
+    fn update(&self, change: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Result<()> {
+        let _lock = lock::take(&self.0).map_err(one_line)?;
+        match change()? {
+            Some(text) => config::write(&self.0, &text).map_err(one_line),
+            None => Ok(()),
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "called by map_err")]
+fn one_line(diagnostic: Diagnostic) -> io::Error {
+    io::Error::other(diagnostic.line())
 }

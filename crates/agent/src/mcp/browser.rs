@@ -22,7 +22,6 @@ use crate::session::Session;
 
 /// Words that end a sign-in.
 const GIVE_UP: &[&str] = &["skip", "cancel", "s", "n", "no", "q", "quit"];
-/// How often an empty line is taken for an accident.
 const MAX_EMPTY_LINES: u32 = 1;
 const PROMPT: &str = "> ";
 

@@ -56,7 +56,6 @@ impl Source {
     }
 }
 
-/// The address that the configuration names for all servers.
 pub(crate) fn configured(parsed: &Parsed) -> Option<&str> {
     parsed.client_metadata_url.as_ref().map(mcp_client::config::Text::value)
 }

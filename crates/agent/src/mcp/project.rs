@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use mcp_client::config::foreign::{self, ForeignError, Kind};
 use mcp_client::config::{Configured, Problem, Scope, parse_entry, valid_name};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use settings::Node;
 
-use super::file_keys::file_keys;
 use crate::config::{self, lock};
 use crate::diagnostic::Diagnostic;
 use crate::download::digest;
 use crate::session::Session;
+use crate::skills::folders::owner;
 
 /// The files, those that take precedence first.
 const FILES: [(&str, Option<Kind>); 3] = [
@@ -31,7 +31,6 @@ const MAX_LEVELS: usize = 64;
 /// What marks the root of a repository, above which nothing is read.
 const REPOSITORY: &str = ".git";
 
-/// Whether a person approved a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalState {
     Approved,
@@ -56,7 +55,6 @@ pub(crate) struct ProjectFile {
     pub(crate) path: PathBuf,
     pub(crate) state: ApprovalState,
     digest: String,
-    /// The folder of the project.
     pub(crate) folder: PathBuf,
     /// Names and entries, in our keys.
     pub(crate) servers: Vec<(String, Json)>,
@@ -64,7 +62,6 @@ pub(crate) struct ProjectFile {
     pub(crate) fault: Option<String>,
 }
 
-/// The approved files and their digests.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Approvals {
     #[serde(default)]
@@ -161,7 +158,6 @@ pub(crate) fn check(entry: &Json) -> Result<(), String> {
     }
 }
 
-/// The digest of a file, and the names and entries of its servers.
 fn servers(
     path: &Path,
     kind: Option<Kind>,
@@ -201,14 +197,12 @@ fn adapted(mut entry: Json, folder: &Path) -> Json {
     entry
 }
 
-/// Approves the content that was read of this file.
 pub(crate) fn approve(file: &ProjectFile, session: &Session) -> Result<(), Diagnostic> {
     Approvals::change(session, |approvals| {
         approvals.files.insert(file.path.clone(), file.digest.clone());
     })
 }
 
-/// Takes the approval of a file back.
 pub(crate) fn forget(file: &ProjectFile, session: &Session) -> Result<(), Diagnostic> {
     Approvals::change(session, |approvals| {
         approvals.files.remove(&file.path);
@@ -238,7 +232,25 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn owner(path: &Path) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|file| file.uid())
+/// Keys that name files of this machine, under `oauth`.
+pub(crate) const SIGN_IN_FILES: [&str; 2] = ["assertion_file", "private_key"];
+/// Keys that name files of this machine.
+const LOCAL_FILES: [&str; 2] = ["client_cert", "client_key"];
+/// Words of `ssl_verify` that are no path.
+const SWITCHES: [&str; 6] = ["true", "false", "yes", "no", "on", "off"];
+
+pub(crate) fn file_keys(entry: &Map<String, Json>) -> Vec<String> {
+    let oauth = entry.get("oauth").and_then(Json::as_object);
+    let signs = SIGN_IN_FILES.iter().filter(|key| oauth.is_some_and(|all| is_given(all, key)));
+    let mut keys: Vec<String> = signs.map(|key| format!("oauth.{key}")).collect();
+    keys.extend(LOCAL_FILES.iter().filter(|key| is_given(entry, key)).map(|&key| key.to_owned()));
+    let verify = entry.get("ssl_verify").and_then(Json::as_str).map(str::trim);
+    if verify.is_some_and(|text| !SWITCHES.contains(&text.to_ascii_lowercase().as_str())) {
+        keys.push("ssl_verify".to_owned());
+    }
+    keys
+}
+
+fn is_given(entry: &Map<String, Json>, key: &str) -> bool {
+    entry.get(key).is_some_and(|value| !value.is_null())
 }

@@ -15,7 +15,6 @@ use crate::output::{Output, WARNING};
 const MAX_KEPT: usize = 8;
 
 const MAX_WARNINGS: usize = 256;
-/// How often what is waited for is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,6 @@ impl Reporter {
         Arc::new(Self { output, shown, place, spinner, kept, warnings, happened, is_held })
     }
 
-    /// Says on a terminal what is waited for.
     pub(crate) fn waiting_for(&self, what: impl Into<String>) {
         if self.spinner.is_finished() {
             self.spinner.reset();
@@ -62,7 +60,6 @@ impl Reporter {
         }
     }
 
-    /// Nothing is waited for any more.
     pub(crate) fn done_waiting(&self) {
         self.spinner.finish_and_clear();
     }
@@ -90,12 +87,10 @@ impl Reporter {
         }
     }
 
-    /// Waits until something happens.
     pub(crate) async fn happened(&self) {
         self.happened.notified().await;
     }
 
-    /// Takes the queued messages.
     pub(crate) fn kept(&self) -> Vec<String> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }

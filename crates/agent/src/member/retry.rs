@@ -14,7 +14,6 @@ use crate::diagnostic::Diagnostic;
 use crate::output::Output;
 use crate::session::Session;
 
-/// How long is waited, unless it is said, in seconds.
 const USUAL_WAIT: &str = "300";
 /// The longest wait that can be asked for, in seconds.
 const MAX_WAIT: u64 = 24 * 60 * 60;
@@ -28,7 +27,6 @@ const MAX_RUNNING: Duration = Duration::from_mins(3);
 /// How often it is looked whether it still does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Whether a command waits for a service that is busy.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct RetryOptions {
     /// Retry while the service is unavailable, up to SECONDS [default: 300]
@@ -137,7 +135,6 @@ pub(crate) struct RetryState {
     most: Duration,
     may_repeat: bool,
     begun: Instant,
-    /// When a connection first broke.
     broke: Option<Instant>,
     mends: u32,
     waits: u32,

@@ -12,11 +12,8 @@ use crate::home::Home;
 use crate::reference_scope::scope;
 use crate::session::Session;
 
-/// The variable of the address.
 pub(crate) const BASE_URL: &str = "AGENT_BASE_URL";
-/// The variable of the address for tools.
 pub(crate) const MCP_URL: &str = "AGENT_MCP_URL";
-/// The variable of the key.
 pub(crate) const API_KEY: &str = "AGENT_API_KEY";
 
 /// Something that was set, and where.
@@ -28,23 +25,19 @@ pub(crate) struct Sourced<T> {
 }
 
 impl Sourced<String> {
-    /// What is said of a value that cannot be used.
     pub(crate) fn wrong(&self, why: &str) -> Diagnostic {
         let message = format!("invalid service address `{}`: {why}", self.value);
         Diagnostic::configuration(message).hint(format!("check the address: {}", self.place))
     }
 }
 
-/// What the profile says of the service.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) base_url: Sourced<String>,
-    /// Where its tools are.
     pub(crate) mcp_url: Sourced<String>,
     pub(crate) key: Option<Sourced<KnownSecret>>,
     /// The model for those who name none.
     pub(crate) model: Option<Sourced<String>>,
-    /// Where a key would be looked for.
     missing_key: String,
 }
 
@@ -74,7 +67,6 @@ section! {
 }
 
 impl Settings {
-    /// Reads the settings of the profile. Nothing needs to be set but the key.
     pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
         let home = session.home()?;
         let scope = scope(session, &home)?;
@@ -127,12 +119,10 @@ impl Settings {
         })
     }
 
-    /// Where a key is put.
     pub(super) fn how_to_set_key(&self) -> String {
         format!("add `{API_KEY}=agk_…` to {}", self.missing_key)
     }
 
-    /// Whether the service is on this machine.
     pub(crate) fn is_own_machine(&self) -> bool {
         let uri = self.base_url.value.parse::<http::Uri>().unwrap_or_default();
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -141,7 +131,6 @@ impl Settings {
     }
 }
 
-/// Where values are looked for, in order.
 struct SettingLookup<'a> {
     home: &'a Home,
     scope: &'a Scope,

@@ -6,14 +6,11 @@ use std::path::Path;
 use local_model::About;
 use task_loop::untrusted::printable;
 
-use super::copy::{CopyError, pour};
 use super::lock;
-use super::model_dir::ModelDir;
-use super::name::Name;
-use super::record::Record;
-use super::staging::Staging;
-use crate::destination::{OnConflict, is_full};
+use super::model_dir::{ModelDir, Name, Record};
+use super::staging::{CopyError, Staging, pour};
 use crate::diagnostic::Diagnostic;
+use crate::download::{OnConflict, is_full};
 use crate::output::BYTES;
 use crate::session::Session;
 

@@ -6,13 +6,11 @@ use tempfile::TempPath;
 use tokio::task::spawn_blocking;
 
 use super::known_models::KnownModel;
-use super::model_dir::ModelDir;
-use super::record::Record;
+use super::model_dir::{ModelDir, Record};
 use super::staging::Staging;
 use super::{lock, pip, wheel};
-use crate::destination::is_full;
 use crate::diagnostic::Diagnostic;
-use crate::download::digest;
+use crate::download::{digest, is_full};
 use crate::output::BYTES;
 use crate::session::Session;
 

@@ -2,11 +2,10 @@
 
 use task_loop::nearest;
 
-use super::name::Name;
+use super::model_dir::Name;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
 
-/// A model that this program knows where to get.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownModel {
     pub(crate) name: &'static str,
@@ -14,7 +13,6 @@ pub(crate) struct KnownModel {
     pub(crate) licence: &'static str,
     pub(crate) about: &'static str,
     pub(crate) requirement: &'static str,
-    /// How large the wheel of the package is, about.
     pub(crate) wheel_bytes: u64,
     pub(crate) bytes: u64,
     sha256: &'static str,

@@ -13,7 +13,6 @@ use crate::diagnostic::Diagnostic;
 const NAME: &str = ".lock";
 /// How long another process is waited for: what it fetches may be large and come slowly.
 const MAX_WAIT: Duration = Duration::from_mins(30);
-/// Polling interval of the lock.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The right to change the folder, until dropped.

@@ -1,17 +1,17 @@
-//! The folder of the models: what is in it, put there, taken away.
+//! The folder of the models: its files with their names and records, added and removed.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
+use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 
-use super::name::{ENDING, Name};
-use super::record::Record;
-use crate::config::made_folder_of;
-use crate::destination::free_bytes;
+use crate::config::{self, made_folder_of};
 use crate::diagnostic::Diagnostic;
+use crate::download::free_bytes;
+use crate::file_name::{FileName, NameKind};
 use crate::session::Session;
 
 pub(crate) const MAX_FILES: usize = 1000;
@@ -146,3 +146,58 @@ fn is_model(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.extension().is_some_and(|ending| ending == ENDING) && !is_hidden(&name) && path.is_file()
 }
+
+const MAX_RECORD_BYTES: u64 = 64 * 1024;
+
+/// Where a file came from. Without a record a file is as good as with one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) source: String,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+    pub(crate) added: String,
+}
+
+impl Record {
+    pub(crate) fn load(path: &Path) -> Option<Self> {
+        let mut text = Vec::new();
+        File::open(path).ok()?.take(MAX_RECORD_BYTES).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Diagnostic> {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        config::write(path, &format!("{text}\n"))
+    }
+}
+
+pub(crate) const ENDING: &str = "gguf";
+
+pub(crate) type Name = FileName<ModelName>;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ModelName {}
+
+impl NameKind for ModelName {
+    const NOUN: &str = "model";
+    const RULE: &str = "a name has 1 to 64 letters, digits, `.`, `_` and `-`, starts with a letter \
+                        or a digit, and does not end with `.gguf`";
+
+    fn is_first(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric()
+    }
+
+    fn is_further(byte: u8) -> bool {
+        Self::is_first(byte) || b"._-".contains(&byte)
+    }
+}
+
+impl Name {
+    /// The name of the model in a file, whatever its extension.
+    pub(crate) fn of_any_file(path: &Path) -> Option<Self> {
+        Self::parse(path.file_stem()?.to_str()?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

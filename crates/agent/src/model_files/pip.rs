@@ -1,10 +1,9 @@
 //! Packages of Python, as pip downloads them: from whatever index the person configured.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use task_loop::untrusted::printable;
@@ -16,7 +15,6 @@ use walkdir::WalkDir;
 use super::staging::of_ending;
 use crate::diagnostic::Diagnostic;
 
-/// The program that runs pip.
 const PYTHON: &str = "python3";
 /// How often it is looked how far it is.
 const TICK: Duration = Duration::from_millis(200);
@@ -136,7 +134,7 @@ impl Running {
         let _ = timeout(MAX_LAST_WORDS, rest).await;
         let status =
             status.map_err(|error| Diagnostic::failed("cannot wait for pip").because(&error))?;
-        Ok((status, said.text()))
+        Ok((status, String::from_utf8_lossy(&said.bytes).into_owned()))
     }
 }
 
@@ -171,13 +169,8 @@ impl PipErrors {
         }
         true
     }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
-    }
 }
 
-/// How large the largest file of the folder is.
 fn largest(folder: &Path) -> u64 {
     let files = WalkDir::new(folder).max_depth(4).into_iter().flatten().take(MAX_LOOKED_AT);
     let sizes = files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file);
@@ -210,7 +203,6 @@ fn refusal(requirement: &str, status: ExitStatus, said: &str) -> Diagnostic {
     diagnostic.hint(OTHERWISE)
 }
 
-/// Messages of pip without a network.
 const NO_NETWORK: &[&str] = &[
     "Failed to establish a new connection",
     "NewConnectionError",

@@ -7,15 +7,14 @@ use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::copy::{CopiedFile, CopyError, pour};
 use super::known_models::KnownModel;
-use super::name::ENDING;
+use super::model_dir::ENDING;
+use super::staging::{CopiedFile, CopyError, pour};
 use crate::download::digest::Digest;
 
 /// The most names of an archive that are looked at.
 const MAX_NAMES: usize = 10_000;
 
-/// Why there is no file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// The archive is not whole, or is none.

@@ -51,10 +51,7 @@ pub(crate) fn bring_back(
         let known = put_away_before(places);
         let diagnostic = Diagnostic::usage(format!("no archived skill named `{name}`"));
         let near = nearest(name.as_str(), known.iter().map(String::as_str));
-        return Err(match near {
-            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("list them with `agent skills list`"),
-        });
+        return Err(diagnostic.did_you_mean(near, "list them with `agent skills list`"));
     };
     let mut page = log.open()?;
     refuse_existing(&to, &format!("skill `{name}` exists already"))?;
@@ -85,10 +82,9 @@ fn missing(name: &Name, places: &SkillFolders) -> Diagnostic {
         ));
     }
     let diagnostic = Diagnostic::usage(format!("no skill named `{name}`"));
-    match places.catalogue().nearest(name.as_str()) {
-        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("list skills with `agent skills list`"),
-    }
+    let catalogue = places.catalogue();
+    diagnostic
+        .did_you_mean(catalogue.nearest(name.as_str()), "list skills with `agent skills list`")
 }
 
 fn refuse_existing(path: &Path, what: &str) -> Result<(), Diagnostic> {

@@ -18,7 +18,6 @@ use super::{Problem, SKILL_FILE, SkillFlaw};
 use crate::session::Session;
 
 pub(crate) const MAX_SKILLS: usize = 500;
-/// The most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 2000;
 const MAX_TOLD: usize = 10;
 
@@ -140,7 +139,6 @@ impl SkillFolders {
 }
 
 impl Catalogue {
-    /// The name of a skill that is most like this.
     pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
         nearest(name, self.skills.iter().map(Skill::name))
     }
@@ -193,7 +191,6 @@ fn names(folder: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
     names
 }
 
-/// The message about an unknown skill.
 pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> String {
     let shown = printable(name);
     match catalogue.nearest(name) {

@@ -7,10 +7,8 @@ use super::SkillFlaw;
 use super::name::{Name, RULE};
 
 const MAX_DESCRIPTION_CHARS: usize = 1024;
-/// The lines before and after the front matter.
 const FENCE: &str = "---";
 
-/// A `SKILL.md` that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
     /// What it calls itself; the folder decides what it is called by.

@@ -12,7 +12,6 @@ use super::{SKILL_FILE, SkillFlaw};
 use crate::download::digest::Digest;
 
 pub(crate) const MAX_FILE_BYTES: u64 = 256 * 1024;
-/// How deep folders may lie in one another.
 pub(crate) const MAX_DEPTH: usize = 16;
 const MAX_FILES: usize = 1000;
 /// The most bytes that a digest reads; of what is left only the size counts.
@@ -47,7 +46,6 @@ impl Folder {
         &self.root
     }
 
-    /// Reads and understands `SKILL.md`.
     pub(crate) fn document(&self) -> Result<Document, SkillFlaw> {
         Document::parse(&self.text(SKILL_FILE)?)
     }

@@ -18,7 +18,6 @@ const ARCHIVE: &str = ".archive";
 /// Usage records, beside the skills of the home.
 const USAGE: &str = ".usage.json";
 
-/// Where a skill is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SkillScope {
     Home,
@@ -40,7 +39,6 @@ pub(crate) struct SkillFolders {
     project: Option<Project>,
     /// Where a project would begin that has none yet.
     here: Option<PathBuf>,
-    /// Why a project's skills are not used.
     pub(super) problem: Option<Problem>,
 }
 
@@ -60,7 +58,6 @@ struct Project {
 }
 
 impl SkillFolders {
-    /// Those of the profile and the working folder.
     pub(crate) fn find(session: &Session) -> Result<Self, Diagnostic> {
         let home = session.home()?.skills();
         let here = std::env::current_dir().ok();
@@ -101,7 +98,6 @@ impl SkillFolders {
         &self.home
     }
 
-    /// The skills of the project, if there is one.
     pub(crate) fn project(&self) -> Option<&Path> {
         self.project.as_ref().map(|project| project.skills.as_path())
     }
@@ -115,7 +111,6 @@ impl SkillFolders {
         })
     }
 
-    /// Those that exist, the one that takes precedence first.
     pub(super) fn all(&self) -> Vec<SkillFolder<'_>> {
         let project = self.project.as_ref().map(|project| SkillFolder {
             scope: SkillScope::Project,
@@ -146,7 +141,7 @@ fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-fn owner(path: &Path) -> Option<u32> {
+pub(crate) fn owner(path: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|folder| folder.uid())
 }

@@ -11,10 +11,9 @@ use super::document::Document;
 use super::folder::{Folder, MAX_DEPTH};
 use super::name::Name;
 use super::{Problem, SKILL_FILE};
-use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
+use crate::download::OnConflict;
 
-/// The most files of a skill that is installed.
 const MAX_FILES: usize = 200;
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 /// What is not copied: it is about the folder, not of it.
@@ -25,7 +24,6 @@ pub(crate) struct InstallPlan {
     pub(crate) source: PathBuf,
     pub(crate) name: Name,
     pub(crate) description: String,
-    /// In order.
     pub(crate) files: Vec<PlannedFile>,
     pub(crate) has_left_out: bool,
 }

@@ -5,7 +5,6 @@ use task_loop::untrusted::is_unsafe;
 use super::catalogue::Skill;
 use super::tool::NAME;
 
-/// Longest list.
 const MAX_BYTES: usize = 16 * 1024;
 /// Lengths of a description to try, longest first, until the list fits.
 const DESCRIPTION_CHARS: [usize; 4] = [300, 120, 40, 0];

@@ -40,7 +40,6 @@ impl SkillLog {
         Self { path: places.usage(), recorder, clock }
     }
 
-    /// The usage records by key.
     pub(crate) fn records(&self) -> Result<BTreeMap<String, SkillRecord>, Diagnostic> {
         let Some(text) = config::read(&self.path)? else { return Ok(BTreeMap::new()) };
         let file: File = serde_json::from_str(&text).map_err(|error| {
@@ -146,7 +145,6 @@ impl LogEdit<'_> {
         self.hold(skill, record, counted);
     }
 
-    /// A skill was put away, or brought back.
     pub(crate) fn moved(&mut self, skill: &SkillLocation, to: State) {
         let from = if to == State::Archived { State::Active } else { State::Archived };
         let known = self.records.remove(&skill.key());

@@ -8,7 +8,6 @@ use usage_metrics::mapping::skill::{LoadFacts, action, state_change};
 
 use super::folder::Digests;
 
-/// After how many days without use a skill is stale.
 pub(crate) const STALE_DAYS: u32 = 90;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +15,6 @@ pub(crate) const STALE_DAYS: u32 = 90;
 pub(crate) enum State {
     #[default]
     Active,
-    /// It was not used for long.
     Stale,
     Archived,
 }
@@ -40,7 +38,6 @@ pub(crate) struct Installed {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillRecord {
-    /// When it was seen first.
     pub(crate) seen_ms: i64,
     /// Nothing if it was made by hand.
     pub(crate) installed: Option<Installed>,
@@ -59,7 +56,6 @@ pub(crate) struct SkillRecord {
     pub(crate) files_digest: String,
 }
 
-/// A use of a skill, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SkillUse {
     pub(crate) change: Option<SkillAction>,
@@ -104,7 +100,6 @@ impl SkillRecord {
         action(raw)
     }
 
-    /// Another version of it was installed in its place.
     pub(crate) fn replaced(&mut self, digests: &Digests, now: Timestamp) -> Option<SkillAction> {
         if self.digest == digests.skill && self.files_digest == digests.files {
             return None;
@@ -139,7 +134,6 @@ impl SkillRecord {
         counted
     }
 
-    /// The last use of any kind.
     pub(crate) fn touched_ms(&self) -> i64 {
         let installed = self.installed.as_ref().map(|installed| installed.at_ms);
         let moments = [self.last_used_ms, self.edited_ms, installed];

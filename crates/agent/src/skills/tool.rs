@@ -16,7 +16,6 @@ use super::log::SkillLog;
 use super::name::Name;
 use crate::mcp::reporter::Reporter;
 
-/// What the model calls it by.
 pub(crate) const NAME: &str = "load_skill";
 /// What it costs in every request, about.
 const TOKENS: u32 = 110;

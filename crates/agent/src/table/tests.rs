@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn columns_are_as_wide_as_their_widest_cell() {
-    let mut table =
-        Table::new([("a", Alignment::Left), ("n", Alignment::Right), ("z", Alignment::Left)]);
+    let mut table = Table::new(["a", "n", "z"]).align_right(&["n"]);
     table.row(["long".to_owned(), "1".to_owned(), "x".to_owned()]);
     table.row(["b".to_owned(), "100".to_owned(), String::new()]);
     assert_eq!(table.text(), "a       n  z\nlong    1  x\nb     100\n");
@@ -13,7 +12,7 @@ fn columns_are_as_wide_as_their_widest_cell() {
 
 #[test]
 fn a_cell_stays_on_its_line() {
-    let mut table = Table::new([("a", Alignment::Left), ("b", Alignment::Left)]);
+    let mut table = Table::new(["a", "b"]);
     table.row(["x\ny\x1b[2J".to_owned(), "z".to_owned()]);
     assert_eq!(table.text().lines().count(), 2);
     assert!(!table.text().contains('\x1b'));

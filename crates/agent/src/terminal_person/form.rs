@@ -12,7 +12,6 @@ use crate::output::{DIM, WARNING};
 use crate::prompt::ask_meanwhile;
 
 const MAX_FIELDS: usize = 50;
-/// How often one field is asked for.
 const MAX_ASKED: u32 = 3;
 
 pub(super) async fn fill(form: &FormRequest, shown: &Sanitizer) -> FormAnswer {

@@ -19,7 +19,7 @@ use usage_metrics::validate::parse_date_time;
 use uuid::Uuid;
 
 use crate::diagnostic::Diagnostic;
-use crate::store_error::store_trouble;
+use crate::metrics_recorder::store_trouble;
 
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -63,7 +63,6 @@ struct DimensionData {
     values: Option<&'static [&'static str]>,
 }
 
-/// How often a kind was counted on a day.
 #[derive(Debug, Serialize)]
 struct DayData {
     day: String,
@@ -71,7 +70,6 @@ struct DayData {
     value: u64,
 }
 
-/// How often a counter was counted on a day.
 #[derive(Debug, Serialize)]
 struct EntryData {
     day: String,
@@ -92,7 +90,6 @@ struct PackageData {
     id: String,
     state: State,
     day: String,
-    /// When it was made; nothing if it was not.
     created: Option<String>,
     bytes: usize,
     /// How many entries it has; nothing if it cannot be read.
@@ -109,7 +106,6 @@ impl Reading {
         serde_json::to_vec(&data).map_err(|error| ReadError::unfinished(&error))
     }
 
-    /// The bytes of the package that would be made first.
     pub(super) fn next(&self) -> Result<Vec<u8>, ReadError> {
         let first = self.drafts(&self.store()?)?.into_iter().next();
         first.map(|draft| draft.to_bytes()).ok_or_else(|| {
@@ -117,7 +113,6 @@ impl Reading {
         })
     }
 
-    /// The bytes of one of the packages that would be made.
     pub(super) fn draft(&self, id: &str) -> Result<Vec<u8>, ReadError> {
         let drafts = self.drafts(&self.store()?)?;
         let found = drafts.into_iter().find(|draft| draft.package_id == id);
@@ -129,7 +124,6 @@ impl Reading {
         })
     }
 
-    /// The bytes of a package that was made.
     pub(super) fn package(&self, id: &str) -> Result<Vec<u8>, ReadError> {
         let made = self.made(&self.store()?)?;
         let found = made.into_iter().find(|package| package.package_id == id);

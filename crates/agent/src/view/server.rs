@@ -11,17 +11,16 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{self, HeaderValue};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use pages::{Asset, BASE_STYLE};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::assets;
 use super::data::{ReadError, Reading};
 
-/// How long open requests may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json; charset=utf-8";
@@ -39,7 +38,6 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// What is served, and where.
 #[derive(Debug)]
 pub(super) struct Site {
     /// The part of the address that cannot be guessed.
@@ -125,14 +123,10 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         let refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
         (allowed, refused).into_response()
     };
-    put_headers(response.headers_mut());
-    response
-}
-
-fn put_headers(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    response
 }
 
 async fn page(State(site): State<Arc<Site>>) -> Response {
@@ -147,7 +141,8 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
 }
 
 async fn asset(Path(name): Path<String>) -> Response {
-    assets::find(&name).map_or_else(not_found, |asset| content(asset.media_type, asset.text))
+    let asset = ASSETS.into_iter().find(|asset| asset.name == name);
+    asset.map_or_else(not_found, |asset| content(asset.media_type, asset.text))
 }
 
 async fn data(State(site): State<Arc<Site>>) -> Response {
@@ -200,6 +195,31 @@ fn text(status: StatusCode, text: &'static str) -> Response {
 fn not_found() -> Response {
     text(StatusCode::NOT_FOUND, "not found\n")
 }
+
+macro_rules! asset {
+    ($name:literal, $media_type:literal) => {
+        Asset {
+            name: $name,
+            media_type: concat!($media_type, "; charset=utf-8"),
+            text: include_str!(concat!("../../assets/", $name)),
+        }
+    };
+}
+
+const ASSETS: [Asset; 12] = [
+    BASE_STYLE,
+    asset!("metrics.css", "text/css"),
+    asset!("metrics.js", "text/javascript"),
+    asset!("chart.js", "text/javascript"),
+    asset!("data.js", "text/javascript"),
+    asset!("detail.js", "text/javascript"),
+    asset!("dom.js", "text/javascript"),
+    asset!("overview.js", "text/javascript"),
+    asset!("packages.js", "text/javascript"),
+    asset!("route.js", "text/javascript"),
+    asset!("table.js", "text/javascript"),
+    asset!("words.js", "text/javascript"),
+];
 
 #[cfg(test)]
 mod tests;

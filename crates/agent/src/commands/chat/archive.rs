@@ -1,10 +1,9 @@
 //! The conversations of a profile: found, read, listed.
 
 use std::error::Error as _;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fs, io};
 
 use serde_json::json;
 use task_loop::chat_record::{
@@ -18,7 +17,7 @@ use uuid::Uuid;
 use crate::diagnostic::Diagnostic;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
-use crate::table::{Alignment, Table, counted};
+use crate::table::{Table, counted};
 use crate::task_printer::shortened;
 
 const MAX_LISTED: usize = 200;
@@ -30,12 +29,10 @@ pub(super) struct ChatArchive {
     folder: PathBuf,
 }
 
-/// A stored conversation that is resumed.
 #[derive(Debug)]
 pub(super) struct ResumedChat {
     pub(super) record: ChatRecord,
     pub(super) conversation: Conversation,
-    /// The model it had last.
     pub(super) model: String,
     pub(super) spent: TaskUsage,
 }
@@ -45,7 +42,6 @@ impl ChatArchive {
         Ok(Self { folder: session.home()?.chat().join("sessions") })
     }
 
-    /// A conversation that has not begun.
     pub(super) fn begin(
         &self,
         conversation: Conversation,
@@ -110,11 +106,9 @@ impl ChatArchive {
         if let Some((found, _)) = ids.iter().find(|(one, _)| one == id) {
             return Ok(found.clone());
         }
-        let diagnostic = Diagnostic::usage(format!("unknown conversation `{}`", printable(id)));
-        Err(match nearest(id, ids.iter().map(|(one, _)| one.as_str())) {
-            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic.hint("list conversations with `agent chat --list`"),
-        })
+        let near = nearest(id, ids.iter().map(|(one, _)| one.as_str()));
+        Err(Diagnostic::usage(format!("unknown conversation `{}`", printable(id)))
+            .did_you_mean(near, "list conversations with `agent chat --list`"))
     }
 
     fn newest(&self) -> Result<String, Diagnostic> {
@@ -124,7 +118,6 @@ impl ChatArchive {
         })
     }
 
-    /// The ids and when each was used last, newest first.
     fn ids(&self) -> Result<Vec<(String, SystemTime)>, Diagnostic> {
         let cannot = |error: &io::Error| {
             Diagnostic::failed(format!("cannot read {}", self.folder.display())).because(error)
@@ -203,15 +196,10 @@ impl ChatArchive {
         })
     }
 
-    /// Lists the conversations, newest first.
     pub(super) fn list(&self, session: &Session) -> Result<(), Diagnostic> {
         let ids = self.ids()?;
-        let mut table = Table::new([
-            ("id", Alignment::Left),
-            ("last used", Alignment::Left),
-            ("messages", Alignment::Right),
-            ("first words", Alignment::Left),
-        ]);
+        let mut table =
+            Table::new(["id", "last used", "messages", "first words"]).align_right(&["messages"]);
         let mut listed = Vec::new();
         for (id, used) in ids.iter().take(MAX_LISTED) {
             let seconds = used.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

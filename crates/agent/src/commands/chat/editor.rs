@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
@@ -19,13 +18,11 @@ use super::library::Library;
 use super::slash_command;
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
+use crate::runtime::Interrupts;
 use crate::session::Session;
-use crate::task_setup::Interrupts;
 
 pub(super) const PROMPT: &str = "> ";
-/// Prompt of the further lines of a message.
 pub(super) const CONTINUATION_PROMPT: &str = ". ";
-/// Lines in the history file.
 const MAX_HISTORY: usize = 2000;
 /// How long the engine may take to restore the terminal.
 const MAX_STOP: Duration = Duration::from_secs(1);

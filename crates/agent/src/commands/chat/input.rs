@@ -9,8 +9,8 @@ use super::library::Library;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
+use crate::runtime::Interrupts;
 use crate::session::Session;
-use crate::task_setup::Interrupts;
 
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
@@ -43,9 +43,7 @@ pub(super) enum MessageUnit {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputEvent {
     Typed(String),
-    /// A message, even if it looks like a command.
     Message(String),
-    /// Nothing more will.
     End,
 }
 
@@ -117,7 +115,6 @@ impl Input {
     }
 }
 
-/// A message of a terminal that is not drawn on.
 async fn terminal(interrupts: &mut Interrupts) -> Result<Key, Diagnostic> {
     let mut text = String::new();
     loop {
@@ -162,7 +159,6 @@ fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
     if text.len() > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(is_continued) }
 }
 
-/// Reads standard input line by line, one ahead.
 fn lines() -> Result<mpsc::Receiver<Result<String, Diagnostic>>, Diagnostic> {
     let (sender, lines) = mpsc::channel(1);
     let read = move || {

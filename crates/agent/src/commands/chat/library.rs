@@ -20,18 +20,13 @@ use crate::diagnostic::Diagnostic;
 
 /// What a prompt begins with.
 pub(super) const PREFIX: &str = "mcp__";
-/// The most prompts or resources of one server that are suggested.
 const MAX_LISTED: usize = 500;
 /// How long a server may take to list them.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a person waits for suggestions.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most text of one resource or prompt in a message.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
-/// The most resources that one message can mention.
 const MAX_MENTIONS: usize = 8;
 
-/// A prompt of a server, under the name that is typed.
 #[derive(Debug, Clone)]
 pub(super) struct NamedPrompt {
     pub(super) name: String,
@@ -42,7 +37,6 @@ pub(super) struct NamedPrompt {
 #[derive(Debug, Default)]
 struct Listed {
     prompts: Vec<NamedPrompt>,
-    /// `@server:uri` and a description.
     resources: Vec<(String, String)>,
 }
 
@@ -78,7 +72,6 @@ impl Library {
         let _ = self.listing.set(AbortOnDropHandle::new(listing));
     }
 
-    /// The prompt that is filled in by its server, as a message.
     pub(super) async fn prompt(
         &self,
         name: &str,
@@ -278,7 +271,6 @@ fn rendered(outcome: &ToolOutcome, accepts: &BTreeSet<MediaKind>) -> UserInput {
     UserInput { text, attachments }
 }
 
-/// A value as one word.
 fn quoted(value: &str) -> String {
     if value.contains([' ', '\'', '"']) { format!("\"{value}\"") } else { value.to_owned() }
 }

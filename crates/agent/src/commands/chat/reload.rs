@@ -11,13 +11,12 @@ use task_loop::untrusted::printable;
 use super::session::ChatSession;
 use super::show;
 use crate::commands::mcp::install::dialog;
-use crate::commands::mcp::list::watch::reloaded_line;
+use crate::commands::mcp::list::reloaded_line;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::{Servers, problem_line};
 use crate::output::WARNING;
 use crate::prompt::{Prompt, ask_meanwhile};
 
-/// How long servers that are connected anew are waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(chat: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
@@ -72,15 +71,13 @@ fn read(chat: &ChatSession<'_>) -> Result<Servers, Diagnostic> {
     let servers = Servers::load(chat.session)?;
     let is_of_file = |problem: &&Problem| problem.is_error() && problem.section.is_none();
     if let Some(problem) = servers.parsed.problems.iter().find(is_of_file) {
-        let mut diagnostic = Diagnostic::configuration("the servers were not reloaded");
-        diagnostic.causes.push(problem_line(&servers.path, problem));
-        return Err(diagnostic);
+        return Err(Diagnostic::configuration("the servers were not reloaded")
+            .cause(problem_line(&servers.path, problem)));
     }
     servers.tell_problems(chat.session);
     Ok(servers)
 }
 
-/// What will change, before it does.
 fn plan_text(plan: &ReloadReport) -> String {
     if plan.is_empty() {
         return "nothing changed".to_owned();

@@ -17,15 +17,14 @@ use crate::attachments;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::already_told;
 use crate::output::DIM;
+use crate::runtime::{Interrupts, StopSignal};
 use crate::table::counted;
 use crate::task_error::end_diagnostic;
 use crate::task_printer::{TaskPrinter, shortened};
-use crate::task_setup::{Interrupts, StopSignal};
 
 /// How much of the last message is shown when a conversation is resumed, in characters.
 const MAX_LAST_CHARS: usize = 60;
 
-/// What comes after a message or a command.
 #[derive(Debug)]
 enum NextAction {
     GoOn,
@@ -34,7 +33,6 @@ enum NextAction {
 }
 
 impl ChatSession<'_> {
-    /// Takes messages and commands until there are no more.
     pub(super) async fn converse(
         &mut self,
         input: &mut Input,
@@ -60,7 +58,7 @@ impl ChatSession<'_> {
                 Ok(NextAction::Quit) => break,
                 Ok(NextAction::Break(diagnostic)) => return Err(diagnostic),
                 // Nobody reads any more, or the program has to end.
-                Err(end) if end.message.is_none() || is_of_signal(end.exit) => {
+                Err(end) if end.message.is_none() || end.exit.is_of_signal() => {
                     let is_stop = end.exit == Exit::Interrupted && input.is_person();
                     if !is_stop {
                         return Err(end);
@@ -156,38 +154,22 @@ impl ChatSession<'_> {
                 let mut input = UserInput { text: words.to_owned(), attachments };
                 if is_person {
                     let (library, accepts) = (&self.library, &self.model.accepts);
-                    let read = interrupts.guard(async |stop: StopSignal| {
-                        tokio::select! {
-                            read = library.with_mentions(&mut input, accepts) => read,
-                            () = stop.now.cancelled() => Err(interrupted(&stop)),
-                        }
-                    });
-                    read.await??;
+                    let read = Box::pin(library.with_mentions(&mut input, accepts));
+                    unless_stopped(interrupts, read).await?;
                 }
                 self.ask(Some(input), interrupts).await
             }
             ChatInput::Prompt(name, arguments) => {
                 let (library, accepts) = (&self.library, &self.model.accepts);
-                let filled = interrupts.guard(async |stop: StopSignal| {
-                    tokio::select! {
-                        filled = library.prompt(name, arguments, accepts) => filled,
-                        () = stop.now.cancelled() => Err(interrupted(&stop)),
-                    }
-                });
-                let input = filled.await??;
+                let filled = Box::pin(library.prompt(name, arguments, accepts));
+                let input = unless_stopped(interrupts, filled).await?;
                 self.ask(Some(input), interrupts).await
             }
             ChatInput::Command(SlashCommand::Compact, _) if !self.is_empty() => {
                 self.ask(None, interrupts).await
             }
             ChatInput::Command(slash, behind) => {
-                let done = interrupts.guard(async |stop: StopSignal| {
-                    tokio::select! {
-                        done = self.command(slash, behind) => done,
-                        () = stop.now.cancelled() => Err(interrupted(&stop)),
-                    }
-                });
-                done.await?
+                unless_stopped(interrupts, self.command(slash, behind)).await
             }
         }
     }
@@ -271,11 +253,20 @@ impl ChatSession<'_> {
     }
 }
 
-fn is_of_signal(exit: Exit) -> bool {
-    matches!(exit, Exit::Interrupted | Exit::HungUp | Exit::Quit | Exit::Terminated)
-}
-
-fn interrupted(stop: &StopSignal) -> Diagnostic {
-    let is_ending = stop.is_ending.is_cancelled();
-    Diagnostic::interrupted(if is_ending { Exit::Terminated } else { Exit::Interrupted })
+/// Does the work unless a signal comes first.
+async fn unless_stopped<T>(
+    interrupts: &mut Interrupts,
+    work: impl Future<Output = Result<T, Diagnostic>>,
+) -> Result<T, Diagnostic> {
+    let done = interrupts.guard(async |stop: StopSignal| {
+        tokio::select! {
+            done = work => done,
+            () = stop.now.cancelled() => {
+                let is_ending = stop.is_ending.is_cancelled();
+                let exit = if is_ending { Exit::Terminated } else { Exit::Interrupted };
+                Err(Diagnostic::interrupted(exit))
+            }
+        }
+    });
+    done.await?
 }

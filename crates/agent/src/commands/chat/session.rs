@@ -91,7 +91,6 @@ impl<'a> ChatSession<'a> {
         &self.session.output
     }
 
-    /// Takes another model, which may have another window.
     pub(super) async fn take_model(&mut self, id: &str) -> Result<(), Diagnostic> {
         let had_tools = self.model.takes_tools;
         self.model = self.setup.other_model(id, &self.client, &self.counting).await?;

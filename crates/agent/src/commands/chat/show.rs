@@ -14,10 +14,10 @@ use super::session::ChatSession;
 use super::slash_command;
 use crate::commands::mcp::list::report::{reasons, server_json, table};
 use crate::commands::mcp::tools::access;
-use crate::commands::metrics::show::drafts;
+use crate::commands::metrics::drafts;
 use crate::diagnostic::Diagnostic;
 use crate::metrics_recorder;
-use crate::table::{Alignment, Table, counted, grouped};
+use crate::table::{Table, counted, grouped};
 use crate::task_printer::{shortened, size};
 
 /// How long the counts of this moment may take to be stored.
@@ -47,12 +47,8 @@ pub(super) async fn models(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
         });
         return told(chat, json!({"type": "models", "models": all.collect::<Vec<_>>()}));
     }
-    let mut rows = Table::new([
-        ("", Alignment::Left),
-        ("model", Alignment::Left),
-        ("credits per call", Alignment::Right),
-        ("context", Alignment::Right),
-    ]);
+    let mut rows = Table::new(["", "model", "credits per call", "context"])
+        .align_right(&["credits per call", "context"]);
     for one in &listed {
         let unknown = || "-".to_owned();
         rows.row([
@@ -82,13 +78,8 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
     let offered = chat.toolbox.offered();
     let found: Option<Vec<_>> =
         (!words.is_empty()).then(|| find::search(&registry, words).into_iter().collect());
-    let mut rows = Table::new([
-        ("server", Alignment::Left),
-        ("tool", Alignment::Left),
-        ("access", Alignment::Left),
-        ("tokens", Alignment::Right),
-        ("description", Alignment::Left),
-    ]);
+    let mut rows =
+        Table::new(["server", "tool", "access", "tokens", "description"]).align_right(&["tokens"]);
     let mut listed: Vec<Value> = Vec::new();
     let mut add = |server: &str, name: &str, access: &str, tokens: u32, description: &str| {
         let about = chat.setup.fleet.shown.first_line(description);
@@ -264,7 +255,6 @@ pub(super) fn line(message: &Message) -> String {
     format!("{who:<5}  {}", shortened(&printable(&text), MAX_LINE_CHARS))
 }
 
-/// Lines that fit the terminal, if there is one.
 fn fitted(chat: &ChatSession<'_>, text: &str) -> String {
     let Some(width) = chat.output().columns() else { return text.to_owned() };
     let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();

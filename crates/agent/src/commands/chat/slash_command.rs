@@ -23,7 +23,6 @@ pub(super) enum SlashCommand {
     Quit,
 }
 
-/// A command as it is typed and explained.
 #[derive(Debug)]
 pub(super) struct SlashHelp {
     pub(super) name: &'static str,

@@ -23,11 +23,8 @@ use crate::runtime::block_on;
 use crate::session::Session;
 use crate::table::counted;
 
-/// How long the service may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest answer that is read.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// How far the clocks may be apart.
 const MAX_SKEW: Duration = Duration::from_mins(2);
 
 pub(super) fn look(reach: Connectivity, session: &Session) -> Result<Vec<Finding>, Diagnostic> {

@@ -10,17 +10,17 @@ use tokio::time::{Instant, sleep};
 
 use super::file::Location;
 use super::moment::shown;
-use super::operator_store::{OperatorStore, refused, trouble};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::Table;
 
 /// How long the service may take to try a delivery, and how often it is asked.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// List alerts and test their delivery
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
@@ -30,13 +30,7 @@ Examples:
   agent gateway alerts list
   agent gateway alerts test"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List alerts and their deliveries, newest first
     #[command(after_help = "Examples:\n  agent gateway alerts list --limit 20")]
     List {
@@ -55,11 +49,13 @@ Examples:
     Test,
 }
 
-pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
-    let rows = OperatorStore::with(location, session, async |books| match args.command {
-        Command::List { limit } => {
-            books.store.alerts(i64::MAX, limit).await.map_err(|error| trouble(&error))
-        }
+pub(crate) fn run(
+    command: &Command,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let rows = OperatorStore::with(location, session, async |books| match command {
+        Command::List { limit } => Ok(books.store.alerts(i64::MAX, *limit).await?),
         Command::Test => test(books).await,
     })?;
     if session.output.is_json() {
@@ -71,25 +67,24 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         session.output.text(table(&rows).text())?;
     }
     let has_failed = |row: &AlertDelivery| row.outcome.as_deref() != Some("delivered");
-    if matches!(args.command, Command::Test) && rows.iter().any(has_failed) {
+    if matches!(command, Command::Test) && rows.iter().any(has_failed) {
         return Err(Diagnostic::failed("a channel did not accept the alert")
             .hint("the service tries again; see `agent gateway alerts list`"));
     }
     Ok(())
 }
 
-/// Stores a test alert, and waits until every channel was tried.
 async fn test(books: &OperatorStore) -> Result<Vec<AlertDelivery>, Diagnostic> {
-    let all = books.store.processes().await.map_err(|error| trouble(&error))?;
+    let all = books.store.processes().await?;
     if all.is_empty() {
         return Err(Diagnostic::failed("no process is serving from this database")
             .hint("start the service with `agent gateway serve` or `agent up`"));
     }
     let alerts = books.config.alerts.as_ref();
-    let id = books.operator().test_alert(alerts).await.map_err(refused)?;
+    let id = books.operator().test_alert(alerts).await?;
     let until = Instant::now() + MAX_WAIT;
     loop {
-        let rows = books.store.alerts(id + 1, 1).await.map_err(|error| trouble(&error))?;
+        let rows = books.store.alerts(id + 1, 1).await?;
         let is_tried = |row: &AlertDelivery| row.outcome.is_some() || !row.error.is_empty();
         if rows.iter().all(is_tried) || Instant::now() >= until {
             return Ok(rows);
@@ -99,14 +94,8 @@ async fn test(books: &OperatorStore) -> Result<Vec<AlertDelivery>, Diagnostic> {
 }
 
 fn table(rows: &[AlertDelivery]) -> Table {
-    let mut table = Table::new([
-        ("alert", Alignment::Right),
-        ("when (UTC)", Alignment::Left),
-        ("kind", Alignment::Left),
-        ("message", Alignment::Left),
-        ("channel", Alignment::Left),
-        ("delivery", Alignment::Left),
-    ]);
+    let mut table = Table::new(["alert", "when (UTC)", "kind", "message", "channel", "delivery"])
+        .align_right(&["alert"]);
     for row in rows {
         let state = match (&row.channel, &row.outcome) {
             (None, _) => "-".to_owned(),

@@ -5,10 +5,8 @@ use ledger::Micros;
 use crate::diagnostic::Diagnostic;
 
 const MICROS_OF_A_CREDIT: i64 = 1_000_000;
-/// The digits after the point that a credit has.
 const PLACES: usize = 6;
 
-/// In what amounts are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
 pub(crate) struct AmountUnit {
     /// Read amounts as micro-credits (1 credit = 1000000)
@@ -17,7 +15,6 @@ pub(crate) struct AmountUnit {
 }
 
 impl AmountUnit {
-    /// Credits with up to six places.
     #[cfg(test)]
     const CREDITS: Self = Self { micros: false };
 

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::file::Location;
 use super::moment::shown;
-use super::operator_store::{OperatorStore, trouble};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::Table;
 
 /// List operator actions, newest first
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let entries = OperatorStore::with(location, session, async |books| {
         let before = args.before.unwrap_or(i64::MAX);
-        books.store.audit(before, args.limit).await.map_err(|error| trouble(&error))
+        Ok(books.store.audit(before, args.limit).await?)
     })?;
     if session.output.is_json() {
         let list = entries.iter().map(entry_json).collect::<Vec<Value>>();
@@ -41,14 +41,8 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         session.output.note("No changes yet.");
         return Ok(());
     }
-    let mut table = Table::new([
-        ("entry", Alignment::Right),
-        ("when (UTC)", Alignment::Left),
-        ("who", Alignment::Left),
-        ("action", Alignment::Left),
-        ("subject", Alignment::Left),
-        ("detail", Alignment::Left),
-    ]);
+    let mut table = Table::new(["entry", "when (UTC)", "who", "action", "subject", "detail"])
+        .align_right(&["entry"]);
     for entry in &entries {
         table.row([
             entry.id.to_string(),

@@ -1,15 +1,16 @@
-//! `agent gateway backup`: a copy of the database while the service runs.
+//! `agent gateway backup` and `restore`: a copy of the database, and the way back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gateway::config::{Config, Database};
-use gateway_store::Error;
+use gateway_store::{Error, Store};
 use serde_json::json;
 
 use super::file::Location;
-use super::operator_store::{OperatorStore, store_trouble};
+use super::operator_store::{OperatorStore, block_on, make_folder, store_trouble};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
+use crate::prompt::Prompt;
 use crate::session::Session;
 
 /// Back up the SQLite database to a new file
@@ -50,5 +51,65 @@ pub(super) fn only_sqlite(config: &Config, tool: &str) -> Result<(), Diagnostic>
             Err(Diagnostic::failed("the database is PostgreSQL, which has its own backup tools")
                 .hint(format!("use `{tool}`")))
         }
+    }
+}
+
+/// Restore the SQLite database from a backup
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Stop the service first. The current database is kept under another name. Migrate an older backup \
+afterwards.
+
+Examples:
+  agent gateway restore /var/backups/gateway-2027-01-31.sqlite3 --yes")]
+pub(crate) struct RestoreArgs {
+    /// Backup file
+    file: PathBuf,
+    /// Skip the confirmation
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn restore(
+    args: &RestoreArgs,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let config = location.load(session)?;
+    only_sqlite(&config, "pg_restore")?;
+    let from = &args.file;
+    if !from.is_file() {
+        return Err(Diagnostic::failed(format!("{} does not exist", from.display())));
+    }
+    let question = format!("Replace the database with {}?", from.display());
+    if !args.yes && !Prompt::confirmed(&session.output, &question, "the restore")? {
+        session.output.note("Nothing was changed.");
+        return Ok(());
+    }
+    let (place, options) = gateway::place(&config);
+    make_folder(&place)?;
+    let aside = block_on(async {
+        Store::restore(from, &place, &options).await.map_err(|error| cannot_restore(from, &error))
+    })?;
+    if session.output.is_json() {
+        return session.output.json(&json!({ "restored": from, "before": aside }));
+    }
+    session.output.text(format!("{GOOD}Restored{GOOD:#} {}.\n", from.display()))?;
+    if let Some(aside) = aside {
+        session.output.note(format!("The previous database is now {}.", aside.display()));
+    }
+    Ok(())
+}
+
+fn cannot_restore(from: &Path, error: &Error) -> Diagnostic {
+    match error {
+        Error::InUse => Diagnostic::failed("the service is using this database")
+            .hint("stop the service first; nothing was changed"),
+        Error::Schema(_) | Error::Refused(_) | Error::Damaged(_) => {
+            Diagnostic::failed(format!("{} is not a usable backup", from.display()))
+                .because(error)
+                .hint("nothing was changed")
+        }
+        error => store_trouble(&format!("cannot restore {}", from.display()), error),
     }
 }

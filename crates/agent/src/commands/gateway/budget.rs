@@ -10,12 +10,10 @@ use super::moment::{now, shown};
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
-/// The current windows of budgets.
 pub(crate) fn windows(config: &Config, session: &Session) -> Windows {
     config.calendar.windows(now(session))
 }
 
-/// Reads a budget such as `10/month`.
 pub(crate) fn read(text: &str, unit: AmountUnit) -> Result<Budget, Diagnostic> {
     let (amount, period) = text.split_once('/').unwrap_or((text, ""));
     let Some(period) = Period::parse(period.trim()) else {
@@ -25,18 +23,15 @@ pub(crate) fn read(text: &str, unit: AmountUnit) -> Result<Budget, Diagnostic> {
     Ok(Budget { amount: unit.read(amount)?, period })
 }
 
-/// A budget as it is typed.
 pub(crate) fn typed(budget: Budget) -> String {
     format!("{}/{}", credits(budget.amount.get()), budget.period.as_str())
 }
 
-/// A budget for programs; null if there is none.
 pub(crate) fn budget_json(budget: Option<Budget>) -> Value {
     let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
     budget.map_or(Value::Null, described)
 }
 
-/// A budget with its use, for a person.
 pub(crate) fn status_text(status: Option<&BudgetStatus>) -> String {
     let Some(status) = status else { return "no limit".to_owned() };
     format!(
@@ -48,7 +43,6 @@ pub(crate) fn status_text(status: Option<&BudgetStatus>) -> String {
     )
 }
 
-/// A budget with its use, for programs; null if there is none.
 pub(crate) fn status_json(status: Option<&BudgetStatus>) -> Value {
     status.map_or(Value::Null, |status| json!(gateway::budget::view(status)))
 }

@@ -1,34 +1,33 @@
 //! `agent gateway check`: everything that could keep the service from its work, looked at.
 
-mod price;
-mod report;
-
+use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use document_parser::Pool;
 use futures_util::future::join_all;
-use gateway::config::{Config, Database, KeySecret, Kind, Provider, SearchProvider};
+use gateway::config::{Config, Database, KeySecret, Kind, Operation, Provider, SearchProvider};
 use gateway::{key_secret, probe, search};
 use gateway_store::{SchemaState, Store};
 use ledger::MemberId;
+use serde_json::{Value, json};
+use task_loop::untrusted::{escaped, printable};
 
 use super::file::Location;
 use super::migrate::version;
 use super::operator_store::block_on;
 use crate::commands::parse_worker;
 use crate::diagnostic::Diagnostic;
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Severity};
+use crate::output::DIM;
 use crate::session::Session;
 use crate::table::counted;
 
 /// How long a process that listens at our address may take to answer.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// What search providers are asked for.
 const SEARCHED: &str = "weather";
-
 /// Check the configuration, database and providers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         findings.all.insert(0, Finding::good(path).of("configuration"));
         findings.extend(block_on(async { Ok(of_config(&config, args.offline).await) })?);
     }
-    report::print(&findings, session)
+    print(&findings, session)
 }
 
 async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
@@ -82,7 +81,7 @@ async fn of_config(config: &Config, offline: bool) -> Vec<Finding> {
         findings.push(finding);
         found.push((provider, models));
     }
-    findings.extend(price::prices(config, &found));
+    findings.extend(prices(config, &found));
     findings.extend(join_all(config.search.providers.iter().map(search_provider)).await);
     findings
 }
@@ -128,7 +127,7 @@ async fn database(config: &Config, findings: &mut Vec<Finding>) -> Option<Store>
     }
 }
 
-fn failed(what: &str, error: &dyn std::error::Error) -> Finding {
+fn failed(what: &str, error: &dyn Error) -> Finding {
     let mut text = format!("{what}: {error}");
     let mut next = error.source();
     while let Some(error) = next {
@@ -197,7 +196,6 @@ async fn secret(config: &Config, store: Option<&Store>) -> Finding {
     }
 }
 
-/// Whether untrusted documents can be parsed, and how far the parsers are confined.
 async fn parser(config: &Config) -> Finding {
     const WHAT: &str = "parser";
     let pool = Pool::new(parse_worker::program(), gateway::parser_limits(config), 1);
@@ -278,4 +276,78 @@ async fn provider(provider: &Provider) -> (Finding, Vec<String>) {
         Finding::warning(format!("{text}; not listed: {}", missing.join(", "))).of(what)
     };
     (finding, models)
+}
+
+fn prices(config: &Config, found: &[(&Provider, Vec<String>)]) -> Vec<Finding> {
+    let mut ids: Vec<String> = Vec::new();
+    for (provider, models) in found {
+        let named = provider.models.iter().map(|model| &model.id);
+        let found = models.iter().filter(|_| provider.discover);
+        ids.extend(named.chain(found).map(|id| format!("{}/{id}", provider.name)));
+    }
+    ids.extend(config.aliases.iter().map(|alias| alias.name.clone()));
+    ids.sort();
+    ids.dedup();
+    let mut findings: Vec<Finding> = Vec::new();
+    let price = |id: &String| config.price_micros(Operation::Chat, id);
+    let mut prices: Vec<i64> = ids.iter().map(price).collect();
+    prices.sort_unstable();
+    if let (Some(least), Some(most)) = (prices.first(), prices.last()) {
+        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let count = counted(ids.len(), "model");
+        let aliases = if config.aliases.is_empty() { "" } else { ", aliases included" };
+        let text = format!("{count}{aliases}: {range} micros per chat request");
+        findings.push(Finding::good(text).of("prices"));
+    }
+    // Only names: what a glob is for may be found tomorrow.
+    for (pattern, _) in config.prices.models().iter().filter(|(pattern, _)| !pattern.is_glob()) {
+        if !ids.iter().any(|id| id == pattern.as_str()) {
+            let text = format!("`{}` has a price, but no such model exists", pattern.as_str());
+            findings.push(Finding::warning(text).of("prices"));
+        }
+    }
+    findings
+}
+fn print(findings: &Findings, session: &Session) -> Result<(), Diagnostic> {
+    let wrong = findings.count(Severity::Error);
+    if session.output.is_json() {
+        let odd = findings.count(Severity::Warning);
+        let list = findings.all.iter().map(finding_json).collect::<Vec<Value>>();
+        session.output.json(&json!({ "findings": list, "wrong": wrong, "odd": odd }))?;
+    } else {
+        session.output.text(table(findings))?;
+    }
+    if wrong == 0 { Ok(()) } else { Err(Diagnostic::already_told()) }
+}
+
+fn finding_json(finding: &Finding) -> Value {
+    let verdict = match finding.severity {
+        Severity::Good | Severity::Advice => "good",
+        Severity::Warning => "odd",
+        Severity::Error => "wrong",
+    };
+    let hint = finding.hints.first();
+    json!({ "what": finding.subject, "verdict": verdict, "text": finding.what, "hint": hint })
+}
+
+fn table(findings: &Findings) -> String {
+    let subjects = findings.all.iter().map(Finding::subject);
+    let width = subjects.map(|subject| subject.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for finding in &findings.all {
+        let mark = match finding.severity {
+            Severity::Good | Severity::Advice => "ok   ",
+            Severity::Warning => "warn ",
+            Severity::Error => "error",
+        };
+        let style = finding.severity.style();
+        let subject = printable(finding.subject());
+        // A path is not cut.
+        let what = escaped(&finding.what);
+        text += &format!("{style}{mark}{style:#}  {subject:<width$}  {what}\n");
+        for hint in &finding.hints {
+            text += &format!("       {:<width$}  {DIM}{hint}{DIM:#}\n", "");
+        }
+    }
+    text
 }

@@ -11,7 +11,6 @@ use crate::diagnostic::Diagnostic;
 use crate::mcp::{problem_line, scope};
 use crate::session::Session;
 
-/// Which configuration.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Location {
     /// Configuration file [default: gateway/gateway.yaml in the profile's home]
@@ -94,12 +93,10 @@ impl File {
         problems.map(|problem| problem_line(&self.path, problem))
     }
 
-    /// What the file says, if nothing is wrong with it.
     pub(crate) fn into_config(self) -> Option<Config> {
         self.reading.config
     }
 
-    /// What the file says; all that is wrong with it as one error, what is odd as warnings.
     pub(crate) fn config(self, session: &Session) -> Result<Config, Diagnostic> {
         for line in self.lines(|problem| !problem.is_error()) {
             session.output.warn(line);
@@ -123,9 +120,10 @@ pub(crate) fn problems(message: &str, problems: &[gateway::Problem]) -> Diagnost
     diagnostic
 }
 
-/// One thing that keeps a command from its work.
-pub(crate) fn problem(problem: gateway::Problem) -> Diagnostic {
-    let mut diagnostic = Diagnostic::configuration(problem.message);
-    diagnostic.hints.extend(problem.hint);
-    diagnostic
+impl From<gateway::Problem> for Diagnostic {
+    fn from(problem: gateway::Problem) -> Self {
+        let mut diagnostic = Diagnostic::configuration(problem.message);
+        diagnostic.hints.extend(problem.hint);
+        diagnostic
+    }
 }

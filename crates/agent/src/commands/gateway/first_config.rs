@@ -9,7 +9,6 @@ use super::local_servers::DetectedServer;
 use crate::config;
 use crate::diagnostic::Diagnostic;
 
-/// Example of a provider, in comments of the file.
 pub(in crate::commands) const SNIPPET: &str = "  openai:
     kind: openai
     api_key: ${OPENAI_API_KEY}
@@ -19,10 +18,8 @@ pub(in crate::commands) const SNIPPET: &str = "  openai:
 /// The folder whose files can be searched, beside the file.
 const DOCUMENTS: &str = "documents";
 
-/// The folder of model files, in the folder of the file.
 const MODELS: &str = "../models";
 
-/// The initial content of the folder.
 const WELCOME: (&str, &str) = (
     "Welcome.md",
     "\
@@ -34,11 +31,9 @@ picked up within a minute. Delete this file once you have added your own.
 ",
 );
 
-/// What the file says.
 #[derive(Debug)]
 pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) servers: &'a [DetectedServer],
-    /// Providers with an API key in a variable.
     pub(in crate::commands) hosted: &'a [HostedProvider],
     /// Whether `espeak-ng` is installed.
     pub(in crate::commands) can_speak: bool,
@@ -50,7 +45,6 @@ pub(in crate::commands) struct FirstConfig<'a> {
     pub(in crate::commands) log_level: &'a str,
 }
 
-/// A provider on the internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::commands) enum HostedProvider {
     Openai,
@@ -76,7 +70,6 @@ impl HostedProvider {
 }
 
 impl<'a> FirstConfig<'a> {
-    /// The file of a service on this machine.
     pub(in crate::commands) fn local(servers: &'a [DetectedServer], can_speak: bool) -> Self {
         let (public_url, admin_token, hosted) = (None, None, &[]);
         let (listen, database) = (DEFAULT_LISTEN, "sqlite:gateway.sqlite3");
@@ -99,7 +92,6 @@ pub(in crate::commands) fn write_if_missing(
     Ok(true)
 }
 
-/// Makes the folders that the file names.
 fn make_folders(path: &Path) -> Result<(), Diagnostic> {
     let folder = path.with_file_name(DOCUMENTS);
     let (name, text) = WELCOME;

@@ -1,7 +1,6 @@
 //! `agent gateway import`: the configuration of another gateway, as a `gateway.yaml`.
 
 mod litellm;
-mod yaml;
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::json;
-use settings::Node;
+use settings::{Node, Value};
 use task_loop::untrusted::printable;
 
 use self::litellm::Note;
@@ -18,20 +17,14 @@ use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
 /// Convert the configuration of another gateway
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
 Examples:
   agent gateway import litellm config.yaml --output gateway.yaml"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Source,
-}
-
-#[derive(Debug, Subcommand)]
-enum Source {
+pub(crate) enum Source {
     /// Convert the config.yaml of a LiteLLM proxy
     #[command(after_help = "\
 Takes over models, model groups, fallbacks, aliases and defaults of new keys. Keys become `${NAME}`: \
@@ -52,8 +45,8 @@ Examples:
     },
 }
 
-pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let Source::Litellm { file, output } = &args.command;
+pub(crate) fn run(command: &Source, session: &Session) -> Result<(), Diagnostic> {
+    let Source::Litellm { file, output } = command;
     let Some(text) = config::read(file)? else {
         return Err(Diagnostic::failed(format!("file not found: {}", file.display())));
     };
@@ -94,4 +87,44 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     session.output.note("Set the variables in the profile's .env, then run `agent gateway check`.");
     Ok(())
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::String(text) | Value::Number(_, text) | Value::Bool(_, text) => Some(text),
+        _ => None,
+    }
+}
+
+fn text_of<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
+    node.get(name).and_then(text)
+}
+
+fn number_of(node: &Node, name: &str) -> Option<f64> {
+    match &node.get(name)?.value {
+        Value::Number(number, _) => Some(*number),
+        _ => text_of(node, name)?.parse().ok(),
+    }
+}
+
+/// The items of a list; none of anything else.
+fn items(node: Option<&Node>) -> &[Node] {
+    match node.map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
+}
+
+/// A text as it is written in the new file.
+fn quoted(text: &str) -> String {
+    let is_plain = !text.is_empty()
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+        && !matches!(text.to_ascii_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no")
+        && !matches!(text.to_ascii_lowercase().as_str(), "on" | "off" | "y" | "n");
+    if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+fn line(out: &mut String, depth: usize, text: &str) {
+    out.extend(["  ".repeat(depth).as_str(), text, "\n"]);
 }

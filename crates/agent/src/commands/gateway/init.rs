@@ -15,9 +15,9 @@ use super::file::Location;
 use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
 use super::key::secret;
 use super::local_servers::{candidates, look};
-use super::member::create::create;
+use super::member::create;
 use super::migrate::bring_up_to_date;
-use super::operator_store::{OperatorStore, block_on, refused};
+use super::operator_store::{OperatorStore, block_on};
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             limits: books.config.limits.new_keys.limits(),
         };
         let hasher = secret::hasher(&books.config, &books.store).await?;
-        let issued = books.operator().create_key(&hasher, order).await.map_err(refused)?;
+        let issued = books.operator().create_key(&hasher, order).await?;
         Ok((account, issued))
     })?;
     let Issued { key, record } = issued;
@@ -142,7 +142,6 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     Ok(())
 }
 
-/// Writes the configuration and creates the database.
 async fn write(
     content: FirstConfig<'_>,
     path: &Path,

@@ -7,7 +7,6 @@ use gateway::config::{Config, Health, Kind, Provider, Responses, Timeouts};
 use gateway::probe;
 use http::Uri;
 
-/// Default addresses of model servers.
 const USUAL: &[(&str, &str)] = &[
     ("ollama", "http://127.0.0.1:11434/v1"),
     ("llamacpp", "http://127.0.0.1:8080/v1"),
@@ -96,7 +95,6 @@ fn place(uri: &Uri) -> (String, u16) {
     (host, uri.port_u16().unwrap_or(usual))
 }
 
-/// A server as a provider, with short timeouts.
 fn provider(server: &Server) -> Provider {
     Provider {
         name: server.name.clone(),

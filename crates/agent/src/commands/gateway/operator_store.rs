@@ -10,12 +10,11 @@ use task_loop::nearest;
 use task_loop::untrusted::printable;
 use wire::key::ApiKey;
 
-use super::file::{Location, problem};
+use super::file::Location;
 use crate::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::session::Session;
 
-/// How members are called by number.
 const MEMBER_PREFIX: &str = "mem_";
 const KEY_PREFIX: &str = "agk_";
 /// How many members are looked through for one that was probably meant.
@@ -30,7 +29,6 @@ pub(crate) struct OperatorStore {
 }
 
 impl OperatorStore {
-    /// Opens the books, works with them, and closes them.
     pub(crate) fn with<T>(
         location: &Location,
         session: &Session,
@@ -47,7 +45,7 @@ impl OperatorStore {
     ) -> Result<T, Diagnostic> {
         let by = actor(session);
         block_on(async {
-            let store = gateway::open_store(&config).await.map_err(problem)?;
+            let store = gateway::open_store(&config).await?;
             let books = OperatorStore { config, store, by };
             let done = work(&books).await;
             books.store.close().await;
@@ -63,7 +61,6 @@ impl OperatorStore {
         self.account(word, AccountKind::Member).await
     }
 
-    /// The member or team of this name or id.
     pub(crate) async fn account(
         &self,
         word: &str,
@@ -101,7 +98,7 @@ impl OperatorStore {
             Some(number) => self.store.member(MemberId(number)).await,
             None => self.store.member_by_name(word).await,
         };
-        found.map_err(|error| trouble(&error))
+        Ok(found?)
     }
 
     /// The member or team of this name or id, whichever it is.
@@ -118,7 +115,7 @@ impl OperatorStore {
             Some(key) => key.public_id().to_owned(),
             None => word.strip_prefix(KEY_PREFIX).unwrap_or(word).to_owned(),
         };
-        let found = self.store.key(&id).await.map_err(|error| trouble(&error))?;
+        let found = self.store.key(&id).await?;
         found.ok_or_else(|| {
             // It may be a secret that was mistyped: it is not repeated.
             let shown: String = id.chars().take(12).collect();
@@ -141,12 +138,10 @@ pub(crate) fn actor(session: &Session) -> Actor {
     Actor { name: format!("cli:{user}"), request: None }
 }
 
-/// The number of a user without a name.
 fn number() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
 }
 
-/// Makes the folder of a database that is a file.
 pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     let DatabaseLocation::Sqlite(path) = place else { return Ok(()) };
     let Some(folder) = path.parent() else { return Ok(()) };
@@ -159,28 +154,29 @@ pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     })
 }
 
-/// What the store says, as it is shown.
-pub(crate) fn trouble(error: &Error) -> Diagnostic {
-    match error {
-        Error::Missing(_) | Error::Exists(_) | Error::Conflict(_) => {
-            Diagnostic::failed(error.to_string())
+impl From<Error> for Diagnostic {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Missing(_) | Error::Exists(_) | Error::Conflict(_) => {
+                Diagnostic::failed(error.to_string())
+            }
+            error => store_trouble("the database operation failed", &error),
         }
-        error => store_trouble("the database operation failed", error),
     }
 }
 
-/// Why an operator's wish was not granted, as it is shown.
-pub(crate) fn refused(error: operator::Error) -> Diagnostic {
-    match error {
-        error @ operator::Error::Invalid { .. } => Diagnostic::usage(error.to_string()),
-        operator::Error::Store(error) => trouble(&error),
-        operator::Error::KeyOver => Diagnostic::failed("this key is revoked or expired")
-            .hint("create a new one with `agent gateway key create`"),
-        error => Diagnostic::failed(error.to_string()),
+impl From<operator::Error> for Diagnostic {
+    fn from(error: operator::Error) -> Self {
+        match error {
+            error @ operator::Error::Invalid { .. } => Diagnostic::usage(error.to_string()),
+            operator::Error::Store(error) => error.into(),
+            operator::Error::KeyOver => Diagnostic::failed("this key is revoked or expired")
+                .hint("create a new one with `agent gateway key create`"),
+            error => Diagnostic::failed(error.to_string()),
+        }
     }
 }
 
-/// The same under a heading.
 pub(crate) fn store_trouble(message: &str, error: &Error) -> Diagnostic {
     let diagnostic = match error.kind() {
         ErrorKind::Temporary | ErrorKind::Caller => Diagnostic::failed(message),

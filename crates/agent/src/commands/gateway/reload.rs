@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::file::Location;
-use super::operator_store::{OperatorStore, refused, trouble};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -15,23 +15,7 @@ use crate::session::Session;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Reload the configuration of the running service
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Checks the file, then asks every process that serves from its database to read its own file again. \
-Running requests finish with the old configuration. A file with an error, or with a changed key \
-that needs a restart (such as `listen` or `database`), changes nothing. SIGHUP, POST \
-/admin/v1/reload and the page Configuration of the console do the same.
-
-Exit codes: 0 all processes use the new configuration, 1 no process is running or one did not \
-answer, 3 the configuration is invalid (all problems are listed).
-
-Examples:
-  agent gateway reload
-  agent gateway reload --config /etc/agent/gateway.yaml")]
-pub(crate) struct Args {}
-
-pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let followed = OperatorStore::with(location, session, follow)?;
     let failed: Vec<&ProcessReport> =
         followed.iter().filter(|process| !process.problems.is_empty()).collect();
@@ -62,12 +46,12 @@ pub(crate) fn run(_: &Args, location: &Location, session: &Session) -> Result<()
 
 /// Asks for a reload, and waits until every process has followed it.
 async fn follow(books: &OperatorStore) -> Result<Vec<ProcessReport>, Diagnostic> {
-    let processes = async || books.store.processes().await.map_err(|error| trouble(&error));
+    let processes = async || books.store.processes().await;
     if processes().await?.is_empty() {
         return Err(Diagnostic::failed("no process is serving from this database")
             .hint("start the service with `agent gateway serve` or `agent up`"));
     }
-    let generation = books.operator().request_reload().await.map_err(refused)?;
+    let generation = books.operator().request_reload().await?;
     let until = Instant::now() + MAX_WAIT;
     loop {
         let all = processes().await?;

@@ -18,13 +18,12 @@ use super::migrate;
 use crate::commands::parse_worker;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::log;
+use crate::runtime::Signals;
 use crate::session::Session;
-use crate::signals::Signals;
 
 /// How long providers are waited for that are asked for their models.
 const MAX_DISCOVERY: Duration = Duration::from_secs(3);
 
-/// What the client document calls the client.
 const CLIENT_NAME: &str = "agent";
 
 /// Run the member service
@@ -125,7 +124,6 @@ fn tell(address: SocketAddr, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What SIGHUP asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hangup {
     Reload,

@@ -10,21 +10,18 @@ use super::amount::in_credits;
 use super::budget;
 use super::file::Location;
 use super::member::change::{BudgetArgs, Subject, change_account};
-use super::member::create::NewAccount;
-use super::member::list::{PageArgs, list};
 use super::member::transfer::TransferArgs;
-use super::member::{account, member_json};
+use super::member::{MemberArgs, NewAccount, PageArgs, account, list, member_json};
 use super::moment::shown;
-use super::operator_store::{OperatorStore, trouble};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::Table;
 
-/// The most members of a team that are shown.
 const MAX_SHOWN: u32 = 1000;
 
 /// Manage teams, whose members share a balance and a budget
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
@@ -37,133 +34,82 @@ Examples:
   agent gateway team budget research 50/month
   agent gateway member role alice manager"
 )]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
+    /// Create a team
     #[command(alias = "add")]
-    Create(Create),
-    List(List),
-    Show(Show),
-    Join(Join),
-    Leave(Leave),
-    Budget(Budget),
-    #[command(alias = "topup")]
-    TopUp(TopUp),
-    Adjust(Adjust),
-    Remove(Remove),
-}
-
-/// Create a team
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent gateway team create research --credit 100")]
-struct Create {
-    #[command(flatten)]
-    new: NewAccount,
-}
-
-/// List teams and their balances
-#[derive(Debug, clap::Args)]
-#[command(
+    #[command(after_help = "Examples:\n  agent gateway team create research --credit 100")]
+    Create(NewAccount),
+    /// List teams and their balances
+    #[command(
     mut_arg("limit", |limit| limit.help("Maximum number of teams")),
     mut_arg("after", |after| after.help("List teams after this id").value_name("TEAM")),
     after_help = "Examples:\n  agent gateway team list"
 )]
-struct List {
-    #[command(flatten)]
-    page: PageArgs,
-}
-
-/// Show the balance, budget and members of a team
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent gateway team show research")]
-struct Show {
-    /// Team name or id, for example `mem_3`
-    team: String,
-}
-
-/// Add a member to a team, or move it there from another one
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    List(PageArgs),
+    /// Show the balance, budget and members of a team
+    #[command(after_help = "Examples:\n  agent gateway team show research")]
+    Show(TeamArgs),
+    /// Add a member to a team, or move it there from another one
+    #[command(after_help = "\
 The team pays for requests that begin from now on. Running requests are paid as they began. A manager \
 of another team becomes a member.
 
 Examples:
   agent gateway team join research alice")]
-struct Join {
-    /// Team name or id, for example `mem_3`
-    team: String,
-    /// Member name or id, for example `mem_3`
-    member: String,
-}
-
-/// Remove a member from its team
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    Join {
+        /// Team name or id, for example `mem_3`
+        team: String,
+        /// Member name or id, for example `mem_3`
+        member: String,
+    },
+    /// Remove a member from its team
+    #[command(after_help = "\
 The member pays for requests that begin from now on.
 
 Examples:
   agent gateway team leave alice")]
-struct Leave {
-    /// Member name or id, for example `mem_3`
-    member: String,
-}
-
-/// Set what a team may spend per day, week or month
-#[derive(Debug, clap::Args)]
-#[command(
-    mut_arg("member", of_team),
-    after_help = "\
+    Leave(MemberArgs),
+    /// Set what a team may spend per day, week or month
+    #[command(
+        mut_arg("member", of_team),
+        after_help = "\
 The budget covers the requests of all members. Budgets of members and keys apply as well.
 
 Examples:
   agent gateway team budget research 50/month
   agent gateway team budget research none"
-)]
-struct Budget {
-    #[command(flatten)]
-    wanted: BudgetArgs,
-}
-
-/// Add credit to a team
-#[derive(Debug, clap::Args)]
-#[command(
-    mut_arg("member", of_team),
-    after_help = "Examples:\n  agent gateway team top-up research 100 --reason 'invoice 17'"
-)]
-struct TopUp {
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
-
-/// Correct the balance of a team up or down
-#[derive(Debug, clap::Args)]
-#[command(
+    )]
+    Budget(BudgetArgs),
+    /// Add credit to a team
+    #[command(alias = "topup")]
+    #[command(
+        mut_arg("member", of_team),
+        after_help = "Examples:\n  agent gateway team top-up research 100 --reason 'invoice 17'"
+    )]
+    TopUp(TransferArgs),
+    /// Correct the balance of a team up or down
+    #[command(
     mut_arg("member", of_team),
     mut_arg("amount", |amount| amount.help("Signed amount in credits")),
     after_help = "Examples:\n  agent gateway team adjust research -100 --reason 'paid back'"
 )]
-struct Adjust {
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
-
-/// Remove a team without members and without a balance
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    Adjust(TransferArgs),
+    /// Remove a team without members and without a balance
+    #[command(after_help = "\
 Postings and receipts remain, and the name becomes free.
 
 Examples:
   agent gateway team remove research")]
-struct Remove {
+    Remove(TeamArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TeamArgs {
     /// Team name or id, for example `mem_3`
     team: String,
 }
 
-fn member(word: &str) -> Subject<'_> {
+fn a_member(word: &str) -> Subject<'_> {
     Subject { kind: AccountKind::Member, word }
 }
 
@@ -171,22 +117,24 @@ fn of_team(member: Arg) -> Arg {
     member.value_name("TEAM").help("Team name or id, for example `mem_3`")
 }
 
-pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(
+    command: Command,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
     const TEAM: AccountKind = AccountKind::Team;
-    match args.command {
-        Command::Create(args) => args.new.create(TEAM, location, session),
-        Command::List(args) => list(&args.page, TEAM, location, session),
+    match command {
+        Command::Create(args) => args.create(TEAM, location, session),
+        Command::List(args) => list(&args, TEAM, location, session),
         Command::Show(args) => show(&args, location, session),
-        Command::Join(args) => join(&args, location, session),
+        Command::Join { team, member } => join(&team, &member, location, session),
         Command::Leave(args) => {
             let (done, change) = ("Removed from its team", MemberChange::Team(None));
-            change_account(member(&args.member), done, &change, location, session)
+            change_account(a_member(&args.member), done, &change, location, session)
         }
-        Command::Budget(args) => args.wanted.set(TEAM, location, session),
-        Command::TopUp(args) => args.transfer.top_up(TEAM, location, session),
-        Command::Adjust(args) => {
-            args.transfer.run(TEAM, PostingKind::Adjustment, location, session)
-        }
+        Command::Budget(args) => args.set(TEAM, location, session),
+        Command::TopUp(args) => args.top_up(TEAM, location, session),
+        Command::Adjust(args) => args.run(TEAM, PostingKind::Adjustment, location, session),
         Command::Remove(args) => {
             let subject = Subject { kind: TEAM, word: &args.team };
             change_account(subject, "Removed", &MemberChange::Remove, location, session)
@@ -194,22 +142,27 @@ pub(crate) fn run(args: Args, location: &Location, session: &Session) -> Result<
     }
 }
 
-fn join(args: &Join, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+fn join(
+    team: &str,
+    member: &str,
+    location: &Location,
+    session: &Session,
+) -> Result<(), Diagnostic> {
     let team = OperatorStore::with(location, session, async |books| {
-        books.account(&args.team, AccountKind::Team).await
+        books.account(team, AccountKind::Team).await
     })?;
     let done = format!("Added to team {}", printable(&team.name));
     let change = MemberChange::Team(Some(team.id));
-    change_account(member(&args.member), &done, &change, location, session)
+    change_account(a_member(member), &done, &change, location, session)
 }
 
-fn show(args: &Show, location: &Location, session: &Session) -> Result<(), Diagnostic> {
+fn show(args: &TeamArgs, location: &Location, session: &Session) -> Result<(), Diagnostic> {
     let (team, balance, members, windows) =
         OperatorStore::with(location, session, async |books| {
             let team = books.account(&args.team, AccountKind::Team).await?;
             let balance = account(books, &team).await?;
             let members = books.store.team_members(team.id, MemberId(0), MAX_SHOWN).await;
-            let members = members.map_err(|error| trouble(&error))?;
+            let members = members?;
             Ok((team, balance, members, budget::windows(&books.config, session)))
         })?;
     let status = balance.budget_status(&windows);
@@ -245,8 +198,7 @@ fn show(args: &Show, location: &Location, session: &Session) -> Result<(), Diagn
         session.output.note(note);
         return Ok(());
     }
-    let columns = ["member", "name", "role", "budget"].map(|name| (name, Alignment::Left));
-    let mut table = Table::new(columns);
+    let mut table = Table::new(["member", "name", "role", "budget"]);
     for member in &members {
         table.row([
             member.id.to_string(),

@@ -5,7 +5,7 @@ use ledger::AccountKind;
 
 use super::file::Location;
 use super::moment::now;
-use super::operator_store::{OperatorStore, refused};
+use super::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 use crate::usage_table::{UsageOptions, print};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         let UsageOptions { from, to, by, limit, .. } = &args.options;
         let (from, to, by, limit) = (from.clone(), to.clone(), by.clone(), *limit);
         let order = UsageOrder { member, team, from, to, by, limit };
-        order.answer(&books.store, now(session)).await.map_err(refused)
+        Ok(order.answer(&books.store, now(session)).await?)
     })?;
     if session.output.is_json() {
         return session.output.json(&usage);

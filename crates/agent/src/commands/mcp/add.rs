@@ -102,7 +102,6 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
-/// Validates the entries, asks for confirmation if the command was pasted, and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(wanted) = published::wanted(args) {
         return published::add(wanted, args, session);
@@ -143,7 +142,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     tell(session, &candidates, &saved)
 }
 
-/// A pasted text, and the name that was given for it.
 struct PastedConfig<'a> {
     name: Option<&'a str>,
     text: &'a str,
@@ -298,7 +296,6 @@ fn standard_input() -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// All candidates, or everything that is wrong with them.
 fn all(checked: Vec<Result<Candidate, Diagnostic>>) -> Result<Vec<Candidate>, Diagnostic> {
     let (mut candidates, mut wrong): (_, Option<Diagnostic>) = (Vec::new(), None);
     for result in checked {
@@ -328,7 +325,6 @@ fn refuse_taken(
     }
 }
 
-/// Asks before a pasted command is saved.
 fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagnostic> {
     let running: Vec<&Candidate> = candidates.iter().filter(|server| server.runs()).collect();
     if running.is_empty() {
@@ -339,10 +335,9 @@ fn confirmed(session: &Session, candidates: &[Candidate]) -> Result<bool, Diagno
     let Some(prompt) = Prompt::find(&session.output) else {
         let message = "a pasted command runs on this machine with your permissions; it needs \
                        confirmation, but no terminal is attached";
-        let mut diagnostic =
-            Diagnostic::failed(message).hint("review it, then confirm with `--yes`");
-        diagnostic.causes.extend(lines.lines().map(|line| line.trim().to_owned()));
-        return Err(diagnostic);
+        return Err(Diagnostic::failed(message)
+            .hint("review it, then confirm with `--yes`")
+            .causes(lines.lines().map(|line| line.trim().to_owned())));
     };
     session.output.note(format!("This will run on this machine with your permissions:\n{lines}"));
     prompt.confirm("Add it?")
@@ -388,7 +383,6 @@ fn tell(
     Ok(())
 }
 
-/// Says which secrets went where.
 pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
     for moved in &saved.moved {
         session.output.note(format!(

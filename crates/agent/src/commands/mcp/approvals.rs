@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use task_loop::approval_memory::ApprovalMemory;
 use task_loop::untrusted::printable;
 
-use crate::approval_file::ApprovalFile;
 use crate::diagnostic::Diagnostic;
+use crate::mcp::approval::ApprovalFile;
 use crate::session::Session;
-use crate::table::{Alignment, Table, counted};
+use crate::table::{Table, counted};
 
 /// List or revoke remembered tool approvals
 #[derive(Debug, clap::Args)]
@@ -74,11 +74,7 @@ fn list(memory: &ApprovalMemory, session: &Session) -> Result<(), Diagnostic> {
         session.output.note("No tool is approved for further calls.");
         return Ok(());
     }
-    let mut table = Table::new([
-        ("server", Alignment::Left),
-        ("tool", Alignment::Left),
-        ("description", Alignment::Left),
-    ]);
+    let mut table = Table::new(["server", "tool", "description"]);
     for (server, name, tool) in approved {
         let about = printable(tool.definition.lines().next().unwrap_or_default());
         table.row([printable(server), printable(name), about]);

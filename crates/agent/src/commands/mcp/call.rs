@@ -1,18 +1,18 @@
 //! `agent mcp call`: one call of one tool.
 
-mod arguments;
 mod result;
-mod target;
 
 use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::config::ServerEntry;
-use mcp_client::registry::RegisteredTool;
+use mcp_client::registry::{RegisteredTool, Registry};
 use mcp_client::session::CallOptions;
 use mcp_client::supervisor::ServerState;
+use mcp_client::tool_name::registered_name;
 use mcp_client::{Client, Error, Progress};
 use serde_json::Value;
 use task_loop::metrics::TaskMetrics;
@@ -22,17 +22,16 @@ use task_loop::{Sanitizer, nearest};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
-use self::target::Target;
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::mcp::McpServers;
-use crate::mcp::advice::test;
+use crate::mcp::advice::{operand, test};
 use crate::mcp::approval::{PersonApprover, PreApproved};
 use crate::mcp::reporter::{MessageSink, Reporter};
+use crate::mcp::{McpServers, Servers};
 use crate::member::Member;
 use crate::member::settings::Settings;
-use crate::metrics_recorder;
 use crate::session::Session;
 use crate::terminal_person::TerminalPerson;
+use crate::{key_value, metrics_recorder};
 
 const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
@@ -69,9 +68,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Connects, asks where it must, calls, prints.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let arguments = arguments::read(args.arguments.as_deref(), &args.arg)?;
+    let arguments = read_arguments(args.arguments.as_deref(), &args.arg)?;
     let mut fleet = McpServers::load(session, MessageSink::Notes)?;
     fleet.with_browser(session);
     let target = Target::find(&args.tool, &fleet.servers)?;
@@ -139,7 +137,7 @@ impl Call<'_> {
         let Some(entry) = self.target.lookup(&registry) else {
             return Err(self.not_there(client));
         };
-        arguments::check(entry, &arguments)?;
+        check_arguments(entry, &arguments)?;
         reporter.waiting_for(format!("calling {}", entry.name));
         let options = CallOptions {
             progress: Some(progress(Arc::clone(reporter), self.fleet.shown.clone())),
@@ -240,3 +238,173 @@ fn progress(reporter: Arc<Reporter>, shown: Sanitizer) -> mcp_client::ProgressSi
         reporter.waiting_for(format!("{far}{}", message.unwrap_or_default()));
     })
 }
+
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Reads them; none at all are an empty object.
+fn read_arguments(json: Option<&str>, pairs: &[String]) -> Result<Value, Diagnostic> {
+    match json {
+        None => key_value::object(pairs, "argument").map(Value::Object),
+        Some("-") => {
+            let mut text = String::new();
+            let read = io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
+            read.map_err(|error| {
+                Diagnostic::failed("cannot read the arguments from standard input").because(&error)
+            })?;
+            if text.len() as u64 > MAX_BYTES {
+                return Err(Diagnostic::usage(format!(
+                    "the arguments are larger than {MAX_BYTES} bytes"
+                )));
+            }
+            parse(&text)
+        }
+        Some(text) => parse(text),
+    }
+}
+
+fn parse(text: &str) -> Result<Value, Diagnostic> {
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        Diagnostic::usage("the arguments are not valid JSON")
+            .because(&error)
+            .hint("use an object such as '{\"path\": \"notes.txt\"}', or --arg path=notes.txt")
+    })?;
+    let kind = match &value {
+        Value::Object(_) => return Ok(value),
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+    };
+    Err(Diagnostic::usage(format!("the arguments must be a JSON object, found {kind}")))
+}
+
+fn check_arguments(tool: &RegisteredTool, arguments: &Value) -> Result<(), Diagnostic> {
+    let required = tool.schema.get("required").and_then(Value::as_array);
+    let missing: Vec<String> = required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| arguments.get(name).is_none())
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };
+    let message = format!("{} requires the argument{plural} {}", tool.name, missing.join(", "));
+    Err(Diagnostic::usage(message).hint(format!(
+        "pass {them} as JSON or with --arg; see the parameters with `agent mcp tools {}`",
+        crate::mcp::advice::operand_with(&tool.server, "--schema")
+    )))
+}
+
+#[derive(Debug)]
+struct Target {
+    name: String,
+    /// The tool's own name, when it was typed behind its server.
+    native: Option<String>,
+    servers: Vec<ServerEntry>,
+}
+
+impl Target {
+    fn find(typed: &str, servers: &Servers) -> Result<Self, Diagnostic> {
+        if let Some((server, native)) = typed.split_once('/') {
+            let entry = servers.find(server)?.entry.clone();
+            let native = Some(native.to_owned());
+            return Self { name: typed.to_owned(), native, servers: vec![entry] }.enabled();
+        }
+        let may_own = |entry: &&ServerEntry| {
+            let prefix = registered_name(&entry.name, "");
+            // Names over the limit are cut before the tool's own begins.
+            let cut = prefix.len() + 1 + HASH_CHARS > typed.len();
+            typed.starts_with(&prefix)
+                || (cut && typed.len() == mcp_client::tool_name::MAX_NAME_CHARS)
+        };
+        let found: Vec<ServerEntry> = servers.entries().filter(may_own).cloned().collect();
+        if found.is_empty() {
+            // A server with a faulty entry is not among the others: its faults are the reason.
+            let names =
+                servers.parsed.problems.iter().filter_map(|problem| problem.section.as_ref());
+            let mut faulty = names.filter(|name| typed.starts_with(&registered_name(name, "")));
+            if let Some(name) = faulty.next() {
+                servers.find(name)?;
+            }
+            servers.whole()?;
+            return Err(unknown(typed, servers));
+        }
+        if let Some(diagnostic) = ambiguous(typed, &found) {
+            return Err(diagnostic);
+        }
+        Self { name: typed.to_owned(), native: None, servers: found }.enabled()
+    }
+
+    /// Only the servers that take part, unless none does.
+    fn enabled(mut self) -> Result<Self, Diagnostic> {
+        if let [first, ..] = &*self.servers
+            && !self.servers.iter().any(|entry| entry.enabled)
+        {
+            let name = &first.name;
+            return Err(Diagnostic::configuration(format!("server `{name}` is disabled"))
+                .hint(format!("enable it with `agent mcp enable {}`", operand(name))));
+        }
+        self.servers.retain(|entry| entry.enabled);
+        Ok(self)
+    }
+
+    fn lookup<'a>(&self, registry: &'a Registry) -> Option<&'a RegisteredTool> {
+        match &self.native {
+            None => registry.lookup(&self.name),
+            Some(native) => registry.entries().find(|entry| entry.native_name() == native),
+        }
+    }
+
+    /// Whether a server's own name of a tool is the one that was meant.
+    fn is(&self, native: &str) -> bool {
+        match &self.native {
+            Some(meant) => meant == native,
+            None => {
+                self.servers.iter().any(|entry| registered_name(&entry.name, native) == self.name)
+            }
+        }
+    }
+}
+
+/// The end of a name that was cut: `_` and eight digits.
+const HASH_CHARS: usize = 9;
+
+fn ambiguous(typed: &str, found: &[ServerEntry]) -> Option<Diagnostic> {
+    let enabled: Vec<&ServerEntry> = found.iter().filter(|entry| entry.enabled).collect();
+    let alike = enabled.iter().find_map(|entry| {
+        let prefix = registered_name(&entry.name, "");
+        let tool = typed.strip_prefix(&prefix)?;
+        let alike = enabled.iter().filter(|other| registered_name(&other.name, "") == prefix);
+        let names: Vec<String> = alike.map(|other| printable(&other.name)).collect();
+        (names.len() > 1).then_some((names, tool))
+    });
+    let (names, tool) = alike?;
+    let forms: Vec<String> =
+        names.iter().map(|name| format!("`{name}/{}`", printable(tool))).collect();
+    let message = format!(
+        "ambiguous tool `{}`: it may be a tool of {}",
+        printable(typed),
+        names.join(" or of ")
+    );
+    Some(Diagnostic::configuration(message).hint(format!("use {}", forms.join(" or "))))
+}
+
+fn unknown(typed: &str, servers: &Servers) -> Diagnostic {
+    let typed = printable(typed);
+    let prefixes: Vec<String> =
+        servers.enabled().map(|entry| registered_name(&entry.name, "")).collect();
+    let diagnostic = Diagnostic::configuration(format!("no server has a tool named `{typed}`"));
+    match nearest(&typed, prefixes.iter().map(String::as_str)) {
+        Some(near) => diagnostic.hint(format!("did you mean one that starts with `{near}`?")),
+        None => diagnostic.hint(
+            "use `mcp__<server>__<tool>` or `<server>/<tool>`; list tools with `agent mcp tools`",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

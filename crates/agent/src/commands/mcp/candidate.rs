@@ -40,7 +40,6 @@ pub(super) enum SecretHandling {
 /// What becomes of a server that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameConflict {
-    /// It stays, and nothing is added.
     Refuse,
     Replace,
 }
@@ -49,14 +48,12 @@ pub(super) enum NameConflict {
 pub(super) struct SavedServers {
     pub(super) file: PathBuf,
     pub(super) env_file: PathBuf,
-    /// The names that stood there before.
     pub(super) replaced: Vec<String>,
     pub(super) moved: Vec<MovedSecret>,
     pub(super) notes: Vec<String>,
 }
 
 impl Candidate {
-    /// Checks the name, the entry and what would run.
     pub(super) fn check(
         name: &str,
         entry: Json,
@@ -69,20 +66,17 @@ impl Candidate {
                 .hint("use 1 to 64 letters, digits, dots, underscores and hyphens"));
         }
         let (configured, warnings) = parse_entry(name, &entry, scope).map_err(|problems| {
-            let mut diagnostic =
-                Diagnostic::configuration(format!("invalid configuration of server `{name}`"))
-                    .hint("see `agent mcp reference` for all keys");
-            diagnostic.causes.extend(problems.iter().map(Problem::to_string));
-            diagnostic
+            Diagnostic::configuration(format!("invalid configuration of server `{name}`"))
+                .hint("see `agent mcp reference` for all keys")
+                .causes(problems.iter().map(Problem::to_string))
         })?;
         if let Endpoint::Stdio(endpoint) = &configured.entry.endpoint
             && let Some(suspicion) = danger::suspicion(endpoint)
         {
             let message = format!("server `{name}` looks malicious and was not added");
-            let mut diagnostic = Diagnostic::failed(message)
-                .hint("use the program itself as the command, without a shell around it");
-            diagnostic.causes.push(suspicion.to_string());
-            return Err(diagnostic);
+            return Err(Diagnostic::failed(message)
+                .hint("use the program itself as the command, without a shell around it")
+                .cause(suspicion.to_string()));
         }
         if is_alone(&configured.entry) {
             notes.push(format!("{name}: it signs in automatically"));
@@ -93,7 +87,6 @@ impl Candidate {
         Ok(Candidate { name: name.to_owned(), entry, configured, notes })
     }
 
-    /// Notes which of these servers would register tools under the same names.
     pub(super) fn note_twins<'n>(&mut self, others: impl Iterator<Item = &'n str>) {
         let prefix = registered_name(&self.name, "");
         for other in others.filter(|other| *other != self.name) {
@@ -107,7 +100,6 @@ impl Candidate {
         }
     }
 
-    /// Whether it starts a process on this machine.
     pub(super) fn runs(&self) -> bool {
         matches!(self.configured.entry.endpoint, Endpoint::Stdio(_))
     }
@@ -139,7 +131,6 @@ impl Candidate {
     }
 }
 
-/// A word of a command line, quoted where needed.
 fn word(text: &Text) -> String {
     let shown = text.shown();
     let is_one_word = !shown.is_empty() && !shown.contains([' ', '\t', '\n', '"', '\'']);
@@ -188,7 +179,6 @@ pub(super) fn save(
     Ok(SavedServers { file: config, env_file, replaced, moved, notes })
 }
 
-/// The error of a name that another server has.
 pub(super) fn name_is_taken(name: &str) -> Diagnostic {
     Diagnostic::failed(format!("server `{name}` exists already; nothing was changed"))
         .hint("choose another name, or replace the server with `--replace`")

@@ -1,20 +1,26 @@
 //! `agent mcp doctor`: everything that could be wrong, each with what to do about it.
 
-mod document;
 mod offline;
-mod online;
-mod report;
 
 use std::time::Duration;
 
-use mcp_client::config::{Configured, ServerEntry};
+use mcp_client::config::{
+    Auth, Configured, Endpoint, HttpEndpoint, ServerEntry, ToolPolicy, Verify,
+};
+use mcp_client::content::injection_warnings;
+use mcp_client::oauth::client_document::{self, FetchedDocument, RuleViolation};
+use mcp_client::supervisor::ServerState;
+use serde_json::{Value, json};
 use task_loop::Sanitizer;
 
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Severity};
+use crate::mcp::advice::{operand_with, test};
+use crate::mcp::client_document::{address, built_in_fault, in_its_place};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, already_told};
+use crate::mcp::{McpServers, already_told, patience};
 use crate::session::Session;
+use crate::table::{counted, grouped};
 
 /// Find problems with MCP servers and suggest fixes
 #[derive(Debug, clap::Args)]
@@ -33,14 +39,12 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// Whether servers are connected, and how long they are waited for at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connectivity {
     Offline,
     Online { at_most: Duration },
 }
 
-/// What was found, and what makes it fit to be shown.
 #[derive(Debug)]
 pub(crate) struct DoctorResult {
     pub(crate) findings: Findings,
@@ -55,14 +59,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     };
     let DoctorResult { findings, shown } = look(args.server.as_deref(), reach, session)?;
     if session.output.is_json() {
-        session.output.json(&shown.json(report::json(&findings)))?;
+        session.output.json(&shown.json(json(&findings)))?;
     } else {
-        session.output.text(report::text(&findings, &shown))?;
+        session.output.text(text(&findings, &shown))?;
     }
-    if report::is_bad(&findings) { Err(already_told(Exit::Failed)) } else { Ok(()) }
+    if is_bad(&findings) { Err(already_told(Exit::Failed)) } else { Ok(()) }
 }
 
-/// Looks at the servers, or at one, and at the files around them.
 pub(crate) fn look(
     server: Option<&str>,
     reach: Connectivity,
@@ -83,15 +86,15 @@ pub(crate) fn look(
     }
     let entries: Vec<_> =
         chosen.iter().map(|found| &found.entry).filter(|entry| entry.enabled).collect();
-    document::unused(&entries, &mut findings);
+    unused_documents(&entries, &mut findings);
     // What is known to fail is not tried.
     let worth_trying = |entry: &&ServerEntry| entry.enabled && !findings.has_error(&entry.name);
     let enabled: Vec<_> = chosen.iter().map(|found| &found.entry).filter(worth_trying).collect();
     if let Connectivity::Online { at_most } = reach {
         if !enabled.is_empty() {
-            online::servers(&fleet, &enabled, at_most, session, &mut findings)?;
+            online(&fleet, &enabled, at_most, session, &mut findings)?;
         }
-        document::check(&fleet, &entries, session, &mut findings)?;
+        check_documents(&fleet, &entries, session, &mut findings)?;
     }
     if chosen.is_empty() && server.is_none() && findings.worst().is_none() {
         findings
@@ -106,3 +109,260 @@ fn has_errors(fleet: &McpServers, name: &str) -> bool {
         .filter(|problem| problem.is_error())
         .any(|problem| problem.section.as_deref() == Some(name))
 }
+
+const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Good => "good",
+        Severity::Advice => "advice",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+fn is_bad(findings: &Findings) -> bool {
+    findings.worst() > Some(Severity::Advice)
+}
+
+/// The worst comes last, nearest to the prompt.
+fn text(findings: &Findings, shown: &Sanitizer) -> String {
+    let mut sorted: Vec<&Finding> = findings.all.iter().collect();
+    sorted.sort_by_key(|finding| finding.severity);
+    let mut text = String::new();
+    for finding in sorted {
+        let style = finding.severity.style();
+        let of = finding.subject.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+        let what = shown.lines(&finding.what, "         ");
+        text += &format!("{style}{:<8}{style:#} {of}{what}\n", word(finding.severity));
+        if let Some(place) = &finding.place {
+            text += &format!("         where: {place}\n");
+        }
+        for hint in &finding.hints {
+            text += &format!("         fix: {}\n", shown.lines(hint, "         "));
+        }
+    }
+    text + &summary(findings)
+}
+
+fn summary(findings: &Findings) -> String {
+    let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
+    if errors + warnings == 0 {
+        return "No problems found.\n".to_owned();
+    }
+    format!("Found {} and {}.\n", counted(errors, "error"), counted(warnings, "warning"))
+}
+
+fn json(findings: &Findings) -> Value {
+    let all = findings.all.iter().map(|finding| {
+        json!({
+            "severity": word(finding.severity),
+            "what": finding.what,
+            "server": finding.subject,
+            "where": finding.place,
+            "fixes": finding.hints,
+        })
+    });
+    json!({ "healthy": !is_bad(findings), "findings": all.collect::<Vec<_>>() })
+}
+
+/// Tokens of all tools together from which on less would be better.
+const MANY_TOKENS: u32 = 20_000;
+
+fn online(
+    fleet: &McpServers,
+    enabled: &[&ServerEntry],
+    at_most: Duration,
+    session: &Session,
+    findings: &mut Findings,
+) -> Result<(), Diagnostic> {
+    let entries: Vec<ServerEntry> = enabled.iter().map(|&entry| entry.clone()).collect();
+    let spinner = session.output.spinner();
+    fleet.run(entries, async |client| {
+        spinner.set_message(format!("connecting {}", counted(enabled.len(), "server")));
+        client.wait_until_settled(patience(enabled.iter().copied()).min(at_most)).await;
+        spinner.finish_and_clear();
+        let registry = client.registry();
+        for status in client.status() {
+            let name = &status.server;
+            let Some(entry) = enabled.iter().find(|entry| entry.name == *name) else { continue };
+            if let Some(why) = fleet.unusable(entry, &status) {
+                let what = why.message.unwrap_or_default();
+                let what = what.strip_prefix(&format!("server `{name}`: ")).unwrap_or(&what);
+                let said = why.causes.iter().map(|cause| format!("\n{cause}"));
+                let what = format!("{what}{}", said.collect::<String>());
+                let finding = why.hints.into_iter().fold(Finding::error(what), Finding::hint);
+                findings.add(
+                    finding.of(name).hint(format!("test it step by step with `{}`", test(name))),
+                );
+                continue;
+            }
+            if let ServerState::Degraded { reason } = &status.state {
+                let fix = format!("test it step by step with `{}`", test(name));
+                findings.add(Finding::warning(reason).of(name).hint(fix));
+            }
+            let answered = format!(
+                "responds, with {} of about {} tokens",
+                counted(status.tools, "tool"),
+                grouped(status.tokens)
+            );
+            findings.add(Finding::good(answered).of(name));
+            for pattern in entry.tools.include.iter().flatten() {
+                let only =
+                    ToolPolicy { include: Some(vec![pattern.clone()]), ..ToolPolicy::default() };
+                let mut tools = registry.entries().filter(|tool| *tool.server == **name);
+                if !tools.any(|tool| only.admits(tool.native_name())) {
+                    let what = format!("`{pattern}` in `tools.include` matches none of its tools");
+                    findings
+                        .add(Finding::advice(what).of(name).hint("correct or remove the pattern"));
+                }
+            }
+            for tool in &status.quarantined {
+                let what = format!("its tool `{}` cannot be used: {}", tool.name, tool.reason);
+                findings.add(
+                    Finding::warning(what)
+                        .of(name)
+                        .hint("report this to the maintainers of the server"),
+                );
+            }
+        }
+        for tool in registry.skipped() {
+            let what = format!("its tool `{}` is skipped: {}", tool.native_name, tool.reason);
+            let fix = "exclude one of them with `tools.exclude`, or rename the server";
+            findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
+        }
+        for tool in registry.entries() {
+            for warning in injection_warnings(&tool.description) {
+                let what = format!("check the description of `{}`: {warning}", tool.native_name());
+                let fix = format!(
+                    "show it with `agent mcp tools {}`; hide it with `tools.exclude`",
+                    operand_with(&tool.server, "--schema")
+                );
+                findings.add(Finding::warning(what).of(&*tool.server).hint(fix));
+            }
+        }
+        let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
+        if tokens > MANY_TOKENS {
+            let what = format!(
+                "{} use about {} tokens per request",
+                counted(registry.len(), "tool"),
+                grouped(tokens)
+            );
+            findings.add(Finding::advice(what).hint("list the tools you need in `tools.include`"));
+        }
+        Ok(())
+    })?;
+    for (server, text) in fleet.reporter.warnings() {
+        // Whatever is worse shows in the state of the server.
+        findings.add(Finding::advice(text).of(&*server));
+    }
+    Ok(())
+}
+
+/// Findings that need no request.
+fn unused_documents(entries: &[&ServerEntry], findings: &mut Findings) {
+    if let Some((built_in, why)) = built_in_fault() {
+        let what = format!("the built-in client document `{built_in}` is not used: {why}");
+        let fix = "set `mcp.client_metadata_url` in config.yaml, or report this to the distributor \
+                   of the program";
+        findings.add(Finding::warning(what).hint(fix));
+    }
+    for entry in entries {
+        if let Endpoint::Http(http) = &entry.endpoint
+            && let Auth::OAuth(oauth) = &http.auth
+            && oauth.client_metadata_url.is_some()
+            && let Some(key) = in_its_place(oauth)
+        {
+            let what =
+                format!("`oauth.client_metadata_url` is ignored, because `oauth.{key}` is set");
+            findings.add(Finding::advice(what).of(&*entry.name).hint("remove one of them"));
+        }
+    }
+}
+
+fn check_documents(
+    fleet: &McpServers,
+    entries: &[&ServerEntry],
+    session: &Session,
+    findings: &mut Findings,
+) -> Result<(), Diagnostic> {
+    let used: Vec<_> = entries.iter().filter_map(|entry| document_of(entry, fleet)).collect();
+    if used.is_empty() {
+        return Ok(());
+    }
+    let spinner = session.output.spinner();
+    spinner.set_message(format!("fetching {}", counted(used.len(), "client document")));
+    let done = fleet.run(Vec::new(), async |_| {
+        // Most servers share one document, and what judges its certificate.
+        let mut known: Vec<(&str, &Verify, Result<FetchedDocument, String>)> = Vec::new();
+        for DocumentUse { entry, http, url } in &used {
+            let is_it = |known: &&(&str, &Verify, _)| known.0 == *url && *known.1 == http.verify;
+            if !known.iter().any(|known| is_it(&known)) {
+                let answer = client_document::fetch(http, &fleet.host, url).await;
+                known.push((url, &http.verify, answer.map_err(|error| error.to_string())));
+            }
+            let answers = known.iter().find(is_it).map(|(_, _, answer)| answer);
+            for finding in answers.into_iter().flat_map(|answer| judged(url, answer)) {
+                findings.add(finding.of(&*entry.name));
+            }
+        }
+        Ok(())
+    });
+    spinner.finish_and_clear();
+    done
+}
+
+struct DocumentUse<'a> {
+    entry: &'a ServerEntry,
+    http: &'a HttpEndpoint,
+    url: &'a str,
+}
+
+fn document_of<'a>(entry: &'a ServerEntry, fleet: &'a McpServers) -> Option<DocumentUse<'a>> {
+    let Endpoint::Http(http) = &entry.endpoint else { return None };
+    let Auth::OAuth(oauth) = &http.auth else { return None };
+    address(oauth, &fleet.servers.parsed).map(|url| DocumentUse { entry, http, url })
+}
+
+fn judged(url: &str, answer: &Result<FetchedDocument, String>) -> Vec<Finding> {
+    const OTHERWISE: &str = "or set `oauth.cimd: false` to sign in without a document";
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            let what = format!("cannot fetch its client document {url}: {error}");
+            let fix = "serve it there publicly";
+            return vec![Finding::error(what).hint(fix).hint(OTHERWISE)];
+        }
+    };
+    let broken = client_document::check(url, &answer.view());
+    if broken.is_empty() {
+        let what = format!("its client document {url} follows all four rules");
+        return vec![Finding::good(what)];
+    }
+    let findings = broken.iter().map(|broken| {
+        let what = format!("its client document {url} breaks rule {}: {broken}", broken.rule());
+        Finding::error(what).hint(fix(url, broken)).hint(OTHERWISE)
+    });
+    findings.collect()
+}
+
+fn fix(url: &str, broken: &RuleViolation) -> String {
+    match broken {
+        RuleViolation::Address(_) => {
+            format!("serve it at another URL: {}", client_document::RULES[0])
+        }
+        RuleViolation::Status(_) => format!("serve the document at {url} with status 200"),
+        RuleViolation::Redirected { .. } => {
+            "serve it there without a redirect, or use the URL it redirects to".to_owned()
+        }
+        RuleViolation::ContentType { .. } => {
+            "make the web server send `Content-Type: application/json`".to_owned()
+        }
+        RuleViolation::NotJson
+        | RuleViolation::MissingRedirects { .. }
+        | RuleViolation::ClientId { .. } => {
+            format!("print a valid one with `agent mcp client-document --url {url}`")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,6 @@ enum Client {
     Windsurf,
 }
 
-/// What becomes of a server that was found.
 #[derive(Debug)]
 enum ImportOutcome {
     Ready(Box<Candidate>),
@@ -73,7 +72,6 @@ enum ImportOutcome {
     Refused(Diagnostic),
 }
 
-/// A server that was found, and where.
 #[derive(Debug)]
 struct Row {
     file: PathBuf,
@@ -139,6 +137,9 @@ impl ExistingServers {
         if name_here != name {
             notes.push(format!("`{}` is renamed to `{name_here}`", printable(&name)));
         }
+        let namesakes = |candidate: &Candidate| -> Vec<&Candidate> {
+            earlier_candidates(earlier).filter(|other| other.name == candidate.name).collect()
+        };
         let checked = match unusable {
             Some(why) => Err(Diagnostic::failed(why)),
             None => Candidate::check(&name_here, entry, notes, &self.scope),
@@ -148,13 +149,15 @@ impl ExistingServers {
             Ok(candidate) if self.has(&candidate) => {
                 ImportOutcome::Same("exists already and is identical")
             }
-            Ok(candidate) if is_again(&candidate, earlier) => {
+            Ok(candidate)
+                if namesakes(&candidate).iter().any(|other| other.entry == candidate.entry) =>
+            {
                 ImportOutcome::Same("identical to the one above")
             }
-            Ok(candidate) if self.file.entry(&candidate.name).is_some() => {
-                ImportOutcome::Conflict(Box::new(candidate))
-            }
-            Ok(candidate) if is_named_again(&candidate, earlier) => {
+            Ok(candidate)
+                if self.file.entry(&candidate.name).is_some()
+                    || !namesakes(&candidate).is_empty() =>
+            {
                 ImportOutcome::Conflict(Box::new(candidate))
             }
             Ok(candidate) => ImportOutcome::Ready(Box::new(candidate)),
@@ -177,15 +180,6 @@ fn earlier_candidates(earlier: &[Row]) -> impl Iterator<Item = &Candidate> {
         ImportOutcome::Ready(candidate) | ImportOutcome::Conflict(candidate) => Some(&**candidate),
         ImportOutcome::Same(_) | ImportOutcome::Refused(_) => None,
     })
-}
-
-fn is_again(candidate: &Candidate, earlier: &[Row]) -> bool {
-    earlier_candidates(earlier)
-        .any(|other| other.name == candidate.name && other.entry == candidate.entry)
-}
-
-fn is_named_again(candidate: &Candidate, earlier: &[Row]) -> bool {
-    earlier_candidates(earlier).any(|other| other.name == candidate.name)
 }
 
 /// The servers of a file; nothing if only other things stand there.
@@ -224,7 +218,6 @@ fn usable_name(name: &str) -> String {
     if name.is_empty() { "server".to_owned() } else { name }
 }
 
-/// Shows a server, asks about it, and says what was done with it.
 fn decide(
     row: Row,
     args: &Args,

@@ -44,7 +44,6 @@ pub(crate) struct Args {
     wait: bool,
 }
 
-/// Installs, and lets the person read how it went.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let done = install(args, session);
     let Some(person) = Prompt::find(&session.output).filter(|_| args.wait) else { return done };

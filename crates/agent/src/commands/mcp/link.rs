@@ -1,15 +1,18 @@
 //! `agent mcp link`: an install link for a configured server, without its secrets.
 
-mod shareable;
-
+use mcp_client::config::{
+    Configured, Endpoint, KnownSecret, Scope, Text, looks_like_token, parse_entry, schema,
+};
 use mcp_client::install_link;
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 use task_loop::untrusted::printable;
 
-use self::shareable::Shareable;
 use super::named::known;
+use super::secrets::{MovedSecret, SIGN_IN_SECRETS, variable_name};
+use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::mcp::project::SIGN_IN_FILES;
 use crate::output::WARNING;
 use crate::session::Session;
 
@@ -27,7 +30,6 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// Prints the link on standard output, and what is different there on standard error.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let file = ServersFile::load(&session.home()?.config())?;
     let name = &args.name;
@@ -59,3 +61,258 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     }
     session.output.text(format!("{link}\n"))
 }
+
+/// Mappings whose keys are free.
+const FREE: [&str; 2] = ["env", "headers"];
+const PATHS: [&str; 7] =
+    ["command", "args", "env", "cwd", "ssl_verify", "client_cert", "client_key"];
+const LOCAL_HOSTS: [&str; 4] = ["localhost", "127.", "[::1]", "0.0.0.0"];
+
+/// What references stand for here: too short to be a secret, and fit for a host, a port, a number
+/// and a switch.
+const HARMLESS: &str = "1";
+
+#[derive(Debug)]
+struct Shareable {
+    entry: Map<String, Json>,
+    /// The secrets it had, and what replaces them.
+    replaced: Vec<MovedSecret>,
+    notes: Vec<String>,
+}
+
+impl Shareable {
+    fn of(name: &str, mut entry: Json) -> Result<Self, Diagnostic> {
+        let mut notes = Vec::new();
+        if let Some(entry) = entry.as_object_mut() {
+            entry.remove("enabled");
+            leave_out_unknown(entry, &mut notes);
+        }
+        let known = credentials(&understood(name, &entry)?.secrets);
+        // The file is never written: only names for the references are wanted.
+        let names = SecretsFile::scratch();
+        let mut sweep = Sweep { name, known, names, replaced: Vec::new() };
+        sweep.value("", &mut entry)?;
+        let replaced = sweep.replaced;
+        refuse_secrets(name, &entry)?;
+        let Json::Object(entry) = entry else {
+            let message = format!("server `{}` is not a mapping", printable(name));
+            return Err(Diagnostic::configuration(message));
+        };
+        note_machine(&entry, &mut notes);
+        Ok(Self { entry, replaced, notes })
+    }
+}
+
+/// Leaves out unknown keys: their values might be secret.
+fn leave_out_unknown(entry: &mut Map<String, Json>, notes: &mut Vec<String>) {
+    let mut leave_out = |section: &str, values: &mut Map<String, Json>| {
+        values.retain(|key, _| {
+            let is_known = schema().has_key(section, key);
+            if !is_known {
+                let gap = if section.is_empty() { "" } else { "." };
+                notes.push(format!("{section}{gap}{key}: unknown key, left out"));
+            }
+            is_known
+        });
+    };
+    leave_out("", entry);
+    for (key, value) in entry.iter_mut() {
+        if let Json::Object(values) = value
+            && !FREE.contains(&key.as_str())
+        {
+            leave_out(key, values);
+        }
+    }
+}
+
+/// The entry with every reference resolved to something harmless: what is a secret then was
+/// written literally. One that cannot be understood may hold anything and is refused.
+fn understood(name: &str, entry: &Json) -> Result<Configured, Diagnostic> {
+    let mut texts = Vec::new();
+    strings(entry, &mut texts);
+    let names = texts.iter().flat_map(|text| text.split("${").skip(1)).filter_map(|rest| {
+        let name = rest.split_once('}')?.0.split(":-").next()?.trim();
+        Some(name.strip_prefix("env:").map_or(name, str::trim).to_owned())
+    });
+    let process = names.map(|name| (name, HARMLESS.to_owned())).collect();
+    let scope = Scope { process, home: Some("/".into()), ..Scope::default() };
+    let (configured, _) = parse_entry(name, entry, &scope).map_err(|problems| {
+        let message = format!("invalid configuration of server `{}`", printable(name));
+        Diagnostic::configuration(message)
+            .causes(problems.iter().map(|problem| printable(&problem.to_string())))
+    })?;
+    Ok(configured)
+}
+
+/// The secrets themselves: not a whole `Bearer x` where `x` is known.
+fn credentials(secrets: &[KnownSecret]) -> Vec<KnownSecret> {
+    let is_credential_of = |inner: &KnownSecret, outer: &KnownSecret| {
+        inner.label == outer.label
+            && outer.value().strip_suffix(inner.value()).is_some_and(|lead| lead.ends_with(' '))
+    };
+    let is_whole = |outer: &KnownSecret| secrets.iter().any(|inner| is_credential_of(inner, outer));
+    secrets.iter().filter(|secret| !is_whole(secret)).cloned().collect()
+}
+
+/// An error if a secret is still there, such as one beside a reference.
+fn refuse_secrets(name: &str, entry: &Json) -> Result<(), Diagnostic> {
+    let configured = understood(name, entry)?;
+    let mut texts = Vec::new();
+    strings(entry, &mut texts);
+    let known = configured.secrets.iter();
+    let mut left = known.filter(|secret| texts.iter().any(|text| text.contains(secret.value())));
+    let label = match (left.next(), masked(&configured.entry.endpoint)) {
+        (Some(secret), _) => printable(&secret.label),
+        (None, Some(key)) => printable(&key),
+        (None, None) => return Ok(()),
+    };
+    Err(cannot_be_left_out(name, &label))
+}
+
+fn cannot_be_left_out(name: &str, key: &str) -> Diagnostic {
+    let message = format!("cannot remove a secret of `{}`: {key}", printable(name));
+    Diagnostic::configuration(message)
+        .hint("move the whole value to `.env` and refer to it as `${NAME}`")
+}
+
+/// The key whose value is not shown as it is written, if there is one.
+fn masked(endpoint: &Endpoint) -> Option<String> {
+    let hides = |text: &Text| text.shown() != text.written();
+    let within = |section: &str, pairs: &[(String, Text)]| {
+        let found = pairs.iter().find(|(_, text)| hides(text));
+        found.map(|(key, _)| format!("{section}.{key}"))
+    };
+    match endpoint {
+        Endpoint::Stdio(stdio) if hides(&stdio.command) => Some("command".to_owned()),
+        Endpoint::Stdio(stdio) => {
+            let at = stdio.args.iter().position(hides);
+            at.map(|at| format!("args[{at}]")).or_else(|| within("env", &stdio.env))
+        }
+        Endpoint::Http(http) if hides(&http.url) => Some("url".to_owned()),
+        Endpoint::Http(http) => within("headers", &http.headers).or_else(|| {
+            let password = http.client_cert.as_ref().and_then(|cert| cert.password.as_ref());
+            password.is_some_and(hides).then(|| "client_cert".to_owned())
+        }),
+    }
+}
+
+/// Puts references where secrets are left, wherever they stand.
+struct Sweep<'s> {
+    name: &'s str,
+    /// The longest first.
+    known: Vec<KnownSecret>,
+    names: SecretsFile,
+    replaced: Vec<MovedSecret>,
+}
+
+impl Sweep<'_> {
+    fn value(&mut self, key: &str, value: &mut Json) -> Result<(), Diagnostic> {
+        match value {
+            Json::String(text) => self.text(key, text),
+            Json::Array(items) => items.iter_mut().try_for_each(|item| self.value(key, item)),
+            Json::Object(entries) => entries.iter_mut().try_for_each(|(inner, value)| {
+                let key = if key.is_empty() { inner } else { &format!("{key}.{inner}") };
+                self.value(key, value)
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn text(&mut self, key: &str, text: &mut String) -> Result<(), Diagnostic> {
+        *text = without_defaults(text);
+        let secret = key.strip_prefix("oauth.").filter(|key| SIGN_IN_SECRETS.contains(key));
+        if let Some(secret) = secret.filter(|_| !text.is_empty() && !is_reference(text)) {
+            if text.contains("${") {
+                return Err(cannot_be_left_out(self.name, key));
+            }
+            *text = self.reference(key, &KnownSecret::new(secret, text.as_str()))?;
+            return Ok(());
+        }
+        let known = self.known.iter().filter(|secret| text.contains(secret.value()));
+        let mut found: Vec<KnownSecret> = known.cloned().collect();
+        let tokens = text.split_whitespace().filter(|word| looks_like_token(word));
+        found.extend(tokens.map(|token| KnownSecret::new("token", token)));
+        for secret in found.iter().filter(|secret| !secret.value().is_empty()) {
+            // It may have gone with a longer one.
+            if text.contains(secret.value()) {
+                let reference = self.reference(key, secret)?;
+                *text = text.replace(secret.value(), &reference);
+            }
+        }
+        Ok(())
+    }
+
+    fn reference(&mut self, key: &str, secret: &KnownSecret) -> Result<String, Diagnostic> {
+        let wanted = variable_name(self.name, &secret.label);
+        let variable = self.names.add(&wanted, secret.value())?;
+        let server = self.name.to_owned();
+        self.replaced.push(MovedSecret { server, key: key.to_owned(), variable: variable.clone() });
+        Ok(format!("${{{variable}}}"))
+    }
+}
+
+/// The text without the defaults of its references, which may be secrets.
+fn without_defaults(text: &str) -> String {
+    let mut parts = text.split("${");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str("${");
+        match part.split_once('}') {
+            Some((inner, rest)) => {
+                let name = inner.split(":-").next().unwrap_or_default();
+                plain.push_str(&format!("{name}}}{rest}"));
+            }
+            None => plain.push_str(part),
+        }
+    }
+    plain
+}
+
+fn is_reference(text: &str) -> bool {
+    let name = text.trim().strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    name.is_some_and(|name| !name.contains(['{', '}']))
+}
+
+/// Notes what may not fit another machine.
+fn note_machine(entry: &Map<String, Json>, notes: &mut Vec<String>) {
+    for key in PATHS {
+        let mut paths = Vec::new();
+        strings(entry.get(key).unwrap_or(&Json::Null), &mut paths);
+        for path in paths.into_iter().filter(|text| is_path(text)) {
+            notes.push(format!("{key}: `{path}` is a path on this machine"));
+        }
+    }
+    let oauth = entry.get("oauth").and_then(Json::as_object);
+    for key in SIGN_IN_FILES {
+        if let Some(path) = oauth.and_then(|oauth| oauth.get(key)).and_then(Json::as_str) {
+            notes.push(format!(
+                "oauth.{key}: `{path}` is a file on this machine; `agent mcp install` rejects \
+                 links that refer to one"
+            ));
+        }
+    }
+    let host = entry.get("url").and_then(Json::as_str).and_then(|url| url.split_once("://"));
+    if let Some((_, rest)) = host
+        && LOCAL_HOSTS.iter().any(|local| rest.starts_with(local))
+    {
+        notes.push("url: the address is local to this machine".to_owned());
+    }
+}
+
+fn strings<'v>(value: &'v Json, found: &mut Vec<&'v str>) {
+    match value {
+        Json::String(text) => found.push(text),
+        Json::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Json::Object(entries) => entries.values().for_each(|value| strings(value, found)),
+        _ => {}
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    let has_drive = text.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/")
+        && text.starts_with(|c: char| c.is_ascii_alphabetic());
+    text.starts_with('/') || text.starts_with("~/") || text == "~" || has_drive
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,25 @@
 //! `agent mcp list`: every configured server and how it is.
 
 pub(crate) mod report;
-pub(crate) mod watch;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use mcp_client::Client;
 use mcp_client::config::ServerEntry;
+use mcp_client::supervisor::{ServerState, ServerStatus};
+use mcp_client::{Client, ReloadReport};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
 use self::report::{configured_json, configured_text, reasons, server_json, table};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::reporter::MessageSink;
-use crate::mcp::{McpServers, already_told, patience, problem_line};
+use crate::mcp::{McpServers, Servers, already_told, patience, problem_line, told};
 use crate::session::Session;
+use crate::table::{counted, grouped};
 
 const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
 
@@ -56,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.servers.tell_problems(session);
     }
     if args.watch {
-        return watch::run(fleet, session, drawn);
+        return run_watch(fleet, session, drawn);
     }
     if args.no_connect {
         show_configuration(&fleet, session)?;
@@ -80,7 +84,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The servers that are required and cannot be used.
 fn missing(client: &Client, fleet: &McpServers) -> Vec<String> {
     let statuses = client.status();
     let is_missing = |entry: &&ServerEntry| {
@@ -150,3 +153,195 @@ fn nothing(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
     );
     Ok(())
 }
+
+const POLL: Duration = Duration::from_secs(1);
+
+/// Shows changes until it is interrupted, which is how it is meant to end.
+fn run_watch(mut fleet: McpServers, session: &Session, drawn: bool) -> Result<(), Diagnostic> {
+    let entries: Vec<_> = fleet.servers.entries().cloned().collect();
+    let files = [fleet.servers.path.clone(), session.home()?.env_file()];
+    let host = fleet.host.clone();
+    let start = || Client::start(entries, host);
+    let done = crate::mcp::block_on(start, async |client| {
+        let mut watch = Watch { fleet: &mut fleet, session, drawn, seen: BTreeMap::new() };
+        watch.follow(client, &files).await
+    });
+    match done {
+        Err(end) if end.exit == Exit::Interrupted => Ok(()),
+        other => other,
+    }
+}
+
+struct Watch<'a> {
+    fleet: &'a mut McpServers,
+    session: &'a Session,
+    /// Whether the screen is drawn anew, or changes are written line by line.
+    drawn: bool,
+    seen: BTreeMap<String, WatchedState>,
+}
+
+/// What of a server is worth a new line when it changes.
+#[derive(Debug, Clone, PartialEq)]
+struct WatchedState {
+    state: ServerState,
+    failure: Option<String>,
+    tools: usize,
+    tokens: u32,
+}
+
+impl Watch<'_> {
+    async fn follow(&mut self, client: &Client, files: &[PathBuf]) -> Result<(), Diagnostic> {
+        let mut stamps = stamps(files);
+        let mut registry = client.registry_changes();
+        loop {
+            self.show(client)?;
+            tokio::select! {
+                () = self.fleet.reporter.happened() => {}
+                _ = registry.changed() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
+            let now = self::stamps(files);
+            if now != stamps {
+                stamps = now;
+                self.reload(client)?;
+            }
+        }
+    }
+
+    fn show(&mut self, client: &Client) -> Result<(), Diagnostic> {
+        let all = client.status();
+        if self.drawn {
+            return self.draw(&all);
+        }
+        self.seen.retain(|name, _| all.iter().any(|status| status.server == *name));
+        for status in &all {
+            let now = seen(status);
+            if self.seen.get(&status.server) == Some(&now) {
+                continue;
+            }
+            self.seen.insert(status.server.clone(), now);
+            if self.session.output.is_json() {
+                let mut line = server_json(status, self.fleet);
+                line["event"] = json!("server");
+                self.session.output.json_line(&self.fleet.shown.json(line))?;
+            } else {
+                self.session.output.text(format!("{}\n", self.line(status)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&self, status: &ServerStatus) -> String {
+        let (name, word) = (&status.server, status.state.as_str());
+        let why = match (&status.failure, status.state.reason()) {
+            (Some(failure), _) => Some(told(&self.fleet.shown, failure).0),
+            (None, reason) => reason.map(|reason| self.fleet.shown.first_line(reason)),
+        };
+        match why {
+            Some(why) => format!("{name}: {word}: {why}"),
+            None if status.state == ServerState::Ready => format!(
+                "{name}: ready, {}, about {} tokens",
+                counted(status.tools, "tool"),
+                grouped(status.tokens)
+            ),
+            None => format!("{name}: {word}"),
+        }
+    }
+
+    fn draw(&self, all: &[ServerStatus]) -> Result<(), Diagnostic> {
+        let mut screen = String::from("\x1b[2J\x1b[H");
+        screen.push_str(&table(all));
+        screen.push_str(&reasons(all, self.fleet));
+        let kept = self.fleet.reporter.kept();
+        if !kept.is_empty() {
+            screen.push_str(&format!("\n{}\n", kept.join("\n")));
+        }
+        screen.push_str("\nPress Ctrl-C to quit.\n");
+        self.session.output.text(screen)
+    }
+
+    /// Takes the changed configuration, unless the file as a whole cannot be read.
+    fn reload(&mut self, client: &Client) -> Result<(), Diagnostic> {
+        let servers = match Servers::load(self.session) {
+            Ok(servers) => servers,
+            Err(error) => return self.refused(&error.message.unwrap_or_default()),
+        };
+        let broken = |problem: &&mcp_client::config::Problem| {
+            problem.is_error() && problem.section.is_none()
+        };
+        if let Some(problem) = servers.parsed.problems.iter().find(broken) {
+            return self.refused(&problem_line(&servers.path, problem));
+        }
+        self.fleet.adopt(servers);
+        let entries = self.fleet.servers.entries().cloned().collect();
+        let done = client.reload(entries);
+        if self.session.output.is_json() {
+            let line = json!({
+                "event": "reloaded",
+                "added": done.added,
+                "removed": done.removed,
+                "restarted": done.restarted,
+                "adopted": done.updated,
+                "kept": done.unchanged,
+                "problems": self.fleet.servers.problems_json(),
+            });
+            return self.session.output.json_line(&line);
+        }
+        for problem in &self.fleet.servers.parsed.problems {
+            self.fleet.reporter.say(problem_line(&self.fleet.servers.path, problem));
+        }
+        self.say(&reloaded_line(&done))
+    }
+
+    fn refused(&self, why: &str) -> Result<(), Diagnostic> {
+        if self.session.output.is_json() {
+            let line = json!({ "event": "not-reloaded", "reason": why });
+            return self.session.output.json_line(&line);
+        }
+        self.say(&format!("the configuration was not reloaded: {why}"))
+    }
+
+    fn say(&self, line: &str) -> Result<(), Diagnostic> {
+        if self.drawn {
+            self.fleet.reporter.say(line.to_owned());
+            return Ok(());
+        }
+        self.session.output.text(format!("{line}\n"))
+    }
+}
+
+pub(crate) fn reloaded_line(done: &ReloadReport) -> String {
+    let parts: Vec<String> = [
+        ("added", &done.added),
+        ("removed", &done.removed),
+        ("restarted", &done.restarted),
+        ("updated without a restart", &done.updated),
+        ("unchanged", &done.unchanged),
+    ]
+    .into_iter()
+    .filter(|(_, names)| !names.is_empty())
+    .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+    .collect();
+    format!("configuration reloaded; {}", parts.join("; "))
+}
+
+fn seen(status: &ServerStatus) -> WatchedState {
+    WatchedState {
+        state: status.state.clone(),
+        failure: status.failure.as_ref().map(ToString::to_string),
+        tools: status.tools,
+        tokens: status.tokens,
+    }
+}
+
+/// When each file was written and how long it is; nothing for one that is not there.
+fn stamps(files: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
+    let stamp = |path: &Path| {
+        let file = fs::metadata(path).ok()?;
+        Some((file.modified().ok(), file.len()))
+    };
+    files.iter().map(|path| stamp(path)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use mcp_client::{Client, Error};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
-use super::sign_in_state::{expiry, standing_json};
+use super::status::{expiry, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice::sign_in::login;
 use crate::mcp::browser::{BrowserLaunch, TerminalSignIn};
@@ -57,7 +57,6 @@ pub(crate) struct Args {
     timeout: Option<u64>,
 }
 
-/// Signs in, then connects once with what was granted.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let fleet = McpServers::load(session, MessageSink::Notes)?;
     let entry = entry(fleet.servers.find(&args.server)?, args, &fleet)?;
@@ -119,7 +118,6 @@ fn entry(
     Ok(entry)
 }
 
-/// An error if the client identity depends on a variable that is not set.
 fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
     let decides = |problem: &&Problem| {
         problem.section.as_deref() == Some(name)
@@ -128,12 +126,9 @@ fn refuse_unset(fleet: &McpServers, name: &str) -> Result<(), Diagnostic> {
     };
     let Some(problem) = fleet.servers.parsed.problems.iter().find(decides) else { return Ok(()) };
     let message = format!("cannot sign in to server `{}` as configured", printable(name));
-    let mut diagnostic = Diagnostic::configuration(message);
-    diagnostic.causes.push(problem_line(&fleet.servers.path, problem));
-    Err(diagnostic)
+    Err(Diagnostic::configuration(message).cause(problem_line(&fleet.servers.path, problem)))
 }
 
-/// Connects with what was granted: how many tools there are.
 async fn look(client: &Client, entry: &ServerEntry) -> Result<usize, Error> {
     let conversation = client.connect_unsupervised(entry, &|_| {}).await?;
     let listed = conversation.list_tools().await;

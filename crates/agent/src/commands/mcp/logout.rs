@@ -1,8 +1,7 @@
 //! `agent mcp logout`: a sign-in is given back and forgotten.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use mcp_client::config::{Auth, Endpoint, HttpEndpoint, ServerEntry};
 use mcp_client::oauth::{Account, token_files};
@@ -94,7 +93,6 @@ fn named(name: &str, fleet: &McpServers) -> Result<ServerEntry, Diagnostic> {
     fleet.servers.find(name).map(|found| found.entry.clone())
 }
 
-/// Every server that has files, or could have.
 fn every(fleet: &McpServers, folder: &Path) -> Vec<ServerEntry> {
     let mut entries: Vec<ServerEntry> = fleet.servers.entries().map(as_signing_in).collect();
     for stem in token_files::stems(folder) {
@@ -134,7 +132,6 @@ pub(super) fn is_kept(entry: &ServerEntry, fleet: &McpServers) -> bool {
     fleet.account(entry).is_some_and(|account| account.has_files())
 }
 
-/// Ends the sign-ins of these servers, one after the other.
 pub(super) fn sign_out(
     fleet: &McpServers,
     entries: &[ServerEntry],
@@ -158,7 +155,6 @@ pub(super) fn sign_out(
     })
 }
 
-/// Removes token files that name no server.
 fn forget_nameless(folder: &Path) -> Result<Vec<SignedOut>, Diagnostic> {
     let mut done = Vec::new();
     for stem in token_files::stems(folder) {
@@ -184,17 +180,8 @@ fn confirmed(session: &Session, folder: &Path) -> Result<bool, Diagnostic> {
     if count == 0 {
         return Ok(true);
     }
-    match Prompt::find(&session.output) {
-        Some(prompt) => prompt.confirm(&format!(
-            "Remove {} from {}?",
-            counted(count, "sign-in"),
-            folder.display()
-        )),
-        None => Err(Diagnostic::failed(
-            "removing every sign-in needs confirmation, but no terminal is attached",
-        )
-        .hint("confirm with `--yes`")),
-    }
+    let question = format!("Remove {} from {}?", counted(count, "sign-in"), folder.display());
+    Prompt::confirmed(&session.output, &question, "removing every sign-in")
 }
 
 impl SignedOut {

@@ -14,7 +14,6 @@ use crate::session::Session;
 
 /// The most of the file that is read for its last lines.
 const MAX_TAIL_BYTES: u64 = 1024 * 1024;
-/// How often a followed file is looked at.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Show the log of a server

@@ -11,7 +11,7 @@ use crate::mcp::scope;
 use crate::output::{GOOD, WARNING};
 use crate::prompt::Prompt;
 use crate::session::Session;
-use crate::table::{Alignment, Table, counted};
+use crate::table::{Table, counted};
 
 /// Show and approve the servers of the project
 #[derive(Debug, clap::Args)]
@@ -87,7 +87,6 @@ fn question(described: &str) -> String {
     format!("{described}\nUse the servers of this file, as they are now?")
 }
 
-/// The file, its state, and each server in full.
 fn described(file: &ProjectFile, session: &Session) -> Result<String, Diagnostic> {
     let home = session.home()?;
     let scope = file.scope(&scope(session, &home)?);
@@ -129,11 +128,7 @@ fn list(files: &[ProjectFile], session: &Session) -> Result<(), Diagnostic> {
         session.output.note("No file of this project has MCP servers.");
         return Ok(());
     }
-    let mut table = Table::new([
-        ("file", Alignment::Left),
-        ("state", Alignment::Left),
-        ("servers", Alignment::Left),
-    ]);
+    let mut table = Table::new(["file", "state", "servers"]);
     for file in files {
         let names: Vec<String> = file.servers.iter().map(|(name, _)| printable(name)).collect();
         let state = match &file.fault {

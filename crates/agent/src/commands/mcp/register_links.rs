@@ -1,17 +1,17 @@
 //! `agent mcp register-links`: what makes a desktop hand install links to this program.
 
 mod desktop;
-mod tool;
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use task_loop::untrusted::printable;
 
 use self::desktop::{FILE_NAME, MIME_TYPE, without_ours};
-use self::tool::{Outcome, answer, tool, update};
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
@@ -40,7 +40,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
             .hint("install it in a folder with a simple name")
     })?;
     if let Some(steps) = desktop::steps(std::env::consts::OS, program, args.remove) {
-        return told_steps(session, &steps);
+        if session.output.is_json() {
+            return session.output.json(&json!({ "steps": steps }));
+        }
+        return session.output.text(steps);
     }
     let folder = applications(session)?;
     let path = folder.join(FILE_NAME);
@@ -89,7 +92,6 @@ fn forget_choice(session: &Session, applications: &Path) -> Vec<PathBuf> {
     changed
 }
 
-/// Where the desktop files of this person are.
 fn applications(session: &Session) -> Result<PathBuf, Diagnostic> {
     let data = session.environment.all.get("XDG_DATA_HOME").map(PathBuf::from);
     let data = data.filter(|path| path.is_absolute()).or_else(|| {
@@ -194,9 +196,72 @@ fn tell_update(session: &Session, outcome: Outcome) {
     ));
 }
 
-fn told_steps(session: &Session, steps: &str) -> Result<(), Diagnostic> {
-    if session.output.is_json() {
-        return session.output.json(&json!({ "steps": steps }));
-    }
-    session.output.text(steps)
+const MAX_WAIT: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
+const MAX_ANSWER_BYTES: u64 = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+    Absent,
 }
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Failed => "failed",
+            Outcome::Absent => "absent",
+        }
+    }
+}
+
+fn tool(name: &str, arguments: &[&str]) -> Outcome {
+    match run_tool(name, arguments, Stdio::null()) {
+        Ok(Some(status)) if status.success() => Outcome::Done,
+        Err(error) if error.kind() == ErrorKind::NotFound => Outcome::Absent,
+        _ => Outcome::Failed,
+    }
+}
+
+/// What a tool answers in its first line; nothing if it fails.
+fn answer(name: &str, arguments: &[&str]) -> Option<String> {
+    // A file, unlike a pipe, keeps nobody waiting.
+    let mut file: File = tempfile::tempfile().ok()?;
+    let status = run_tool(name, arguments, file.try_clone().ok()?.into()).ok()??;
+    file.rewind().ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().next().unwrap_or_default().trim();
+    (status.success() && !line.is_empty()).then(|| line.to_owned())
+}
+
+/// Lets the desktop see what has changed beside this file.
+fn update(path: &Path) -> Outcome {
+    match path.parent().and_then(Path::to_str) {
+        Some(folder) => tool("update-desktop-database", &[folder]),
+        None => Outcome::Failed,
+    }
+}
+
+/// How it ended; nothing if it took too long and was ended.
+fn run_tool(name: &str, arguments: &[&str], stdout: Stdio) -> io::Result<Option<ExitStatus>> {
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let began = Instant::now();
+    while began.elapsed() < MAX_WAIT {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(LOOK);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

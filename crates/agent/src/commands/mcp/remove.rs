@@ -35,7 +35,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// Asks, then removes all of them or none.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let path = home.config();
@@ -83,7 +82,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The sign-ins of the servers that are removed.
 struct SignIns {
     fleet: McpServers,
     entries: Vec<ServerEntry>,
@@ -110,11 +108,5 @@ impl SignIns {
 
 fn confirmed(session: &Session, names: &[String]) -> Result<bool, Diagnostic> {
     let list = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", ");
-    match Prompt::find(&session.output) {
-        Some(prompt) => prompt.confirm(&format!("Remove {list}?")),
-        None => Err(Diagnostic::failed(format!(
-            "removing {list} needs confirmation, but no terminal is attached"
-        ))
-        .hint("confirm with `--yes`")),
-    }
+    Prompt::confirmed(&session.output, &format!("Remove {list}?"), &format!("removing {list}"))
 }

@@ -7,7 +7,7 @@ use super::server_registry::ServerRegistry;
 use crate::diagnostic::Diagnostic;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::Table;
 use crate::task_printer::shortened;
 
 /// The longest description in the table, in characters.
@@ -49,12 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note(format!("No server matches `{}`.", printable(&words)));
         return Ok(());
     }
-    let mut table = Table::new([
-        ("name", Alignment::Left),
-        ("version", Alignment::Left),
-        ("kinds", Alignment::Left),
-        ("description", Alignment::Left),
-    ]);
+    let mut table = Table::new(["name", "version", "kinds", "description"]);
     for listed in &found {
         let about = shortened(&printable(&listed.server.description), MAX_DESCRIPTION_CHARS);
         let mark = if listed.is_deprecated() { "(deprecated) " } else { "" };

@@ -9,7 +9,6 @@ use crate::diagnostic::Diagnostic;
 /// Keys of a sign-in whose values are always secret.
 pub(super) const SIGN_IN_SECRETS: [&str; 3] = ["client_secret", "assertion", "idp_client_secret"];
 
-/// A secret that went to the profile's `.env`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(super) struct MovedSecret {
     pub(super) server: String,
@@ -17,7 +16,6 @@ pub(super) struct MovedSecret {
     pub(super) variable: String,
 }
 
-/// Moves the literal secrets of an entry to the profile's secrets, and refers to them.
 pub(super) fn move_secrets(
     name: &str,
     entry: &mut Json,

@@ -1,13 +1,12 @@
-//! `agent mcp status`: who is signed in where, from what is kept; nothing is connected.
+//! `agent mcp status`: the stored sign-ins, in words and as JSON; nothing is connected.
 
 use std::collections::BTreeSet;
 
 use mcp_client::config::ServerEntry;
-use mcp_client::oauth::{SignInStatus, token_files};
+use mcp_client::oauth::{ClientKind, Grant, SignInStatus, token_files};
 use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
-use super::sign_in_state::{State, expiry, known_by, now, standing_json};
 use crate::diagnostic::Diagnostic;
 use crate::duration::length;
 use crate::mcp::advice::sign_in::{login, logout};
@@ -15,7 +14,7 @@ use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, is_alone};
 use crate::output::{DIM, GOOD, WARNING};
 use crate::session::Session;
-use crate::table::{Alignment, Table};
+use crate::table::Table;
 
 /// Show the sign-in state of servers with `auth: oauth`
 #[derive(Debug, clap::Args)]
@@ -148,14 +147,7 @@ fn all(fleet: &McpServers, session: &Session) -> Result<(), Diagnostic> {
 }
 
 fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String {
-    let mut table = Table::new([
-        ("server", Alignment::Left),
-        ("state", Alignment::Left),
-        ("expires", Alignment::Left),
-        ("client", Alignment::Left),
-        ("issuer", Alignment::Left),
-        ("scope", Alignment::Left),
-    ]);
+    let mut table = Table::new(["server", "state", "expires", "client", "issuer", "scope"]);
     for (entry, standing) in accounts {
         let granted = standing.granted.as_ref();
         let nothing = || "-".to_owned();
@@ -172,3 +164,108 @@ fn table(accounts: &[(&ServerEntry, SignInStatus)], session: &Session) -> String
     }
     table.text()
 }
+
+/// Now, in seconds since 1970.
+pub(super) fn now(session: &Session) -> u64 {
+    u64::try_from(session.clock.now().as_ms() / 1000).unwrap_or(0)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// There is a grant that holds, or renews itself.
+    SignedIn,
+    /// There was one; a person has to sign in again.
+    Expired,
+    /// The program gets one when it needs it.
+    Alone,
+    /// There is a file, and it cannot be used.
+    Unreadable,
+    SignedOut,
+}
+
+impl State {
+    pub(super) fn of(entry: &ServerEntry, standing: &SignInStatus, now: u64) -> Self {
+        match (&standing.granted, &standing.unreadable) {
+            (Some(granted), _) if has_ended(granted, now) => Self::Expired,
+            (Some(_), _) => Self::SignedIn,
+            (None, Some(_)) => Self::Unreadable,
+            (None, None) if is_alone(entry) => Self::Alone,
+            (None, None) => Self::SignedOut,
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::SignedIn => "signed in",
+            Self::Expired => "expired",
+            Self::Alone => "signs in by itself",
+            Self::Unreadable => "unreadable",
+            Self::SignedOut => "not signed in",
+        }
+    }
+
+    pub(super) fn is_good(self) -> bool {
+        matches!(self, Self::SignedIn | Self::Alone)
+    }
+}
+
+fn has_ended(granted: &Grant, now: u64) -> bool {
+    !granted.renewable && granted.expires_at.is_some_and(|end| end <= now)
+}
+
+pub(super) fn expiry(granted: &Grant, session: &Session) -> String {
+    ends(granted, now(session))
+}
+
+fn ends(granted: &Grant, now: u64) -> String {
+    match (granted.expires_at, granted.renewable) {
+        (None, _) => "unknown".to_owned(),
+        (Some(end), true) if end > now => {
+            format!("in {}, renewed automatically", length(end - now))
+        }
+        (Some(end), false) if end > now => format!("in {}", length(end - now)),
+        (Some(end), true) => format!("expired {} ago, renewed automatically", length(now - end)),
+        (Some(end), false) => format!("expired {} ago; sign in again", length(now - end)),
+    }
+}
+
+/// How we are known to the authorization server.
+pub(super) fn known_by(client: &ClientKind) -> (&'static str, Option<&str>) {
+    match client {
+        ClientKind::Configured(id) => ("configured client", Some(id)),
+        ClientKind::Document(url) => ("document", Some(url)),
+        ClientKind::Registered(id) => ("registration", Some(id)),
+        ClientKind::Unknown => ("-", None),
+    }
+}
+
+pub(super) fn standing_json(
+    entry: &ServerEntry,
+    standing: &SignInStatus,
+    session: &Session,
+) -> Value {
+    let (kind, id) = known_by(&standing.client);
+    let kind = id.map(|_| kind.replace(' ', "_"));
+    let granted = standing.granted.as_ref();
+    let now = now(session);
+    json!({
+        "server": entry.name,
+        "state": State::of(entry, standing, now).word(),
+        "signed_in": granted.is_some_and(|granted| !has_ended(granted, now)),
+        "needs_person": !is_alone(entry),
+        "unreadable": standing.unreadable,
+        "issuer": granted.map(|granted| &granted.issuer),
+        "scope": granted.and_then(|granted| granted.scope.as_ref()),
+        "expires_at": granted.and_then(|granted| granted.expires_at),
+        "expired": granted.and_then(|granted| granted.expires_at).map(|end| end <= now),
+        "obtained_at": granted.map(|granted| granted.obtained_at),
+        "renewable": granted.map(|granted| granted.renewable),
+        "bound_to_key": granted.map(|granted| granted.bound),
+        "client": { "kind": kind, "id": id },
+        "document_refused": standing.document_refused,
+        "file": standing.file,
+    })
+}
+
+#[cfg(test)]
+mod tests;

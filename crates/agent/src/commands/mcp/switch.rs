@@ -9,6 +9,13 @@ use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Server names
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
     On,
@@ -25,14 +32,14 @@ impl Switch {
     }
 }
 
-pub(super) fn run(names: &[String], switch: Switch, session: &Session) -> Result<(), Diagnostic> {
+pub(super) fn run(args: &Args, switch: Switch, session: &Session) -> Result<(), Diagnostic> {
     let path = session.home()?.config();
     // Who names no server of ours makes no file.
-    known(&ServersFile::load(&path)?, names)?;
+    known(&ServersFile::load(&path)?, &args.names)?;
     let _lock = lock::take(&path)?;
     let mut file = ServersFile::load(&path)?;
     let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
-    for name in known(&file, names)? {
+    for name in known(&file, &args.names)? {
         let is_changed = file.set_enabled(&name, switch == Switch::On).map_err(|diagnostic| {
             let value = switch == Switch::On;
             diagnostic.hint(format!("set `enabled: {value}` under `{name}:` yourself"))

@@ -12,7 +12,7 @@ use crate::mcp::reporter::MessageSink;
 use crate::mcp::{McpServers, already_told};
 use crate::output::{DIM, WARNING};
 use crate::session::Session;
-use crate::table::{Alignment, Table, counted, grouped};
+use crate::table::{Table, counted, grouped};
 
 /// List the tools of all servers or of one
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,6 @@ pub(crate) struct Args {
     schema: bool,
 }
 
-/// A server without tools to show.
 struct Failed {
     server: String,
     why: Diagnostic,
@@ -86,7 +85,6 @@ fn failed(client: &Client, fleet: &McpServers, entries: &[ServerEntry]) -> Vec<F
     entries.iter().filter_map(of).collect()
 }
 
-/// Prints servers that failed and tools that cannot be used.
 fn tell_unusable(client: &Client, fleet: &McpServers, failed: &[Failed], session: &Session) {
     let (output, shown) = (&session.output, &fleet.shown);
     let tell = |word: &str, text: String| {
@@ -174,13 +172,8 @@ fn show(
 }
 
 fn table(entries: &[&RegisteredTool], fleet: &McpServers) -> String {
-    let mut table = Table::new([
-        ("tool", Alignment::Left),
-        ("native name", Alignment::Left),
-        ("access", Alignment::Left),
-        ("tokens", Alignment::Right),
-        ("description", Alignment::Left),
-    ]);
+    let mut table = Table::new(["tool", "native name", "access", "tokens", "description"])
+        .align_right(&["tokens"]);
     for entry in entries {
         table.row([
             entry.name.to_string(),

@@ -8,8 +8,8 @@ use ring::digest::{Context, SHA256};
 use task_loop::untrusted::printable;
 use wire::media::Artifact;
 
-use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
+use crate::download::OnConflict;
 use crate::download::digest::Digest;
 use crate::member::retry::RetryingMember;
 
@@ -69,7 +69,6 @@ pub(super) fn check(path: &Path, existing: OnConflict) -> Result<(), Diagnostic>
     Err(Diagnostic::failed(format!("folder {} does not exist", folder.display())))
 }
 
-/// Writes a file whole, or not at all.
 pub(super) fn write(path: &Path, bytes: &[u8], existing: OnConflict) -> Result<(), Diagnostic> {
     let failed = |error: &std::io::Error| {
         Diagnostic::failed(format!("cannot write {}", path.display())).because(error)

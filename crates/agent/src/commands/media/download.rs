@@ -1,7 +1,6 @@
 //! `agent media download`: what was made, verified and put into files.
 
 mod item;
-mod kind;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +8,15 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use self::item::Item;
-use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
-use crate::download::{Destination, DownloadOutcome, DownloadRequest, Limits, Progress, fetch};
+use crate::download::{
+    Destination, DownloadOutcome, DownloadRequest, Limits, OnConflict, Progress, fetch,
+};
 use crate::member::Member;
 use crate::output::BYTES;
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::table::{Alignment, Table, grouped};
+use crate::table::{Table, grouped};
 
 /// Files are for their owner alone.
 const MODE: u32 = 0o600;
@@ -74,7 +74,8 @@ fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnos
     let Some(output) = output else {
         return Ok(items.iter().map(|item| PathBuf::from(&item.name)).collect());
     };
-    let is_folder = output.is_dir() || items.len() != 1 || ends_with_slash(output);
+    let is_named_as_folder = output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_folder = output.is_dir() || items.len() != 1 || is_named_as_folder;
     if !is_folder {
         return Ok(vec![output.to_owned()]);
     }
@@ -82,10 +83,6 @@ fn places(items: &[Item], output: Option<&Path>) -> Result<Vec<PathBuf>, Diagnos
         Diagnostic::failed(format!("cannot create the folder {}", output.display())).because(&error)
     })?;
     Ok(items.iter().map(|item| output.join(&item.name)).collect())
-}
-
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 async fn save(
@@ -131,10 +128,7 @@ fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result
         });
         return session.output.json(&json!({ "files": files.collect::<Vec<_>>() }));
     }
-    let columns =
-        [("file", Alignment::Left), ("type", Alignment::Left), ("bytes", Alignment::Right)];
-    let [file, kind, bytes] = columns;
-    let mut table = Table::new([file, kind, bytes, ("verified", Alignment::Left)]);
+    let mut table = Table::new(["file", "type", "bytes", "verified"]).align_right(&["bytes"]);
     for (item, path, done) in saved {
         table.row([
             path.display().to_string(),
@@ -145,3 +139,35 @@ fn tell(saved: &[(Item, PathBuf, DownloadOutcome)], session: &Session) -> Result
     }
     session.output.text(table.text())
 }
+
+/// Types that media have, and the ending of their files.
+const ENDINGS: &[(&str, &str)] = &[
+    ("audio/aac", "aac"),
+    ("audio/flac", "flac"),
+    ("audio/mp4", "m4a"),
+    ("audio/mpeg", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("audio/opus", "opus"),
+    ("audio/pcm", "pcm"),
+    ("audio/wav", "wav"),
+    ("audio/webm", "weba"),
+    ("audio/x-wav", "wav"),
+    ("image/avif", "avif"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg"),
+    ("image/png", "png"),
+    ("image/svg+xml", "svg"),
+    ("image/webp", "webp"),
+    ("video/mp4", "mp4"),
+    ("video/webm", "webm"),
+];
+
+/// How the name of a file of this type ends. What is not known is just bytes.
+fn extension(media_type: &str) -> &'static str {
+    let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let known = ENDINGS.iter().find(|(name, _)| *name == kind);
+    known.map_or("bin", |(_, ending)| ending)
+}
+
+#[cfg(test)]
+mod tests;

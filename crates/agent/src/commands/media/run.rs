@@ -1,8 +1,11 @@
 //! `agent media run`: something is made, listed, and fetched if that is wanted.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use task_loop::untrusted::printable;
@@ -10,15 +13,14 @@ use wire::capability::CapabilityList;
 use wire::media::{Artifact, MediaRun};
 
 use super::artifact;
-use super::preview::{self, Protocol};
-use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
+use crate::download::OnConflict;
 use crate::duration::moment;
 use crate::key_value;
 use crate::member::retry::{RetryOptions, RetryingMember};
 use crate::runtime::block_on;
 use crate::session::Session;
-use crate::table::{Alignment, Table, grouped};
+use crate::table::{Table, grouped};
 
 /// The longest text that is read from standard input, in bytes.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
@@ -100,7 +102,6 @@ impl Target {
     }
 }
 
-/// The prompt or text that was typed, or comes from standard input.
 fn text(words: &[String]) -> Result<Option<String>, Diagnostic> {
     match words {
         [] => Ok(None),
@@ -147,7 +148,6 @@ async fn input(
     Ok(options)
 }
 
-/// Lists what was made, and puts it where it is wanted.
 async fn fetch(
     service: &RetryingMember<'_>,
     made: &MediaRun,
@@ -204,11 +204,7 @@ fn nothing(made: &MediaRun) -> Diagnostic {
 }
 
 fn listed(artifacts: &[Artifact]) -> String {
-    let mut table = Table::new([
-        ("artifact", Alignment::Left),
-        ("type", Alignment::Left),
-        ("bytes", Alignment::Right),
-    ]);
+    let mut table = Table::new(["artifact", "type", "bytes"]).align_right(&["bytes"]);
     for artifact in artifacts {
         table.row([artifact.id.clone(), artifact.media_type.clone(), grouped(artifact.bytes)]);
     }
@@ -218,7 +214,6 @@ fn listed(artifacts: &[Artifact]) -> String {
     }))
 }
 
-/// Shows a picture where the terminal can.
 async fn show(
     service: &RetryingMember<'_>,
     artifact: &Artifact,
@@ -229,7 +224,7 @@ async fn show(
     let is_person = !output.is_json() && !output.is_quiet() && output.columns().is_some();
     let protocol = Protocol::of(&session.environment.all).filter(|_| is_person);
     let protocol = protocol.filter(|protocol| protocol.shows(&artifact.media_type));
-    let Some(protocol) = protocol.filter(|_| artifact.bytes <= preview::MAX_BYTES) else {
+    let Some(protocol) = protocol.filter(|_| artifact.bytes <= MAX_BYTES) else {
         return Ok(());
     };
     let bytes = match bytes {
@@ -238,3 +233,66 @@ async fn show(
     };
     output.bytes(&protocol.sequence(&bytes))
 }
+
+const ROWS: usize = 12;
+pub(super) const MAX_BYTES: u64 = 8 * 1024 * 1024;
+/// The most of a picture that kitty takes at once, in characters of base64.
+const CHUNK: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Kitty,
+    Iterm,
+}
+
+impl Protocol {
+    pub(super) fn of(environment: &BTreeMap<String, String>) -> Option<Self> {
+        let is = |name: &str, value: &str| environment.get(name).is_some_and(|it| it == value);
+        let has = |name: &str| environment.get(name).is_some_and(|it| !it.is_empty());
+        if has("TMUX") || has("STY") {
+            // A terminal multiplexer does not pass pictures on.
+            return None;
+        }
+        if has("KITTY_WINDOW_ID") || is("TERM", "xterm-kitty") || is("TERM_PROGRAM", "ghostty") {
+            return Some(Self::Kitty);
+        }
+        let is_iterm = is("TERM_PROGRAM", "iTerm.app") || is("LC_TERMINAL", "iTerm2");
+        (is_iterm || is("TERM_PROGRAM", "WezTerm")).then_some(Self::Iterm)
+    }
+
+    pub(super) fn shows(self, media_type: &str) -> bool {
+        match self {
+            Self::Kitty => media_type == "image/png",
+            Self::Iterm => media_type.starts_with("image/"),
+        }
+    }
+
+    pub(super) fn sequence(self, picture: &[u8]) -> Vec<u8> {
+        let text = STANDARD.encode(picture);
+        match self {
+            Self::Iterm => format!(
+                "\x1b]1337;File=inline=1;size={};height={ROWS};preserveAspectRatio=1:{text}\x07\n",
+                picture.len()
+            )
+            .into_bytes(),
+            Self::Kitty => {
+                let mut sequence = Vec::new();
+                let mut chunks = text.as_bytes().chunks(CHUNK).peekable();
+                // Quiet: an answer of the terminal would look typed.
+                let mut control = format!("a=T,f=100,r={ROWS},q=2,");
+                while let Some(chunk) = chunks.next() {
+                    let more = u8::from(chunks.peek().is_some());
+                    sequence.extend(format!("\x1b_G{control}m={more};").into_bytes());
+                    sequence.extend(chunk);
+                    sequence.extend(b"\x1b\\");
+                    control.clear();
+                }
+                sequence.push(b'\n');
+                sequence
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

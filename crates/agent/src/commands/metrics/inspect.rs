@@ -29,9 +29,8 @@ const MAX_AHEAD: usize = 256;
 /// Batches that wait to be printed.
 const MAX_PARCELS: usize = 16;
 
-/// What is to be judged, and within which bounds.
 #[derive(Debug, clap::Args)]
-pub(super) struct Inspection {
+pub(crate) struct Inspection {
     /// Files, folders, or `-` for stdin [default: -]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -48,11 +47,8 @@ pub(super) struct Inspection {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Is it valid?
     Validate,
-    /// And does it make sense?
     Lint,
-    /// Is it valid and without a warning?
     LintStrictly,
 }
 
@@ -64,7 +60,6 @@ struct Report {
     line: Option<usize>,
     valid: bool,
     entries: u64,
-    /// Violations in all; fewer may be described.
     violation_count: u64,
     violations: Vec<Violation>,
     #[serde(skip_serializing_if = "Option::is_none")]

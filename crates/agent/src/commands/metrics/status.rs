@@ -9,15 +9,9 @@ use uuid::Uuid;
 use super::{decision, folder};
 use crate::config::MetricsConfig;
 use crate::diagnostic::Diagnostic;
+use crate::metrics_recorder::{detect_resource, store_trouble};
 use crate::output::{ERROR, GOOD, WARNING};
-use crate::resource;
 use crate::session::Session;
-use crate::store_error::store_trouble;
-
-/// Show what is recorded, where, and why
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agent metrics status\n  agent metrics status --json")]
-pub(crate) struct Args {}
 
 enum StoreState {
     Nothing,
@@ -27,11 +21,11 @@ enum StoreState {
     Broken(store::Error),
 }
 
-pub(crate) fn run(_: &Args, session: &Session) -> Result<(), Diagnostic> {
+pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     let (config, decision) = decision(session)?;
     let folder = folder(session)?;
     let found = look(&folder, decision, session);
-    let resource = resource::detect(&session.environment);
+    let resource = detect_resource(&session.environment);
     if session.output.is_json() {
         let mut status = as_json(&found, &folder, &config, decision);
         status["resource"] = json!(resource);

@@ -38,7 +38,6 @@ pub(super) fn show(job: &JobView, session: &Session) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What there is to say of a job without a report.
 fn state(job: &JobView) -> String {
     let progress = &job.progress;
     let mut lines = vec![("job", printable(&job.id)), ("status", printable(&job.status))];

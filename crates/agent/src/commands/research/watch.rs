@@ -1,44 +1,37 @@
 //! `agent research watch`: follows a job to its end.
 
-mod follow;
+use std::time::{Duration, Instant};
 
+use http::HeaderName;
 use indicatif::ProgressBar;
 use serde_json::Value;
-use task_loop::member::credits;
+use task_loop::member::{MemberError, MemberRequest, credits, data};
 use task_loop::untrusted::printable;
 use wire::research::JobView;
+use wire::sse::Event;
 
-use self::follow::follow;
-use super::report::step_line;
-use super::{JobArgs, path, report};
+use super::report::{self, step_line};
+use super::{JobArgs, path};
 use crate::diagnostic::{Diagnostic, Exit};
-use crate::member::retry::RetryingMember;
+use crate::member::retry::{RetryingMember, growing};
 use crate::runtime::block_on;
 use crate::session::Session;
 
-/// Follow a job and print its report
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Progress goes to stderr, the report to stdout; --json prints one event per line to stdout. The \
-command reconnects if the connection breaks. Ctrl-C leaves the job running.
+/// How long a service may be away in the middle of a job, unless `--wait` is longer.
+const MAX_AWAY: Duration = Duration::from_mins(2);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// A connection that held for so long was a good one.
+const STEADY: Duration = Duration::from_secs(30);
+/// How a job can end; nothing comes after these.
+const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "expired"];
 
-Exit codes: 0 completed, 1 failed, expired or cancelled, 5 the service is unavailable, 130 Ctrl-C.
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-Examples:
-  agent research watch job_0123
-  agent research watch job_0123 > report.md
-  agent research watch job_0123 --json")]
-pub(crate) struct Args {
-    #[command(flatten)]
-    job: JobArgs,
+pub(super) fn run(job: &JobArgs, session: &Session) -> Result<(), Diagnostic> {
+    let service = RetryingMember::find(session, job.waiting)?;
+    watch(&service, &job.id, session)
 }
 
-pub(super) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
-    let service = RetryingMember::find(session, args.job.waiting)?;
-    watch(&service, &args.job.id, session)
-}
-
-/// Follows a job and prints its report or its failure.
 pub(super) fn watch(
     service: &RetryingMember<'_>,
     id: &str,
@@ -70,16 +63,14 @@ fn ended(job: &JobView) -> Result<(), Diagnostic> {
         ("completed", _) => Ok(()),
         ("cancelled", _) => Err(Diagnostic::failed(format!("the job was cancelled; {cost}"))),
         (_, Some(error)) => {
-            let mut diagnostic = Diagnostic::failed(format!("the job {status}; {cost}"));
             let (message, code) = (printable(&error.message), printable(&error.code));
-            diagnostic.causes.push(format!("{message} ({code})"));
-            Err(diagnostic)
+            let diagnostic = Diagnostic::failed(format!("the job {status}; {cost}"));
+            Err(diagnostic.cause(format!("{message} ({code})")))
         }
         (_, None) => Err(Diagnostic::failed(format!("the job {status}; {cost}"))),
     }
 }
 
-/// Adds how to resume watching.
 fn left(diagnostic: Diagnostic, id: &str) -> Diagnostic {
     let goes_on = matches!(diagnostic.exit, Exit::Interrupted | Exit::Peer | Exit::Terminated);
     if !goes_on {
@@ -131,5 +122,104 @@ impl Viewer<'_> {
     fn now(&self, text: &str) {
         self.line.set_message(format!("{text} …"));
         self.line.tick();
+    }
+}
+
+async fn follow(
+    service: &RetryingMember<'_>,
+    path: &str,
+    viewer: &mut Viewer<'_>,
+) -> Result<(), Diagnostic> {
+    let mut place = StreamPosition::default();
+    let mut away: Option<Instant> = None;
+    let mut breaks = 0;
+    loop {
+        let begun = Instant::now();
+        let seen = place.last.clone();
+        let trouble = match connection(service, path, viewer, &mut place).await? {
+            DisconnectReason::Ended => return Ok(()),
+            DisconnectReason::Trouble(trouble) => trouble,
+        };
+        if seen != place.last || begun.elapsed() > STEADY {
+            (away, breaks) = (None, 0);
+        }
+        breaks += 1;
+        let since = *away.get_or_insert_with(Instant::now);
+        let pause = pause(&trouble, breaks);
+        let most = if place.was_there { service.most().max(MAX_AWAY) } else { service.most() };
+        let Some(pause) = pause.filter(|pause| since.elapsed() + *pause <= most) else {
+            return Err(service.diagnostic(&trouble));
+        };
+        viewer.line.suspend(|| service.tell(&trouble, pause));
+        tokio::time::sleep(pause).await;
+    }
+}
+
+#[derive(Debug, Default)]
+struct StreamPosition {
+    last: Option<String>,
+    was_there: bool,
+}
+
+enum DisconnectReason {
+    Ended,
+    Trouble(MemberError),
+}
+
+async fn connection(
+    service: &RetryingMember<'_>,
+    path: &str,
+    viewer: &mut Viewer<'_>,
+    place: &mut StreamPosition,
+) -> Result<DisconnectReason, Diagnostic> {
+    let mut ask = MemberRequest::get(format!("{path}/events"));
+    if let Some(last) = &place.last {
+        ask = ask.with(LAST_EVENT_ID.clone(), last);
+    }
+    let mut events = match service.member.client.events(ask).await {
+        Ok(events) => events,
+        Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
+    };
+    place.was_there = true;
+    loop {
+        let event = match events.next().await {
+            Ok(Some(event)) => event,
+            Ok(None) => {
+                let reason = "the service ended the stream before the job ended".to_owned();
+                return Ok(DisconnectReason::Trouble(MemberError::Broken { reason }));
+            }
+            Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
+        };
+        let value = match read(&event) {
+            Ok(value) => value,
+            Err(trouble) => return Ok(DisconnectReason::Trouble(trouble)),
+        };
+        if let Some(id) = event.id() {
+            place.last = Some(id.to_owned());
+        }
+        let kind = event.name().unwrap_or_default();
+        viewer.see(kind, &value)?;
+        if ENDS.contains(&kind) {
+            return Ok(DisconnectReason::Ended);
+        }
+    }
+}
+
+/// What an event says. The error of one with a name is the job's, of one without the stream's.
+fn read(event: &Event) -> Result<Value, MemberError> {
+    match event.name() {
+        None => data(event),
+        Some(_) => {
+            serde_json::from_slice(&event.data()).map_err(|error| MemberError::nonsense(&error))
+        }
+    }
+}
+
+/// How long to pause before the next connection; nothing if there need not be one.
+fn pause(trouble: &MemberError, breaks: u32) -> Option<Duration> {
+    let usual = growing(breaks).min(MAX_PAUSE);
+    match trouble {
+        MemberError::Broken { .. } | MemberError::Late { .. } => Some(usual),
+        other => other.again().or(usual),
     }
 }

@@ -12,9 +12,9 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::{Args, SharedTaskSetup};
 use crate::config;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Exit};
+use crate::runtime::{Interrupts, StopSignal};
 use crate::session::Session;
-use crate::task_setup::{Interrupts, StopSignal};
 
 const MAX_TASKS: usize = 100_000;
 
@@ -120,16 +120,15 @@ pub(super) async fn run(
     let (failed, seen) = ran.await??;
     if seen < jobs.len() {
         let message = format!("interrupted after {seen} of {} tasks", jobs.len());
-        return Err(Diagnostic { message: Some(message), ..interrupted() });
+        return Err(Diagnostic {
+            message: Some(message),
+            ..Diagnostic::interrupted(Exit::Interrupted)
+        });
     }
     if failed > 0 {
         return Err(Diagnostic::failed(format!("{failed} of {seen} tasks failed")));
     }
     Ok(())
-}
-
-fn interrupted() -> Diagnostic {
-    Diagnostic::interrupted(crate::diagnostic::Exit::Interrupted)
 }
 
 struct SilentListener;

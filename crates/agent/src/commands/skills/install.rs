@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use task_loop::untrusted::printable;
 
 use super::with_log;
-use crate::destination::OnConflict;
 use crate::diagnostic::Diagnostic;
+use crate::download::OnConflict;
 use crate::output::GOOD;
 use crate::session::Session;
 use crate::skills::catalogue::SkillLocation;
@@ -15,7 +15,7 @@ use crate::skills::folder::Folder;
 use crate::skills::folders::{SkillFolders, SkillScope};
 use crate::skills::install::{InstallPlan, PlannedFile};
 use crate::skills::name::Name;
-use crate::table::{Alignment, Table, counted, grouped};
+use crate::table::{Table, counted, grouped};
 
 /// Install a skill from a folder with a SKILL.md
 #[derive(Debug, clap::Args)]
@@ -99,8 +99,7 @@ fn tell(
             "files": plan.files.iter().map(file).collect::<Vec<_>>(),
         }));
     }
-    let mut table =
-        Table::new([("file", Alignment::Left), ("bytes", Alignment::Right), ("", Alignment::Left)]);
+    let mut table = Table::new(["file", "bytes", ""]).align_right(&["bytes"]);
     for file in &plan.files {
         let kind = if file.is_program { "program" } else { "" };
         table.row([file.path.display().to_string(), grouped(file.bytes), kind.to_owned()]);

@@ -12,7 +12,6 @@ use crate::model_files::model_dir::ModelDir;
 use crate::session::Session;
 use crate::table::amount;
 
-/// What the provider is called.
 const NAME: &str = "local";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,14 +10,13 @@ use gateway_store::{Member, Scope, Store};
 use ledger::{Limits, Micros, PostingKind, Transfer};
 use wire::key::ApiKey;
 
-use super::super::gateway::{actor, now, problem, refused, secret, trouble};
+use super::super::gateway::{actor, now, secret};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
 use crate::reference_scope::scope;
 use crate::session::Session;
 
-/// What the member is called.
 const NAME: &str = "local";
 /// What it begins with: a thousand credits.
 const CREDIT: Micros = Micros::new(1_000_000_000);
@@ -25,7 +24,6 @@ const CREDIT: Micros = Micros::new(1_000_000_000);
 const KEY_VARIABLE: &str = "AGENT_API_KEY";
 const ADDRESS_VARIABLE: &str = "AGENT_BASE_URL";
 
-/// The member of this machine and where its key is.
 #[derive(Debug)]
 pub(super) struct LocalMember {
     pub(super) member: Member,
@@ -35,12 +33,11 @@ pub(super) struct LocalMember {
     pub(super) env_file: PathBuf,
 }
 
-/// Uses what an earlier start made, and makes what is missing.
 pub(super) async fn find_or_make(
     config: &Config,
     session: &Session,
 ) -> Result<LocalMember, Diagnostic> {
-    let store = open_store(config).await.map_err(problem)?;
+    let store = open_store(config).await?;
     let found = of_store(config, &store, session).await;
     store.close().await;
     found
@@ -72,21 +69,21 @@ async fn of_store(
         None => new_key(operator, &hasher, &member, session).await?,
     };
     drop(lock);
-    let account = store.account(member.id).await.map_err(|error| trouble(&error))?;
+    let account = store.account(member.id).await?;
     let balance = account.map_or(Micros::ZERO, |account| account.balance);
     Ok(LocalMember { member, balance, key_id, variable, env_file: home.env_file() })
 }
 
 async fn member(operator: Operator<'_>) -> Result<Member, Diagnostic> {
-    let known = operator.store.member_by_name(NAME).await.map_err(|error| trouble(&error))?;
+    let known = operator.store.member_by_name(NAME).await?;
     if let Some(member) = known {
         return Ok(member);
     }
-    let member = operator.create_member(NAME).await.map_err(refused)?;
+    let member = operator.create_member(NAME).await?;
     let reason = "first credit of this machine".to_owned();
     let (kind, amount) = (PostingKind::TopUp, CREDIT);
     let transfer = Transfer { member: member.id, kind, amount, reason, reference: None };
-    operator.transfer(transfer).await.map_err(refused)?;
+    operator.transfer(transfer).await?;
     Ok(member)
 }
 
@@ -98,7 +95,7 @@ async fn good_key(
     session: &Session,
 ) -> Result<Option<String>, Diagnostic> {
     let Some(key) = ApiKey::parse(text) else { return Ok(None) };
-    let record = store.key(key.public_id()).await.map_err(|error| trouble(&error))?;
+    let record = store.key(key.public_id()).await?;
     Ok(record
         .map(|record| record.key)
         .filter(|known| {
@@ -124,12 +121,12 @@ async fn new_key(
         expires_at: None,
         limits: Limits::default(),
     };
-    let key = operator.create_key(hasher, order).await.map_err(refused)?.key;
+    let key = operator.create_key(hasher, order).await?.key;
     let id = key.public_id().to_owned();
     let stored = SecretsFile::store(&path, KEY_VARIABLE, key.as_str());
     if stored.is_err() {
         // Nobody has this key.
-        operator.revoke_key(&id).await.map_err(refused)?;
+        operator.revoke_key(&id).await?;
     }
     let (file, variable) = stored?;
     if file.is_open_to_others() {

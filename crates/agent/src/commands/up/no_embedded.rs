@@ -12,7 +12,6 @@ pub(super) enum Download {
     Refused,
 }
 
-/// There is nothing to answer with.
 #[expect(clippy::unused_async, reason = "where there is a model it may be fetched")]
 pub(super) async fn provide(
     _: &mut Config,
@@ -27,7 +26,6 @@ pub(super) fn files(_: &Provider) -> Option<Vec<String>> {
     None
 }
 
-/// There is no model to fetch.
 pub(super) fn how_to_fetch() -> String {
     String::new()
 }

@@ -18,7 +18,6 @@ const NAME: &str = "up.lock";
 const MAX_BYTES: u64 = 4096;
 /// How long a reader may hold the lock.
 const MAX_LOOK: Duration = Duration::from_millis(500);
-/// How often it is looked again.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +27,6 @@ pub(crate) struct Running {
     pub(crate) address: Option<String>,
 }
 
-/// The right to run the service of a profile, until dropped.
 #[derive(Debug)]
 pub(super) struct ServiceLock {
     /// The system lets go of the lock with the file, also when the process is killed.
@@ -57,7 +55,6 @@ impl ServiceLock {
         Ok(claim)
     }
 
-    /// Writes the process id and address.
     pub(super) fn tell(&self, address: Option<SocketAddr>) -> Result<(), Diagnostic> {
         let address = address.map(|address| address.to_string());
         let running = Running { pid: std::process::id(), address };
@@ -80,7 +77,6 @@ impl Drop for ServiceLock {
     }
 }
 
-/// The lock of a service that runs.
 #[derive(Debug)]
 pub(crate) struct RunningService {
     file: File,

@@ -10,8 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use wire::download::{File, Manifest, Unfit};
 
-use super::channel::{Channel, PublicKey};
-use super::version::Version;
+use super::{Channel, PublicKey, Version};
 use crate::diagnostic::Diagnostic;
 use crate::download::DownloadRequest;
 use crate::download::digest::Digest;
@@ -25,13 +24,11 @@ const PACKED: &[&str] =
     &[".gz", ".tgz", ".xz", ".zst", ".bz2", ".zip", ".deb", ".rpm", ".pkg", ".dmg", ".msi"];
 const BESIDE: &[&str] = &[".txt", ".sha256", ".sig", ".asc", ".json", ".pem"];
 
-/// How what was published compares with this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Newer,
     Same,
     Older,
-    /// There is nothing for this machine.
     Missing,
 }
 
@@ -141,7 +138,6 @@ pub(super) fn platform() -> String {
     format!("{OS}-{ARCH}")
 }
 
-/// The one program for this machine, if there is one.
 fn for_this_machine(files: &[File]) -> Result<Option<&File>, Diagnostic> {
     let platform = platform();
     let of = |platform: &str| -> Vec<&File> {

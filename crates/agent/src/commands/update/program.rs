@@ -9,7 +9,7 @@ use rustix::fs::{Access, access};
 use task_loop::untrusted::printable;
 use usage_metrics::mapping::resource::{InstallFacts, detect_install_method};
 
-use super::version::Version;
+use super::Version;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 

@@ -21,12 +21,10 @@ struct Page<'t> {
     end: &'static str,
 }
 
-/// The lines of `mcp_servers`, and the places of its entries.
 struct Section {
     header: usize,
     /// The first line after it.
     until: usize,
-    /// Where each entry begins.
     keys: Vec<usize>,
     indent: usize,
     step: usize,
@@ -72,7 +70,6 @@ pub(super) fn begin(
     Some(page.with(line_of(key)..line_of(key) + 1, &lines))
 }
 
-/// Adds a server after the last one.
 pub(super) fn append(
     text: &str,
     root: &Node,
@@ -106,7 +103,6 @@ pub(super) fn replace(
     Some(page.with(range, &server(section.indent, section.step)))
 }
 
-/// Removes a server and the comments directly above it.
 pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key) -> Option<String> {
     let page = Page::new(text);
     let (section_key, section_node) = section;

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use settings::{Key, Node, Span, Value};
 
-use super::super::tree::is_flow;
+use super::super::document::is_flow;
 
 /// Adds an entry as the first of a mapping in braces.
 pub(in crate::config) fn insert(
@@ -33,7 +33,6 @@ pub(in crate::config) fn insert(
     Some(format!("{}{added}{}", &text[..at], &text[at..]))
 }
 
-/// Puts another value in the place of one.
 pub(super) fn replace(text: &str, node: &Node, value: &Json) -> Option<String> {
     let end = end_of(text, node)?;
     let line = text.get(..node.span.start)?.rfind('\n').map_or(0, |at| at + 1);
@@ -60,7 +59,6 @@ pub(super) fn remove(text: &str, map: &Node, key: &Key, node: &Node) -> Option<S
     Some(format!("{}{}", text.get(..from)?, text.get(to..)?))
 }
 
-/// Puts a word in the place of a scalar.
 pub(in crate::config) fn splice(text: &str, span: Span, word: &str) -> Option<String> {
     let end = span.start.checked_add(span.length)?;
     Some(format!("{}{word}{}", text.get(..span.start)?, text.get(end..)?))

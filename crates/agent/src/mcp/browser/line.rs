@@ -24,9 +24,7 @@ const PIECE_BYTES: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineInput {
-    /// A line, without its end.
     Line(String),
-    /// Nothing more will come.
     Ended,
 }
 

@@ -7,11 +7,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::process::{Command, Stdio};
 
-/// Variables of a remote session.
 const REMOTE: &[&str] = &["SSH_CLIENT", "SSH_TTY", "SSH_CONNECTION"];
-/// The variables of a screen on Linux and its kin.
 const SCREENS: &[&str] = &["DISPLAY", "WAYLAND_DISPLAY"];
-/// The variables of Linux inside Windows.
 const WSL: &[&str] = &["WSL_DISTRO_NAME", "WSL_INTEROP"];
 /// The most programs of `BROWSER` that are tried.
 const MAX_TRIED: usize = 8;

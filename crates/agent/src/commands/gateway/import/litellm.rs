@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 
 use settings::Node;
 
-use super::yaml::{items, line, number_of, quoted, text, text_of};
+use super::{items, line, number_of, quoted, text, text_of};
 
-/// The result of a conversion.
 #[derive(Debug, Default)]
 pub(super) struct Imported {
-    /// The new file.
     pub(super) config: String,
     pub(super) taken: Vec<Note>,
     pub(super) left: Vec<Note>,
@@ -75,7 +73,6 @@ const KNOWN: &[Known] = &[
     known("custom_openai", "openai", "", ""),
 ];
 
-/// Modes of models, and our capabilities.
 const CAPABILITIES: &[(&str, &str)] = &[
     ("embedding", "embeddings"),
     ("image_generation", "image"),
@@ -85,7 +82,6 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("rerank", "rerank"),
 ];
 
-/// Keys of a deployment that are taken over.
 const PARAMETERS: &[&str] = &["model", "api_key", "api_base", "base_url", "weight", "rpm"];
 const INFORMATION: &[&str] = &["mode", "max_input_tokens", "output_cost_per_image", "description"];
 
@@ -120,7 +116,6 @@ struct Converter {
     new_keys: Vec<String>,
 }
 
-/// Converts a file.
 pub(super) fn convert(root: &Node) -> Imported {
     let mut converter = Converter::default();
     for item in items(root.get("model_list")) {
@@ -430,7 +425,6 @@ fn period(duration: &str) -> Option<&'static str> {
     }
 }
 
-/// The name of the alias of several deployments.
 fn own_name(group: &Group) -> String {
     if group.fallbacks.is_empty() {
         group.name.clone()
@@ -448,7 +442,6 @@ fn base(group: &Group) -> Option<String> {
     }
 }
 
-/// `os.environ/NAME` as a reference.
 fn reference(text: &str) -> String {
     format!("${{{}}}", text.trim_start_matches("os.environ/"))
 }

@@ -45,7 +45,6 @@ pub(crate) struct KeyOptions {
 }
 
 impl KeyOptions {
-    /// Whether nothing was typed.
     pub(super) fn is_empty(&self) -> bool {
         self.scopes.is_none()
             && self.models.is_none()
@@ -128,8 +127,6 @@ fn count(option: &str, text: &str) -> Result<u32, Diagnostic> {
 fn no_scope(word: &str) -> Diagnostic {
     let known = Scope::ALL.map(Scope::as_str);
     let message = format!("unknown scope `{}`", printable(word));
-    Diagnostic::usage(message).hint(match nearest(word, known) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("valid scopes: {}", known.join(", ")),
-    })
+    let all = format!("valid scopes: {}", known.join(", "));
+    Diagnostic::usage(message).did_you_mean(nearest(word, known), all)
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 use wire::key::ApiKey;
 
 use super::key_json;
-use crate::commands::gateway::file::problem;
 use crate::diagnostic::Diagnostic;
 use crate::session::Session;
 
@@ -17,8 +16,8 @@ pub(crate) fn new_key() -> Result<ApiKey, Diagnostic> {
 
 /// What hashes the keys of this database; one that made none of its keys is refused.
 pub(crate) async fn hasher(config: &Config, store: &Store) -> Result<KeyHasher, Diagnostic> {
-    let hasher = key_secret::load(&config.key_secret).map_err(problem)?;
-    key_secret::check(&hasher, store).await.map_err(problem)?;
+    let hasher = key_secret::load(&config.key_secret)?;
+    key_secret::check(&hasher, store).await?;
     Ok(hasher)
 }
 

@@ -8,34 +8,10 @@ use task_loop::untrusted::printable;
 
 use crate::commands::gateway::amount::{AmountUnit, in_credits};
 use crate::commands::gateway::file::Location;
-use crate::commands::gateway::operator_store::{OperatorStore, refused};
+use crate::commands::gateway::operator_store::OperatorStore;
 use crate::diagnostic::Diagnostic;
 use crate::output::GOOD;
 use crate::session::Session;
-
-/// Add credit to a member
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  agent gateway member top-up alice 10 --reason 'invoice 17' --reference invoice-17
-  agent gateway member top-up mem_3 500000 --micros --reason gift")]
-pub(crate) struct TopUp {
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
-
-/// Correct a balance up or down
-#[derive(Debug, clap::Args)]
-#[command(mut_arg("amount", |amount| amount.help("Signed amount in credits")), after_help = "\
-Credit held for running requests cannot be removed.
-
-Examples:
-  agent gateway member adjust alice -2.5 --reason 'paid twice'
-  agent gateway member adjust alice +1 --reason 'outage on 3 May'")]
-pub(crate) struct Adjust {
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
 
 #[derive(Debug, clap::Args)]
 pub(in crate::commands::gateway) struct TransferArgs {
@@ -53,22 +29,6 @@ pub(in crate::commands::gateway) struct TransferArgs {
     reference: Option<String>,
     #[command(flatten)]
     unit: AmountUnit,
-}
-
-pub(crate) fn top_up(
-    args: &TopUp,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    args.transfer.top_up(AccountKind::Member, location, session)
-}
-
-pub(crate) fn adjust(
-    args: &Adjust,
-    location: &Location,
-    session: &Session,
-) -> Result<(), Diagnostic> {
-    args.transfer.run(AccountKind::Member, PostingKind::Adjustment, location, session)
 }
 
 impl TransferArgs {
@@ -104,7 +64,7 @@ impl TransferArgs {
                 reason: self.reason.trim().to_owned(),
                 reference: self.reference.clone(),
             };
-            let posted = books.operator().transfer(transfer).await.map_err(refused)?;
+            let posted = books.operator().transfer(transfer).await?;
             Ok((member, posted))
         })?;
         tell(&member, posted, session)

@@ -117,10 +117,8 @@ fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Provider, Diagnostic> 
         let message = format!("unknown provider `{}`", printable(name));
         let known = config.providers.iter().map(|provider| provider.name.as_str());
         let known = known.chain(config.search.providers.iter().map(SearchProvider::name));
-        Diagnostic::configuration(message).hint(match nearest(name, known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "list providers with `agent gateway provider list`".to_owned(),
-        })
+        let otherwise = "list providers with `agent gateway provider list`";
+        Diagnostic::configuration(message).did_you_mean(nearest(name, known), otherwise)
     })
 }
 

@@ -41,9 +41,7 @@ pub(super) fn show(
     }
     if outcome.is_error {
         let message = format!("{} reported an error", tool.name);
-        let mut diagnostic = Diagnostic::failed(message);
-        diagnostic.causes.extend(text.lines().map(str::to_owned));
-        return Err(diagnostic);
+        return Err(Diagnostic::failed(message).causes(text.lines().map(str::to_owned)));
     }
     session.output.bytes(text.as_bytes())
 }
@@ -125,10 +123,8 @@ fn private() -> fs::OpenOptions {
     options
 }
 
-/// How many results may stand beside each other under one name.
 const MAX_COPIES: u32 = 10_000;
 
-/// The usual ending of a file of this type.
 fn extension(attachment: &Attachment) -> &'static str {
     let mime = attachment.mime.split(';').next().unwrap_or_default().trim();
     match mime.to_ascii_lowercase().as_str() {

@@ -10,7 +10,7 @@ use mcp_client::config::{
 use mcp_client::oauth::SignInStatus;
 use mcp_client::transport::environment;
 
-use super::super::sign_in_state::{State, now};
+use super::super::status::{State, now};
 use super::super::test::named_files;
 use crate::config;
 use crate::diagnostic::Diagnostic;
@@ -51,7 +51,6 @@ fn place(path: &Path, line: usize) -> String {
     if line > 0 { format!("{}:{line}", path.display()) } else { path.display().to_string() }
 }
 
-/// The files around the configuration: secrets and logs.
 pub(super) fn files(session: &Session, findings: &mut Findings) -> Result<(), Diagnostic> {
     let home = session.home()?;
     let config = home.config();
@@ -191,7 +190,6 @@ fn remote(http: &HttpEndpoint, add: &mut impl FnMut(Finding)) {
     }
 }
 
-/// The state of the sign-in, from the stored files.
 fn signed_in(
     entry: &ServerEntry,
     standing: &SignInStatus,

@@ -41,7 +41,6 @@ pub(super) fn existing(session: &Session, only: Option<Client>) -> Vec<File> {
     files.into_iter().map(|(_, file)| file).collect()
 }
 
-/// The client that a file belongs to, by its name.
 pub(super) fn kind_of(path: &Path, from: Option<Client>) -> Kind {
     match from {
         Some(client) => client.kind(),

@@ -7,7 +7,7 @@ use mcp_client::config::{Auth, Endpoint, HttpEndpoint, StdioEndpoint, Verify};
 use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::Diagnostic;
-use crate::mcp::file_keys::file_keys;
+use crate::mcp::project::file_keys;
 
 /// Variables that change which programs run, what they load, or whom they trust.
 const STEERING: [&str; 20] = [
@@ -238,7 +238,6 @@ pub(super) fn host(address: &str) -> &str {
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// Whether a host, with or without a port, is this machine.
 fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

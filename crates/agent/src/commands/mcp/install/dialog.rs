@@ -14,7 +14,6 @@ use crate::output::WARNING;
 const MAX_TEXT_ROWS: usize = 4;
 const MAX_COMMAND_ROWS: usize = 10;
 
-/// The server of a link, and what saying yes would do.
 pub(super) fn text(candidate: &Candidate, scope: &Scope) -> String {
     let end = match &candidate.configured.entry.endpoint {
         Endpoint::Stdio(_) => "\nInstall it only if you trust the source of the link.",
@@ -123,7 +122,6 @@ fn plain(text: &str) -> String {
     shown
 }
 
-/// The same on one line.
 pub(crate) fn line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }

@@ -10,18 +10,11 @@ use task_loop::untrusted::printable;
 use crate::mcp::advice::{command_line, operand, test};
 use crate::mcp::{McpServers, Servers, told, transport};
 use crate::output::DIM;
-use crate::table::{Alignment, Table, grouped};
+use crate::table::{Table, grouped};
 
 pub(crate) fn table(all: &[ServerStatus]) -> String {
-    let mut table = Table::new([
-        ("server", Alignment::Left),
-        ("transport", Alignment::Left),
-        ("era", Alignment::Left),
-        ("state", Alignment::Left),
-        ("tools", Alignment::Right),
-        ("tokens", Alignment::Right),
-        ("since", Alignment::Right),
-    ]);
+    let mut table = Table::new(["server", "transport", "era", "state", "tools", "tokens", "since"])
+        .align_right(&["tools", "tokens", "since"]);
     for status in all {
         let known = |text: String| if status.era.is_some() { text } else { "-".to_owned() };
         table.row([
@@ -120,13 +113,8 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
 }
 
 pub(super) fn configured_text(servers: &Servers, shown: &Sanitizer) -> String {
-    let mut table = Table::new([
-        ("server", Alignment::Left),
-        ("transport", Alignment::Left),
-        ("enabled", Alignment::Left),
-        ("line", Alignment::Right),
-        ("endpoint", Alignment::Left),
-    ]);
+    let mut table =
+        Table::new(["server", "transport", "enabled", "line", "endpoint"]).align_right(&["line"]);
     for configured in &servers.parsed.servers {
         let entry = &configured.entry;
         table.row([

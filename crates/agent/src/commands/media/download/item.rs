@@ -6,7 +6,7 @@ use task_loop::untrusted::printable;
 use wire::download::is_name;
 use wire::media::{Artifact, MediaRun};
 
-use super::kind::extension;
+use super::extension;
 use crate::diagnostic::Diagnostic;
 use crate::download::digest::Digest;
 use crate::member::Member;
@@ -101,9 +101,9 @@ async fn of_artifact(member: &Member, id: &str) -> Result<Item, Diagnostic> {
 }
 
 fn wrong(id: &str, why: &str) -> Diagnostic {
-    let mut diagnostic = Diagnostic::peer(format!("cannot download {}", printable(id)));
-    diagnostic.causes.push(why.to_owned());
-    diagnostic.hint("nothing was written; report this to the operator of the service")
+    Diagnostic::peer(format!("cannot download {}", printable(id)))
+        .cause(why.to_owned())
+        .hint("nothing was written; report this to the operator of the service")
 }
 
 #[cfg(test)]
