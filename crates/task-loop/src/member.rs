@@ -167,6 +167,10 @@ impl MemberClient {
         Ok(Self { http, base_url: base_url.to_owned() })
     }
 
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
     pub async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
         let target = self.address(&ask.path)?;
         self.ask_at(&target, ask).await
