@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// sockets.
 const OPEN_FILES: u64 = 3;
 
-/// Resource limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Memory beyond what the program has when it starts, in bytes.
@@ -59,7 +58,6 @@ pub enum Landlock {
 }
 
 impl Confinement {
-    /// Whether every measure is in force.
     pub fn is_complete(&self) -> bool {
         self.resource_limits && self.landlock == Landlock::Full && self.seccomp
     }

@@ -20,6 +20,7 @@ mod media;
 mod member;
 mod postgres;
 mod process;
+mod records;
 mod research;
 mod response;
 mod role;

@@ -6,11 +6,8 @@ use serde_json::json;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
     pub id: String,
-    /// The owner.
     pub member: MemberId,
-    /// The API key that was used.
     pub lineage: LineageId,
-    /// The hold that pays for it.
     pub hold: HoldId,
     /// `queued`, `in_progress`, `completed`, `incomplete`, `failed`, `cancelled`.
     pub status: String,
@@ -18,13 +15,9 @@ pub struct StoredResponse {
     pub body: Vec<u8>,
     /// The input items, a JSON list.
     pub input: Vec<u8>,
-    /// The previous response of the conversation.
     pub previous: Option<String>,
-    /// Whether it runs in the background.
     pub background: bool,
-    /// When the response was created.
     pub created_at: Time,
-    /// When the response is deleted.
     pub expires_at: Time,
 }
 
@@ -37,7 +30,6 @@ impl StoredResponse {
     }
 }
 
-/// One event of a background response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseEvent {
     /// The `sequence_number`.

@@ -3,9 +3,7 @@
 /// An HTTP answer, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedAnswer {
-    /// The HTTP status.
     pub status: u16,
-    /// The media type.
     pub content_type: String,
     /// The body; all events of a stream.
     pub body: Vec<u8>,

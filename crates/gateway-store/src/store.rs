@@ -21,12 +21,9 @@ use crate::{
     StoreOptions, StoredResponse, UsageLine, UsageQuery, WebSession, WebhookOutcome,
 };
 
-/// The state of the service.
 #[derive(Debug)]
 pub enum Store {
-    /// In a SQLite file.
     Sqlite(Sqlite),
-    /// In a PostgreSQL database.
     Postgres(Postgres),
 }
 
@@ -44,7 +41,6 @@ macro_rules! dispatch {
 mod research;
 
 impl Store {
-    /// Returns the schema version of the database.
     pub async fn schema(
         location: &DatabaseLocation,
         options: &StoreOptions,
@@ -187,7 +183,6 @@ impl Store {
         dispatch!(self, delete_expired())
     }
 
-    /// Returns the account of a member or a team.
     pub async fn account(&self, member: MemberId) -> Result<Option<Account>> {
         dispatch!(self, account(member))
     }
@@ -252,12 +247,10 @@ impl Store {
         dispatch!(self, create_account(AccountKind::Member, name, by))
     }
 
-    /// Creates a team without money and members. Names of members and teams are unique.
     pub async fn create_team(&self, name: &str, by: &Actor) -> Result<Member> {
         dispatch!(self, create_account(AccountKind::Team, name, by))
     }
 
-    /// Changes a member or a team.
     pub async fn change_member(
         &self,
         id: MemberId,
@@ -272,7 +265,6 @@ impl Store {
         dispatch!(self, member(id))
     }
 
-    /// Returns a member or a team by name.
     pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         dispatch!(self, member_by_name(name))
     }
@@ -321,12 +313,10 @@ impl Store {
         dispatch!(self, revoke_key(id, by))
     }
 
-    /// Returns a key by its public part.
     pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
         dispatch!(self, key(id))
     }
 
-    /// Lists the keys of a member.
     pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
         dispatch!(self, keys(member))
     }
@@ -339,12 +329,10 @@ impl Store {
         dispatch!(self, key_names(lineages))
     }
 
-    /// Returns a response of a member.
     pub async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
         dispatch!(self, response(member, id))
     }
 
-    /// Returns the status of a response of a member.
     pub async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
         dispatch!(self, response_status(member, id))
     }
@@ -365,7 +353,6 @@ impl Store {
         dispatch!(self, delete_response(member, id))
     }
 
-    /// Appends events of a background response.
     pub async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
         dispatch!(self, append_events(id, events))
     }
@@ -381,7 +368,6 @@ impl Store {
         dispatch!(self, claim_object(sha256, name))
     }
 
-    /// Returns a run of a member with its artifacts.
     pub async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
         dispatch!(self, media_run(member, id))
     }
@@ -396,7 +382,6 @@ impl Store {
         dispatch!(self, media_runs(member, before, limit))
     }
 
-    /// Returns an artifact of a member.
     pub async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
         dispatch!(self, artifact(member, id))
     }
@@ -441,7 +426,6 @@ impl Store {
         dispatch!(self, request_reload(by))
     }
 
-    /// Returns the state that all processes follow.
     pub async fn shared_state(&self) -> Result<SharedState> {
         dispatch!(self, shared_state())
     }
@@ -451,12 +435,10 @@ impl Store {
         dispatch!(self, report_process(report))
     }
 
-    /// Forgets a process that stops.
     pub async fn forget_process(&self, owner: i64) -> Result<()> {
         dispatch!(self, forget_process(owner))
     }
 
-    /// Lists the processes that serve.
     pub async fn processes(&self) -> Result<Vec<ProcessReport>> {
         dispatch!(self, processes())
     }
@@ -471,7 +453,6 @@ impl Store {
         dispatch!(self, change_provider(name, action, by))
     }
 
-    /// Lists the providers that get no new requests.
     pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
         dispatch!(self, drained_providers())
     }
@@ -517,7 +498,6 @@ impl Store {
         dispatch!(self, audit(before, limit))
     }
 
-    /// Returns a setting that is stored in the database.
     pub async fn setting(&self, name: &str) -> Result<Option<String>> {
         dispatch!(self, setting(name))
     }
@@ -527,7 +507,6 @@ impl Store {
         dispatch!(self, set_setting_once(name, value))
     }
 
-    /// Checks that the database answers.
     pub async fn ping(&self) -> Result<()> {
         dispatch!(self, ping())
     }

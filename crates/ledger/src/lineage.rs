@@ -11,7 +11,6 @@ const MICROS_A_MINUTE: i64 = 60_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
     pub id: LineageId,
-    /// The member who asks.
     pub member: MemberId,
     /// The limits of all its keys together.
     pub limits: Limits,
@@ -23,7 +22,6 @@ pub struct Lineage {
     pub running: u32,
     /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
-    /// The use of the budget.
     pub budget_use: BudgetUse,
 }
 
@@ -34,14 +32,11 @@ pub struct Limits {
     pub spend: Option<Micros>,
     /// Requests per minute; the burst is as large.
     pub requests_per_minute: Option<u32>,
-    /// Concurrent requests.
     pub concurrency: Option<u32>,
-    /// Spend per day, week or month.
     pub budget: Option<Budget>,
 }
 
 impl Lineage {
-    /// A lineage without spend.
     pub fn new(id: LineageId, member: MemberId, limits: Limits) -> Self {
         Self {
             id,
@@ -55,7 +50,6 @@ impl Lineage {
         }
     }
 
-    /// The budget with its use; `None` is unlimited.
     pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {
         Some(BudgetStatus::new(
             BudgetScope::Key(self.id),
@@ -65,7 +59,6 @@ impl Lineage {
         ))
     }
 
-    /// Adds a charge.
     pub fn spend(&mut self, charged: Micros) {
         self.spent = self.spent.plus(charged).unwrap_or(Micros::MAX);
     }

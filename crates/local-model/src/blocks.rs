@@ -85,7 +85,6 @@ impl Rows {
         Row { quants, scales: &self.scales[begin..begin + self.width] }
     }
 
-    /// One row, dequantised.
     pub(crate) fn write(&self, index: usize, out: &mut [f32]) {
         let row = self.row(index);
         let blocks = out.as_chunks_mut::<BLOCK>().0;

@@ -25,14 +25,12 @@ pub mod key {
     pub const SPACE: &str = " ";
 }
 
-/// The color scheme that the system prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorScheme {
     Light,
     Dark,
 }
 
-/// A browser with one window.
 #[derive(Debug)]
 pub struct Browser {
     driver: Driver,
@@ -62,7 +60,6 @@ impl Browser {
         self.home.path()
     }
 
-    /// Opens a URL and waits until it is loaded.
     pub fn goto(&self, address: &str) {
         self.must("/url", &json!({ "url": address }));
     }
@@ -113,7 +110,6 @@ impl Browser {
         self.must("/actions", &json!({ "actions": [keyboard] }));
     }
 
-    /// Runs a script, which may be asynchronous, and returns its result.
     pub fn eval(&self, script: &str) -> Value {
         let script = format!("return (async () => {{ {script} }})()");
         self.must("/execute/sync", &json!({ "script": script, "args": [] }))
@@ -136,7 +132,6 @@ impl Browser {
         serde_json::from_value(found).expect("axe-core returns a list")
     }
 
-    /// Writes the viewport to a PNG file.
     #[expect(clippy::expect_used, reason = "a test without its picture cannot go on")]
     pub fn screenshot(&self, path: &Path) {
         let picture = self.driver.get("/screenshot").expect("a picture");

@@ -45,7 +45,6 @@ impl MovableClock {
         self.offset.write_all_at(&seconds.to_ne_bytes(), 0).expect("the offset is written");
     }
 
-    /// Environment variables that give a process this clock.
     pub fn variables(&self) -> [(&'static str, std::path::PathBuf); 2] {
         let file = |name: &str| Path::join(self.folder.path(), name);
         [("LD_PRELOAD", file("clock.so")), ("TEST_CLOCK", file("offset"))]

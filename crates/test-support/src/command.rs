@@ -64,7 +64,6 @@ impl TestHome {
 }
 
 impl ProgramOutput {
-    /// Runs a command until it exits.
     #[expect(clippy::expect_used, reason = "a test without its program cannot go on")]
     pub fn of(command: &mut Command, input: &[u8]) -> ProgramOutput {
         let mut child = command

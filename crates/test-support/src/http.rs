@@ -11,7 +11,6 @@ use std::thread;
 pub(crate) use reply::Reply;
 pub use request::Request;
 
-/// What a server does with the connection after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterReply {
     KeepOpen,

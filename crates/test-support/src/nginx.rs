@@ -39,7 +39,6 @@ impl Nginx {
         nginx
     }
 
-    /// The ids of its master and its worker.
     pub fn processes(&self) -> Vec<u32> {
         let children = format!("/proc/{0}/task/{0}/children", self.master.id());
         let children = fs::read_to_string(children).unwrap_or_default();

@@ -40,7 +40,6 @@ pub enum StopMode {
     Immediate,
 }
 
-/// One server and its data.
 #[derive(Debug)]
 pub struct Cluster {
     programs: Programs,
@@ -91,7 +90,6 @@ impl Cluster {
         Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
     }
 
-    /// Makes a standby the primary.
     pub fn promote(&self) {
         // It has the settings of the old primary, and must not wait for a standby.
         self.query(MAINTENANCE, "SELECT pg_promote()");
@@ -107,7 +105,6 @@ impl Cluster {
         Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
     }
 
-    /// Creates an empty database.
     pub fn database(self: &Arc<Self>) -> Database {
         let number = self.databases.fetch_add(1, Ordering::SeqCst);
         let name = format!("test_{}_{number}", std::process::id());

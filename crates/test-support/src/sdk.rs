@@ -99,7 +99,6 @@ pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     ProgramOutput::of(command(&private_node(&words), PATIENCE, &env).current_dir(home.path()), b"")
 }
 
-/// Runs a module with these packages.
 fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
     let folder = private_folder(folder);
     must_exist(&folder);

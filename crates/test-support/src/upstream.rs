@@ -39,7 +39,6 @@ pub use step::{Responder, Step};
 use crate::wait::eventually;
 use server_state::ServerState;
 
-/// Length of the queue of pending connections.
 const BACKLOG: i32 = 4096;
 
 /// Whether [`Upstream`] has `POST /v1/responses`.
@@ -75,7 +74,6 @@ impl Upstream {
         format!("{}/v1", self.site.origin())
     }
 
-    /// Scheme, host and port.
     pub fn origin(&self) -> String {
         self.site.origin()
     }
@@ -137,7 +135,6 @@ impl Upstream {
         requests
     }
 
-    /// How many connections were ever made.
     pub fn connections(&self) -> usize {
         self.site.connections.load(Ordering::SeqCst)
     }
@@ -146,12 +143,10 @@ impl Upstream {
         self.site.live().len()
     }
 
-    /// How many requests are being answered.
     pub fn in_flight(&self) -> usize {
         self.site.in_flight.load(Ordering::SeqCst)
     }
 
-    /// The maximum of concurrent requests so far.
     pub fn most_in_flight(&self) -> usize {
         self.site.most_in_flight.load(Ordering::SeqCst)
     }

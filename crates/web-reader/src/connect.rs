@@ -29,7 +29,6 @@ pub(crate) struct Connector {
     tls: TlsConnector,
 }
 
-/// A connection, with TLS or without.
 pub(crate) enum Connection {
     Plain(TcpStream),
     Secure(Box<TlsStream<TcpStream>>),

@@ -49,7 +49,6 @@ pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// One request.
 pub(crate) struct PageFetch<'a> {
     pub(crate) target: &'a Target,
     pub(crate) user_agent: &'a str,

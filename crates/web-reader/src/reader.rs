@@ -43,7 +43,6 @@ pub struct Image {
     pub bytes: Vec<u8>,
 }
 
-/// The limits of one request.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     max_bytes: u64,

@@ -101,7 +101,6 @@ impl Target {
                 }))
     }
 
-    /// The `Host` header.
     pub(crate) fn authority(&self) -> String {
         match self.url.port() {
             Some(port) => format!("{}:{port}", self.host),

@@ -52,7 +52,6 @@ impl Drop for RunningService {
     }
 }
 
-/// Tests the service in every revision.
 pub(super) fn run(suite: &Suite) -> Result<Vec<Row>, Failure> {
     let service = RunningService::start(&suite.service)?;
     let subject = Subject::Server { url: &service.url };

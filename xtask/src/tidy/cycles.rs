@@ -49,7 +49,6 @@ fn check_crate(files: &[(&str, &str)]) -> Vec<Finding> {
         .collect()
 }
 
-/// One source file.
 struct Module {
     file: String,
     path: Vec<String>,

@@ -29,7 +29,6 @@ pub(super) struct Budget {
 impl Budget {
     const FULL: Self = Self { bytes: MAX_TOTAL_BYTES, objects: MAX_OBJECTS, is_exceeded: false };
 
-    /// The limit of the next stream.
     pub(super) fn stream_bytes(&self) -> usize {
         self.bytes.min(MAX_STREAM_BYTES)
     }

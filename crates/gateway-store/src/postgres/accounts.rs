@@ -1,12 +1,12 @@
 //! Accounts, lineages, receipts and statements.
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
-use tokio_postgres::Row;
 
 use super::Postgres;
-use super::rows::{self, HoldUuid, RowReader, page};
+use super::rows::{self, RowReader, page};
 use super::statements::now;
 use crate::error::Result;
+use crate::records::{self, Columns, HoldUuid, hold_id};
 use crate::{RelatedReceipts, SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
@@ -41,11 +41,11 @@ const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount,
 
 impl Postgres {
     pub(crate) async fn account(&self, member: MemberId) -> Result<Option<Account>> {
-        self.row(ACCOUNT, &[&member.0], rows::account).await
+        self.row(ACCOUNT, &[&member.0], |row| records::account(row)).await
     }
 
     pub(crate) async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
-        self.row(LINEAGE, &[&lineage.0], rows::lineage).await
+        self.row(LINEAGE, &[&lineage.0], |row| records::lineage(row)).await
     }
 
     pub(crate) async fn receipt(
@@ -54,7 +54,7 @@ impl Postgres {
         id: HoldId,
     ) -> Result<Option<Receipt>> {
         let member = member.map(|member| member.0);
-        self.row(RECEIPT, &[&HoldUuid(id), &member], rows::receipt).await
+        self.row(RECEIPT, &[&HoldUuid(id), &member], |row| records::receipt(row)).await
     }
 
     pub(crate) async fn team_receipts(
@@ -64,19 +64,21 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<Receipt>> {
         let before = HoldUuid(before.unwrap_or(HoldId::from_bytes([u8::MAX; 16])));
-        self.rows(TEAM_RECEIPTS, &[&member.0, &before, &page(limit)], rows::receipt).await
+        self.rows(TEAM_RECEIPTS, &[&member.0, &before, &page(limit)], |row| records::receipt(row))
+            .await
     }
 
     pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
-        let parent = |row: &Row| RowReader::new(row).hold_id();
         Ok(RelatedReceipts {
-            parent: self.row(PARENT, &[&HoldUuid(id)], parent).await?,
-            children: self.rows(CHILDREN, &[&HoldUuid(id), &page(u32::MAX)], rows::receipt).await?,
+            parent: self.row(PARENT, &[&HoldUuid(id)], |row| hold_id(row)).await?,
+            children: self
+                .rows(CHILDREN, &[&HoldUuid(id), &page(u32::MAX)], |row| records::receipt(row))
+                .await?,
         })
     }
 
     pub(crate) async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
-        self.row(ANSWER, &[&HoldUuid(id)], rows::answer).await
+        self.row(ANSWER, &[&HoldUuid(id)], |row| records::answer(row)).await
     }
 
     pub(crate) async fn statement(
@@ -89,13 +91,12 @@ impl Postgres {
     }
 }
 
-fn line(row: &Row) -> Result<StatementLine> {
-    let mut columns = RowReader::new(row);
+fn line(columns: &mut RowReader<'_>) -> Result<StatementLine> {
     Ok(StatementLine {
         id: columns.take()?,
-        posting: rows::posting(&mut columns)?,
+        posting: rows::posting(columns)?,
         operation: columns.take()?,
         model: columns.take()?,
-        asked_by: columns.take::<Option<i64>>()?.map(MemberId),
+        asked_by: columns.optional_member()?,
     })
 }

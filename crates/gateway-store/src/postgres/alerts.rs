@@ -1,16 +1,16 @@
 //! Alerts and their outbox. Any number of processes share it.
 
-use ledger::{MemberId, Micros};
-use tokio_postgres::Row;
+use ledger::MemberId;
 
 use super::Postgres;
 use super::connection::PgConnection;
 use super::pool::pooled;
-use super::rows::{self, RowReader, Value};
+use super::rows::{self, Value};
 use super::statements::now;
 use crate::alert::{ALERT_RETENTION_MICROS, REPEAT_MICROS, StoredOutcome};
 use crate::error::Result;
-use crate::{Alert, AlertDelivery, Credit, NewAlert, WebhookOutcome};
+use crate::records::{self, alert_delivery};
+use crate::{AlertDelivery, Credit, NewAlert, WebhookOutcome};
 
 macro_rules! columns {
     () => {
@@ -81,7 +81,7 @@ impl Postgres {
     }
 
     pub(crate) async fn claim_alert(&self, lease_micros: i64) -> Result<Option<AlertDelivery>> {
-        self.row(CLAIM, &[&lease_micros], delivery).await
+        self.row(CLAIM, &[&lease_micros], |row| alert_delivery(row)).await
     }
 
     pub(crate) async fn finish_alert(
@@ -98,15 +98,11 @@ impl Postgres {
     }
 
     pub(crate) async fn alerts(&self, before: i64, limit: u32) -> Result<Vec<AlertDelivery>> {
-        self.rows(LIST, &[&before, &rows::page(limit)], delivery).await
+        self.rows(LIST, &[&before, &rows::page(limit)], |row| alert_delivery(row)).await
     }
 
     pub(crate) async fn last_credit(&self, member: MemberId) -> Result<Option<Credit>> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok(Credit { posting: columns.take()?, balance: Micros::new(columns.take()?) })
-        };
-        self.row(LAST_CREDIT, &[&member.0], read).await
+        self.row(LAST_CREDIT, &[&member.0], |row| records::credit(row)).await
     }
 }
 
@@ -119,21 +115,4 @@ async fn open(connection: &mut PgConnection, new: &NewAlert) -> Result<Option<i6
         return Ok(None);
     };
     rows::first(&row).map(Some)
-}
-
-fn delivery(row: &Row) -> Result<AlertDelivery> {
-    let mut columns = RowReader::new(row);
-    Ok(AlertDelivery {
-        alert: Alert {
-            id: columns.take()?,
-            at: columns.time()?,
-            kind: columns.take()?,
-            subject: columns.take()?,
-            message: columns.take()?,
-        },
-        channel: columns.take()?,
-        tries: columns.count()?,
-        outcome: columns.take()?,
-        error: columns.take()?,
-    })
 }

@@ -4,10 +4,11 @@ use ledger::Time;
 use tokio_postgres::{Row, Transaction};
 
 use super::Postgres;
-use super::rows::{RowReader, Value, audit_entry, first, page};
+use super::rows::{RowReader, Value, first, page};
 use super::statements::{LAST_AUDIT, LOCK_AUDIT, now};
 use crate::audit::{AuditChange, AuditTail};
 use crate::error::Result;
+use crate::records::{Columns, audit_entry};
 use crate::{Actor, AuditEntry};
 
 const INSERT_ONE: &str = "INSERT INTO audit (id, at, actor, request, action, subject, detail, \
@@ -20,7 +21,7 @@ const PAGE: &str = "SELECT id, at, actor, request, action, subject, detail, dige
 
 impl Postgres {
     pub(crate) async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
-        self.rows(PAGE, &[&before, &page(limit)], audit_entry).await
+        self.rows(PAGE, &[&before, &page(limit)], |row| audit_entry(row)).await
     }
 }
 

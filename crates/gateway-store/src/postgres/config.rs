@@ -22,7 +22,6 @@ use crate::{Calendar, Error, StoreOptions};
 /// The `application_name` that the server sees.
 const APPLICATION: &str = "agent-gateway";
 
-/// Settings of connections.
 #[derive(Clone)]
 pub(super) struct PgConfig {
     driver: Config,

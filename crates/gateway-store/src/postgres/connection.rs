@@ -30,7 +30,6 @@ enum ConnectionPurpose {
     Other,
 }
 
-/// A connection with its prepared statements.
 pub(super) struct PgConnection {
     client: Client,
     /// The task that drives the connection, unless a [`ConnectionDriver`] does.
@@ -119,7 +118,6 @@ impl PgConnection {
         &self.client
     }
 
-    /// The client for a transaction.
     pub(super) fn client_mut(&mut self) -> &mut Client {
         &mut self.client
     }
@@ -128,7 +126,6 @@ impl PgConnection {
         self.client.is_closed()
     }
 
-    /// The statements of a batch, prepared on first use.
     pub(super) async fn statements(&self) -> Result<&Statements> {
         match self.statements.get() {
             Some(statements) => Ok(statements),

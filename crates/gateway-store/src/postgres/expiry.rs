@@ -6,13 +6,14 @@ use tokio_postgres::Client;
 use super::connection::PgConnection;
 use super::load::{LoadedBatch, RowSet, load};
 use super::pool::pooled;
-use super::rows::{self, HoldUuid, RowReader};
+use super::rows::RowReader;
 use super::save::{BatchWrites, save};
 use super::statements::now;
 use super::{Postgres, media, research, sessions};
 use crate::StoredResponse;
 use crate::error::Result;
 use crate::limits::MAX_EXPIRED;
+use crate::records::{self, Columns, HoldUuid};
 use crate::research::JOB_OWNER;
 use crate::response::failed_body;
 
@@ -124,11 +125,10 @@ async fn expire(connection: &mut PgConnection) -> Result<u64> {
     Ok(ended.len() as u64)
 }
 
-/// The background responses of these holds, as failed.
 async fn failed_responses(client: &Client, holds: &[HoldId]) -> Result<Vec<StoredResponse>> {
     let holds: Vec<HoldUuid> = holds.iter().copied().map(HoldUuid).collect();
     let found = client.query(BACKGROUND_RESPONSES, &[&holds]).await?;
-    found.iter().map(|row| Ok(rows::response(row)?.failed())).collect()
+    found.iter().map(|row| Ok(records::response(&mut RowReader::new(row))?.failed())).collect()
 }
 
 async fn delete_expired(connection: &mut PgConnection) -> Result<u64> {

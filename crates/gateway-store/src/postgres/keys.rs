@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ledger::{Limits, LineageId, MemberId, Time};
 use serde_json::json;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::Transaction;
 
 use super::connection::PgConnection;
 use super::error::exists;
@@ -15,6 +15,7 @@ use super::{Postgres, audit, rows};
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::{scope_names, stored_budget};
+use crate::records::key_record;
 use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, NewKey};
 
 macro_rules! record {
@@ -89,7 +90,7 @@ impl Postgres {
     }
 
     pub(crate) async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
-        self.row(BY_ID, &[&id], rows::key_record).await
+        self.row(BY_ID, &[&id], |row| key_record(row)).await
     }
 
     pub(crate) async fn key_names(
@@ -97,15 +98,14 @@ impl Postgres {
         lineages: &[LineageId],
     ) -> Result<HashMap<LineageId, (String, String)>> {
         let lineages: Vec<i64> = lineages.iter().map(|id| id.0).collect();
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
+        let read = |columns: &mut RowReader<'_>| {
             Ok((LineageId(columns.take()?), (columns.take()?, columns.take()?)))
         };
         Ok(self.rows(NAMES, &[&lineages], read).await?.into_iter().collect())
     }
 
     pub(crate) async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
-        self.rows(OF_MEMBER, &[&member.0], rows::key_record).await
+        self.rows(OF_MEMBER, &[&member.0], |row| key_record(row)).await
     }
 }
 
@@ -180,7 +180,7 @@ async fn revoke(connection: &mut PgConnection, id: &str, by: &Actor) -> Result<K
 async fn lock(transaction: &Transaction<'_>, id: &str) -> Result<KeyRecord> {
     transaction.query(LOCK_MEMBER, &[&id]).await?;
     let row = transaction.query_opt(LOCK, &[&id]).await?;
-    rows::key_record(&row.ok_or(Error::Missing("key"))?)
+    key_record(&mut RowReader::new(&row.ok_or(Error::Missing("key"))?))
 }
 
 async fn insert(transaction: &Transaction<'_>, new: &NewKey, lineage: i64) -> Result<()> {
@@ -202,7 +202,7 @@ async fn finish(
     let row = transaction.query_one(BY_ID, &[&audited.subject]).await?;
     audit::append(&transaction, audited, by).await?;
     transaction.commit().await?;
-    rows::key_record(&row)
+    key_record(&mut RowReader::new(&row))
 }
 
 fn stored(limits: Limits) -> [Option<i64>; 3] {

@@ -10,6 +10,7 @@ use super::rows::{self, page};
 use super::statements::now;
 use crate::error::Result;
 use crate::media::UNUSED_RETENTION_MICROS;
+use crate::records::{self, first};
 use crate::{Artifact, MediaRun};
 
 const TOUCH: &str = concat!(
@@ -82,9 +83,9 @@ impl Postgres {
     }
 
     pub(crate) async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
-        let run = self.row(RUN, &[&id, &member.0], rows::media_run).await?;
+        let run = self.row(RUN, &[&id, &member.0], |row| records::media_run(row)).await?;
         let Some(mut run) = run else { return Ok(None) };
-        run.artifacts = self.rows(ARTIFACTS, &[&id], rows::artifact).await?;
+        run.artifacts = self.rows(ARTIFACTS, &[&id], |row| records::artifact(row)).await?;
         Ok(Some(run))
     }
 
@@ -95,19 +96,19 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<MediaRun>> {
         let values: [rows::Value<'_>; 3] = [&member.0, &before.micros(), &page(limit)];
-        let mut runs = self.rows(RUNS, &values, rows::media_run).await?;
+        let mut runs = self.rows(RUNS, &values, |row| records::media_run(row)).await?;
         for run in &mut runs {
-            run.artifacts = self.rows(ARTIFACTS, &[&run.id], rows::artifact).await?;
+            run.artifacts = self.rows(ARTIFACTS, &[&run.id], |row| records::artifact(row)).await?;
         }
         Ok(runs)
     }
 
     pub(crate) async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
-        self.row(ARTIFACT, &[&id, &member.0], rows::artifact).await
+        self.row(ARTIFACT, &[&id, &member.0], |row| records::artifact(row)).await
     }
 
     pub(crate) async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
-        self.rows(DELETABLE, &[&page(limit)], rows::first).await
+        self.rows(DELETABLE, &[&page(limit)], |row| first(row)).await
     }
 
     pub(crate) async fn delete_objects(&self, names: &[String]) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ledger::{AccountKind, MemberId, Micros};
-use tokio_postgres::{Row, Transaction};
+use ledger::{AccountKind, MemberId};
+use tokio_postgres::Transaction;
 
 use super::connection::PgConnection;
 use super::error::exists;
@@ -14,6 +14,7 @@ use super::{Postgres, audit, rows};
 use crate::error::Result;
 use crate::key::stored_budget;
 use crate::member::TeamState;
+use crate::records::{self, Columns};
 use crate::{Actor, Error, Member, MemberChange};
 
 macro_rules! columns {
@@ -88,19 +89,16 @@ impl Postgres {
     }
 
     pub(crate) async fn member(&self, id: MemberId) -> Result<Option<Member>> {
-        self.row(BY_ID, &[&id.0], rows::member).await
+        self.row(BY_ID, &[&id.0], |row| records::member(row)).await
     }
 
     pub(crate) async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
-        self.row(BY_NAME, &[&name], rows::member).await
+        self.row(BY_NAME, &[&name], |row| records::member(row)).await
     }
 
     pub(crate) async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok((MemberId(columns.take()?), columns.take()?))
-        };
+        let read = |columns: &mut RowReader<'_>| Ok((MemberId(columns.take()?), columns.take()?));
         Ok(self.rows(NAMES, &[&ids], read).await?.into_iter().collect())
     }
 
@@ -111,7 +109,7 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<Member>> {
         let sql = if kind == AccountKind::Member { MEMBERS } else { TEAMS };
-        self.rows(sql, &[&after.0, &rows::page(limit)], rows::member).await
+        self.rows(sql, &[&after.0, &rows::page(limit)], |row| records::member(row)).await
     }
 
     pub(crate) async fn team_members(
@@ -120,7 +118,8 @@ impl Postgres {
         after: MemberId,
         limit: u32,
     ) -> Result<Vec<Member>> {
-        self.rows(OF_TEAM, &[&team.0, &after.0, &rows::page(limit)], rows::member).await
+        self.rows(OF_TEAM, &[&team.0, &after.0, &rows::page(limit)], |row| records::member(row))
+            .await
     }
 }
 
@@ -132,7 +131,7 @@ async fn create(
 ) -> Result<Member> {
     let transaction = connection.client_mut().transaction().await?;
     let created = transaction.query_one(CREATE, &[&kind.as_str(), &name]).await;
-    let member = rows::member(&created.map_err(exists("member"))?)?;
+    let member = records::member(&mut RowReader::new(&created.map_err(exists("member"))?))?;
     audit::append(&transaction, member.creation(), by).await?;
     transaction.commit().await?;
     Ok(member)
@@ -151,7 +150,8 @@ async fn change(
     };
     let ids: Vec<i64> = std::iter::once(id).chain(team).map(|id| id.0).collect();
     let locked = transaction.query(LOCK, &[&ids]).await?;
-    let locked: Vec<Member> = locked.iter().map(rows::member).collect::<Result<_>>()?;
+    let read = |row| records::member(&mut RowReader::new(row));
+    let locked: Vec<Member> = locked.iter().map(read).collect::<Result<_>>()?;
     let is_team = |it: &Member| Some(it.id) == team && it.kind == AccountKind::Team;
     let is_known = team.is_none() || locked.iter().any(is_team);
     let member = locked.into_iter().find(|it| it.id == id);
@@ -175,10 +175,12 @@ async fn change(
     Ok(member)
 }
 
-/// What decides whether a locked team can be removed.
 async fn team_state(transaction: &Transaction<'_>, id: MemberId) -> Result<TeamState> {
     let row = transaction.query_one(TEAM_STATE, &[&id.0]).await?;
     let mut columns = RowReader::new(&row);
-    let (has_members, balance, held) = (columns.take()?, columns.take()?, columns.take()?);
-    Ok(TeamState { has_members, balance: Micros::new(balance), held: Micros::new(held) })
+    Ok(TeamState {
+        has_members: columns.take()?,
+        balance: columns.micros()?,
+        held: columns.micros()?,
+    })
 }

@@ -45,7 +45,6 @@ impl Pool {
         Self { config, permits: Arc::new(Semaphore::new(size)), idle: Arc::default() }
     }
 
-    /// Returns an idle connection, or opens one.
     pub(super) async fn acquire(&self) -> Result<PooledConnection> {
         let permit = Arc::clone(&self.permits).acquire_owned();
         let permit = timeout(self.config.timeout(), permit).await;

@@ -1,7 +1,5 @@
 //! Processes, reloads and drained providers.
 
-use tokio_postgres::Row;
-
 use super::connection::PgConnection;
 use super::pool::pooled;
 use super::rows::{self, RowReader, Value};
@@ -9,6 +7,7 @@ use super::statements::now;
 use super::{Postgres, audit};
 use crate::error::Result;
 use crate::process::{GENERATION, PROCESS_TIMEOUT_MICROS, provider_audit, reload_audit};
+use crate::records::{drained_provider, process_report};
 use crate::{Actor, DrainedProvider, ProcessReport, ProviderAction, SharedState};
 
 const NEXT_GENERATION: &str = "INSERT INTO settings (name, value) VALUES ($1, '1') \
@@ -47,8 +46,7 @@ impl Postgres {
     }
 
     pub(crate) async fn shared_state(&self) -> Result<SharedState> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
+        let read = |columns: &mut RowReader<'_>| {
             Ok(SharedState { generation: columns.take()?, drained: columns.take()? })
         };
         Ok(self.row(SHARED_STATE, &[&GENERATION], read).await?.unwrap_or_default())
@@ -66,16 +64,7 @@ impl Postgres {
     }
 
     pub(crate) async fn processes(&self) -> Result<Vec<ProcessReport>> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok(ProcessReport {
-                owner: columns.take()?,
-                name: columns.take()?,
-                generation: columns.take()?,
-                problems: columns.take()?,
-            })
-        };
-        self.rows(LIST, &[&PROCESS_TIMEOUT_MICROS], read).await
+        self.rows(LIST, &[&PROCESS_TIMEOUT_MICROS], |row| process_report(row)).await
     }
 
     pub(crate) async fn change_provider(
@@ -88,15 +77,8 @@ impl Postgres {
     }
 
     pub(crate) async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok(DrainedProvider {
-                name: columns.take()?,
-                since: columns.time()?,
-                actor: columns.take()?,
-            })
-        };
-        self.rows("SELECT name, since, actor FROM drained_providers ORDER BY name", &[], read).await
+        let sql = "SELECT name, since, actor FROM drained_providers ORDER BY name";
+        self.rows(sql, &[], |row| drained_provider(row)).await
     }
 }
 

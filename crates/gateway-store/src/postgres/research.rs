@@ -9,11 +9,12 @@ use super::Postgres;
 use super::connection::PgConnection;
 use super::load::{LoadedBatch, RowSet, load};
 use super::pool::pooled;
-use super::rows::{self, HoldUuid, Value};
+use super::rows::{self, Value};
 use super::save::{BatchWrites, save};
 use super::statements::now;
 use crate::Calendar;
 use crate::error::Result;
+use crate::records::{self, HoldUuid, first};
 use crate::research::{
     FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobRelease, MAX_PAUSE_MICROS, NewJob,
     NewJobEvent, ResearchJob,
@@ -120,7 +121,7 @@ impl Postgres {
         worker: i64,
         lease_micros: i64,
     ) -> Result<Option<ResearchJob>> {
-        self.row(CLAIM, &[&worker, &lease_micros, &MAX_PAUSE_MICROS], read::job).await
+        self.row(CLAIM, &[&worker, &lease_micros, &MAX_PAUSE_MICROS], |row| records::job(row)).await
     }
 
     pub(crate) async fn renew_job(&self, claim: JobClaim, lease_micros: i64) -> Result<bool> {
@@ -160,7 +161,7 @@ impl Postgres {
 
     /// Runs a statement that returns the number of jobs it changed.
     async fn is_claimed(&self, sql: &'static str, values: &[Value<'_>]) -> Result<bool> {
-        Ok(self.row(sql, values, rows::first::<i64>).await?.is_some_and(|count| count > 0))
+        Ok(self.row(sql, values, |row| first::<i64>(row)).await?.is_some_and(|count| count > 0))
     }
 }
 
@@ -224,7 +225,6 @@ async fn create(
     Ok(Ok(hold))
 }
 
-/// Kinds and data of events, as parameters.
 fn columns_of(events: &[NewJobEvent]) -> (Vec<&str>, Vec<&[u8]>) {
     events.iter().map(|event| (event.kind, &event.data[..])).unzip()
 }

@@ -6,9 +6,10 @@ use super::Postgres;
 use super::connection::PgConnection;
 use super::error::missing;
 use super::pool::pooled;
-use super::rows::{self, RowReader, page};
+use super::rows::page;
 use super::statements::now;
 use crate::error::Result;
+use crate::records::{self, first, response_event};
 use crate::{ResponseEvent, StoredResponse};
 
 const RESPONSE: &str = concat!(
@@ -42,7 +43,7 @@ impl Postgres {
         member: MemberId,
         id: &str,
     ) -> Result<Option<StoredResponse>> {
-        self.row(RESPONSE, &[&id, &member.0], rows::response).await
+        self.row(RESPONSE, &[&id, &member.0], |row| records::response(row)).await
     }
 
     pub(crate) async fn response_status(
@@ -50,7 +51,7 @@ impl Postgres {
         member: MemberId,
         id: &str,
     ) -> Result<Option<String>> {
-        self.row(STATUS, &[&id, &member.0], rows::first).await
+        self.row(STATUS, &[&id, &member.0], |row| first(row)).await
     }
 
     pub(crate) async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
@@ -77,11 +78,7 @@ impl Postgres {
         after: i64,
         limit: u32,
     ) -> Result<Vec<ResponseEvent>> {
-        self.rows(EVENTS, &[&id, &after, &page(limit)], |row| {
-            let mut columns = RowReader::new(row);
-            Ok(ResponseEvent { sequence: columns.take()?, event: columns.take()? })
-        })
-        .await
+        self.rows(EVENTS, &[&id, &after, &page(limit)], |row| response_event(row)).await
     }
 }
 

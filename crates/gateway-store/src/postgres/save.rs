@@ -3,14 +3,14 @@
 use ledger::{Changes, HoldId, IdempotencyRecord, LineageId, Time};
 use tokio_postgres::{Client, Error as DriverError, Statement};
 
-use super::rows::{HoldUuid, Value};
+use super::rows::Value;
 use super::statements::Statements;
 use crate::media::stored_bytes;
 use crate::member::stored_payer;
+use crate::records::HoldUuid;
 use crate::usage::UsageRollup;
 use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 
-/// The writes of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct BatchWrites<'a> {
     pub(super) changes: Changes,

@@ -1,13 +1,12 @@
 //! Sessions of the web pages.
 
 use ledger::MemberId;
-use tokio_postgres::Row;
 
 use super::Postgres;
 use super::connection::PgConnection;
-use super::rows::RowReader;
 use super::statements::now;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::records;
 use crate::session::{MAX_SESSIONS, NewSession, WebSession};
 
 const MAKE_ROOM: &str = "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
@@ -68,7 +67,7 @@ impl Postgres {
     }
 
     pub(crate) async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
-        self.row(FIND, &[&&hash[..]], read).await
+        self.row(FIND, &[&&hash[..]], |row| records::session(row)).await
     }
 
     pub(crate) async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()> {
@@ -77,7 +76,7 @@ impl Postgres {
 
     pub(crate) async fn sessions(&self, member: Option<MemberId>) -> Result<Vec<WebSession>> {
         let member = member.map(|member| member.0);
-        self.rows(LIST, &[&member, &i64::from(MAX_SESSIONS)], read).await
+        self.rows(LIST, &[&member, &i64::from(MAX_SESSIONS)], |row| records::session(row)).await
     }
 
     pub(crate) async fn end_session(
@@ -90,23 +89,6 @@ impl Postgres {
     }
 }
 
-fn read(row: &Row) -> Result<WebSession> {
-    let mut columns = RowReader::new(row);
-    let hash: &[u8] = columns.take()?;
-    Ok(WebSession {
-        hash: hash.try_into().map_err(|_| Error::Damaged("a digest".to_owned()))?,
-        member: columns.take::<Option<i64>>()?.map(MemberId),
-        key: columns.take()?,
-        client: columns.take()?,
-        address: columns.take()?,
-        created_at: columns.time()?,
-        seen_at: columns.time()?,
-        idle_until: columns.time()?,
-        ends_at: columns.time()?,
-    })
-}
-
-/// Deletes sessions that are over; returns how many.
 pub(super) async fn delete_expired(connection: &mut PgConnection, limit: i64) -> Result<u64> {
     connection.run(DELETE_EXPIRED, &[&limit]).await
 }

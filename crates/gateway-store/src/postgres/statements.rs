@@ -171,7 +171,6 @@ const INSERT_AUDIT: &str = "INSERT INTO audit (id, at, actor, request, action, s
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], \
         $6::text[], $7::text[], $8::bytea[])";
 
-/// Inserts the runs of a batch.
 const INSERT_RUNS: &str = "INSERT INTO media_runs \
         (id, member, hold, model, capability, charge, created_at, expires_at) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], \
@@ -191,7 +190,6 @@ const INSERT_ARTIFACTS: &str = "WITH \
 
 macro_rules! statements {
     ($($name:ident: $sql:expr,)*) => {
-        /// The statements of a batch.
         pub(super) struct Statements {
             $(pub(super) $name: Statement,)*
         }

@@ -36,7 +36,6 @@ const MAX_TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// The queue of operations and the tasks that run them.
 #[derive(Debug)]
 pub(super) struct Writer {
     operations: mpsc::Sender<QueuedOperation>,
@@ -114,7 +113,6 @@ impl Queue {
     }
 }
 
-/// A task that runs batches on one connection.
 struct BatchTask {
     config: Arc<PgConfig>,
     connection: Option<(PgConnection, ConnectionDriver)>,
@@ -198,7 +196,6 @@ async fn transact(
     true
 }
 
-/// The operations of a failed transaction, none of which has happened.
 struct FailedBatch {
     operations: Vec<LedgerOperation>,
     error: Error,
@@ -210,7 +207,6 @@ fn refuse(operations: Vec<LedgerOperation>, error: &Error) {
     }
 }
 
-/// Runs operations in one transaction.
 async fn attempt(
     connection: &PgConnection,
     config: &PgConfig,

@@ -21,6 +21,7 @@ use super::rows;
 use super::save::{self, LastPostings};
 use crate::batch::{AppliedBatch, LedgerOperation, apply};
 use crate::error::Result;
+use crate::records::first;
 use crate::{Error, StoreOptions};
 
 /// The most operations in the queue.
@@ -48,7 +49,6 @@ const MAX_ARRIVALS: usize = 10_000;
 
 pub(super) enum WriterMessage {
     Operation(LedgerOperation),
-    /// Any other work.
     Task(Task),
     /// Complete the queue, and end.
     Stop(oneshot::Sender<()>),
@@ -76,7 +76,6 @@ impl Durability {
     }
 }
 
-/// The state of the writer thread.
 pub(super) struct Writer {
     path: PathBuf,
     options: StoreOptions,
@@ -399,7 +398,7 @@ impl Writer {
 
     /// Clears the cache if another process has written.
     fn check_version(&mut self) -> Result<()> {
-        let version = self.connection.row("PRAGMA data_version", [], |row| row.get(0))?;
+        let version = self.connection.row("PRAGMA data_version", [], |row| first(row))?;
         let version = version.unwrap_or_default();
         if version != self.version {
             self.clear_cache();

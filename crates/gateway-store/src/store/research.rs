@@ -16,7 +16,6 @@ impl Store {
         dispatch!(self, create_job(job))
     }
 
-    /// Returns a job of a member.
     pub async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
         dispatch!(self, job(member, id))
     }
@@ -36,7 +35,6 @@ impl Store {
         dispatch!(self, jobs(member, before, limit))
     }
 
-    /// Lists the finished steps of a job, in order.
     pub async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>> {
         dispatch!(self, job_steps(id))
     }
@@ -66,7 +64,6 @@ impl Store {
         dispatch!(self, release_job(claim, release))
     }
 
-    /// Ends a job and its hold.
     pub async fn end_job(&self, end: JobEnd) -> Result<JobEndResult> {
         dispatch!(self, end_job(end))
     }

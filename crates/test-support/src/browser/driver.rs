@@ -95,7 +95,6 @@ impl Driver {
         self.send("POST", &self.in_session(path), body)
     }
 
-    /// The driver, the browser and their child processes.
     pub(super) fn processes(&self) -> Vec<u32> {
         processes::tree(self.process.id())
     }

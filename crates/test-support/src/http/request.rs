@@ -11,7 +11,6 @@ const MAX_BODY_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub method: String,
-    /// Path and query.
     pub path: String,
     /// In the order received, names in lower case.
     pub headers: Vec<(String, String)>,

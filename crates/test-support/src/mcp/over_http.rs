@@ -15,7 +15,6 @@ const MAX_STARTS: u32 = 3;
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// A server that runs until this value is dropped.
 #[derive(Debug)]
 pub struct HttpPeer {
     pub url: String,

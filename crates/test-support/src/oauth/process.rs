@@ -14,7 +14,6 @@ use crate::wait::DEADLINE;
 
 const CONTROL_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a process may take to exit.
 const EXIT_WAIT: Duration = Duration::from_secs(30);
 
 /// Largest response of the control port: all requests of a long test.
@@ -70,7 +69,6 @@ impl Process {
         self.addresses[name].as_str().unwrap_or_default()
     }
 
-    /// Sends an action to the control port.
     #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     pub(crate) fn control(&self, action: &str, body: &Value) -> Value {
         let config =
@@ -83,13 +81,11 @@ impl Process {
         read.unwrap_or_else(|error| panic!("{address}: {error}"))
     }
 
-    /// All requests so far, oldest first.
     pub(super) fn requests(&self) -> Vec<RecordedRequest> {
         let seen = self.control("seen", &Value::Null);
         seen["requests"].as_array().into_iter().flatten().map(RecordedRequest::from_json).collect()
     }
 
-    /// All clients that registered themselves, or were configured.
     pub(super) fn clients(&self) -> Vec<Value> {
         let seen = self.control("seen", &Value::Null);
         seen["clients"].as_array().cloned().unwrap_or_default()

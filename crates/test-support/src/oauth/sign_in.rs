@@ -14,12 +14,10 @@ const MAX_PAGES: usize = 8;
 
 const SIGN_IN_WAIT: Duration = Duration::from_mins(1);
 
-/// Where a login ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInResult {
     /// The last URL: that of the redirect, or of the page that refused.
     pub url: String,
-    /// The text of that page.
     pub text: String,
 }
 

@@ -16,15 +16,12 @@ const RELEASES: &str = "/usr/lib/postgresql";
 /// The user that Debian's package creates. PostgreSQL refuses to run as root.
 const ACCOUNT: &str = "postgres";
 
-/// The data folder of a cluster, inside its folder.
 pub(super) const DATA: &str = "data";
 
-/// The programs of one release, and the user that runs them.
 #[derive(Debug)]
 pub(super) struct Programs {
     bin: PathBuf,
     run_by: ServerUser,
-    /// Additional variables of the server.
     pub(super) environment: Vec<(&'static str, PathBuf)>,
 }
 
@@ -57,7 +54,6 @@ impl Programs {
         release(&self.bin)
     }
 
-    /// A program of the server, run by a user that it accepts.
     pub(super) fn command(&self, name: &str) -> Command {
         let program = self.bin.join(name);
         let mut command = match self.run_by {
@@ -137,7 +133,6 @@ pub(super) fn copy_into(programs: &Programs, folder: &Path) {
     copy(&template(programs), &folder.join(DATA));
 }
 
-/// Copies the data of a running server, to follow that server as a standby.
 pub(super) fn copy_from_running(programs: &Programs, primary: &Path, folder: &Path) {
     let mut copy = programs.command("pg_basebackup");
     copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username=postgres"]);

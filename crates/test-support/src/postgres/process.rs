@@ -67,7 +67,6 @@ impl Server {
         assert!(self.ends_in_time(), "PostgreSQL did not end");
     }
 
-    /// Stops it, with SIGKILL if necessary.
     pub(super) fn kill(mut self) {
         self.signal("-QUIT");
         if !self.ends_in_time() {
@@ -143,7 +142,6 @@ fn is_ready(status: &Path, id: u32) -> bool {
         && matches!(lines.get(7), Some(&("ready" | "standby")))
 }
 
-/// A process that cleans up after a killed test.
 #[derive(Debug)]
 pub(super) struct Watcher {
     child: Child,
@@ -168,7 +166,6 @@ impl Watcher {
         Self { child, input }
     }
 
-    /// Makes it clean up now.
     pub(super) fn finish(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();

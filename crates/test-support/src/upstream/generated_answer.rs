@@ -37,7 +37,6 @@ pub(super) struct Usage {
 }
 
 impl GeneratedAnswer {
-    /// The answer of a step to a request.
     pub(super) fn of(step: &Step, ask: &ModelRequest) -> Self {
         let mut answer = Self::echo(ask);
         match step {

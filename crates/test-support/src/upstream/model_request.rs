@@ -70,7 +70,6 @@ impl ModelRequest {
     }
 }
 
-/// The last message, and the images of the whole conversation.
 #[derive(Default)]
 struct LastTurn {
     text: String,
@@ -205,7 +204,6 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The items of a list, or nothing.
 pub(super) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

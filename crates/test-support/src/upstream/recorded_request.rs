@@ -51,7 +51,6 @@ impl RecordedRequest {
 /// A request that may still be in progress.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// Its index in the order of requests.
     pub(super) number: usize,
     seen: Mutex<RecordedRequest>,
 }

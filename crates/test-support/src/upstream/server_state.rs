@@ -37,7 +37,6 @@ pub(super) struct OpenConnection {
     pub(super) cut: bool,
 }
 
-/// What a test sets.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) scripts: HashMap<String, VecDeque<Step>>,
@@ -132,7 +131,6 @@ impl ServerState {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Closes the listener and waits until it is closed.
     pub(super) fn close_port(&self) {
         self.closing.store(true, Ordering::SeqCst);
         eventually("the port is closed", || {

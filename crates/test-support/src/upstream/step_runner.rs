@@ -25,7 +25,6 @@ const NO_EVENT: &[u8] = b"data {\"choices\"\n\xff\xfe\x00\xc3\n\nid\nevent\n\n}}
 /// An event whose data is not JSON.
 const NO_JSON: &[u8] = b"data: {\"id\": \"broken\", \"choices\": [{\"delta\"\n\n";
 
-/// How the end of a body is marked.
 #[derive(Debug, Clone, Copy)]
 enum Framing {
     Chunked,
@@ -90,7 +89,6 @@ impl StepRunner<'_> {
         send(self.exchange, self.stream, reply)
     }
 
-    /// The answer in one piece, with the faults of the step.
     fn whole(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let pieces = u32::try_from(answer.pieces.len()).unwrap_or(u32::MAX);
         self.wait(answer.pace * pieces)?;
@@ -135,7 +133,6 @@ impl StepRunner<'_> {
         self.write(&body[half..]).map(|()| AfterReply::KeepOpen)
     }
 
-    /// The answer as events, with the faults of the step.
     fn stream_events(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let events = self.ask.dialect.events(self.exchange.number, self.ask, answer);
         let first =

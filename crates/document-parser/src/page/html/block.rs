@@ -15,7 +15,6 @@ use super::inline::{InlineRenderer, TextStyle, longest_run};
 
 /// The deepest indentation of lists and quotations.
 const MAX_INDENT: usize = 12;
-/// Block elements.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -105,7 +104,6 @@ impl<'a> BlockRenderer<'a> {
         self.with_blocks.contains(&node.id)
     }
 
-    /// Whether an element contains a table.
     pub(super) fn has_tables(&self, node: &NodeRef<'_>) -> bool {
         self.with_tables.contains(&node.id)
     }

@@ -3,16 +3,18 @@
 use ledger::{EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
 use tokio_postgres::Client;
 
-use super::{columns_of, read};
+use super::columns_of;
+use super::read;
 use crate::error::Result;
 use crate::limits::MAX_ENDED_JOBS;
 use crate::postgres::Postgres;
 use crate::postgres::connection::PgConnection;
 use crate::postgres::load::{LoadedBatch, RowSet, load};
 use crate::postgres::pool::pooled;
-use crate::postgres::rows::{HoldUuid, RowReader, Value};
+use crate::postgres::rows::{RowReader, Value};
 use crate::postgres::save::{BatchWrites, save};
 use crate::postgres::statements::now;
+use crate::records::{Columns, HoldUuid, job_status};
 use crate::research::{
     AutomaticEnd, JobEnd, JobEndResult, JobStatus, ResearchJob, Webhook, WebhookOutcome,
 };
@@ -103,7 +105,6 @@ impl Postgres {
     }
 }
 
-/// Who ends a job.
 #[derive(Debug, Clone, Copy)]
 enum JobEnder<'a> {
     /// The worker or the member.
@@ -199,7 +200,7 @@ async fn open_job(client: &Client, id: HoldId, member: MemberId) -> Result<Optio
     Ok(Some(OpenJob {
         attempt: columns.take()?,
         retention_micros: columns.take()?,
-        status: read::status(&mut columns)?,
+        status: job_status(&mut columns)?,
         done: columns.count()?,
         is_late: columns.take()?,
         has_no_tries: columns.take()?,
@@ -249,7 +250,6 @@ async fn claim_webhook(
     Ok(job.map(|job| (Webhook { id, url, tries }, job)))
 }
 
-/// Deletes expired jobs; returns how many.
 pub(in crate::postgres) async fn delete_expired(connection: &mut PgConnection) -> Result<u64> {
     connection.run(DELETE_EXPIRED, &[&i64::from(MAX_ENDED_JOBS)]).await
 }

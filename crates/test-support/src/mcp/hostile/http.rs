@@ -24,7 +24,6 @@ use reply::ResponseSink;
 
 const STREAM_PULSE: Duration = Duration::from_millis(200);
 
-/// Which of the two origins received a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Main,
@@ -40,7 +39,6 @@ impl Origin {
     }
 }
 
-/// Both origins, and what the server remembers between requests.
 #[derive(Debug)]
 struct ServerState {
     server: Server,

@@ -49,7 +49,6 @@ pub(super) enum MessageResult {
     Exit(u8),
 }
 
-/// A behaviour and what the server remembers between messages.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) behaviour: Behaviour,
@@ -306,7 +305,6 @@ impl Server {
         }
     }
 
-    /// Sends the client a request in the middle of a call, if the behaviour does.
     fn ask_and_answer(
         &self,
         request: &Value,
@@ -357,7 +355,6 @@ impl Server {
         say(out, &correct_server::call_with_text(self.era(), request, text))
     }
 
-    /// Sends a request and waits for the client's answer.
     fn ask(&self, method: &str, params: &Value, out: &mut dyn MessageSink) -> Value {
         let id = {
             let mut memory = self.memory();
@@ -403,7 +400,6 @@ fn say(out: &mut dyn MessageSink, message: &Value) -> MessageResult {
     MessageResult::Said
 }
 
-/// The arguments and environment of the process.
 fn report() -> String {
     let variables: HashMap<String, String> = std::env::vars_os()
         .map(|(name, value)| {

@@ -77,7 +77,6 @@ impl ServerState {
     }
 }
 
-/// Sends messages to the stream of the session.
 struct StreamSink {
     sender: Sender<Vec<u8>>,
     gone: bool,

@@ -140,7 +140,6 @@ fn huge_event(call: &Value, stream: &mut TcpStream) -> std::io::Result<()> {
     write_chunk(stream, format!("{after}\n\n").as_bytes())
 }
 
-/// Sends messages as events of an open stream.
 struct EventSink<'a> {
     stream: &'a mut TcpStream,
     broken: Option<std::io::Error>,
