@@ -5,8 +5,8 @@ use std::fmt;
 use ledger::{Budget, Limits, LineageId, MemberId, Micros, Time};
 use serde_json::{Map, Value, json};
 
+use crate::Role;
 use crate::audit::AuditChange;
-use crate::role::Role;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {

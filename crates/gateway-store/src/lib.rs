@@ -23,8 +23,6 @@ mod process;
 mod records;
 mod research;
 mod response;
-mod role;
-mod saved_answer;
 mod session;
 mod sqlite;
 mod statement;
@@ -41,15 +39,13 @@ pub use error::{Error, ErrorKind};
 pub use key::{Key, KeyChange, KeyRecord, KeyRotation, LimitsChange, NewKey, Scope};
 pub use location::{DatabaseLocation, SchemaState, StoreOptions};
 pub use media::{Artifact, MediaRun};
-pub use member::{Member, MemberChange};
+pub use member::{Member, MemberChange, Role};
 pub use process::{DrainedProvider, ProcessReport, ProviderAction, SharedState};
 pub use research::{
     FinishedStep, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus,
     JobStep, MAX_PAUSE_MICROS, NewJob, NewJobEvent, Progress, ResearchJob, Webhook, WebhookOutcome,
 };
-pub use response::{ResponseEvent, StoredResponse};
-pub use role::Role;
-pub use saved_answer::SavedAnswer;
+pub use response::{ResponseEvent, SavedAnswer, StoredResponse};
 pub use session::{MAX_SESSIONS, NewSession, WebSession};
 pub use statement::{RelatedReceipts, StatementLine};
 pub use store::Store;

@@ -7,7 +7,6 @@ use crate::Error;
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::described_budget;
-use crate::role::Role;
 
 /// A member of the service, or a team of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +35,33 @@ pub enum MemberChange {
     Team(Option<MemberId>),
     /// Removes a team that has neither members nor money. Its postings remain.
     Remove,
+}
+
+/// What a member may do besides sending requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    #[default]
+    Member,
+    /// Sees the usage of its team and sets the budgets of its members.
+    Manager,
+    /// May use the pages of operators.
+    Operator,
+}
+
+impl Role {
+    pub const ALL: [Self; 3] = [Self::Member, Self::Manager, Self::Operator];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Manager => "manager",
+            Self::Operator => "operator",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
 }
 
 /// The column of the account that pays: empty if the member does.

@@ -54,18 +54,18 @@ pub struct Postgres {
 impl Postgres {
     pub(crate) async fn schema(url: &str, options: &StoreOptions) -> Result<SchemaState> {
         let mut connection = PgConnection::open(&PgConfig::parse(url, options)?).await?;
-        schema::state(connection.client_mut()).await
+        schema::state(&mut connection.client).await
     }
 
     pub(crate) async fn migrate(url: &str, options: &StoreOptions) -> Result<SchemaState> {
         let mut connection = PgConnection::open(&PgConfig::parse(url, options)?).await?;
-        schema::migrate(connection.client_mut()).await
+        schema::migrate(&mut connection.client).await
     }
 
     pub(crate) async fn open(url: &str, options: &StoreOptions) -> Result<Self> {
         let config = Arc::new(PgConfig::parse(url, options)?);
         let mut connection = PgConnection::open(&config).await?;
-        match schema::state(connection.client_mut()).await? {
+        match schema::state(&mut connection.client).await? {
             SchemaState::Current(_) => {}
             state @ (SchemaState::Empty | SchemaState::Old(_)) => {
                 return Err(Error::NotMigrated(state));
@@ -114,7 +114,7 @@ impl Postgres {
     /// Runs without the timeout.
     pub(crate) async fn check_ledger(&self) -> Result<LedgerCheck> {
         let mut pooled = self.pool.acquire().await?;
-        let result = check::run(pooled.connection.client_mut()).await;
+        let result = check::run(&mut pooled.connection.client).await;
         pooled.release(result)
     }
 

@@ -1,4 +1,5 @@
-//! Stored answers of the responses API.
+//! Stored answers: those of the responses API, and those for later requests with the same idempotency
+//! key.
 
 use ledger::{HoldId, LineageId, MemberId, Time};
 use serde_json::json;
@@ -36,6 +37,15 @@ pub struct ResponseEvent {
     pub sequence: i64,
     /// The whole event as it is sent to clients.
     pub event: Vec<u8>,
+}
+
+/// An HTTP answer, byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedAnswer {
+    pub status: u16,
+    pub content_type: String,
+    /// The body; all events of a stream.
+    pub body: Vec<u8>,
 }
 
 /// The body of a response whose process stopped while it ran.

@@ -31,7 +31,7 @@ enum ConnectionPurpose {
 }
 
 pub(super) struct PgConnection {
-    client: Client,
+    pub(super) client: Client,
     /// The task that drives the connection, unless a [`ConnectionDriver`] does.
     task: Option<JoinHandle<()>>,
     prepared: HashMap<&'static str, Statement>,
@@ -75,7 +75,7 @@ impl PgConnection {
         config: &PgConfig,
         purpose: ConnectionPurpose,
     ) -> Result<(Self, ConnectionDriver)> {
-        let opened = timeout(config.timeout(), Self::connect(config, purpose)).await;
+        let opened = timeout(config.options.timeout, Self::connect(config, purpose)).await;
         opened.map_err(|_| timed_out())?
     }
 
@@ -83,14 +83,14 @@ impl PgConnection {
         config: &PgConfig,
         purpose: ConnectionPurpose,
     ) -> Result<(Self, ConnectionDriver)> {
-        let (connection, mut driver) = match Self::connect_with(config, config.driver()).await {
+        let (connection, mut driver) = match Self::connect_with(config, &config.driver).await {
             // `prefer` accepts unencrypted connections, so it must not fail because of a certificate
             // that nobody asked to verify.
             Err(error)
-                if config.driver().get_ssl_mode() == SslMode::Prefer
+                if config.driver.get_ssl_mode() == SslMode::Prefer
                     && error.as_db_error().is_none() =>
             {
-                let mut plain = config.driver().clone();
+                let mut plain = config.driver.clone();
                 plain.ssl_mode(SslMode::Disable);
                 Self::connect_with(config, &plain).await.map_err(|_| error)?
             }
@@ -105,25 +105,13 @@ impl PgConnection {
         config: &PgConfig,
         driver: &Config,
     ) -> std::result::Result<(Self, ConnectionDriver), tokio_postgres::Error> {
-        let (client, connection) = driver.connect(config.tls()).await?;
+        let (client, connection) = driver.connect(config.tls.clone()).await?;
         let driver = ConnectionDriver(Some(Box::pin(async move {
             // Pending requests report the error.
             let _ = connection.await;
         })));
         let (task, prepared, statements) = (None, HashMap::new(), OnceCell::new());
         Ok((Self { client, task, prepared, statements }, driver))
-    }
-
-    pub(super) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    pub(super) fn client_mut(&mut self) -> &mut Client {
-        &mut self.client
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
     }
 
     pub(super) async fn statements(&self) -> Result<&Statements> {
@@ -185,14 +173,14 @@ impl fmt::Debug for PgConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("PgConnection")
-            .field("is_closed", &self.is_closed())
+            .field("is_closed", &self.client.is_closed())
             .finish_non_exhaustive()
     }
 }
 
 fn settings(config: &PgConfig, purpose: ConnectionPurpose) -> String {
-    let timeout_ms = config.timeout().as_millis().max(1);
-    let durable = if config.is_power_loss_safe() { "on" } else { "off" };
+    let timeout_ms = config.options.timeout.as_millis().max(1);
+    let durable = if config.options.power_loss_safe { "on" } else { "off" };
     let mut settings = format!(
         "SET client_min_messages = error; SET synchronous_commit = {durable}; \
          SET lock_timeout = {timeout_ms}; SET statement_timeout = {timeout_ms}; \

@@ -105,15 +105,14 @@ async fn expire(connection: &mut PgConnection) -> Result<u64> {
         return Ok(0);
     }
     let statements = connection.statements().await?;
-    let LoadedBatch { mut book, now, .. } =
-        load(connection.client(), statements, &needed).await??;
+    let LoadedBatch { mut book, now, .. } = load(&connection.client, statements, &needed).await??;
     let expires = |id: &HoldId| matches!(book.expire(*id, now), EndResult::Ended(_));
     let ended: Vec<HoldId> = needed.holds.into_iter().filter(expires).collect();
     if ended.is_empty() {
-        connection.client().batch_execute("ROLLBACK").await?;
+        connection.client.batch_execute("ROLLBACK").await?;
         return Ok(0);
     }
-    let failed = failed_responses(connection.client(), &ended).await?;
+    let failed = failed_responses(&connection.client, &ended).await?;
     let responses = failed.iter().collect();
     let writes = BatchWrites {
         changes: book.take_changes(),
@@ -121,7 +120,7 @@ async fn expire(connection: &mut PgConnection) -> Result<u64> {
         expires_at: now,
         ..BatchWrites::default()
     };
-    Box::pin(save(connection.client(), statements, writes)).await?;
+    Box::pin(save(&connection.client, statements, writes)).await?;
     Ok(ended.len() as u64)
 }
 
@@ -145,7 +144,7 @@ async fn delete_expired(connection: &mut PgConnection) -> Result<u64> {
 }
 
 async fn fail_stray(connection: &mut PgConnection, limit: i64) -> Result<()> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let (mut ids, mut bodies) = (Vec::new(), Vec::new());
     for row in transaction.query(STRAY, &[&limit]).await? {
         let mut columns = RowReader::new(&row);

@@ -110,7 +110,7 @@ impl Postgres {
 }
 
 async fn create(connection: &mut PgConnection, new: &NewKey, by: &Actor) -> Result<Key> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let [spend, rate, concurrency] = stored(new.limits);
     let (budget, period) = stored_budget(new.limits.budget);
     let values: [Value<'_>; 6] = [&new.member.0, &spend, &rate, &concurrency, &budget, &period];
@@ -121,7 +121,7 @@ async fn create(connection: &mut PgConnection, new: &NewKey, by: &Actor) -> Resu
 }
 
 async fn rotate(connection: &mut PgConnection, rotation: &KeyRotation, by: &Actor) -> Result<Key> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let KeyRecord { key: old, limits, .. } = lock(&transaction, &rotation.old_id).await?;
     // A revoked key must not become valid again under another id.
     if old.revoked_at.is_some() {
@@ -149,7 +149,7 @@ async fn change(
     change: &KeyChange,
     by: &Actor,
 ) -> Result<KeyRecord> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let mut record = lock(&transaction, id).await?;
     let audited = record.apply(change);
     let KeyRecord { key, limits, .. } = record;
@@ -167,7 +167,7 @@ async fn change(
 }
 
 async fn revoke(connection: &mut PgConnection, id: &str, by: &Actor) -> Result<KeyRecord> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let before = lock(&transaction, id).await?;
     if before.key.revoked_at.is_some() {
         return Ok(before);

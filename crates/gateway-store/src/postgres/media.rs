@@ -130,7 +130,7 @@ async fn claim(connection: &mut PgConnection, sha256: &[u8; 32], name: &str) -> 
 
 /// Deletes expired runs and marks unreferenced objects as deletable; returns how many runs.
 pub(super) async fn delete_expired(connection: &mut PgConnection, limit: i64) -> Result<u64> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let found = transaction.query(EXPIRED, &[&limit]).await?;
     let expired: Vec<String> = found.iter().map(rows::first).collect::<Result<_>>()?;
     if !expired.is_empty() {

@@ -129,7 +129,7 @@ async fn create(
     name: &str,
     by: &Actor,
 ) -> Result<Member> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let created = transaction.query_one(CREATE, &[&kind.as_str(), &name]).await;
     let member = records::member(&mut RowReader::new(&created.map_err(exists("member"))?))?;
     audit::append(&transaction, member.creation(), by).await?;
@@ -143,7 +143,7 @@ async fn change(
     change: &MemberChange,
     by: &Actor,
 ) -> Result<Member> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let team = match change {
         MemberChange::Team(team) => *team,
         _ => None,

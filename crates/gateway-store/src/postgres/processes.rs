@@ -83,7 +83,7 @@ impl Postgres {
 }
 
 async fn request_reload(connection: &mut PgConnection, by: &Actor) -> Result<i64> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let generation = rows::first(&transaction.query_one(NEXT_GENERATION, &[&GENERATION]).await?)?;
     audit::append(&transaction, reload_audit(generation), by).await?;
     transaction.commit().await?;
@@ -96,7 +96,7 @@ async fn change_provider(
     action: ProviderAction,
     by: &Actor,
 ) -> Result<bool> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let changed = match action {
         ProviderAction::Drain => transaction.execute(DRAIN, &[&name, &by.name]).await?,
         ProviderAction::Enable => {

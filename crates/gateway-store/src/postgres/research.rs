@@ -178,7 +178,7 @@ async fn create(
     needed.add_new_hold(&request);
     let statements = connection.statements().await?;
     let LoadedBatch { mut book, now, used_ids, .. } =
-        load(connection.client(), statements, &needed).await??;
+        load(&connection.client, statements, &needed).await??;
     let mut result = if used_ids.is_empty() {
         book.hold(request, now, &calendar.windows(now))
     } else {
@@ -186,7 +186,7 @@ async fn create(
     };
     // The lock on the member prevents that another process queues a job meanwhile.
     if result.is_ok() {
-        let row = connection.client().query_one(OPEN_JOBS, &[&member.0]).await?;
+        let row = connection.client.query_one(OPEN_JOBS, &[&member.0]).await?;
         if rows::first::<i64>(&row)? >= i64::from(job.max_open) {
             result = Err(Refusal::TooManyJobs { limit: job.max_open });
         }
@@ -194,7 +194,7 @@ async fn create(
     let hold = match result {
         Ok(hold) => hold,
         Err(refusal) => {
-            connection.client().batch_execute("ROLLBACK").await?;
+            connection.client.batch_execute("ROLLBACK").await?;
             return Ok(Err(refusal));
         }
     };
@@ -218,10 +218,10 @@ async fn create(
         &job.event.kind,
         &job.event.data,
     ];
-    connection.client().execute(INSERT, &values).await?;
+    connection.client.execute(INSERT, &values).await?;
     let expires_at = now.plus_micros(retention);
     let writes = BatchWrites { changes, expires_at, ..BatchWrites::default() };
-    Box::pin(save(connection.client(), statements, writes)).await?;
+    Box::pin(save(&connection.client, statements, writes)).await?;
     Ok(Ok(hold))
 }
 

@@ -89,7 +89,7 @@ async fn append(connection: &mut PgConnection, id: &str, events: &[ResponseEvent
     let sequences: Vec<i64> = events.iter().map(|event| event.sequence).collect();
     let bodies: Vec<&[u8]> = events.iter().map(|event| &event.event[..]).collect();
     let statement = connection.statement(APPEND).await?;
-    let appended = connection.client().execute(&statement, &[&id, &sequences, &bodies]).await;
+    let appended = connection.client.execute(&statement, &[&id, &sequences, &bodies]).await;
     appended.map_err(missing("response"))?;
     Ok(())
 }

@@ -20,14 +20,14 @@ const LOCK: &str = "SET LOCAL statement_timeout = 0; \
 impl Postgres {
     pub(crate) async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
         let sql = query.sql(DIALECT);
-        let found = pooled!(self, connection => select(connection.client(), &sql))?;
+        let found = pooled!(self, connection => select(&connection.client, &sql))?;
         found.iter().map(|row| usage_line(&mut RowReader::new(row), &query.by)).collect()
     }
 
     /// Runs without the timeout.
     pub(crate) async fn rebuild_usage(&self) -> Result<()> {
         let mut pooled = self.pool.acquire().await?;
-        let result = rebuild_all(pooled.connection.client_mut()).await;
+        let result = rebuild_all(&mut pooled.connection.client).await;
         pooled.release(result)
     }
 }

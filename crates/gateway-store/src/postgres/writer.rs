@@ -145,7 +145,7 @@ impl BatchTask {
         queue: &mut Queue,
         queued: &mut Vec<QueuedOperation>,
     ) -> Option<(PgConnection, ConnectionDriver)> {
-        let open = self.connection.take().filter(|(connection, _)| !connection.is_closed());
+        let open = self.connection.take().filter(|(connection, _)| !connection.client.is_closed());
         if open.is_some() {
             return open;
         }
@@ -156,7 +156,7 @@ impl BatchTask {
                 Err(error) => error,
             };
             tracing::warn!(%error, ?pause, "cannot connect to PostgreSQL");
-            queue.refuse_late(queued, self.config.timeout(), &error);
+            queue.refuse_late(queued, self.config.options.timeout, &error);
             if queued.is_empty() {
                 return None;
             }
@@ -179,7 +179,7 @@ async fn transact(
     while let Some(operations) = parts.pop() {
         let attempt = attempt(connection, config, operations).await;
         let Err(FailedBatch { mut operations, error }) = attempt else { continue };
-        let is_usable = is_usable_after(&error, connection, config.timeout()).await;
+        let is_usable = is_usable_after(&error, connection, config.options.timeout).await;
         let is_rejected = matches!(error, Error::Refused(_) | Error::Damaged(_));
         if is_usable && is_rejected && operations.len() > 1 {
             let second = operations.split_off(operations.len() / 2);
@@ -212,14 +212,14 @@ async fn attempt(
     config: &PgConfig,
     mut operations: Vec<LedgerOperation>,
 ) -> std::result::Result<(), FailedBatch> {
-    let limit = config.timeout();
+    let limit = config.options.timeout;
     let begun = timeout(limit, begin(connection, &RowSet::of(&operations), limit)).await;
     let mut loaded = match begun.unwrap_or_else(|_| Err(timed_out())) {
         Ok(loaded) => loaded,
         Err(error) => return Err(FailedBatch { operations, error }),
     };
     refuse_used_ids(&mut operations, &loaded);
-    let mut applied = apply(&mut loaded.book, operations, loaded.now, config.calendar());
+    let mut applied = apply(&mut loaded.book, operations, loaded.now, &config.options.calendar);
     let audit = audit_entries(&mut applied, &mut loaded);
     let writes = BatchWrites {
         changes: std::mem::take(&mut applied.changes),
@@ -228,11 +228,11 @@ async fn attempt(
         responses: applied.responses().collect(),
         media: applied.media().collect(),
         audit,
-        expires_at: loaded.now.plus_micros(config.idempotency_retention_micros()),
+        expires_at: loaded.now.plus_micros(config.options.idempotency_retention_micros()),
     };
     if writes.is_empty() {
         applied.committed();
-        let done = roll_back(connection.client(), limit).await;
+        let done = roll_back(&connection.client, limit).await;
         return done.map_err(|error| FailedBatch { operations: Vec::new(), error });
     }
     match timeout(limit, finish(connection, writes)).await.unwrap_or_else(|_| Err(timed_out())) {
@@ -253,21 +253,21 @@ async fn begin(connection: &PgConnection, needed: &RowSet, limit: Duration) -> R
     let statements = connection.statements().await?;
     let mut pause = FIRST_PAUSE;
     for _ in 1..MAX_TRIES {
-        match load(connection.client(), statements, needed).await {
+        match load(&connection.client, statements, needed).await {
             Err(error) if is_conflict(&error) => {
-                roll_back(connection.client(), limit).await?;
+                roll_back(&connection.client, limit).await?;
                 sleep(jittered(pause)).await;
                 pause *= 2;
             }
             result => return result?,
         }
     }
-    load(connection.client(), statements, needed).await?
+    load(&connection.client, statements, needed).await?
 }
 
 async fn finish(connection: &PgConnection, writes: BatchWrites<'_>) -> Result<()> {
     let statements = connection.statements().await?;
-    Ok(Box::pin(save(connection.client(), statements, writes)).await?)
+    Ok(Box::pin(save(&connection.client, statements, writes)).await?)
 }
 
 fn audit_entries(applied: &mut AppliedBatch, loaded: &mut LoadedBatch) -> Vec<AuditEntry> {
@@ -294,7 +294,7 @@ fn refuse_used_ids(operations: &mut Vec<LedgerOperation>, loaded: &LoadedBatch) 
 
 /// Whether a connection can be used after this error. A connection that timed out is not tried.
 async fn is_usable_after(error: &Error, connection: &PgConnection, limit: Duration) -> bool {
-    !matches!(error, Error::Unavailable(_)) && roll_back(connection.client(), limit).await.is_ok()
+    !matches!(error, Error::Unavailable(_)) && roll_back(&connection.client, limit).await.is_ok()
 }
 
 /// Between half and all of a pause, so that processes which failed together do not collide again.

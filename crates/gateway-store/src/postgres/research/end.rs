@@ -166,30 +166,29 @@ async fn end(
     needed.members.insert(member);
     needed.holds.insert(id);
     let statements = connection.statements().await?;
-    let LoadedBatch { mut book, now, .. } =
-        load(connection.client(), statements, &needed).await??;
-    let job = open_job(connection.client(), id, member).await?;
+    let LoadedBatch { mut book, now, .. } = load(&connection.client, statements, &needed).await??;
+    let job = open_job(&connection.client, id, member).await?;
     let ending = job.and_then(|job| Some((ender.end(&job)?, job)));
     let Some((job_end, job)) = ending else {
-        connection.client().batch_execute("ROLLBACK").await?;
+        connection.client.batch_execute("ROLLBACK").await?;
         return Ok(JobEndResult::NotEnded);
     };
     let (rule, tokens) = (job_end.rule(job.status, job.done), job_end.tokens);
     let hold_end = HoldEnd { id, member, rule, model: None, tokens, answered: true };
     let result = match book.end(hold_end, now) {
         EndResult::Ended(receipt) => {
-            finish(connection.client(), &job_end, &job, receipt.charged, now).await?;
+            finish(&connection.client, &job_end, &job, receipt.charged, now).await?;
             JobEndResult::Ended(receipt)
         }
         EndResult::AlreadyEnded => {
             let failed = job_end.without_hold();
-            finish(connection.client(), &failed, &job, Micros::ZERO, now).await?;
+            finish(&connection.client, &failed, &job, Micros::ZERO, now).await?;
             JobEndResult::NotEnded
         }
     };
     let (changes, expires_at) = (book.take_changes(), now.plus_micros(retention));
     let writes = BatchWrites { changes, expires_at, ..BatchWrites::default() };
-    Box::pin(save(connection.client(), statements, writes)).await?;
+    Box::pin(save(&connection.client, statements, writes)).await?;
     Ok(result)
 }
 
