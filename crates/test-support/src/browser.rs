@@ -40,7 +40,6 @@ pub struct Browser {
 
 impl Browser {
     /// Starts a browser whose viewport has exactly this size in pixels.
-    #[expect(clippy::expect_used, reason = "a test without a browser cannot go on")]
     pub fn start(width: u32, height: u32, scheme: ColorScheme) -> Browser {
         let home = tempfile::tempdir().expect("a temporary folder");
         let driver = Driver::start(home.path(), &arguments(home.path(), scheme));
@@ -71,7 +70,6 @@ impl Browser {
     }
 
     /// The URL of the page, also of one that could not be loaded.
-    #[expect(clippy::expect_used, reason = "tests end when the browser refuses")]
     pub fn address(&self) -> String {
         let address = self.driver.get("/url").expect("a page has an address");
         address.as_str().unwrap_or_default().to_owned()
@@ -120,7 +118,6 @@ impl Browser {
     }
 
     /// What axe-core finds wrong with the page for people with disabilities.
-    #[expect(clippy::expect_used, reason = "a test without its checker cannot go on")]
     pub fn accessibility_findings(&self) -> Vec<String> {
         let path = private_folder("axe").join("node_modules/axe-core/axe.min.js");
         must_exist(&path);
@@ -132,7 +129,6 @@ impl Browser {
         serde_json::from_value(found).expect("axe-core returns a list")
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its picture cannot go on")]
     pub fn screenshot(&self, path: &Path) {
         let picture = self.driver.get("/screenshot").expect("a picture");
         let bytes = BASE64_STANDARD
@@ -146,13 +142,11 @@ impl Browser {
         self.must("/goog/cdp/execute", &body)
     }
 
-    #[expect(clippy::panic, reason = "tests end when the browser refuses")]
     fn must(&self, path: &str, body: &Value) -> Value {
         self.driver.post(path, body).unwrap_or_else(|refusal| panic!("{path} {body}: {refusal:?}"))
     }
 
     /// Runs a command on an element, and retries while the page is being drawn.
-    #[expect(clippy::panic, reason = "tests end when an element does not turn up")]
     fn with_element(&self, css: &str, act: impl Fn(&str) -> Result<Value, CommandError>) -> Value {
         let mut done = None;
         eventually(css, || match self.element(css).and_then(|element| act(&element)) {

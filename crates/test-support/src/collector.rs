@@ -26,7 +26,6 @@ pub struct CollectedSpan {
 }
 
 impl OtelCollector {
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut launch = python_of("otel", &[&script("otel.py")]);

@@ -19,7 +19,6 @@ pub struct Nginx {
 
 impl Nginx {
     /// Starts nginx with these lines in the blocks `http` and `server`.
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start(http: &str, server: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = folder.path().display().to_string();

@@ -86,7 +86,6 @@ pub fn mcp_typescript_before(script: &str, env: &[(&str, &str)]) -> Value {
 }
 
 /// Runs the MCP inspector with these arguments in a temporary home.
-#[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
 pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     let home = tempfile::tempdir().expect("a temporary folder");
     let package = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
@@ -117,7 +116,6 @@ fn private_node(arguments: &[&str]) -> ServerCommand {
 }
 
 /// Runs schemathesis with these arguments in a temporary folder.
-#[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
 pub fn schemathesis(arguments: &[&str]) -> ProgramOutput {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let words: Vec<&str> = ["-m", "schemathesis.cli"].iter().chain(arguments).copied().collect();
@@ -141,7 +139,6 @@ fn command(launch: &ServerCommand, patience: Duration, env: &[(&str, &str)]) -> 
     command
 }
 
-#[expect(clippy::panic, reason = "a script that failed is a test that failed")]
 fn must_be_json(run: &ProgramOutput) -> Value {
     document(run).unwrap_or_else(|complaint| panic!("{complaint}"))
 }

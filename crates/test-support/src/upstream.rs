@@ -60,7 +60,6 @@ impl Upstream {
         Self::start_on(0)
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start_on(port: u16) -> Self {
         let listener = listen(port).expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();

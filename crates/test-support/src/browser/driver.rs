@@ -50,7 +50,6 @@ impl CommandError {
 }
 
 impl Driver {
-    #[expect(clippy::expect_used, clippy::panic, reason = "a test without a browser cannot go on")]
     pub(super) fn start(home: &Path, arguments: &[String]) -> Driver {
         let mut starts = (0..MAX_STARTS).map(|_| Self::listening(home));
         let mut driver = starts.find_map(|started| started).expect("chromedriver listens");
@@ -67,7 +66,6 @@ impl Driver {
 
     /// A driver without a session. It ends at once if another process takes the port that it chose for
     /// IPv4 before it listens there with IPv6 as well.
-    #[expect(clippy::expect_used, reason = "a test without a browser cannot go on")]
     fn listening(home: &Path) -> Option<Driver> {
         let process = Command::new("chromedriver")
             .arg("--port=0")

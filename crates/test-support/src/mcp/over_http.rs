@@ -52,7 +52,6 @@ impl HttpPeer {
     }
 
     /// Starts it and waits until its port accepts connections.
-    #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     fn start(path: &str, launch: impl Fn(u16) -> ServerCommand) -> HttpPeer {
         for _ in 0..MAX_STARTS {
             let port = port::free().port();
@@ -93,7 +92,6 @@ impl Drop for HttpPeer {
     }
 }
 
-#[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
 fn spawn(launch: &ServerCommand) -> Child {
     launch
         .command()

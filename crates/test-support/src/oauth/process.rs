@@ -31,13 +31,11 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts it and waits until it prints its URLs.
-    #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     pub(crate) fn start(launch: &ServerCommand) -> Process {
         let line = launch.args.join(" ");
         Self::try_start(launch).unwrap_or_else(|| panic!("`{line}` does not start: run it by hand"))
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
     fn try_start(launch: &ServerCommand) -> Option<Process> {
         let mut child = launch
             .command()
@@ -69,7 +67,6 @@ impl Process {
         self.addresses[name].as_str().unwrap_or_default()
     }
 
-    #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     pub(crate) fn control(&self, action: &str, body: &Value) -> Value {
         let config =
             ureq::Agent::config_builder().timeout_global(Some(CONTROL_WAIT)).proxy(None).build();

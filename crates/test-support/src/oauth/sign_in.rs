@@ -36,7 +36,6 @@ pub fn sign_in_with_browser(address: &str, user: &str) -> SignInResult {
 }
 
 /// The same in a browser that stays open; one that signed in before may see no page.
-#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
 pub fn sign_in_with(browser: &Browser, address: &str, user: &str) -> SignInResult {
     let deadline = Instant::now() + SIGN_IN_WAIT;
     let back = parameter(address, "redirect_uri");

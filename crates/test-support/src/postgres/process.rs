@@ -37,7 +37,6 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts it and waits until it accepts connections.
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     pub(super) fn start(programs: &Programs, folder: &Path) -> Self {
         let log = folder.join("log");
         let output = File::options().create(true).append(true).open(&log).expect("a log file");
@@ -149,7 +148,6 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    #[expect(clippy::expect_used, reason = "a server that nobody ends must not be started")]
     pub(super) fn start(folder: &Path) -> Self {
         let mut child = Command::new("sh")
             .args(["-c", WATCH, "sh"])

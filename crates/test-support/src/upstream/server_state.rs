@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::model_request::ModelRequest;
 use super::recorded_request::Exchange;
 use super::{ResponsesApi, Step};
 use crate::http::Request;
-use crate::wait::eventually;
+use crate::wait::{eventually, lock};
 
 const MODELS: [&str; 3] = ["echo", "echo-mini", "chunks-64"];
 
@@ -141,15 +141,15 @@ impl ServerState {
     }
 
     pub(super) fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.control)
     }
 
     pub(super) fn exchanges(&self) -> MutexGuard<'_, Vec<Arc<Exchange>>> {
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.exchanges)
     }
 
     pub(super) fn live(&self) -> MutexGuard<'_, HashMap<usize, OpenConnection>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.live)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::bad_messages::{self, bytes};
 use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
+
+use crate::wait::lock;
 
 const LATE: Duration = Duration::from_secs(2);
 const TOOLS_COME: Duration = Duration::from_millis(500);
@@ -234,11 +236,11 @@ impl Server {
     /// Holds calls of `good` back until `other` was answered.
     fn reverse(&self, request: &Value, right: &Value, out: &mut dyn MessageSink) -> MessageResult {
         if request["params"]["name"] == "good" {
-            self.memory().held.push(right.clone());
+            lock(&self.memory).held.push(right.clone());
             return MessageResult::Said;
         }
         say(out, right);
-        let held = std::mem::take(&mut self.memory().held);
+        let held = std::mem::take(&mut lock(&self.memory).held);
         for message in held {
             say(out, &message);
         }
@@ -357,14 +359,14 @@ impl Server {
 
     fn ask(&self, method: &str, params: &Value, out: &mut dyn MessageSink) -> Value {
         let id = {
-            let mut memory = self.memory();
+            let mut memory = lock(&self.memory);
             memory.asked += 1;
             format!("ask-{}", memory.asked)
         };
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         out.message(&bytes(&request));
         out.settle();
-        let waiting = self.replied.wait_timeout_while(self.memory(), MAX_ASK_WAIT, |memory| {
+        let waiting = self.replied.wait_timeout_while(lock(&self.memory), MAX_ASK_WAIT, |memory| {
             !memory.replies.contains_key(&id)
         });
         let (mut memory, _) = waiting.unwrap_or_else(PoisonError::into_inner);
@@ -373,13 +375,13 @@ impl Server {
 
     fn keep_reply(&self, message: &Value) {
         if let Some(id) = message["id"].as_str() {
-            self.memory().replies.insert(id.to_owned(), message.clone());
+            lock(&self.memory).replies.insert(id.to_owned(), message.clone());
             self.replied.notify_all();
         }
     }
 
     fn take_turn(&self, method: &str, name: &Value) -> usize {
-        let mut memory = self.memory();
+        let mut memory = lock(&self.memory);
         let turn = memory.turns.entry(format!("{method} {name}")).or_default();
         *turn += 1;
         *turn - 1
@@ -387,11 +389,7 @@ impl Server {
 
     fn pings(&self) -> usize {
         let ping = format!("ping {}", Value::Null);
-        self.memory().turns.get(&ping).copied().unwrap_or_default()
-    }
-
-    fn memory(&self) -> MutexGuard<'_, ServerMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory).turns.get(&ping).copied().unwrap_or_default()
     }
 }
 

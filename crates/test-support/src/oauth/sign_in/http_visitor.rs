@@ -36,7 +36,6 @@ enum ConsentChoice {
     Refuses,
 }
 
-#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
 fn go_through(address: &str, mind: ConsentChoice) -> SignInResult {
     let back = parameter(address, "redirect_uri");
     let mut visitor = HttpVisitor::new();
