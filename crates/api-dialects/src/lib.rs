@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, draws a random number or waits: ids and times are parameters. A request
 //! that the other API cannot express is [`Untranslatable`], never silently reduced; an answer that
 //! violates the contract of its API is [`Malformed`].
+#![expect(missing_docs, reason = "the names of most items explain them")]
 
 pub mod anthropic;
 mod chat_messages;
@@ -52,10 +53,8 @@ impl Untranslatable {
     }
 }
 
-/// A request of another API as a chat completion request.
 #[derive(Debug, Clone)]
 pub struct Translated {
-    /// The chat completion request.
     pub chat: serde_json::Map<String, serde_json::Value>,
     /// The tools that its functions stand for; the answer is restored with it.
     pub tools: ToolTable,
@@ -100,13 +99,10 @@ impl Translated {
 /// The upstream answered something its API does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// An event of the stream is not the JSON it should be.
     #[error("the upstream sent an invalid stream event")]
     Event,
-    /// The answer is JSON of another shape.
     #[error("the upstream's response has no valid {0}")]
     Missing(&'static str),
-    /// The answer is longer than what is kept of one.
     #[error("the upstream's response is too long")]
     TooLong,
 }
@@ -114,7 +110,6 @@ pub enum Malformed {
 /// Why a stream cannot be continued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamFault {
-    /// The upstream ended the stream with an error.
     #[error("the upstream ended the stream with {kind}")]
     Upstream {
         /// The upstream's name for the error, as in `overloaded_error`.
@@ -122,7 +117,6 @@ pub enum StreamFault {
         /// The upstream's message, at most [`MAX_PEER_MESSAGE_BYTES`] of it.
         peer_message: String,
     },
-    /// The upstream broke its own contract.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }

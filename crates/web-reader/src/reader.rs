@@ -22,7 +22,6 @@ use super::robots::{MAX_ROBOTS_BYTES, Rules, rules_cache};
 use super::target::Target;
 use super::ttl_cache::TtlCache;
 
-/// Reads pages.
 pub struct Reader {
     options: ReaderOptions,
     guard: Guard,
@@ -34,12 +33,10 @@ pub struct Reader {
     parser: Pool,
 }
 
-/// An image.
 #[derive(Debug)]
 pub struct Image {
     /// Its type by its first bytes.
     pub media_type: &'static str,
-    /// Its content.
     pub bytes: Vec<u8>,
 }
 

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-/// The body of an error answer.
 pub fn error(kind: &str, message: &str, request_id: Option<&str>) -> Value {
     let mut body = json!({ "type": "error", "error": { "type": kind, "message": message } });
     if let Some(id) = request_id {
@@ -11,7 +10,6 @@ pub fn error(kind: &str, message: &str, request_id: Option<&str>) -> Value {
     body
 }
 
-/// The error type that belongs to an HTTP status.
 pub fn error_type(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",

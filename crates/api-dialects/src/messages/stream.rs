@@ -56,7 +56,6 @@ impl Stream {
         }
     }
 
-    /// Writes the beginning of the message.
     pub fn start(&mut self, out: &mut BytesMut) {
         let end = end_fields(None, None);
         let message = self.shape.message(Vec::new(), end, Usage::default().to_message());
@@ -118,7 +117,6 @@ impl Stream {
         }
     }
 
-    /// Whether the last event has been written.
     pub fn is_done(&self) -> bool {
         self.is_done
     }

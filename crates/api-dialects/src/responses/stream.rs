@@ -128,7 +128,6 @@ impl Stream {
         }
     }
 
-    /// Whether the last event has been written.
     pub fn is_done(&self) -> bool {
         self.end.is_some()
     }
@@ -148,7 +147,6 @@ impl Stream {
         self.end.as_ref()
     }
 
-    /// The response object, after the end.
     pub fn into_response(self) -> Option<Value> {
         self.end
     }
