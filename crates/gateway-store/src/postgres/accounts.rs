@@ -4,20 +4,22 @@ use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
 
 use super::Postgres;
 use super::rows::{self, RowReader, page};
-use super::statements::now;
 use crate::error::Result;
 use crate::records::{self, Columns, HoldUuid, hold_id};
 use crate::{RelatedReceipts, SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
-    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, budget_held, \
+    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, \
+    budget_held, \
     kind, team FROM members WHERE id = $1";
 
 const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
-    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival FROM lineages WHERE id = $1";
+    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival \
+    FROM lineages WHERE id = $1";
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-    output_tokens, since, at, payer FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
+    output_tokens, since, at, payer FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member \
+    = $2)";
 
 const TEAM_RECEIPTS: &str = "SELECT id, member, lineage, charged, rule, operation, model, \
     input_tokens, output_tokens, since, at, payer FROM receipts \
@@ -26,13 +28,12 @@ const TEAM_RECEIPTS: &str = "SELECT id, member, lineage, charged, rule, operatio
 const PARENT: &str = "SELECT parent FROM sub_requests WHERE id = $1";
 
 const CHILDREN: &str = "SELECT r.id, member, lineage, charged, rule, operation, model, \
-    input_tokens, output_tokens, since, at, payer FROM sub_requests s JOIN receipts r ON r.id = s.id \
+    input_tokens, output_tokens, since, at, payer FROM sub_requests s JOIN receipts r ON r.id = \
+    s.id \
     WHERE s.parent = $1 ORDER BY since, r.id LIMIT $2";
 
-const ANSWER: &str = concat!(
-    "SELECT status, content_type, body FROM answers WHERE hold = $1 AND expires_at > ",
-    now!()
-);
+const ANSWER: &str = "SELECT status, content_type, body FROM answers WHERE hold = $1 AND \
+    expires_at > {now}";
 
 const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount, p.balance, \
         p.hold, p.reason, p.reference, r.operation, r.model, r.member \

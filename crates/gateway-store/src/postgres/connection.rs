@@ -15,7 +15,7 @@ use tokio_postgres::{Client, Config, Row, Statement};
 use super::config::PgConfig;
 use super::error::timed_out;
 use super::rows::Value;
-use super::statements::Statements;
+use super::statements::{Statements, with_clock};
 use crate::error::Result;
 
 /// Plans for statements that name every row by its key, whatever the planner assumes about a table that
@@ -154,7 +154,7 @@ impl PgConnection {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(sql).await?;
+        let statement = self.client.prepare(&with_clock(sql)).await?;
         self.prepared.insert(sql, statement.clone());
         Ok(statement)
     }

@@ -8,7 +8,6 @@ use super::load::{LoadedBatch, RowSet, load};
 use super::pool::pooled;
 use super::rows::RowReader;
 use super::save::{BatchWrites, save};
-use super::statements::now;
 use super::{Postgres, media, research, sessions};
 use crate::StoredResponse;
 use crate::error::Result;
@@ -18,56 +17,37 @@ use crate::research::JOB_OWNER;
 use crate::response::failed_body;
 
 /// Skips holds that a batch has locked: they are ending, and waiting for them could deadlock.
-const RENEW: &str = concat!(
-    "UPDATE holds SET lease_until = ",
-    now!(),
-    " + $2::bigint WHERE id IN (SELECT id FROM holds WHERE owner = $1 FOR UPDATE SKIP LOCKED)"
-);
+const RENEW: &str = "UPDATE holds SET lease_until = {now} + $2::bigint WHERE id IN (SELECT id \
+    FROM holds WHERE owner = $1 FOR UPDATE SKIP LOCKED)";
 
 /// A lease that ends this far ahead was written before the clock was set back. Without a new end, a
 /// crashed process would keep it for as long as the clock moved.
-const SHORTEN: &str = concat!(
-    "UPDATE holds SET lease_until = ",
-    now!(),
-    " + $1::bigint WHERE id IN (SELECT id FROM holds WHERE owner <> $2 AND lease_until > ",
-    now!(),
-    " + 2 * $1::bigint FOR UPDATE SKIP LOCKED)"
-);
+const SHORTEN: &str = "UPDATE holds SET lease_until = {now} + $1::bigint WHERE id IN (SELECT id \
+    FROM holds WHERE owner <> $2 AND lease_until > {now} + 2 * $1::bigint FOR UPDATE SKIP LOCKED)";
 
 /// Takes no locks, because the member must be locked first. A hold that is renewed or ended meanwhile is
 /// skipped, so that several processes can run this concurrently.
-const LEASE_OVER: &str = concat!(
-    "SELECT id, member FROM holds WHERE lease_until < ",
-    now!(),
-    " ORDER BY lease_until LIMIT $1"
-);
+const LEASE_OVER: &str = "SELECT id, member FROM holds WHERE lease_until < {now} ORDER BY \
+    lease_until LIMIT $1";
 
-const BACKGROUND_RESPONSES: &str = "SELECT id, member, lineage, hold, status, body, input, previous, \
+const BACKGROUND_RESPONSES: &str = "SELECT id, member, lineage, hold, status, body, input, \
+    previous, \
         background, created_at, expires_at \
     FROM responses \
     WHERE hold = ANY($1) AND background AND status IN ('queued', 'in_progress') \
     ORDER BY id FOR NO KEY UPDATE";
 
-const DELETE_IDEMPOTENCY_KEYS: &str = concat!(
-    "DELETE FROM repeats WHERE (lineage, word) IN (SELECT lineage, word FROM repeats \
-    WHERE answered AND expires_at <= ",
-    now!(),
-    " LIMIT $1 FOR UPDATE SKIP LOCKED)"
-);
+const DELETE_IDEMPOTENCY_KEYS: &str = "DELETE FROM repeats WHERE (lineage, word) IN (SELECT \
+    lineage, word FROM repeats \
+    WHERE answered AND expires_at <= {now} LIMIT $1 FOR UPDATE SKIP LOCKED)";
 
-const DELETE_ANSWERS: &str = concat!(
-    "DELETE FROM answers WHERE hold IN (SELECT hold FROM answers WHERE expires_at <= ",
-    now!(),
-    " LIMIT $1 FOR UPDATE SKIP LOCKED)"
-);
+const DELETE_ANSWERS: &str = "DELETE FROM answers WHERE hold IN (SELECT hold FROM answers WHERE \
+    expires_at <= {now} LIMIT $1 FOR UPDATE SKIP LOCKED)";
 
 /// A response with a live hold is still being written.
-const DELETE_RESPONSES: &str = concat!(
-    "DELETE FROM responses WHERE id IN (SELECT id FROM responses r WHERE expires_at <= ",
-    now!(),
-    " AND NOT EXISTS (SELECT FROM holds h WHERE h.id = r.hold) \
-    LIMIT $1 FOR UPDATE SKIP LOCKED)"
-);
+const DELETE_RESPONSES: &str = "DELETE FROM responses WHERE id IN (SELECT id FROM responses r \
+    WHERE expires_at <= {now} AND NOT EXISTS (SELECT FROM holds h WHERE h.id = r.hold) \
+    LIMIT $1 FOR UPDATE SKIP LOCKED)";
 
 /// Background responses that still run although their hold has ended. No process writes them any more.
 const STRAY: &str = "SELECT id, body FROM responses r \

@@ -10,7 +10,7 @@ use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
 use super::rows::{RowReader, Value};
-use super::statements::{now, set_budget};
+use super::statements::{set_budget, with_clock};
 use super::{Postgres, audit, rows};
 use crate::audit::AuditChange;
 use crate::error::Result;
@@ -46,12 +46,9 @@ const CREATE_LINEAGE: &str = "INSERT INTO lineages (member, spend_limit, request
     SELECT id, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::text \
     FROM members WHERE id = $1 AND kind = 'member' RETURNING id";
 
-const CREATE: &str = concat!(
-    "INSERT INTO keys (id, hash, member, lineage, name, scopes, models, expires_at, created_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ",
-    now!(),
-    ")"
-);
+const CREATE: &str = "INSERT INTO keys (id, hash, member, lineage, name, scopes, models, \
+    expires_at, created_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now})";
 
 /// The overlap starts when the new key was created.
 const SHORTEN: &str = "UPDATE keys SET expires_at = least(expires_at, \
@@ -65,7 +62,7 @@ const CHANGE_LIMITS: &str = "UPDATE lineages SET spend_limit = $2, requests_per_
 
 const SET_BUDGET: &str = set_budget!("lineages");
 
-const REVOKE: &str = concat!("UPDATE keys SET revoked_at = ", now!(), " WHERE id = $1");
+const REVOKE: &str = "UPDATE keys SET revoked_at = {now} WHERE id = $1";
 
 impl Postgres {
     pub(crate) async fn create_key(&self, new: &NewKey, by: &Actor) -> Result<Key> {
@@ -158,7 +155,7 @@ async fn change(
         let values: [Value<'_>; 4] = [&key.lineage.0, &spend, &rate, &concurrency];
         transaction.execute(CHANGE_LIMITS, &values).await?;
         let (budget, period) = stored_budget(limits.budget);
-        transaction.execute(SET_BUDGET, &[&key.lineage.0, &budget, &period]).await?;
+        transaction.execute(&with_clock(SET_BUDGET), &[&key.lineage.0, &budget, &period]).await?;
     }
     let (scopes, expires_at) = (scope_names(&key.scopes), key.expires_at.map(Time::micros));
     let values: [Value<'_>; 5] = [&id, &key.name, &scopes, &key.models, &expires_at];
@@ -172,7 +169,7 @@ async fn revoke(connection: &mut PgConnection, id: &str, by: &Actor) -> Result<K
     if before.key.revoked_at.is_some() {
         return Ok(before);
     }
-    transaction.execute(REVOKE, &[&id]).await?;
+    transaction.execute(&with_clock(REVOKE), &[&id]).await?;
     let audited = AuditChange { action: "key.revoke", subject: id.to_owned(), detail: json!({}) };
     finish(transaction, audited, by).await
 }
@@ -189,7 +186,7 @@ async fn insert(transaction: &Transaction<'_>, new: &NewKey, lineage: i64) -> Re
     let NewKey { id, name, models, .. } = new;
     let values: [Value<'_>; 8] =
         [id, &hash, &new.member.0, &lineage, name, &scopes, models, &expires_at];
-    transaction.execute(CREATE, &values).await.map_err(exists("key"))?;
+    transaction.execute(&with_clock(CREATE), &values).await.map_err(exists("key"))?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
 use super::rows::{RowReader, Value};
-use super::statements::{now, set_budget};
+use super::statements::{set_budget, with_clock};
 use super::{Postgres, audit, rows};
 use crate::error::Result;
 use crate::key::stored_budget;
@@ -24,9 +24,7 @@ macro_rules! columns {
 }
 
 const CREATE: &str = concat!(
-    "INSERT INTO members (kind, name, created_at) VALUES ($1, $2, ",
-    now!(),
-    ") RETURNING ",
+    "INSERT INTO members (kind, name, created_at) VALUES ($1, $2, {now}) RETURNING ",
     columns!()
 );
 
@@ -130,7 +128,7 @@ async fn create(
     by: &Actor,
 ) -> Result<Member> {
     let transaction = connection.client.transaction().await?;
-    let created = transaction.query_one(CREATE, &[&kind.as_str(), &name]).await;
+    let created = transaction.query_one(&with_clock(CREATE), &[&kind.as_str(), &name]).await;
     let member = records::member(&mut RowReader::new(&created.map_err(exists("member"))?))?;
     audit::append(&transaction, member.creation(), by).await?;
     transaction.commit().await?;
@@ -169,7 +167,7 @@ async fn change(
     let values: [Value<'_>; 6] = [&id.0, &member.name, &member.blocked, &kind, &role, &team];
     transaction.execute(UPDATE, &values).await.map_err(exists("member"))?;
     let (budget, period) = stored_budget(member.budget);
-    transaction.execute(SET_BUDGET, &[&id.0, &budget, &period]).await?;
+    transaction.execute(&with_clock(SET_BUDGET), &[&id.0, &budget, &period]).await?;
     audit::append(&transaction, audited, by).await?;
     transaction.commit().await?;
     Ok(member)

@@ -3,7 +3,7 @@
 use super::connection::PgConnection;
 use super::pool::pooled;
 use super::rows::{self, RowReader, Value};
-use super::statements::now;
+use super::statements::with_clock;
 use super::{Postgres, audit};
 use crate::error::Result;
 use crate::process::{GENERATION, PROCESS_TIMEOUT_MICROS, provider_audit, reload_audit};
@@ -18,27 +18,17 @@ const SHARED_STATE: &str = "SELECT \
     coalesce((SELECT value::bigint FROM settings WHERE name = $1), 0), \
     array(SELECT name FROM drained_providers ORDER BY name)";
 
-const REPORT: &str = concat!(
-    "INSERT INTO processes (owner, name, generation, problems, seen_at) VALUES ($1, $2, $3, $4, ",
-    now!(),
-    ") ON CONFLICT (owner) DO UPDATE SET generation = excluded.generation, \
-     problems = excluded.problems, seen_at = excluded.seen_at"
-);
+const REPORT: &str = "INSERT INTO processes (owner, name, generation, problems, seen_at) VALUES \
+    ($1, $2, $3, $4, {now}) ON CONFLICT (owner) DO UPDATE SET generation = excluded.generation, \
+     problems = excluded.problems, seen_at = excluded.seen_at";
 
-const DELETE_GONE: &str =
-    concat!("DELETE FROM processes WHERE seen_at < ", now!(), " - $1::bigint");
+const DELETE_GONE: &str = "DELETE FROM processes WHERE seen_at < {now} - $1::bigint";
 
-const LIST: &str = concat!(
-    "SELECT owner, name, generation, problems FROM processes WHERE seen_at >= ",
-    now!(),
-    " - $1::bigint ORDER BY name"
-);
+const LIST: &str = "SELECT owner, name, generation, problems FROM processes WHERE seen_at >= \
+    {now} - $1::bigint ORDER BY name";
 
-const DRAIN: &str = concat!(
-    "INSERT INTO drained_providers (name, since, actor) VALUES ($1, ",
-    now!(),
-    ", $2) ON CONFLICT (name) DO NOTHING"
-);
+const DRAIN: &str = "INSERT INTO drained_providers (name, since, actor) VALUES ($1, {now}, $2) ON \
+    CONFLICT (name) DO NOTHING";
 
 impl Postgres {
     pub(crate) async fn request_reload(&self, by: &Actor) -> Result<i64> {
@@ -98,7 +88,9 @@ async fn change_provider(
 ) -> Result<bool> {
     let transaction = connection.client.transaction().await?;
     let changed = match action {
-        ProviderAction::Drain => transaction.execute(DRAIN, &[&name, &by.name]).await?,
+        ProviderAction::Drain => {
+            transaction.execute(&with_clock(DRAIN), &[&name, &by.name]).await?
+        }
         ProviderAction::Enable => {
             transaction.execute("DELETE FROM drained_providers WHERE name = $1", &[&name]).await?
         }

@@ -7,19 +7,16 @@ use super::connection::PgConnection;
 use super::error::missing;
 use super::pool::pooled;
 use super::rows::page;
-use super::statements::now;
 use crate::error::Result;
 use crate::records::{self, first, response_event};
 use crate::{ResponseEvent, StoredResponse};
 
-const RESPONSE: &str = concat!(
-    "SELECT id, member, lineage, hold, status, body, input, previous, background, created_at, \
-    expires_at FROM responses WHERE id = $1 AND member = $2 AND expires_at > ",
-    now!()
-);
+const RESPONSE: &str = "SELECT id, member, lineage, hold, status, body, input, previous, \
+    background, created_at, \
+    expires_at FROM responses WHERE id = $1 AND member = $2 AND expires_at > {now}";
 
 const STATUS: &str =
-    concat!("SELECT status FROM responses WHERE id = $1 AND member = $2 AND expires_at > ", now!());
+    "SELECT status FROM responses WHERE id = $1 AND member = $2 AND expires_at > {now}";
 
 const UPDATE: &str = "UPDATE responses SET status = $3, body = $4 \
     WHERE id = $1 AND member = $2 AND status IN ('queued', 'in_progress')";

@@ -4,7 +4,6 @@ use ledger::MemberId;
 
 use super::Postgres;
 use super::connection::PgConnection;
-use super::statements::now;
 use crate::error::Result;
 use crate::records;
 use crate::session::{MAX_SESSIONS, NewSession, WebSession};
@@ -12,43 +11,26 @@ use crate::session::{MAX_SESSIONS, NewSession, WebSession};
 const MAKE_ROOM: &str = "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
     WHERE member IS NOT DISTINCT FROM $1 ORDER BY created_at DESC OFFSET $2)";
 
-const CREATE: &str = concat!(
-    "INSERT INTO sessions (hash, member, key, client, address, created_at, seen_at, idle_until, \
-     ends_at) SELECT $1, $2, $3, $4, $5, at, at, at + $6, at + $7 FROM (SELECT ",
-    now!(),
-    " AS at) clock"
-);
+const CREATE: &str = "INSERT INTO sessions (hash, member, key, client, address, created_at, \
+    seen_at, idle_until, \
+     ends_at) SELECT $1, $2, $3, $4, $5, at, at, at + $6, at + $7 FROM (SELECT {now} AS at) clock";
 
-const FIND: &str = concat!(
-    "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, ends_at \
-     FROM sessions WHERE hash = $1 AND least(idle_until, ends_at) > ",
-    now!()
-);
+const FIND: &str = "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, \
+    ends_at \
+     FROM sessions WHERE hash = $1 AND least(idle_until, ends_at) > {now}";
 
-const RENEW: &str = concat!(
-    "UPDATE sessions SET seen_at = ",
-    now!(),
-    ", idle_until = ",
-    now!(),
-    " + $2 WHERE hash = $1 AND least(idle_until, ends_at) > ",
-    now!()
-);
+const RENEW: &str = "UPDATE sessions SET seen_at = {now}, idle_until = {now} + $2 WHERE hash = $1 \
+    AND least(idle_until, ends_at) > {now}";
 
-const LIST: &str = concat!(
-    "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, ends_at \
-     FROM sessions WHERE member IS NOT DISTINCT FROM $1 AND least(idle_until, ends_at) > ",
-    now!(),
-    " ORDER BY created_at DESC LIMIT $2"
-);
+const LIST: &str = "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, \
+    ends_at \
+     FROM sessions WHERE member IS NOT DISTINCT FROM $1 AND least(idle_until, ends_at) > {now} \
+     ORDER BY created_at DESC LIMIT $2";
 
 const END: &str = "DELETE FROM sessions WHERE hash = $1 AND member IS NOT DISTINCT FROM $2";
 
-const DELETE_EXPIRED: &str = concat!(
-    "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
-     WHERE least(idle_until, ends_at) <= ",
-    now!(),
-    " LIMIT $1)"
-);
+const DELETE_EXPIRED: &str = "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
+     WHERE least(idle_until, ends_at) <= {now} LIMIT $1)";
 
 impl Postgres {
     pub(crate) async fn create_session(&self, new: &NewSession) -> Result<()> {

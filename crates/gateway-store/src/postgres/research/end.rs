@@ -13,21 +13,16 @@ use crate::postgres::load::{LoadedBatch, RowSet, load};
 use crate::postgres::pool::pooled;
 use crate::postgres::rows::{RowReader, Value};
 use crate::postgres::save::{BatchWrites, save};
-use crate::postgres::statements::now;
+use crate::postgres::statements::with_clock;
 use crate::records::{Columns, HoldUuid, job_status};
 use crate::research::{
     AutomaticEnd, JobEnd, JobEndResult, JobStatus, ResearchJob, Webhook, WebhookOutcome,
 };
 
 /// An open job, locked after its member.
-const OPEN_JOB: &str = concat!(
-    "SELECT attempt, kept, status, done, deadline <= ",
-    now!(),
-    ", tries >= max_tries AND free_at <= ",
-    now!(),
-    " FROM research_jobs \
-     WHERE id = $1 AND member = $2 AND status IN ('queued', 'running') FOR NO KEY UPDATE"
-);
+const OPEN_JOB: &str = "SELECT attempt, kept, status, done, deadline <= {now}, tries >= max_tries \
+    AND free_at <= {now} FROM research_jobs \
+     WHERE id = $1 AND member = $2 AND status IN ('queued', 'running') FOR NO KEY UPDATE";
 
 const FINISH: &str = "WITH job AS ( \
         UPDATE research_jobs SET status = $2, result = $3, error = $4, charged = $5, \
@@ -44,36 +39,21 @@ const FINISH: &str = "WITH job AS ( \
     FROM job, unnest($11::text[], $12::bytea[]) WITH ORDINALITY AS n (kind, data, position)";
 
 /// Takes no locks; the condition is checked again under the lock.
-const OVERDUE: &str = concat!(
-    "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') AND (deadline <= ",
-    now!(),
-    " OR (tries >= max_tries AND free_at <= ",
-    now!(),
-    ")) LIMIT $1"
-);
+const OVERDUE: &str = "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') \
+    AND (deadline <= {now} OR (tries >= max_tries AND free_at <= {now})) LIMIT $1";
 
-const CLAIM_WEBHOOK: &str = concat!(
-    "UPDATE research_hooks SET tries = tries + 1, due_at = ",
-    now!(),
-    " + $1::bigint WHERE job = (SELECT job FROM research_hooks \
-        WHERE outcome IS NULL AND due_at <= ",
-    now!(),
-    " ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) RETURNING job, url, tries"
-);
+const CLAIM_WEBHOOK: &str = "UPDATE research_hooks SET tries = tries + 1, due_at = {now} + \
+    $1::bigint WHERE job = (SELECT job FROM research_hooks \
+        WHERE outcome IS NULL AND due_at <= {now} ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP \
+        LOCKED) RETURNING job, url, tries";
 
-const FINISH_WEBHOOK: &str = concat!(
-    "UPDATE research_hooks SET outcome = $3, due_at = ",
-    now!(),
-    " + $4::bigint WHERE job = $1 AND tries = $2 AND outcome IS NULL"
-);
+const FINISH_WEBHOOK: &str = "UPDATE research_hooks SET outcome = $3, due_at = {now} + $4::bigint \
+    WHERE job = $1 AND tries = $2 AND outcome IS NULL";
 
 /// Steps, events and webhooks are deleted with their job.
-const DELETE_EXPIRED: &str = concat!(
-    "DELETE FROM research_jobs WHERE id IN (SELECT id FROM research_jobs \
-        WHERE expires_at <= ",
-    now!(),
-    " AND status NOT IN ('queued', 'running') LIMIT $1 FOR UPDATE SKIP LOCKED)"
-);
+const DELETE_EXPIRED: &str = "DELETE FROM research_jobs WHERE id IN (SELECT id FROM research_jobs \
+        WHERE expires_at <= {now} AND status NOT IN ('queued', 'running') LIMIT $1 FOR UPDATE \
+        SKIP LOCKED)";
 
 impl Postgres {
     pub(crate) async fn end_job(&self, job_end: JobEnd) -> Result<JobEndResult> {
@@ -193,7 +173,7 @@ async fn end(
 }
 
 async fn open_job(client: &Client, id: HoldId, member: MemberId) -> Result<Option<OpenJob>> {
-    let row = client.query_opt(OPEN_JOB, &[&HoldUuid(id), &member.0]).await?;
+    let row = client.query_opt(&with_clock(OPEN_JOB), &[&HoldUuid(id), &member.0]).await?;
     let Some(row) = row else { return Ok(None) };
     let mut columns = RowReader::new(&row);
     Ok(Some(OpenJob {

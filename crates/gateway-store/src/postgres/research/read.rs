@@ -6,7 +6,6 @@ use crate::error::Result;
 use crate::postgres::Postgres;
 use crate::postgres::connection::PgConnection;
 use crate::postgres::rows::{RowReader, Value, page};
-use crate::postgres::statements::now;
 use crate::records::{HoldUuid, job, job_event, job_status, job_step};
 use crate::research::{JobEvent, JobStatus, JobStep, ResearchJob};
 
@@ -22,9 +21,7 @@ const JOB: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM research_jobs WHERE id = $1 AND member = $2 \
-      AND (expires_at IS NULL OR expires_at > ",
-    now!(),
-    ")"
+      AND (expires_at IS NULL OR expires_at > {now})"
 );
 
 const BY_ID: &str = concat!("SELECT ", columns!(), " FROM research_jobs WHERE id = $1");
@@ -33,9 +30,7 @@ const JOBS: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM research_jobs WHERE member = $1 AND id < $2 \
-      AND (expires_at IS NULL OR expires_at > ",
-    now!(),
-    ") ORDER BY id DESC LIMIT $3"
+      AND (expires_at IS NULL OR expires_at > {now}) ORDER BY id DESC LIMIT $3"
 );
 
 const STATUS: &str = "SELECT status, attempt FROM research_jobs WHERE id = $1";
