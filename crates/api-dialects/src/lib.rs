@@ -30,10 +30,8 @@ pub use web_search::{
 
 /// The most text, arguments and thoughts one answer may have: all of it is kept to the end.
 pub const MAX_OUTPUT_BYTES: usize = 16 << 20;
-
 /// The most items or content blocks one answer may have.
 pub const MAX_OUTPUT_ITEMS: usize = 1024;
-
 /// The longest message of an upstream in an error.
 pub const MAX_PEER_MESSAGE_BYTES: usize = 1024;
 

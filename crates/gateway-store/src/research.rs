@@ -15,11 +15,9 @@ use ledger::{
 
 /// The owner of job holds. Processes have owner numbers from 1.
 pub const JOB_OWNER: i64 = i64::MIN;
-
 /// The longest pause before a failed step is retried. A queued job whose time lies further ahead was
 /// written before the clock was set back.
 pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
-
 /// A hundred years: the hold lives as long as its job.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
 

@@ -13,7 +13,6 @@ use ledger::{ChargeRule, HoldOutcome, LineageId, MemberId, Micros, Receipt, Toke
 
 /// The most lines of one query.
 pub const MAX_USAGE_LINES: u32 = 10_000;
-
 /// The most tokens that a request counts, so that sums cannot overflow whatever an upstream reports.
 const MAX_TOKENS: i64 = 1_000_000_000;
 

@@ -17,13 +17,11 @@ mod budget;
 mod hold;
 mod id;
 mod idempotency;
-mod limit_status;
 mod lineage;
 mod micros;
 mod posting;
 mod refusal;
 mod time;
-mod transfer;
 
 pub use account::{Account, AccountKind, Usage, UsagePeriod};
 pub use book::{Book, Changes};
@@ -34,10 +32,8 @@ pub use hold::{
 };
 pub use id::{HoldId, LineageId, MemberId};
 pub use idempotency::{IdempotencyConflict, IdempotencyKey, IdempotencyRecord};
-pub use limit_status::{LimitStatus, RateLimitStatus};
-pub use lineage::{Limits, Lineage};
+pub use lineage::{LimitStatus, Limits, Lineage, RateLimitStatus};
 pub use micros::Micros;
-pub use posting::{HouseAccount, Posting, PostingKind};
+pub use posting::{HouseAccount, Posting, PostingKind, Transfer, TransferResult};
 pub use refusal::Refusal;
 pub use time::Time;
-pub use transfer::{Transfer, TransferResult};

@@ -1,8 +1,8 @@
 //! Limits, spend and rate of an API key and the keys it was rotated into.
 
 use crate::{
-    Budget, BudgetScope, BudgetStatus, BudgetUse, LineageId, MemberId, Micros, RateLimitStatus,
-    Refusal, Time, Windows,
+    Budget, BudgetScope, BudgetStatus, BudgetUse, LineageId, MemberId, Micros, Refusal, Time,
+    Windows,
 };
 
 const MICROS_A_MINUTE: i64 = 60_000_000;
@@ -34,6 +34,26 @@ pub struct Limits {
     pub requests_per_minute: Option<u32>,
     pub concurrency: Option<u32>,
     pub budget: Option<Budget>,
+}
+
+/// The state of the limits after a request was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LimitStatus {
+    /// The rate limit of the key; `None` without one.
+    pub rate: Option<RateLimitStatus>,
+    /// The budget with the least left; `None` without one, and for a free request.
+    pub budget: Option<BudgetStatus>,
+}
+
+/// How much of its rate limit a key has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimitStatus {
+    /// Requests per minute.
+    pub limit: u32,
+    /// Requests that are accepted now.
+    pub remaining: u32,
+    /// Time until `remaining` is back at `limit`.
+    pub reset_micros: i64,
 }
 
 impl Lineage {

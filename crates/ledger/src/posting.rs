@@ -1,6 +1,7 @@
-//! Postings: amounts that moved between a member's account and a house account.
+//! Postings: amounts that moved between a member's account and a house account; and transfers, which
+//! a person makes.
 
-use crate::{HoldId, MemberId, Micros, Time};
+use crate::{HoldId, MemberId, Micros, Refusal, Time};
 
 /// An amount that moved between a member's account and a house account. It has both legs: what the
 /// member's account gains, the house account loses.
@@ -91,5 +92,52 @@ impl HouseAccount {
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|account| account.as_str() == text)
+    }
+}
+
+/// Money that moves without a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    pub member: MemberId,
+    /// A top-up or an adjustment.
+    pub kind: PostingKind,
+    /// The change of the member's balance; negative to take money away.
+    pub amount: Micros,
+    /// The reason that the operator gave.
+    pub reason: String,
+    /// Transfers of a member with the same reference are posted once.
+    pub reference: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransferResult {
+    Posted(Posting),
+    /// A transfer with the same reference was posted before; nothing changed.
+    AlreadyPosted(Posting),
+}
+
+impl TransferResult {
+    /// The posting, old or new.
+    pub fn into_posting(self) -> Posting {
+        match self {
+            Self::Posted(posting) | Self::AlreadyPosted(posting) => posting,
+        }
+    }
+}
+
+impl Transfer {
+    /// The result of a transfer whose reference an earlier posting has.
+    pub(crate) fn compare_with(&self, known: &Posting) -> Result<TransferResult, Refusal> {
+        let fields = [
+            ("kind", known.kind != self.kind),
+            ("amount", known.amount != self.amount),
+            ("reason", known.reason.as_deref() != Some(&self.reason)),
+        ];
+        let differing: Vec<_> =
+            fields.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();
+        if differing.is_empty() {
+            return Ok(TransferResult::AlreadyPosted(known.clone()));
+        }
+        Err(Refusal::ReferenceUsed { differing })
     }
 }

@@ -11,7 +11,6 @@ use crate::thread_pool::ThreadPool;
 
 /// How many numbers share a scale.
 pub(crate) const BLOCK: usize = 32;
-
 /// How many inputs a thread takes through the weights at once.
 const INPUTS_AT_ONCE: usize = 32;
 /// How many outputs of one input a thread computes at least; below, sharing costs more than it saves.

@@ -45,10 +45,10 @@ impl Browser {
         let driver = Driver::start(home.path(), &arguments(home.path(), scheme));
         let browser = Browser { driver, home };
         // A window cannot be as narrow as a phone, but its viewport can.
-        browser.devtools(
-            "Emulation.setDeviceMetricsOverride",
-            &json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false }),
-        );
+        let viewport =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        let command = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": viewport });
+        browser.must("/goog/cdp/execute", &command);
         let is_dark = browser.eval("return matchMedia('(prefers-color-scheme: dark)').matches");
         assert_eq!(is_dark, scheme == ColorScheme::Dark, "the scheme is taken over");
         browser
@@ -135,11 +135,6 @@ impl Browser {
             .decode(picture.as_str().unwrap_or_default())
             .expect("a screenshot is base64");
         std::fs::write(path, bytes).expect("the file can be written");
-    }
-
-    fn devtools(&self, command: &str, parameters: &Value) -> Value {
-        let body = json!({ "cmd": command, "params": parameters });
-        self.must("/goog/cdp/execute", &body)
     }
 
     fn must(&self, path: &str, body: &Value) -> Value {

@@ -141,7 +141,7 @@ fn line(reader: &mut impl BufRead) -> std::io::Result<String> {
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// A response to HEAD has the length of its body, but no body.
     head_only: bool,
 }
@@ -177,10 +177,6 @@ impl Reply {
     pub(crate) fn for_method(mut self, method: &str) -> Self {
         self.head_only = method == "HEAD";
         self
-    }
-
-    pub(crate) fn body_bytes(&self) -> usize {
-        self.body.len()
     }
 
     pub(crate) fn write(&self, stream: &mut TcpStream) -> std::io::Result<()> {

@@ -16,7 +16,6 @@ use crate::mcp::ServerCommand;
 use crate::mcp::installed::{must_exist, private_folder, python_of};
 
 pub const PATIENCE: Duration = Duration::from_mins(1);
-
 /// schemathesis tries many requests.
 const LONG_PATIENCE: Duration = Duration::from_mins(10);
 

@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering;
 pub use recorded_request::{Outcome, RecordedRequest};
 pub use step::{Responder, Step};
 
-use crate::wait::eventually;
+use crate::wait::{eventually, lock};
 use server_state::ServerState;
 
 const BACKLOG: i32 = 4096;
@@ -84,25 +84,25 @@ impl Upstream {
 
     /// Sets the steps of the next requests for this model, one each.
     pub fn script(&self, model: &str, steps: Vec<Step>) {
-        self.site.control().scripts.entry(model.to_owned()).or_default().extend(steps);
+        lock(&self.site.control).scripts.entry(model.to_owned()).or_default().extend(steps);
     }
 
     /// Sets the step where nothing else decides; [`Step::Echo`] at first.
     pub fn set_default(&self, step: Step) {
-        self.site.control().default = step;
+        lock(&self.site.control).default = step;
     }
 
     pub fn set_models(&self, models: &[&str]) {
-        self.site.control().models = models.iter().map(|&model| model.to_owned()).collect();
+        lock(&self.site.control).models = models.iter().map(|&model| model.to_owned()).collect();
     }
 
     pub fn set_responses(&self, api: ResponsesApi) {
-        self.site.control().responses = api;
+        lock(&self.site.control).responses = api;
     }
 
     /// Requires no key from now on, as local model servers do.
     pub fn want_no_key(&self) {
-        self.site.control().open_door = true;
+        lock(&self.site.control).open_door = true;
     }
 
     /// Releases every request that waits at a gate, and all later ones.
@@ -117,7 +117,7 @@ impl Upstream {
 
     /// All requests so far, oldest first, in their current state.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        self.site.exchanges().iter().map(|exchange| exchange.snapshot()).collect()
+        lock(&self.site.exchanges).iter().map(|exchange| lock(&exchange.seen).clone()).collect()
     }
 
     /// Requests whose client disconnected before the complete response.
@@ -139,7 +139,7 @@ impl Upstream {
     }
 
     pub fn open_connections(&self) -> usize {
-        self.site.live().len()
+        lock(&self.site.live).len()
     }
 
     pub fn in_flight(&self) -> usize {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 /// How long any condition may take before a test fails.
 pub const DEADLINE: Duration = Duration::from_secs(30);
-
 const POLL: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds.

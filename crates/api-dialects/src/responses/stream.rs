@@ -323,3 +323,20 @@ impl std::fmt::Debug for Stream {
             .finish_non_exhaustive()
     }
 }
+
+/// The response object that says what the completion says.
+///
+/// `tools` is that of the translated request; `ids` makes an id for a prefix such as `msg`. For an
+/// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].
+pub fn answer(
+    completion: &Value,
+    shape: &Shape,
+    tools: &ToolTable,
+    ids: impl FnMut(&str) -> String + Send + 'static,
+) -> Result<Value, Malformed> {
+    let mut stream = Stream::new(shape.clone(), tools.clone(), ids);
+    let mut events = BytesMut::new();
+    stream.add_completion(completion, &mut events)?;
+    stream.finish(&mut events);
+    stream.into_response().ok_or(Malformed::Missing("message"))
+}

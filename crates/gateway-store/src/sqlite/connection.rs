@@ -15,7 +15,6 @@ use crate::{Error, StoreOptions};
 /// between pages scans all of it.
 const WRITER_CACHE_KIB: i32 = 4096;
 const READER_CACHE_KIB: i32 = 512;
-
 /// Prepared statements that a connection caches.
 const MAX_PREPARED: usize = 64;
 

@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 use super::processes;
 
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
-
 /// Largest response: a screenshot of a long page.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
-
 /// How long the browser may take to exit by itself.
 const END_WAIT: Duration = Duration::from_secs(5);
 

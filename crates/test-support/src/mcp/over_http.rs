@@ -12,7 +12,6 @@ use crate::wait::DEADLINE;
 
 /// Attempts to start: another process may take the port between choice and start.
 const MAX_STARTS: u32 = 3;
-
 const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]

@@ -22,7 +22,6 @@ pub use script::{Challenge, Endpoint, Fault, Issuer, RedirectChange, Refresh, Sc
 
 /// How many requests are kept; older ones are dropped.
 const MAX_REQUESTS: usize = 10_000;
-
 /// Size of a [`Fault::Huge`] response.
 const HUGE_BYTES: usize = 5 * 1024 * 1024;
 

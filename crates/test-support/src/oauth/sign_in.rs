@@ -11,7 +11,6 @@ pub use http_visitor::{visit, visit_and_refuse};
 
 /// Limit of pages between the authorization URL and the redirect.
 const MAX_PAGES: usize = 8;
-
 const SIGN_IN_WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]

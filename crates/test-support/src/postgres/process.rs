@@ -11,7 +11,6 @@ use super::{MAX_CONNECTIONS, StopMode};
 use crate::wait::{DEADLINE, eventually};
 
 const POLL: Duration = Duration::from_millis(2);
-
 /// The first release that can sync a whole file system at once.
 const SYNCFS_SINCE: u32 = 14;
 

@@ -9,7 +9,6 @@ use super::model_request::{ModelRequest, TextFormat, Tool, ToolChoice};
 
 /// Depth limit for nested schemas.
 const MAX_SCHEMA_DEPTH: usize = 16;
-
 const IMAGE_TOKENS: i64 = 100;
 
 #[derive(Debug, Clone)]

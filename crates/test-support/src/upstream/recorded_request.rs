@@ -53,7 +53,7 @@ impl RecordedRequest {
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) number: usize,
-    seen: Mutex<RecordedRequest>,
+    pub(super) seen: Mutex<RecordedRequest>,
 }
 
 impl Exchange {
@@ -71,10 +71,6 @@ impl Exchange {
             sent_bytes: 0,
         };
         Self { number, seen: Mutex::new(seen) }
-    }
-
-    pub(super) fn snapshot(&self) -> RecordedRequest {
-        lock(&self.seen).clone()
     }
 
     pub(super) fn sent(&self, bytes: usize) {

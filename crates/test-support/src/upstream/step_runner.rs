@@ -16,7 +16,6 @@ use crate::http::{AfterReply, Reply};
 
 /// Written at once, so that the count of sent bytes is current while more is written.
 const BLOCK_BYTES: usize = 16 * 1024;
-
 const GATE_POLL: Duration = Duration::from_millis(5);
 
 /// Neither an event nor UTF-8.
@@ -38,7 +37,7 @@ pub(super) fn send(
 ) -> io::Result<AfterReply> {
     let mut stream = stream.try_clone()?;
     reply.write(&mut stream)?;
-    exchange.sent(reply.body_bytes());
+    exchange.sent(reply.body.len());
     Ok(AfterReply::KeepOpen)
 }
 

@@ -71,7 +71,7 @@ pub(super) struct BlockRenderer<'a> {
     /// Blocks and elements that contain one.
     with_blocks: HashSet<NodeId>,
     /// Elements that contain a table.
-    with_tables: HashSet<NodeId>,
+    pub(super) with_tables: HashSet<NodeId>,
 }
 
 impl<'a> BlockRenderer<'a> {
@@ -102,10 +102,6 @@ impl<'a> BlockRenderer<'a> {
     /// Whether an element is or contains a block.
     fn has_blocks(&self, node: &NodeRef<'_>) -> bool {
         self.with_blocks.contains(&node.id)
-    }
-
-    pub(super) fn has_tables(&self, node: &NodeRef<'_>) -> bool {
-        self.with_tables.contains(&node.id)
     }
 
     pub(super) fn is_markdown(&self) -> bool {

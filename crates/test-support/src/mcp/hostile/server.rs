@@ -22,7 +22,6 @@ const PROGRESS_STEPS: u32 = 10;
 const NOTIFICATION_FLOOD: usize = 100_000;
 const LIST_CHANGED_FLOOD: usize = 5_000;
 const ASK_FLOOD: usize = 5_000;
-
 /// How long the server waits for the client's answer to its request.
 const MAX_ASK_WAIT: Duration = Duration::from_mins(2);
 

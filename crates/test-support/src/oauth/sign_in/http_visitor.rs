@@ -11,9 +11,7 @@ use super::SignInResult;
 use crate::oauth::recorded_request::parameter;
 
 const MAX_REQUESTS: usize = 30;
-
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
-
 const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Completes a login from an authorization URL as a browser would: through redirects, with cookies,
