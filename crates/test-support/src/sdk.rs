@@ -21,15 +21,12 @@ const LONG_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Runs a script with the `openai` package of Python and returns what it printed.
 pub fn python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("openai-python", &["-"]), PATIENCE, env);
-    let run = ProgramOutput::of(&mut command, script.as_bytes());
-    must_be_json(&run)
+    python_in("openai-python", script, env)
 }
 
 /// Runs a script with the `anthropic` package of Python and returns what it printed.
 pub fn anthropic_python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("anthropic-python", &["-"]), PATIENCE, env);
-    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+    python_in("anthropic-python", script, env)
 }
 
 /// Runs a module with the `@anthropic-ai/sdk` package of Node and returns what it printed.
@@ -39,8 +36,7 @@ pub fn anthropic_node(script: &str, env: &[(&str, &str)]) -> Value {
 
 /// Runs a script with `LangChain` and `llm` and returns what it printed.
 pub fn langchain(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("langchain", &["-"]), PATIENCE, env);
-    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+    python_in("langchain", script, env)
 }
 
 /// Runs a module with the AI SDK of Vercel and returns what it printed.
@@ -64,9 +60,7 @@ pub fn coding_agent(
 
 /// Runs a script with the MCP package of Python and returns what it printed.
 pub fn mcp_python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("python", &["-"]), PATIENCE, env);
-    let run = ProgramOutput::of(&mut command, script.as_bytes());
-    must_be_json(&run)
+    python_in("python", script, env)
 }
 
 /// Runs a module with the `openai` package of Node and returns what it printed.
@@ -95,6 +89,11 @@ pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     let home_path = home.path().to_string_lossy();
     let env = [("HOME", &*home_path)];
     ProgramOutput::of(command(&private_node(&words), PATIENCE, &env).current_dir(home.path()), b"")
+}
+
+fn python_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
+    let mut command = command(&python_of(folder, &["-"]), PATIENCE, env);
+    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
 }
 
 fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
