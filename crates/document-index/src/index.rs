@@ -168,9 +168,7 @@ impl Index {
         }
         let current = self.current();
         self.opened.store(current.clone().ok());
-        let Some(lock) = &writing.lock else {
-            return Ok(current.err().unwrap_or(Again::Later));
-        };
+        let Some(lock) = &writing.lock else { return Ok(current.err().unwrap_or(Again::Later)) };
         let database = match current {
             Ok(current) => current,
             Err(_) => Arc::new(Database::create(self.folder.replace(lock)?)?),

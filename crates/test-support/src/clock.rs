@@ -18,11 +18,7 @@ pub struct MovableClock {
 
 impl MovableClock {
     /// Builds the library that the processes preload.
-    #[expect(
-        clippy::expect_used,
-        clippy::new_without_default,
-        reason = "a test without its clock cannot continue"
-    )]
+    #[expect(clippy::new_without_default, reason = "it starts a compiler")]
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         // PostgreSQL runs as another user.

@@ -95,9 +95,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<(Document, Budget), Rejection> {
 /// Drops object streams beyond the budget. lopdf calls this for each object of the file, of which
 /// it keeps the original, and for each object of an object stream, of which it keeps the result.
 fn filter(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
-    let Object::Stream(stream) = object else {
-        return Some((id, object.clone()));
-    };
+    let Object::Stream(stream) = object else { return Some((id, object.clone())) };
     if stream.dict.has_type(b"ObjStm") {
         let mut budget = BUDGET.get();
         let taken = if budget.is_exceeded { None } else { budget.take_object_stream(stream) };
