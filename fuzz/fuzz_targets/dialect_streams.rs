@@ -1,8 +1,9 @@
-//! Any chat stream carried over to the Messages and the Responses API: however it is cut, the same
-//! bytes come out, every block and item is closed, and searches always end.
+//! Any chat stream carried over to the Messages and the Responses API, and any stream of messages
+//! carried over to chat chunks: however it is cut, the same bytes come out, every block and item is
+//! closed, and searches always end.
 #![no_main]
 
-use api_dialects::{SearchError, ToolTable, Translated, messages, responses};
+use api_dialects::{SearchError, ToolTable, Translated, anthropic, messages, responses};
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use wire::sse::Splitter;
@@ -10,6 +11,8 @@ use wire::sse::Splitter;
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&step, text)) = bytes.split_first() else { return };
     let step = usize::from(step) + 1;
+    let chunks = carried_to_chat(text, step);
+    assert_eq!(chunks, carried_to_chat(text, 1));
     let body = body();
     let Ok(Translated { tools, .. }) = messages::request(&body) else { return };
     let message = carried_to_messages(&body, &tools, text, step);
@@ -69,6 +72,23 @@ fn carried_to_responses(
     let _ = stream.next_round();
     stream.finish(&mut out);
     assert!(stream.final_response().is_some());
+    out
+}
+
+/// The chunks of a stream of messages: valid JSON, and an end marker only at the end.
+fn carried_to_chat(text: &[u8], step: usize) -> BytesMut {
+    let mut stream = anthropic::Stream::new("chatcmpl-1", 1, true);
+    let mut out = BytesMut::new();
+    each_event(text, step, |event| stream.feed(event, &mut out).is_ok());
+    let mut is_over = false;
+    each_event(&out, out.len().max(1), |event| {
+        assert!(!is_over);
+        is_over = &*event.data() == b"[DONE]";
+        let chunk: Value = serde_json::from_slice(&event.data()).unwrap_or_default();
+        assert!(is_over || chunk["choices"].is_array());
+        true
+    });
+    assert_eq!(is_over, stream.is_done());
     out
 }
 

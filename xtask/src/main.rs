@@ -34,19 +34,20 @@ Usage: cargo xtask <COMMAND> [ARGUMENTS]
 
 Commands:
   ci [--keep-going]       Everything a change must pass: setup, fmt, tidy, clippy, docs, test, fuzz, chaos;
-                          stops at the first failure unless told to keep going
+                          stops at the first failure without `--keep-going`
   test [NEXTEST ARGS]     Install what the tests need, then run all tests and documentation tests
-  fuzz [SECONDS]          Run every fuzz target for SECONDS (20 unless told)
-  bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics, mcp, gateway)
+  fuzz [SECONDS]          Run every fuzz target for SECONDS [default: 20]
+  bench [AREA] [ARGS]     Measure one area, or all of them (areas: metrics, mcp,
+                          gateway, services, peers, agent, local)
   chaos [MINUTES] [--kills N] [--seed N]
                           Kill and disturb the service under load, and audit its ledger [default: 2]
-  conformance [WHAT]      Judge the MCP client with the official suite: all scenarios without
+  conformance [WHAT]      Test the MCP client with the official suite: all scenarios without
                           authorization, or `--requirements VERSION`, or `--scenario NAME ...`
   dist [--check] [--binary FILE] [--generator FILE] [--key FILE] [--allow-dirty]
                           Make the artifacts that users install, in target/dist/packages;
                           `--check` installs and runs each, `--key` signs a manifest of them
   docs [--check|images]   Write the reference pages made from the code, compare them, or make pictures
-  tidy                    Check the house rules: sources, arrows, documents, commands, text
+  tidy                    Check the rules of the project: sources, arrows, documents, commands, text
   help, --help            Print this text
 
 Examples:
@@ -58,7 +59,7 @@ Examples:
   cargo xtask conformance --scenario tools_call
   cargo xtask dist --check --binary target/release/agent
 
-Exit codes: 0 done, 1 the work failed, 2 the command line was not understood.
+Exit codes: 0 success, 1 failure, 2 usage.
 ";
 
 fn main() -> ExitCode {

@@ -8,6 +8,7 @@ pub(crate) mod file_keys;
 pub(crate) mod project;
 pub(crate) mod reporter;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,8 @@ pub(crate) struct Servers {
     /// The servers, and everything that is wrong with them.
     pub(crate) parsed: Parsed,
     pub(crate) scope: Scope,
+    /// The servers of the project, each with the folder of its file.
+    pub(crate) projects: BTreeMap<String, PathBuf>,
     /// What is to be said about servers of the project.
     project_notes: Vec<String>,
 }
@@ -64,12 +67,17 @@ impl Servers {
             Ok(root) => parse_document(root, &scope),
             Err(problem) => Parsed { problems: vec![problem.clone()], ..Parsed::default() },
         };
-        let mut servers = Self { path, parsed, scope, project_notes: Vec::new() };
-        servers.add_project(session)?;
+        let (projects, project_notes) = (BTreeMap::new(), Vec::new());
+        let mut servers = Self { path, parsed, scope, projects, project_notes };
+        // A broken file does not say which names it takes.
+        if servers.whole().is_ok() {
+            servers.add_project(session)?;
+        }
         Ok(servers)
     }
 
-    /// Adds the servers of approved project files. A server of the profile has precedence.
+    /// Adds the servers of approved project files. A server of the profile has precedence, even if
+    /// its entry has errors.
     fn add_project(&mut self, session: &Session) -> Result<(), Diagnostic> {
         for file in project::files(session)? {
             let path = printable(&file.path.display().to_string());
@@ -91,11 +99,15 @@ impl Servers {
             self.project_notes.extend(faults.into_iter().map(|fault| format!("{path}: {fault}")));
             for server in configured {
                 let name = &server.entry.name;
-                if self.entries().any(|entry| entry.name == *name) {
+                let is_broken = |problem: &Problem| problem.section.as_ref() == Some(name);
+                if self.entries().any(|entry| entry.name == *name)
+                    || self.parsed.problems.iter().any(is_broken)
+                {
                     self.project_notes.push(format!(
                         "{path}: server `{name}` is not used: another one has this name"
                     ));
                 } else {
+                    self.projects.insert(name.clone(), file.folder.clone());
                     self.parsed.servers.push(server);
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style as Ansi};
@@ -10,6 +11,7 @@ use serde::Serialize;
 use task_loop::untrusted::escaped_lines;
 
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::wrap;
 
 /// Marks of severity. Every mark also has a word.
 pub(crate) const ERROR: Ansi = AnsiColor::Red.on_default().bold();
@@ -72,15 +74,10 @@ impl Output {
         self.volume == Volume::Quiet
     }
 
-    /// The columns that text may take, where standard output is a terminal.
+    /// The columns of text, where standard output is a terminal.
     #[expect(clippy::unused_self, reason = "only who holds the output may ask about it")]
     pub(crate) fn columns(&self) -> Option<usize> {
-        if !io::stdout().is_terminal() {
-            return None;
-        }
-        let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
-        let columns = if columns == 0 { USUAL_COLUMNS } else { usize::from(columns) };
-        Some(columns.clamp(MIN_COLUMNS, MAX_COLUMNS))
+        columns().map(|columns| columns.min(MAX_COLUMNS))
     }
 
     /// The lines of the terminal.
@@ -127,14 +124,16 @@ impl Output {
 
     pub(crate) fn note(&self, text: impl Display) {
         if self.volume >= Volume::Normal {
-            aside(&text);
+            self.need(text);
         }
     }
 
     /// Prints to stderr even with `--quiet`.
-    #[expect(clippy::unused_self, reason = "only who holds the output may write")]
     pub(crate) fn need(&self, text: impl Display) {
-        aside(&text);
+        match self.style {
+            Style::Human => prose(text),
+            Style::Json => aside(text),
+        }
     }
 
     /// Prints a warning to stderr; with `--json`, as an object on one line.
@@ -147,10 +146,10 @@ impl Output {
         }
     }
 
-    /// Says something only a curious person wants to know.
+    /// Prints details with `--verbose`.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.volume >= Volume::Verbose {
-            aside(&text);
+            self.need(text);
         }
     }
 
@@ -205,9 +204,32 @@ impl Output {
     }
 }
 
+/// The columns of standard output, if it is a terminal.
+pub(crate) fn columns() -> Option<usize> {
+    width(io::stdout())
+}
+
+fn width(stream: impl IsTerminal + AsFd) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
+    let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col);
+    let columns = if columns == 0 { USUAL_COLUMNS } else { usize::from(columns) };
+    Some(columns.max(MIN_COLUMNS))
+}
+
 /// Prints a line to standard error. Failures are ignored.
 pub(crate) fn aside(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Prints lines to standard error, wrapped between words at a terminal.
+fn prose(text: impl Display) {
+    let width = width(io::stderr());
+    for line in text.to_string().split('\n') {
+        let indent = line.len() - line.trim_start().len() + 2;
+        aside(wrap::hanging(line, width, indent));
+    }
 }
 
 /// Installs a panic hook that asks for a bug report.
@@ -225,11 +247,11 @@ pub(crate) fn report_panics() {
 fn print_diagnostic(diagnostic: &Diagnostic) {
     // Peers have a part in most of these texts.
     let message = escaped_lines(diagnostic.message.as_deref().unwrap_or_default());
-    aside(format!("{ERROR}error:{ERROR:#} {message}"));
+    prose(format!("{ERROR}error:{ERROR:#} {message}"));
     for cause in &diagnostic.causes {
-        aside(format!("  {DIM}cause:{DIM:#} {}", escaped_lines(cause)));
+        prose(format!("  {DIM}cause:{DIM:#} {}", escaped_lines(cause)));
     }
     for hint in &diagnostic.hints {
-        aside(format!("  {GOOD}hint:{GOOD:#} {}", escaped_lines(hint)));
+        prose(format!("  {GOOD}hint:{GOOD:#} {}", escaped_lines(hint)));
     }
 }

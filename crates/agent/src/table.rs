@@ -1,6 +1,9 @@
-//! Rows under headings, as wide as they need to be.
+//! Tables and lists of fields. At a terminal, the last column wraps between words.
 
 use task_loop::untrusted::printable;
+
+use crate::output;
+use crate::wrap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alignment {
@@ -8,7 +11,9 @@ pub(crate) enum Alignment {
     Right,
 }
 
-/// A table; the last column is never padded.
+/// Between two columns.
+const GAP: &str = "  ";
+
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Alignment>,
@@ -27,42 +32,53 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
-    /// The rows as lines, each with more lines below it.
+    /// The rows, each with more lines below it.
     pub(crate) fn with_below(&self, below: impl IntoIterator<Item = String>) -> String {
-        let text = self.text();
-        // The table has no rows.
+        // The heading has no lines below it.
         let below = std::iter::once(String::new()).chain(below);
-        let rows = text.lines().zip(below).map(|(line, below)| format!("{line}\n{below}"));
-        rows.collect::<Vec<_>>().concat()
+        let rows = self.lines(output::columns()).into_iter().zip(below);
+        rows.map(|(row, below)| format!("{row}\n{below}")).collect::<Vec<_>>().concat()
     }
 
     pub(crate) fn text(&self) -> String {
-        let width = |column: usize| {
+        self.lines(output::columns()).iter().map(|row| format!("{row}\n")).collect()
+    }
+
+    /// The rows, broken into lines of `width` columns if there is a width.
+    fn lines(&self, width: Option<usize>) -> Vec<String> {
+        let widest = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            cells.map(|cell| wrap::columns(cell)).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        let mut text = String::new();
-        for row in &self.rows {
-            let cells =
-                row.iter().zip(&self.columns).zip(&widths).map(
-                    |((cell, lean), width)| match lean {
-                        Alignment::Left => format!("{cell:<width$}"),
-                        Alignment::Right => format!("{cell:>width$}"),
-                    },
-                );
-            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-            text.push('\n');
-        }
-        text
+        let widths: Vec<usize> = (0..self.columns.len()).map(widest).collect();
+        let row = |cells: &Vec<String>| {
+            let mut line = String::new();
+            for ((cell, alignment), width) in cells.iter().zip(&self.columns).zip(&widths) {
+                if !line.is_empty() {
+                    line.push_str(GAP);
+                }
+                let padding = " ".repeat(width - wrap::columns(cell));
+                match alignment {
+                    Alignment::Left => line.extend([cell, padding.as_str()]),
+                    Alignment::Right => line.extend([padding.as_str(), cell]),
+                }
+            }
+            let before_last = widths.split_last().map_or(&[][..], |(_, before)| before);
+            let indent: usize = before_last.iter().map(|width| width + GAP.len()).sum();
+            wrap::hanging(line.trim_end(), width, indent)
+        };
+        self.rows.iter().map(row).collect()
     }
 }
 
 /// Names and values, one line each.
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
-    let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {value}\n"));
-    lines.collect::<Vec<_>>().concat()
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, value): &(&str, String)| {
+        let line = format!("{name:<width$}{GAP}{value}");
+        wrap::hanging(&line, output::columns(), width + GAP.len()) + "\n"
+    };
+    fields.iter().map(line).collect()
 }
 
 pub(crate) fn grouped(number: impl Into<u64>) -> String {

@@ -248,6 +248,10 @@ impl Listener for TaskPrinter {
                  {} attachments were cut{DIM:#}",
                 cut.results, cut.messages, cut.attachments
             )),
+            Event::Summarised { messages, .. } => self.note(&format!(
+                "{DIM}{} replaced by a summary{DIM:#}",
+                counted(messages, "earlier message")
+            )),
             Event::Rejected { kind, count } => self.note(&format!(
                 "{WARNING}note:{WARNING:#} the model does not accept {}: {} left out",
                 kind.plural(),

@@ -308,7 +308,8 @@ impl TaskSetup {
     ) -> Result<Toolbox, Diagnostic> {
         let store = Box::new(ApprovalFile(session.home()?.approvals()));
         let gate =
-            ApprovalGate::new(store, Arc::clone(&self.person), self.wanted.beforehand.clone());
+            ApprovalGate::new(store, Arc::clone(&self.person), self.wanted.beforehand.clone())
+                .in_projects(self.fleet.servers.projects.clone());
         if !model.takes_tools {
             return Ok(Toolbox::new(client.clone(), gate, self.fleet.shown.clone()).closed());
         }

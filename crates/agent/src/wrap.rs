@@ -37,6 +37,32 @@ pub(crate) fn plain(text: &str, width: usize) -> Vec<String> {
     lines(&[span], width).into_iter().map(|line| line.text).collect()
 }
 
+/// The columns that a continuation line keeps at least.
+const MIN_CONTINUATION: usize = 20;
+
+/// Breaks a line that is wider than a terminal between words, with its spaces and styles as they
+/// are; continuation lines are indented, unless that leaves too little room.
+pub(crate) fn hanging(line: &str, width: Option<usize>, indent: usize) -> String {
+    let shown = |text: &str| columns(&anstream::adapter::strip_str(text).to_string());
+    let Some(width) = width.filter(|width| shown(line) > *width) else {
+        return line.to_owned();
+    };
+    let indent = if indent + MIN_CONTINUATION > width { 2 } else { indent };
+    let (mut text, mut used) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let wide = shown(word.trim_end());
+        if used > indent && used + wide > width {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            used = indent;
+        }
+        text.push_str(word);
+        used += shown(word);
+    }
+    text
+}
+
 /// Breaks between words; within one only where it fits no line, and never within an address.
 pub(crate) fn lines(spans: &[Span], width: usize) -> Vec<StyledLine> {
     let mut setter = LineWrapper::new(width);

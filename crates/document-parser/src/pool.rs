@@ -101,6 +101,16 @@ impl Pool {
         (self.0.limits, self.0.size) == (limits, size.max(2))
     }
 
+    /// Starts a worker in the background, so that the next job need not wait for its start.
+    pub fn warm(&self) {
+        let inner = self.0.clone();
+        self.0.runtime.spawn(async move {
+            if let Ok(worker) = Worker::start(&inner.program, &inner.limits).await {
+                inner.release(worker);
+            }
+        });
+    }
+
     /// Parses a page for an owner; `None` is the service.
     pub async fn page(
         &self,
@@ -203,12 +213,7 @@ impl Pool {
     fn replace(&self, worker: Worker, reason: Option<WorkerFailure>) {
         tracing::debug!(?reason, pid = worker.id(), "parser worker replaced");
         drop(worker);
-        let inner = self.0.clone();
-        self.0.runtime.spawn(async move {
-            if let Ok(worker) = Worker::start(&inner.program, &inner.limits).await {
-                inner.release(worker);
-            }
-        });
+        self.warm();
     }
 }
 

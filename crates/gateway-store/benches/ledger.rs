@@ -144,7 +144,7 @@ async fn pair(store: &Store, key: &Key, id: HoldId) {
         .expect("a hold");
     let tokens = TokenCounts { input: Some(100), output: Some(200) };
     let (member, rule) = (key.member, ChargeRule::Answered);
-    let end = HoldEnd { id, member, rule, model: None, tokens, answered: false };
+    let end = HoldEnd { id, member, rule, model: None, tokens, attempts: None, answered: false };
     store
         .end(HoldClosing { end, answer: None, response: None, media: None })
         .await

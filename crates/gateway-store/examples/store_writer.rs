@@ -49,7 +49,15 @@ async fn main() {
                 }
                 let (rule, tokens) = (ChargeRule::Answered, TokenCounts::default());
                 let member = MemberId(member);
-                let end = HoldEnd { id, member, rule, model: None, tokens, answered: false };
+                let end = HoldEnd {
+                    id,
+                    member,
+                    rule,
+                    model: None,
+                    tokens,
+                    attempts: None,
+                    answered: false,
+                };
                 let ended =
                     store.end(HoldClosing { end, answer: None, response: None, media: None }).await;
                 if matches!(ended, Ok(EndResult::Ended(_))) {

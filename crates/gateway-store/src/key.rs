@@ -84,6 +84,17 @@ pub struct KeyRecord {
     pub team: Option<MemberId>,
 }
 
+/// A search in the keys of all members, in the order of their ids. Without a name all keys match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeySearch {
+    /// The name of a key.
+    pub name: String,
+    /// A member whose keys match, too.
+    pub member: Option<MemberId>,
+    /// Only ids above this one.
+    pub after: String,
+}
+
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// The public part.

@@ -36,7 +36,7 @@ pub use calendar::Calendar;
 pub use check::{LedgerCheck, LedgerFinding, MAX_FINDINGS};
 pub use clock::Clock;
 pub use error::{Error, ErrorKind};
-pub use key::{Key, KeyChange, KeyRecord, KeyRotation, LimitsChange, NewKey, Scope};
+pub use key::{Key, KeyChange, KeyRecord, KeyRotation, KeySearch, LimitsChange, NewKey, Scope};
 pub use location::{DatabaseLocation, SchemaState, StoreOptions};
 pub use media::{Artifact, MediaRun};
 pub use member::{Member, MemberChange, Role};

@@ -129,7 +129,8 @@ pub(crate) fn account(columns: &mut impl Columns) -> Result<Account> {
     })
 }
 
-/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival`.
+/// `id, member`, limits, use of the budget, `spent, held, running, next_arrival,
+/// last_used`.
 pub(crate) fn lineage(columns: &mut impl Columns) -> Result<Lineage> {
     Ok(Lineage {
         id: LineageId(columns.take()?),
@@ -140,6 +141,7 @@ pub(crate) fn lineage(columns: &mut impl Columns) -> Result<Lineage> {
         held: columns.micros()?,
         running: columns.count()?,
         next_arrival: columns.time()?,
+        last_used: columns.time()?,
     })
 }
 
@@ -162,7 +164,8 @@ pub(crate) fn hold(columns: &mut impl Columns) -> Result<Hold> {
     })
 }
 
-/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at, payer`.
+/// `id, member, lineage, charged, rule, operation, model, input_tokens, output_tokens, since, at,
+/// payer, attempts`.
 pub(crate) fn receipt(columns: &mut impl Columns) -> Result<Receipt> {
     let (id, member) = (columns.hold_id()?, MemberId(columns.take()?));
     Ok(Receipt {
@@ -177,6 +180,7 @@ pub(crate) fn receipt(columns: &mut impl Columns) -> Result<Receipt> {
         since: columns.time()?,
         at: columns.time()?,
         payer: columns.optional_member()?.unwrap_or(member),
+        attempts: columns.take::<Option<String>>()?.map(Into::into),
     })
 }
 

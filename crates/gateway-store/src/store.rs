@@ -19,7 +19,7 @@ use crate::research::{
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, AlertDelivery, Artifact, AuditEntry, Credit, DatabaseLocation, DrainedProvider, Error,
-    HoldClosing, Key, KeyChange, KeyRecord, KeyRotation, LedgerCheck, MediaRun, Member,
+    HoldClosing, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, LedgerCheck, MediaRun, Member,
     MemberChange, NewAlert, NewHold, NewKey, NewSession, ProcessReport, ProviderAction,
     RelatedReceipts, ResponseEvent, SavedAnswer, SchemaState, SharedState, StatementLine,
     StoreOptions, StoredResponse, UsageLine, UsageQuery, WebSession, WebhookOutcome,
@@ -278,6 +278,8 @@ operations! {
     pub async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord>;
     pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>>;
     pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>>;
+    /// Finds keys of all members.
+    pub async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>>;
     /// Returns public part and name of the newest key of each lineage.
     pub async fn key_names(
         &self,

@@ -1,13 +1,16 @@
 //! Money of requests: the store, and the holds that this process owns in it.
 
 mod charge;
+mod progress;
 
 use std::sync::Arc;
 
 use gateway_store::{KeyRecord, Store};
 use ledger::{LimitStatus, Micros, Receipt, Windows};
 
-pub(crate) use charge::{Charge, Opened, Order, Progress, Replay, Results};
+pub(crate) use charge::{Charge, Opened, Order, Replay, Results};
+pub(crate) use progress::Progress;
+pub use progress::attempts;
 
 use crate::alerts::ChargedAccounts;
 use crate::clock;

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use address::is_loopback;
 pub use alerts::{AlertEmail, AlertWebhook, Alerts, MAX_RECIPIENTS, MAX_SHARES, MailSecurity};
 pub use fetch::{Fetch, MAX_ALLOWED};
-pub use limit::{Limits, NewKeys};
+pub use limit::{Limits, NewBudget, NewKeys};
 pub use mcp::Mcp;
 pub use media::{Bucket, Downloads, Media};
 pub use model::{Capability, Caps, MAX_MODELS, Model};

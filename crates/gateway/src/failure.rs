@@ -87,6 +87,12 @@ impl ApiError {
         Self::new(code, message).with(|facts| facts.param = Some(param.into()))
     }
 
+    /// The same error about a field of another name.
+    #[must_use]
+    pub(crate) fn about(self, param: &str, message: String) -> Self {
+        self.with(|facts| (facts.param, facts.message) = (Some(param.to_owned()), message))
+    }
+
     pub(crate) fn no_key() -> Self {
         Self::new(Code::InvalidKey, NO_KEY)
     }

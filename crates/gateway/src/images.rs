@@ -7,15 +7,17 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use ledger::LineageId;
 use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
-use web_reader::{Image, Reader, Target};
+use web_reader::Image;
 use wire::error::Code;
 
 use crate::config::RemoteImages;
 use crate::failure::ApiError;
 use crate::raw_object::{Key, is_like};
+use crate::web_services::WebServices;
 
 /// Limits on the images that are fetched for one request.
 const MAX_FETCHED: usize = 16;
@@ -134,19 +136,27 @@ pub(crate) enum Remote {
     Fetched,
 }
 
-/// Replaces addresses of images by the images, fetched through the page reader.
-pub(crate) async fn inline(reader: &Reader, value: &mut Value) -> Result<(), ApiError> {
+/// Replaces addresses of images by the images, fetched through the page reader for a key.
+pub(crate) async fn inline(
+    web: &WebServices,
+    key: LineageId,
+    value: &mut Value,
+) -> Result<(), ApiError> {
     let mut addresses = Vec::new();
     gather(value, &mut addresses);
     for address in addresses {
-        let image = fetch(reader, address, "image_url").await?;
+        let image = fetch(web, key, address, "image_url").await?;
         *address = format!("data:{};base64,{}", image.media_type, BASE64.encode(image.bytes));
     }
     Ok(())
 }
 
 /// Replaces addresses of images in blocks of the messages interface by the images.
-pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result<(), ApiError> {
+pub(crate) async fn inline_sources(
+    web: &WebServices,
+    key: LineageId,
+    value: &mut Value,
+) -> Result<(), ApiError> {
     let mut sources = Vec::new();
     gather_sources(value, &mut sources);
     if sources.len() > MAX_FETCHED {
@@ -158,7 +168,7 @@ pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result
     }
     for source in sources {
         let address = source["url"].as_str().unwrap_or_default().to_owned();
-        let image = fetch(reader, &address, SOURCE_URL).await?;
+        let image = fetch(web, key, &address, SOURCE_URL).await?;
         *source = json!({
             "type": "base64", "media_type": image.media_type, "data": BASE64.encode(image.bytes),
         });
@@ -166,14 +176,15 @@ pub(crate) async fn inline_sources(reader: &Reader, value: &mut Value) -> Result
     Ok(())
 }
 
-async fn fetch(reader: &Reader, address: &str, field: &str) -> Result<Image, ApiError> {
-    let fetched = match Target::parse(address.trim()) {
-        Ok(target) => reader.image(target, MAX_IMAGE_BYTES).await,
-        Err(fault) => Err(fault),
-    };
-    fetched.map_err(|fault| {
+async fn fetch(
+    web: &WebServices,
+    key: LineageId,
+    address: &str,
+    field: &str,
+) -> Result<Image, ApiError> {
+    web.image(key, address, MAX_IMAGE_BYTES).await.map_err(|fault| {
         let message = fault.to_string().replace("`url`", &format!("`{field}`"));
-        ApiError::of_param(ApiError::from(fault).code(), field, message)
+        ApiError::from(fault).about(field, message)
     })
 }
 

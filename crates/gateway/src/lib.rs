@@ -50,6 +50,7 @@ pub mod usage;
 mod web_services;
 mod worker_thread;
 
+pub use billing::attempts;
 pub use clock::rfc3339;
 pub use identity::KeyHasher;
 pub use problem::Problem;

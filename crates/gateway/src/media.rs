@@ -19,7 +19,7 @@ use crate::clock;
 use crate::config::{Capability, Config};
 use crate::failure::{ApiError, chain};
 use crate::identity::{Caller, hex, may_use};
-use crate::provider::Failure;
+use crate::provider::{Failure, Provider};
 use crate::upstreams::Upstreams;
 
 pub(crate) use artifact_store::{ArtifactStore, FilePart};
@@ -85,10 +85,21 @@ impl Media {
     /// Checks the images in an answer of OpenAI's interface: one that cannot be decoded is not paid.
     pub(crate) async fn check_images(
         &self,
+        provider: &Provider,
         member: MemberId,
         answer: &[u8],
     ) -> Result<(), Failure> {
-        make::check_images(&self.parser, member, self.config.media.max_bytes, answer).await
+        let max_bytes = self.config.media.max_bytes;
+        let checked = make::check_images(&self.parser, provider, member, max_bytes, answer).await;
+        checked.map_err(|failure| match failure {
+            // The member can ask for bytes instead; a retry would fail again.
+            Failure::Malformed(what @ make::ELSEWHERE) => Failure::Unfit(ApiError::of_param(
+                Code::InvalidRequest,
+                "response_format",
+                format!("{what}; nothing was charged"),
+            )),
+            failure => failure,
+        })
     }
 
     /// Checks the text of a request for speech.

@@ -139,14 +139,14 @@ pub(crate) struct Header {
 pub(crate) struct Offer<'a> {
     /// Its public address.
     pub(crate) server: &'a str,
-    /// The models of the examples.
-    models: [(Capability, String); 7],
+    /// The models of the examples, where the service has one.
+    models: [(Capability, Option<String>); 7],
     /// Whether jobs may name a webhook.
     pub(crate) has_webhooks: bool,
 }
 
 impl<'a> Offer<'a> {
-    /// The facts of a configuration. Without a suitable model, the examples have a placeholder.
+    /// The facts of a configuration.
     pub(crate) fn new(config: &Config, server: &'a str) -> Self {
         let model = |capability: Capability| {
             let mut all = config
@@ -154,10 +154,7 @@ impl<'a> Offer<'a> {
                 .iter()
                 .flat_map(|provider| provider.models.iter().map(|model| (&provider.name, model)));
             let found = all.find(|(_, model)| model.capabilities.contains(&capability));
-            found.map_or_else(
-                || "PROVIDER/MODEL".to_owned(),
-                |(provider, model)| format!("{provider}/{}", model.id),
-            )
+            found.map(|(provider, model)| format!("{provider}/{}", model.id))
         };
         Self {
             server,
@@ -175,13 +172,16 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// An example with existing model names.
-    fn fill(&self, example: &str) -> String {
+    /// An example with existing model names; `None` without a suitable model.
+    fn fill(&self, example: &str) -> Option<String> {
         let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
-        let fill = |example: String, (capability, model): &(Capability, String)| {
-            example.replace(&format!("{{{} model}}", capability.word()), &quoted(model))
-        };
-        self.models.iter().fold(example.to_owned(), fill)
+        self.models.iter().try_fold(example.to_owned(), |example, (capability, model)| {
+            let placeholder = format!("{{{} model}}", capability.word());
+            if !example.contains(&placeholder) {
+                return Some(example);
+            }
+            Some(example.replace(&placeholder, &quoted(model.as_deref()?)))
+        })
     }
 }
 

@@ -115,11 +115,15 @@ pub fn parser_limits(config: &Config) -> Limits {
     Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }
 }
 
-/// The pool of parsers; an open one that fits is kept.
+/// The pool of parsers; an open one that fits is kept. A new one starts a worker at once.
 pub(crate) fn parser_pool(config: &Config, program: &WorkerProgram, open: Option<&Pool>) -> Pool {
     let (limits, workers) = (parser_limits(config), parser_workers(config));
     let kept = open.filter(|open| open.has(limits, workers));
-    kept.cloned().unwrap_or_else(|| Pool::new(program.clone(), limits, workers))
+    kept.cloned().unwrap_or_else(|| {
+        let pool = Pool::new(program.clone(), limits, workers);
+        pool.warm();
+        pool
+    })
 }
 
 fn parser_workers(config: &Config) -> usize {

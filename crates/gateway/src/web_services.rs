@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use document_parser::{Document, Pool};
-use ledger::MemberId;
-use web_reader::{Fault, FetchedPage, ReadRequest, Reader, ReaderOptions, Reading};
+use ledger::{LineageId, MemberId};
+use web_reader::{Fault, FetchedPage, Image, ReadRequest, Reader, ReaderOptions, Reading, Target};
 
 use self::timeouts::Timeouts;
 use crate::config::{Config, Fetch};
@@ -20,7 +20,7 @@ pub(crate) struct WebServices {
     config: Arc<Config>,
     pub(crate) search: Arc<Search>,
     pub(crate) reader: Arc<Reader>,
-    /// The timeouts of fetches by key.
+    /// The timeouts of fetches by key: pages and images.
     pub(crate) timeouts: Timeouts,
 }
 
@@ -54,6 +54,18 @@ impl WebServices {
             may_be_cached: false,
         };
         Ok(FetchedPage { reading: Arc::new(reading), from_cache: false })
+    }
+
+    /// Fetches an image for a key.
+    pub(crate) async fn image(
+        &self,
+        key: LineageId,
+        address: &str,
+        max_bytes: u64,
+    ) -> Result<Image, Fault> {
+        let target = Target::parse(address.trim())?;
+        let attempt = self.timeouts.begin(key)?;
+        attempt.end(self.reader.image(target, max_bytes).await)
     }
 }
 

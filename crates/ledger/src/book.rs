@@ -203,6 +203,7 @@ impl Book {
             operation: hold.operation,
             model: end.model.or(hold.model),
             tokens: end.tokens,
+            attempts: end.attempts,
             since: hold.since,
             at: now,
         };
@@ -216,7 +217,9 @@ impl Book {
             Some(hold) if hold.lease_until < now => {
                 let member = hold.member;
                 let (rule, tokens) = (ChargeRule::Expired, TokenCounts::default());
-                self.end(HoldEnd { id, member, rule, model: None, tokens, answered: false }, now)
+                let (model, attempts) = (None, None);
+                let end = HoldEnd { id, member, rule, model, tokens, attempts, answered: false };
+                self.end(end, now)
             }
             _ => EndResult::AlreadyEnded,
         }
@@ -307,7 +310,7 @@ impl Book {
     fn release(&mut self, hold: &Hold, charged: Micros, now: Time) {
         if let Some(lineage) = self.lineages.get_mut(&hold.lineage) {
             lineage.held = lineage.held.minus(hold.amount).unwrap_or(Micros::ZERO);
-            lineage.spend(charged);
+            lineage.spend(charged, now);
             if lineage.limits.budget.is_some() {
                 lineage.budget_use.end(hold.since, hold.amount, charged);
             }

@@ -53,6 +53,8 @@ pub struct HoldEnd {
     /// The model that answered.
     pub model: Option<Arc<str>>,
     pub tokens: TokenCounts,
+    /// The upstreams that were asked, in the form of the caller.
+    pub attempts: Option<Arc<str>>,
     /// Whether the answer is stored for later requests with the same idempotency key.
     pub answered: bool,
 }
@@ -182,6 +184,8 @@ pub struct Receipt {
     /// The model that answered, else the requested one.
     pub model: Option<Arc<str>>,
     pub tokens: TokenCounts,
+    /// The upstreams that were asked, in the form of the caller.
+    pub attempts: Option<Arc<str>>,
     /// When the hold was opened.
     pub since: Time,
     pub at: Time,

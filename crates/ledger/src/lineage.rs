@@ -23,6 +23,8 @@ pub struct Lineage {
     /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
     pub budget_use: BudgetUse,
+    /// When the last charged request ended; 0 if there was none.
+    pub last_used: Time,
 }
 
 /// Limits of a key; `None` is unlimited.
@@ -67,6 +69,7 @@ impl Lineage {
             running: 0,
             next_arrival: Time::default(),
             budget_use: BudgetUse::default(),
+            last_used: Time::default(),
         }
     }
 
@@ -79,8 +82,12 @@ impl Lineage {
         ))
     }
 
-    pub fn spend(&mut self, charged: Micros) {
+    /// Adds the charge of a request that ended at this time.
+    pub fn spend(&mut self, charged: Micros, at: Time) {
         self.spent = self.spent.plus(charged).unwrap_or(Micros::MAX);
+        if charged > Micros::ZERO {
+            self.last_used = self.last_used.max(at);
+        }
     }
 
     /// What is left of the spend limit; `None` is unlimited.

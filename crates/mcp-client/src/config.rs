@@ -11,6 +11,7 @@ pub mod foreign;
 mod oauth;
 mod page;
 mod read;
+pub mod server_json;
 
 use std::collections::BTreeMap;
 use std::fmt;

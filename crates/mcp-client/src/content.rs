@@ -66,19 +66,22 @@ pub struct ToolOutcome {
     pub blocks: Vec<ContentBlock>,
     /// `structuredContent`: any JSON, including null.
     pub structured: Option<Value>,
+    /// The structured content matches the output schema of the tool.
+    pub is_valid: bool,
     pub is_error: bool,
     /// `_meta` without the keys that are reserved for the protocol.
     pub meta: Option<Value>,
 }
 
 impl ToolOutcome {
-    /// Marks a result that does not match the output schema of its tool.
+    /// Notes whether a result matches the output schema of its tool; models see that it does not.
     pub(crate) fn check(&mut self, schema: Option<&Value>) {
         let Some(schema) = schema.filter(|_| !self.is_error) else { return };
         let fault = match &self.structured {
             Some(value) => violation(schema, value),
             None => Some("there is no structured content".to_owned()),
         };
+        self.is_valid = fault.is_none();
         if let Some(fault) = fault {
             let note = format!("the result does not match the tool's output schema: {fault}");
             self.blocks.push(ContentBlock::Note(note));
@@ -135,7 +138,7 @@ fn lenient_outcome(result: &str) -> Result<ToolOutcome, DecodeError> {
         _ => false,
     };
     let meta = envelope.value("_meta").and_then(public_meta);
-    Ok(ToolOutcome { blocks, structured, is_error, meta })
+    Ok(ToolOutcome { blocks, structured, is_valid: false, is_error, meta })
 }
 
 /// Decodes a result of `prompts/get`.

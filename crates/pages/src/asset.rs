@@ -20,8 +20,16 @@ pub struct Asset {
     pub text: &'static str,
 }
 
+/// Colours, fonts and basic elements of every page.
+pub const BASE_STYLE: Asset = Asset {
+    name: "base.css",
+    media_type: "text/css; charset=utf-8",
+    text: include_str!("../assets/base.css"),
+};
+
 /// The files of every page.
-const SHARED: [Asset; 3] = [
+const SHARED: [Asset; 4] = [
+    BASE_STYLE,
     Asset {
         name: "pages.css",
         media_type: "text/css; charset=utf-8",

@@ -13,7 +13,7 @@ mod icon;
 mod markdown;
 mod response;
 
-pub use asset::{Asset, AssetSet};
+pub use asset::{Asset, AssetSet, BASE_STYLE};
 pub use chart::{BarChart, Series};
 pub use format::{bytes, count, credits, day, duration, exact_time, moment};
 pub use frame::{Account, Frame, NavItem, Notice};

@@ -3,8 +3,10 @@
 //! An approval covers one definition of a tool. The digest of that definition is stored, so a tool
 //! whose definition changed needs a new approval, whatever it now claims about itself.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_client::config::{ApprovalMode, Trust};
@@ -59,6 +61,8 @@ pub struct ApprovalGate {
     store: Box<dyn ApprovalStore>,
     person: Arc<dyn Person>,
     beforehand: PreApprovals,
+    /// The servers of project files, each with the folder of its project.
+    projects: BTreeMap<String, PathBuf>,
     /// One question at a time, and one change of the file.
     memory: tokio::sync::Mutex<()>,
 }
@@ -70,7 +74,15 @@ impl ApprovalGate {
         person: Arc<dyn Person>,
         beforehand: PreApprovals,
     ) -> Self {
-        Self { store, person, beforehand, memory: tokio::sync::Mutex::default() }
+        let (projects, memory) = (BTreeMap::new(), tokio::sync::Mutex::default());
+        Self { store, person, beforehand, projects, memory }
+    }
+
+    /// These servers belong to projects: their approvals apply in the same project only.
+    #[must_use]
+    pub fn in_projects(mut self, projects: BTreeMap<String, PathBuf>) -> Self {
+        self.projects = projects;
+        self
     }
 
     /// Whether this call may run.
@@ -85,7 +97,7 @@ impl ApprovalGate {
         let now =
             ApprovedTool { digest: entry.digest(), always: false, definition: definition(entry) };
         let memory = ApprovalMemory::read(&*self.store)?;
-        let before = memory.of(&entry.server, entry.native_name());
+        let before = memory.of(&self.stored_name(entry), entry.native_name());
         let is_changed = before.is_some_and(|before| before.digest != now.digest);
         let is_always = before.is_some_and(|before| before.always);
         if !is_changed {
@@ -134,7 +146,16 @@ impl ApprovalGate {
     }
 
     fn remember(&self, entry: &RegisteredTool, now: ApprovedTool) -> io::Result<()> {
-        ApprovalMemory::remember(&*self.store, &entry.server, entry.native_name(), now)
+        ApprovalMemory::remember(&*self.store, &self.stored_name(entry), entry.native_name(), now)
+    }
+
+    /// The name of a server among the stored approvals. Another project can have another server of
+    /// the same name, with the same definitions.
+    fn stored_name<'a>(&self, entry: &'a RegisteredTool) -> Cow<'a, str> {
+        match self.projects.get(&*entry.server) {
+            Some(folder) => Cow::Owned(format!("{}@{}", entry.server, folder.display())),
+            None => Cow::Borrowed(&entry.server),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_client::content::media_type;
+use mcp_client::content::{self, media_type};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -141,6 +141,27 @@ impl Attachment {
     pub(crate) fn audio_format(&self) -> &'static str {
         if self.mime == "audio/mpeg" { "mp3" } else { "wav" }
     }
+}
+
+/// The attachments of a result that a model can be given; the text names the others.
+pub fn attached(
+    all: &[content::Attachment],
+    accepts: &BTreeSet<MediaKind>,
+    text: &mut String,
+) -> Vec<Attachment> {
+    let mut attached = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        let why = match Attachment::new(&one.bytes, None) {
+            Ok(attachment) if accepts.contains(&attachment.kind) => {
+                attached.push(attachment);
+                continue;
+            }
+            Ok(attachment) => format!("you cannot be given {}", attachment.kind.plural()),
+            Err(error) => error.to_string(),
+        };
+        text.push_str(&format!("\n[attachment {} is not shown: {why}]", at + 1));
+    }
+    attached
 }
 
 /// The description for people and for models that do not get the attachment.

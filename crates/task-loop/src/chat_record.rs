@@ -53,8 +53,17 @@ pub struct RecordHeader {
 #[serde(untagged)]
 pub enum RecordLine {
     Said(Message),
-    Model { model: String },
-    Spent { spent: TaskUsage },
+    Model {
+        model: String,
+    },
+    Spent {
+        spent: TaskUsage,
+    },
+    /// The messages between the opening and the last `kept` gave way to a summary.
+    Summary {
+        summary: String,
+        kept: usize,
+    },
 }
 
 /// Keeps a conversation. Clones keep the same one.
@@ -154,6 +163,10 @@ impl Journal for ChatRecord {
             inner.room -= bytes;
         }
         inner.keep(&RecordLine::Said(message));
+    }
+
+    fn summarised(&mut self, summary: &str, kept: usize) {
+        self.lock().keep(&RecordLine::Summary { summary: summary.to_owned(), kept });
     }
 }
 

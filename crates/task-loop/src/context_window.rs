@@ -2,8 +2,10 @@
 //! turns, and each leaves a note.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
-use crate::attachment::{Attachment, MAX_IN_REQUEST, MAX_REQUEST_BYTES};
+use crate::attachment::{Attachment, MAX_IN_REQUEST, MAX_REQUEST_BYTES, MediaKind};
 use crate::conversation::{Conversation, Message};
 use crate::member::MemberError;
 use crate::model::Model;
@@ -61,15 +63,55 @@ impl ContextWindow {
         self.shrinks.get() <= MAX_SHRINKS
     }
 
-    /// Cuts what does not fit; returns what was cut.
-    pub(crate) fn fit(&self, conversation: &mut Conversation) -> Option<Trimmed> {
+    /// The turns from the beginning that are to give way, so that half of the window is free, if the
+    /// conversation does not fit without old results.
+    pub(crate) fn old_turns(
+        &self,
+        messages: &[Message],
+        sent: &BTreeSet<MediaKind>,
+    ) -> Option<Range<usize>> {
+        let latest = latest_round(messages);
+        let size = |(at, message): (usize, &Message)| match message {
+            Message::Tool { .. } if at < latest => {
+                size(message, &BTreeSet::new()).min(MESSAGE_TOKENS + tokens(SMALL_BYTES))
+            }
+            _ => size(message, sent),
+        };
+        let sizes: Vec<u64> = messages.iter().enumerate().map(size).collect();
+        let (first, room) = (opening(messages), self.room.get());
+        let mut left: u64 = sizes.iter().sum();
+        if left <= room {
+            return None;
+        }
+        let is_turn = |at: &usize| matches!(messages[*at], Message::User { .. });
+        let mut end = first;
+        while left > room / 2
+            && let Some(next) = (end + 1..messages.len()).find(is_turn)
+        {
+            left -= sizes[end..next].iter().sum::<u64>();
+            end = next;
+        }
+        (end > first).then_some(first..end)
+    }
+
+    /// The end of a text, as much of it as fits.
+    pub(crate) fn newest<'t>(&self, text: &'t str) -> &'t str {
+        let most = self.room.get().saturating_mul(BYTES_OF_A_TOKEN) / 10;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
+    }
+
+    /// Cuts what does not fit, if attachments of these kinds are sent; returns what was cut.
+    pub(crate) fn fit(
+        &self,
+        conversation: &mut Conversation,
+        sent: &BTreeSet<MediaKind>,
+    ) -> Option<Trimmed> {
         let mut cut = Trimmed::default();
         let messages = conversation.messages_mut();
         cut.old_attachments(messages);
-        let fits = |messages: &[Message]| total(messages) <= self.room.get();
-        let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
-        let latest = latest.unwrap_or(messages.len());
-        for at in 0..latest {
+        let fits = |messages: &[Message]| total(messages, sent) <= self.room.get();
+        for at in 0..latest_round(messages) {
             if fits(messages) {
                 break;
             }
@@ -128,13 +170,24 @@ impl Trimmed {
     }
 }
 
+/// How many system messages come first.
+pub(crate) fn opening(messages: &[Message]) -> usize {
+    messages.iter().take_while(|m| matches!(m, Message::System { .. })).count()
+}
+
+/// Where the latest answer of the model is, with the results that follow it.
+fn latest_round(messages: &[Message]) -> usize {
+    let latest = messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
+    latest.unwrap_or(messages.len())
+}
+
 /// Drops turns from the beginning, but never the system messages nor the latest turn.
 fn drop_old_turns(
     messages: &mut Vec<Message>,
     fits: &dyn Fn(&[Message]) -> bool,
     cut: &mut Trimmed,
 ) {
-    let first = messages.iter().take_while(|m| matches!(m, Message::System { .. })).count();
+    let first = opening(messages);
     let mut gone = 0;
     while !fits(messages) {
         let rest = &messages[first..];
@@ -167,12 +220,13 @@ fn bytes(message: &Message) -> usize {
     }
 }
 
-fn total(messages: &[Message]) -> u64 {
-    let of = |message: &Message| {
-        let attached: u64 = message.attachments().iter().map(Attachment::tokens).sum();
-        MESSAGE_TOKENS + tokens(bytes(message)) + attached
-    };
-    messages.iter().map(of).sum()
+fn total(messages: &[Message], sent: &BTreeSet<MediaKind>) -> u64 {
+    messages.iter().map(|message| size(message, sent)).sum()
+}
+
+fn size(message: &Message, sent: &BTreeSet<MediaKind>) -> u64 {
+    let attached = message.attachments().iter().filter(|one| sent.contains(&one.kind));
+    MESSAGE_TOKENS + tokens(bytes(message)) + attached.map(Attachment::tokens).sum::<u64>()
 }
 
 pub(crate) fn tokens(bytes: usize) -> u64 {

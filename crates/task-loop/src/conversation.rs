@@ -1,6 +1,8 @@
 //! What was said so far, in a form that can be kept and sent to any model.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +38,15 @@ pub enum Message {
 impl Message {
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into(), attachments: Vec::new() }
+    }
+
+    /// What takes the place of messages that the model summarised. It is no system message: it may
+    /// repeat the words of tools.
+    pub(crate) fn summary(text: &str) -> Self {
+        Self::user(format!(
+            "[summary of the earlier messages, written by the assistant]\n{text}\n[end of the \
+             summary]"
+        ))
     }
 
     pub fn tool(id: String, name: String, text: String) -> Self {
@@ -78,6 +89,9 @@ pub struct Call {
 /// Hears every message as it becomes part of a conversation. What is cut later was heard whole.
 pub trait Journal: fmt::Debug + Send + Sync {
     fn said(&mut self, message: &Message);
+
+    /// A summary takes the place of all messages after the opening but the last `kept`.
+    fn summarised(&mut self, summary: &str, kept: usize);
 }
 
 /// What was said so far.
@@ -85,6 +99,8 @@ pub trait Journal: fmt::Debug + Send + Sync {
 pub struct Conversation {
     messages: Vec<Message>,
     journal: Option<Box<dyn Journal>>,
+    /// Models, and kinds of attachments that they rejected.
+    rejected: BTreeSet<(String, MediaKind)>,
 }
 
 impl Conversation {
@@ -95,7 +111,7 @@ impl Conversation {
 
     /// A stored conversation.
     pub fn of(messages: Vec<Message>) -> Self {
-        Self { messages, journal: None }
+        Self { messages, ..Self::default() }
     }
 
     /// Replaces the system message, which has the date.
@@ -119,6 +135,14 @@ impl Conversation {
         self.messages.push(message);
     }
 
+    /// Puts a summary in the place of messages.
+    pub(crate) fn summarise(&mut self, span: Range<usize>, summary: &str) {
+        if let Some(journal) = &mut self.journal {
+            journal.summarised(summary, self.messages.len() - span.end);
+        }
+        self.messages.splice(span, [Message::summary(summary)]);
+    }
+
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -127,18 +151,24 @@ impl Conversation {
         &mut self.messages
     }
 
-    /// Removes all attachments of the first kind that there is, because the model rejects them.
-    pub(crate) fn drop_rejected_kind(&mut self) -> Option<(MediaKind, usize)> {
-        let has = |kind: &MediaKind| {
-            self.messages.iter().flat_map(Message::attachments).any(|one| one.kind == *kind)
-        };
-        let kind = MediaKind::ALL.into_iter().find(has)?;
-        let why = format!("the model does not accept {}", kind.plural());
-        let dropped = self
-            .messages
-            .iter_mut()
-            .map(|message| message.drop_attachments(&why, |one| one.kind == kind));
-        Some((kind, dropped.sum()))
+    /// Remembers that a model rejects the first of the kinds that it was sent. Returns the kind, and
+    /// how many attachments there are of it.
+    pub(crate) fn reject_kind(
+        &mut self,
+        model: &str,
+        sent: &BTreeSet<MediaKind>,
+    ) -> Option<(MediaKind, usize)> {
+        let all = || self.messages.iter().flat_map(Message::attachments);
+        let count = |kind: &MediaKind| all().filter(|one| one.kind == *kind).count();
+        let kind =
+            MediaKind::ALL.into_iter().find(|kind| sent.contains(kind) && count(kind) > 0)?;
+        let count = count(&kind);
+        self.rejected.insert((model.to_owned(), kind));
+        Some((kind, count))
+    }
+
+    pub(crate) fn is_rejected(&self, model: &str, kind: MediaKind) -> bool {
+        self.rejected.iter().any(|(by, rejected)| by == model && *rejected == kind)
     }
 
     /// What the model said last, since the person spoke.

@@ -39,6 +39,11 @@ pub enum Event<'a> {
     Trimmed {
         cut: &'a Trimmed,
     },
+    /// The model summarised old messages.
+    Summarised {
+        messages: usize,
+        summary: &'a str,
+    },
     /// The model rejected attachments of this kind; it is asked again without them.
     Rejected {
         kind: MediaKind,
@@ -88,6 +93,9 @@ impl Event<'_> {
                 "type": "trimmed", "results": cut.results, "messages": cut.messages,
                 "attachments": cut.attachments, "characters": cut.characters,
             }),
+            Self::Summarised { messages, summary } => {
+                json!({"type": "summarised", "messages": messages, "summary": summary})
+            }
             Self::Rejected { kind, count } => {
                 json!({"type": "attachments_rejected", "kind": kind, "count": count})
             }

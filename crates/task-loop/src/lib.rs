@@ -35,5 +35,5 @@ mod usage;
 
 pub use nearest::nearest;
 pub use sanitizer::Sanitizer;
-pub use task::{TaskContext, TaskResult, UserInput, run};
+pub use task::{OldTurns, TaskContext, TaskResult, UserInput, compact, run};
 pub use usage::TaskUsage;

@@ -1,8 +1,10 @@
 //! The model of a task: which one, and one question to it with the answer as it comes.
 
+pub(crate) mod adapted;
 mod chat;
 mod responses;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use self::adapted::{ToolHistory, adapted};
 use crate::attachment::MediaKind;
 use crate::conversation::{Call, Conversation, Message};
 use crate::member::{self, CHARGE, MemberClient, MemberError, MemberRequest, PRICE, number};
@@ -62,12 +65,14 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The conversation with the instructions after its first message.
-    fn messages(&self) -> Vec<&Message> {
+    /// The conversation as the model can take it, with the instructions after its first message.
+    fn messages(&self, model: &Model) -> Vec<Cow<'_, Message>> {
         let said = self.conversation.messages();
         let first = usize::from(matches!(said.first(), Some(Message::System { .. })));
         let (opening, rest) = said.split_at(first);
-        opening.iter().chain(self.instructions).chain(rest).collect()
+        let all = opening.iter().chain(self.instructions).chain(rest);
+        let history = if model.takes_tools { ToolHistory::AsCalls } else { ToolHistory::AsText };
+        adapted(all, &model.sent(self.conversation), history)
     }
 }
 
@@ -219,6 +224,12 @@ impl Model {
         uri.host().map(str::to_owned)
     }
 
+    /// The kinds of attachments that it is sent: those that it accepts and has not rejected.
+    pub(crate) fn sent(&self, conversation: &Conversation) -> BTreeSet<MediaKind> {
+        let is_sent = |kind: &MediaKind| !conversation.is_rejected(&self.id, *kind);
+        self.accepts.iter().copied().filter(is_sent).collect()
+    }
+
     pub fn member(&self) -> &Arc<MemberClient> {
         &self.member
     }
@@ -230,7 +241,8 @@ impl Model {
         hear: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Reply, MemberError> {
         let Question { tools, key, limits, .. } = question;
-        let messages = question.messages();
+        let messages = question.messages(self);
+        let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
         let (path, mut body) = match self.form {
             ApiKind::Chat => ("/chat/completions", chat::body(&self.id, &messages, tools)),
             ApiKind::Responses => ("/responses", responses::body(&self.id, &messages, tools)),

@@ -1,10 +1,12 @@
 //! One task: asks the model and runs its tool calls until an end is reached.
 
 mod round;
+mod summary;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use self::summary::compact;
 use mcp_client::schema::violation;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -27,12 +29,21 @@ const MAX_MISMATCHES: u32 = 3;
 /// How many rounds in a row may end with nothing but refusals of a person before the task ends.
 const MAX_DENIED_ROUNDS: u32 = 3;
 
+/// What happens to old turns that no longer fit the window of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldTurns {
+    /// The model summarises them.
+    Summarise,
+    Cut,
+}
+
 /// What a task is run with.
 #[derive(Debug)]
 pub struct TaskContext<'a> {
     pub model: &'a Model,
     pub toolbox: &'a Toolbox,
     pub bounds: Bounds,
+    pub old_turns: OldTurns,
     /// The answer must be JSON of this schema.
     pub output_schema: Option<Arc<Value>>,
     pub counting: TaskMetrics,
@@ -168,8 +179,13 @@ impl<'a, 'b> RunningTask<'a, 'b> {
         let instructions = instructions.as_ref();
         let mut patience = RetryBudget::default();
         let mut key = model::new_key();
+        let mut is_summarising = self.context.old_turns == OldTurns::Summarise;
         loop {
-            let trimmed = window.fit(self.conversation);
+            if is_summarising {
+                is_summarising = self.summarise_old_turns(&window).await;
+            }
+            let sent = self.context.model.sent(self.conversation);
+            let trimmed = window.fit(self.conversation, &sent);
             if let Some(trimmed) = &trimmed {
                 self.listener.event(Event::Trimmed { cut: trimmed });
             }
@@ -192,9 +208,7 @@ impl<'a, 'b> RunningTask<'a, 'b> {
             match asked {
                 Ok(reply) => {
                     self.answered(&Ok(&reply));
-                    self.spent.input_tokens += reply.usage.input;
-                    self.spent.output_tokens += reply.usage.output;
-                    self.spent.charge_micros += reply.charge_micros;
+                    self.spend(&reply);
                     return Ok(reply);
                 }
                 Err(trouble) if context_window::is_too_long(&trouble) && window.shrink() => {}
@@ -217,9 +231,19 @@ impl<'a, 'b> RunningTask<'a, 'b> {
     }
 
     fn drop_rejected_attachments(&mut self) -> bool {
-        let Some((kind, count)) = self.conversation.drop_rejected_kind() else { return false };
+        let model = self.context.model;
+        let sent = model.sent(self.conversation);
+        let Some((kind, count)) = self.conversation.reject_kind(&model.id, &sent) else {
+            return false;
+        };
         self.listener.event(Event::Rejected { kind, count });
         true
+    }
+
+    fn spend(&mut self, reply: &Reply) {
+        self.spent.input_tokens += reply.usage.input;
+        self.spent.output_tokens += reply.usage.output;
+        self.spent.charge_micros += reply.charge_micros;
     }
 
     /// A question is over, however often it was asked.

@@ -19,7 +19,7 @@ use usage_metrics::catalogue::{ToolCategory, ToolOutcome};
 
 use self::own::OwnTool;
 use crate::approval_gate::{ApprovalGate, Verdict};
-use crate::attachment::{Attachment, MediaKind};
+use crate::attachment::{Attachment, MediaKind, attached};
 use crate::conversation::Call;
 use crate::nearest::nearest;
 use crate::sanitizer::Sanitizer;
@@ -270,25 +270,8 @@ impl Toolbox {
         let how = if outcome.is_error { CallStatus::Failed } else { CallStatus::Done };
         let mut text =
             if rendered.text.is_empty() { "[nothing]".to_owned() } else { rendered.text };
-        let mut attachments = Vec::new();
-        for (at, bytes) in rendered.attachments.iter().enumerate() {
-            match self.attached(&bytes.bytes) {
-                Ok(attachment) => attachments.push(attachment),
-                Err(why) => {
-                    text.push_str(&format!("\n[attachment {} is not shown: {why}]", at + 1));
-                }
-            }
-        }
+        let attachments = attached(&rendered.attachments, &self.accepts, &mut text);
         CallOutcome { how, text, attachments, charge_micros: charge, ..blocked(String::new()) }
-    }
-
-    /// Bytes of a result as an attachment for the model, or why it does not get them.
-    fn attached(&self, bytes: &[u8]) -> Result<Attachment, String> {
-        let attachment = Attachment::new(bytes, None).map_err(|error| error.to_string())?;
-        if self.accepts.contains(&attachment.kind) {
-            return Ok(attachment);
-        }
-        Err(format!("you cannot be given {}", attachment.kind.plural()))
     }
 
     /// Finds tools, which the model is offered from now on.

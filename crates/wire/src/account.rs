@@ -167,10 +167,24 @@ pub struct ReceiptView {
     pub input_tokens: Option<i64>,
     /// As the upstream counted, where it told.
     pub output_tokens: Option<i64>,
+    /// The upstreams that were asked, in order. Empty if none was, and for old receipts.
+    #[serde(default)]
+    pub attempts: Vec<AttemptView>,
     /// The request whose answer searched the web with this one.
     pub parent: Option<String>,
     /// The web searches of this request and the pages that they read, each charged separately.
     pub children: Vec<ChildReceipt>,
+}
+
+/// A request to one upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptView {
+    /// The model, after the name of its provider.
+    pub model: String,
+    /// `answered`, or why it failed: `unreachable`, `late`, `busy`, `broken` …
+    pub outcome: String,
+    /// Milliseconds until it began to stream, had answered whole, or failed.
+    pub took_ms: u64,
 }
 
 /// A request that belongs to another one.

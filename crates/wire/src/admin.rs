@@ -206,9 +206,10 @@ pub struct NewKeyBody {
     #[serde(deserialize_with = "given_whole", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = MAX_KEY_RATE))]
     pub concurrency: Option<Option<u32>>,
-    /// What it may spend in each period; absent is without limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<BudgetBody>,
+    /// What it may spend in each period; null is without limit.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BudgetBody>")]
+    pub budget: Option<Option<BudgetBody>>,
 }
 
 /// What is to be changed of a key; what is absent stays. Limits are those of all keys that it was
@@ -315,6 +316,9 @@ pub struct KeyRecordView {
     pub spend_limit_micros: Option<i64>,
     /// What it has spent, with all keys it was rotated from and into.
     pub spent_micros: i64,
+    /// When the last charged request of these keys ended, RFC 3339; null if there was none.
+    #[serde(default)]
+    pub last_used_at: Option<String>,
     /// Null is without limit.
     pub requests_per_minute: Option<u32>,
     /// Requests at the same time; null is without limit.

@@ -1,4 +1,4 @@
-//! Rule: documents show only commands that exist.
+//! Rule: documents and pages show only commands that exist.
 
 use std::collections::BTreeSet;
 
@@ -28,21 +28,36 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn is_checked(path: &str) -> bool {
     let page = path.starts_with("docs/") && has_extension(path, "md");
-    path == "README.md" || (page && path != REFERENCE)
+    path == "README.md" || (page && path != REFERENCE) || is_template(path)
+}
+
+fn is_template(path: &str) -> bool {
+    path.contains("/templates/") && has_extension(path, "html")
 }
 
 fn check_document(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding> {
-    let document = Document::parse(text);
-    document
-        .fences
-        .iter()
-        .filter(|fence| matches!(fence.language.as_str(), "sh" | "console"))
-        .flat_map(|fence| &fence.lines)
-        .filter_map(|&(number, line)| {
-            let unknown = unknown_command(line, known)?;
-            Some(Finding::new(path, number, format!("`{unknown}` is not in {REFERENCE}")))
-        })
-        .collect()
+    let lines = if is_template(path) { code_elements(text) } else { shell_lines(text) };
+    let finding = |(number, line)| {
+        let unknown = unknown_command(line, known)?;
+        Some(Finding::new(path, number, format!("`{unknown}` is not in {REFERENCE}")))
+    };
+    lines.into_iter().filter_map(finding).collect()
+}
+
+/// The lines of the shell blocks of a Markdown document, with their numbers.
+fn shell_lines(text: &str) -> Vec<(usize, &str)> {
+    let fences = Document::parse(text).fences.into_iter();
+    let shell = fences.filter(|fence| matches!(fence.language.as_str(), "sh" | "console"));
+    shell.flat_map(|fence| fence.lines).collect()
+}
+
+/// The texts of the `code` elements of a template, with their lines.
+fn code_elements(text: &str) -> Vec<(usize, &str)> {
+    let of_line = |(number, line)| {
+        let elements = str::split(line, "<code>").skip(1);
+        elements.filter_map(move |rest| Some((number, rest.split('<').next()?)))
+    };
+    (1..).zip(text.lines()).flat_map(of_line).collect()
 }
 
 /// The command of a line, if it does not exist.

@@ -40,7 +40,7 @@ pub(super) use self::key::secret;
 pub(super) use self::local_servers::{DetectedServer, Server, candidates, look, merge, named};
 pub(super) use self::migrate::bring_up_to_date;
 pub(super) use self::moment::now;
-pub(super) use self::operator_store::{actor, trouble};
+pub(super) use self::operator_store::{actor, refused, trouble};
 pub(super) use self::serve::{Hangup, address, ready, runtime, unless_stopped, until_stopped};
 
 /// Run the member service and manage members, keys and credit

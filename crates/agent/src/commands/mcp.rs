@@ -21,7 +21,9 @@ pub(crate) mod project;
 mod reference;
 mod register_links;
 mod remove;
+mod search;
 mod secrets;
+mod server_registry;
 mod sign_in_state;
 mod status;
 mod switch;
@@ -58,6 +60,7 @@ pub(crate) struct Args {
 pub(crate) enum Mcp {
     List(list::Args),
     Add(Box<add::Args>),
+    Search(search::Args),
     Import(import::Args),
     Project(project::Args),
     Install(install::Args),
@@ -84,6 +87,7 @@ pub(crate) fn run(command: Mcp, session: &Session) -> Result<(), Diagnostic> {
     match command {
         Mcp::List(args) => list::run(&args, session),
         Mcp::Add(args) => add::run(&args, session),
+        Mcp::Search(args) => search::run(&args, session),
         Mcp::Import(args) => import::run(&args, session),
         Mcp::Project(args) => project::run(&args, session),
         Mcp::Install(args) => install::run(&args, session),

@@ -14,7 +14,7 @@ use task_loop::approval_gate::PreApprovals;
 use task_loop::attachment::Attachment;
 use task_loop::limits::{Bounds, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
-use task_loop::{TaskContext, UserInput};
+use task_loop::{OldTurns, TaskContext, UserInput};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::mcp::project;
@@ -194,6 +194,8 @@ async fn one(
             model: &model,
             toolbox: &toolbox,
             bounds: args.manner.bounds(setup.bounds()),
+            // There is one turn.
+            old_turns: OldTurns::Cut,
             output_schema: schema.clone(),
             counting,
             stop: stop.now,

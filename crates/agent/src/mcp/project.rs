@@ -57,7 +57,7 @@ pub(crate) struct ProjectFile {
     pub(crate) state: ApprovalState,
     digest: String,
     /// The folder of the project.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Names and entries, in our keys.
     pub(crate) servers: Vec<(String, Json)>,
     /// Why the file cannot be used.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use settings::section;
+use task_loop::OldTurns;
 use task_loop::attachment::MediaKind;
 use task_loop::limits::{Bounds, DEFAULT_ROUNDS, MAX_ROUNDS, MAX_TIME};
 use task_loop::model::ApiKind;
@@ -42,6 +43,9 @@ section! {
         pub(crate) own_tools: bool = true,
         /// Offer the tool `update_plan`, with which the model shows its plan for longer tasks.
         pub(crate) plan: bool = true,
+        /// Let the model summarise the beginning of a conversation that no longer fits its context
+        /// window, which costs a model call. Otherwise it is cut.
+        summarise: bool = true,
         /// Delete saved conversations that were not used for this many days; by default they stay.
         #[schemars(range(min = 1, max = 36_500))]
         pub(crate) keep_days: Option<u32>,
@@ -58,6 +62,10 @@ section! {
 impl TaskConfig {
     pub(crate) fn load(session: &Session) -> Result<Self, Diagnostic> {
         session.config()?.section("task")
+    }
+
+    pub(crate) fn old_turns(&self) -> OldTurns {
+        if self.summarise { OldTurns::Summarise } else { OldTurns::Cut }
     }
 
     /// The bounds of a task.

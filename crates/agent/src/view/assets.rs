@@ -1,11 +1,6 @@
 //! The files of the page. They are part of the program: nothing is loaded from anywhere else.
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asset {
-    name: &'static str,
-    pub(super) media_type: &'static str,
-    pub(super) text: &'static str,
-}
+use pages::{Asset, BASE_STYLE};
 
 macro_rules! asset {
     ($name:literal, $media_type:literal) => {
@@ -17,7 +12,8 @@ macro_rules! asset {
     };
 }
 
-const ASSETS: [Asset; 11] = [
+const ASSETS: [Asset; 12] = [
+    BASE_STYLE,
     asset!("metrics.css", "text/css"),
     asset!("metrics.js", "text/javascript"),
     asset!("chart.js", "text/javascript"),

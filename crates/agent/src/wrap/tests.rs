@@ -32,3 +32,20 @@ fn every_line_has_its_styles_to_itself() {
     assert_eq!(text, ["\u{1b}[1mone\u{1b}[0m", "\u{1b}[1mtwo\u{1b}[0m,", "thre", "e"]);
     assert_eq!(lines[1].width, 4);
 }
+
+#[test]
+fn continuation_lines_hang() {
+    let line = "  hint: choose another name, or replace the server with `--replace`";
+    let wrapped = hanging(line, Some(40), 4);
+    assert_eq!(wrapped, "  hint: choose another name, or replace\n    the server with `--replace`");
+    assert_eq!(hanging(line, None, 4), line);
+    // Too little room for the indentation.
+    assert_eq!(hanging("one two three four five", Some(10), 8), "one two\n  three\n  four\n  five");
+    // A style takes no columns, and a word that fits no line stays whole.
+    let styled = "\u{1b}[1mone\u{1b}[0m two";
+    assert_eq!(hanging(styled, Some(7), 2), styled);
+    assert_eq!(
+        hanging("see /a/very/long/path now", Some(10), 2),
+        "see\n  /a/very/long/path\n  now"
+    );
+}

@@ -3,6 +3,7 @@
 mod adding;
 mod files;
 mod importing;
+mod published;
 mod removing;
 mod secrets;
 pub(crate) mod terminal;

@@ -19,7 +19,7 @@ use agent_test_support::command::{ProgramOutput, TestHome};
 use crate::command_line::bench;
 
 /// Where the server of these tests is.
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
+pub(crate) const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.py");
 
 /// A bench with this configuration. `[server]` is replaced by the arguments that start the server.
 pub(crate) fn configured(config: &str) -> TestHome {

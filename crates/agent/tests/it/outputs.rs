@@ -2,12 +2,15 @@
 //! user may try them.
 
 use std::env;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
 
 use crate::gateway::up::Machine;
 use crate::gateway::{plain, settings};
-use crate::mcp_live::{UNSTEADY, configure, entry, without_paths};
+use crate::mcp_live::{SERVER, UNSTEADY, configure};
 use crate::terminal::{Terminal, text};
 
 const COMMANDS: &[&str] = &[
@@ -60,6 +63,61 @@ const COMMANDS: &[&str] = &[
     "agent metrics on",
     "agent metrics show",
     "agent metrics off",
+    "agent models pull none",
+    "agent models add none.gguf",
+    "agent research watch job_none",
+    "agent research cancel job_none",
+    "agent media download art_none",
+    "agent mcp import --dry-run",
+    "agent mcp project",
+    "agent mcp install agent://mcp/install",
+    "agent mcp disable notes",
+    "agent mcp enable notes",
+    "agent mcp approvals",
+    "agent mcp logout notes",
+    "agent mcp client-document --url http://example.com/agent.json",
+    "agent mcp remove broken --yes",
+    "agent skills install none",
+    "agent skills archive none",
+    "agent skills restore none",
+    "agent gateway init --member carol",
+    "agent gateway serve",
+    "agent gateway reload",
+    "agent gateway import litellm none.yaml",
+    "agent gateway migrate",
+    "agent gateway member unblock bob",
+    "agent gateway member rename bob robert",
+    "agent gateway member budget robert 20/month",
+    "agent gateway member role robert manager",
+    "agent gateway member adjust robert -2.5 --reason 'paid twice'",
+    "agent gateway team create research --credit 100",
+    "agent gateway team join research robert",
+    "agent gateway team budget research 50/month",
+    "agent gateway team top-up research 100 --reason 'invoice 17'",
+    "agent gateway team adjust research -100 --reason 'paid back'",
+    "agent gateway team list",
+    "agent gateway team show research",
+    "agent gateway team leave robert",
+    "agent gateway team remove research",
+    "agent gateway key show $KEY",
+    "agent gateway key change $KEY --rpm 120",
+    "agent gateway key rotate $KEY --overlap 24h",
+    "agent gateway key revoke $KEY",
+    "agent gateway ledger receipt req_019876543210abcdef0123456789abcd",
+    "agent gateway provider test ollama",
+    "agent gateway provider drain ollama",
+    "agent gateway provider enable ollama",
+    "agent gateway downloads publish --version 1.0.0",
+    "agent gateway alerts list",
+    "agent gateway alerts test",
+    "agent gateway restore none.sqlite3",
+    "agent metrics package",
+    "agent metrics validate none.json",
+    "agent metrics lint none.json",
+    "agent metrics merge none.json",
+    "agent metrics export",
+    "agent completions",
+    "agent help gateway team budget",
     "agent doctor --offline",
     "agent update --check",
     "agent rnu",
@@ -77,43 +135,93 @@ fn every_command_reads_well_at_40_columns() {
     read(40);
 }
 
+/// Paths of the same length on every machine, so that lines break at the same words.
+struct ShortPaths(TempDir);
+
+impl ShortPaths {
+    fn new(machine: &Machine) -> Self {
+        let folder = tempfile::Builder::new().prefix("outputs-").tempdir_in("/tmp").unwrap();
+        let path = env::var_os("PATH").unwrap_or_default();
+        let python = env::split_paths(&path).map(|folder| folder.join("python3"));
+        let links = [
+            (machine.home(), "home"),
+            (PathBuf::from(SERVER), "server.py"),
+            (python.into_iter().find(|file| file.is_file()).unwrap(), "python3"),
+        ];
+        for (target, name) in links {
+            symlink(target, folder.path().join(name)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// A text with names in the place of the paths.
+    fn named(&self, text: &str) -> String {
+        let names = [("home", "[home]"), ("server.py", "[server]"), ("python3", "[python3]")];
+        names
+            .iter()
+            .fold(text.to_owned(), |text, (file, name)| text.replace(&self.path(file), name))
+    }
+}
+
 fn read(columns: u16) {
     let machine = Machine::new();
+    let paths = ShortPaths::new(&machine);
     let served = machine.start();
     let config = format!(
-        "mcp_servers:\n{}  broken:\n    command: /no/such/program\n    args: [--with, 'a rather long argument']\n",
-        entry("notes", "")
+        "mcp_servers:\n  notes:\n    command: python3\n    args: ['{}']\n  broken:\n    command: \
+         /no/such/program\n    args: [--with, 'a rather long argument']\n",
+        paths.path("server.py")
     );
     configure(&machine.bench, &config);
     let mut shown = String::new();
     for command in COMMANDS {
-        shown += &format!("$ {command}\n{}\n", run(&machine, &served.address, command, columns));
+        shown +=
+            &format!("$ {command}\n{}\n", run(&machine, &paths, command, &served.address, columns));
     }
     for key in machine.json(&["key", "list"])["keys"].as_array().unwrap() {
         // As long as an id, so that tables stay the same.
         shown = shown.replace(key["id"].as_str().unwrap(), "000000000000");
     }
-    let shown = plain(&machine.bench, &without_paths(&shown));
+    let shown = plain(&machine.bench, &paths.named(&shown));
     let mut settings = settings();
     for (pattern, replacement) in UNSTEADY {
         settings.add_filter(pattern, replacement);
     }
+    settings.add_filter(r"(?m)^( +[\d-]+)  +\d+ s$", "$1  [since]");
     settings.add_filter(r"20[2-9]\d-\d\d-\d\d  ", "[date]  ");
-    settings.add_filter(r"next attempt in \d+ s", "next attempt in [n] s");
+    settings.add_filter(r"attempt in \d+ s", "attempt in [n] s");
     settings.add_filter(r"[\d.]+ [MGT]B free", "[n] GB free");
     settings.bind(|| insta::assert_snapshot!(format!("at_{columns}_columns"), shown));
 }
 
 /// What a terminal shows of a command in the end, and its exit code unless it is 0.
-fn run(machine: &Machine, address: &str, command: &str, columns: u16) -> String {
+fn run(
+    machine: &Machine,
+    paths: &ShortPaths,
+    command: &str,
+    address: &str,
+    columns: u16,
+) -> String {
     let agent = machine.bench.command([""; 0]);
     let folder = Path::new(agent.get_program()).parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([folder].into_iter().chain(env::split_paths(&path))).unwrap();
+    let path = env::join_paths(
+        [folder, paths.0.path().to_owned()].into_iter().chain(env::split_paths(&path)),
+    )
+    .unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env_clear().current_dir(machine.bench.work());
-    shell.env("AGENT_HOME", machine.home()).env("PATH", path).env("USER", "me");
+    shell.env("AGENT_HOME", paths.path("home")).env("PATH", path).env("USER", "me");
     shell.env("AGENT_BASE_URL", format!("http://{address}/v1"));
+    if command.contains("$KEY") {
+        let keys = machine.json(&["key", "list"]);
+        let newest = keys["keys"].as_array().unwrap().iter().rfind(|key| key["name"] == "laptop");
+        shell.env("KEY", newest.unwrap()["id"].as_str().unwrap());
+    }
     shell.env("TERM", "xterm").env("NO_COLOR", "1").env("COLUMNS", columns.to_string());
     let terminal = Terminal::open().sized(columns, 24);
     shell.stdin(Stdio::null()).stdout(terminal.stdio()).stderr(terminal.stdio());

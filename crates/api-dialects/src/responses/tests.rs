@@ -2,6 +2,7 @@
 
 mod asking;
 mod codex;
+mod round_trip;
 mod searching;
 mod streaming;
 

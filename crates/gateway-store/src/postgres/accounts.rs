@@ -14,22 +14,22 @@ const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day
     kind, team FROM members WHERE id = $1";
 
 const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
-    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival \
-    FROM lineages WHERE id = $1";
+    budget_period, budget_start, budget_charged, budget_held, spent, held, running, next_arrival, \
+    last_used FROM lineages WHERE id = $1";
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-    output_tokens, since, at, payer FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member \
-    = $2)";
+    output_tokens, since, at, payer, attempts FROM receipts \
+    WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
 
 const TEAM_RECEIPTS: &str = "SELECT id, member, lineage, charged, rule, operation, model, \
-    input_tokens, output_tokens, since, at, payer FROM receipts \
+    input_tokens, output_tokens, since, at, payer, attempts FROM receipts \
     WHERE member = $1 AND payer IS NOT NULL AND id < $2 ORDER BY id DESC LIMIT $3";
 
 const PARENT: &str = "SELECT parent FROM sub_requests WHERE id = $1";
 
 const CHILDREN: &str = "SELECT r.id, member, lineage, charged, rule, operation, model, \
-    input_tokens, output_tokens, since, at, payer FROM sub_requests s JOIN receipts r ON r.id = \
-    s.id \
+    input_tokens, output_tokens, since, at, payer, attempts \
+    FROM sub_requests s JOIN receipts r ON r.id = s.id \
     WHERE s.parent = $1 ORDER BY since, r.id LIMIT $2";
 
 const ANSWER: &str = "SELECT status, content_type, body FROM answers WHERE hold = $1 AND \

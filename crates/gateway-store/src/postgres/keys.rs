@@ -16,7 +16,7 @@ use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::{scope_names, stored_budget};
 use crate::records::key_record;
-use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, NewKey};
+use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey};
 
 macro_rules! record {
     () => {
@@ -36,6 +36,17 @@ const LOCK_MEMBER: &str = "SELECT m.id FROM members m WHERE m.id = \
 const LOCK: &str = concat!(record!(), "WHERE k.id = $1 FOR UPDATE OF k");
 
 const OF_MEMBER: &str = concat!(record!(), "WHERE k.member = $1 ORDER BY k.created_at, k.id");
+
+const ALL: &str = concat!(record!(), "WHERE k.id > $1 ORDER BY k.id LIMIT $2");
+
+const FIND: &str = concat!(
+    record!(),
+    "WHERE k.id IN ( \
+        SELECT * FROM (SELECT id FROM keys WHERE name = $1 AND id > $3 ORDER BY id LIMIT $4) n \
+        UNION \
+        SELECT * FROM (SELECT id FROM keys WHERE member = $2 AND id > $3 ORDER BY id LIMIT $4) m) \
+    ORDER BY k.id LIMIT $4"
+);
 
 /// The newest key of each lineage comes last.
 const NAMES: &str = "SELECT lineage, id, name FROM keys WHERE lineage = ANY($1) \
@@ -103,6 +114,15 @@ impl Postgres {
 
     pub(crate) async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
         self.rows(OF_MEMBER, &[&member.0], |row| key_record(row)).await
+    }
+
+    pub(crate) async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
+        let KeySearch { name, member, after } = search;
+        let (member, limit) = (member.map(|it| it.0), rows::page(limit));
+        if name.is_empty() {
+            return self.rows(ALL, &[after, &limit], |row| key_record(row)).await;
+        }
+        self.rows(FIND, &[name, &member, after, &limit], |row| key_record(row)).await
     }
 }
 

@@ -116,6 +116,7 @@ impl BatchWriter<'_> {
             row.budget_use.start.micros(),
             row.budget_use.charged.get(),
             row.budget_use.held.get(),
+            row.last_used.micros(),
         );
         let ended: &[Value<'_>] = columns!(changes.ended_holds, row => HoldUuid(row.1));
         let begun: &[Value<'_>] = columns!(changes.opened_holds, row =>
@@ -139,11 +140,11 @@ impl BatchWriter<'_> {
             row.rule.as_str(),
             &*row.operation,
             row.model.as_deref(),
-            row.tokens.input,
-            row.tokens.output,
+            row.tokens.input, row.tokens.output,
             row.since.micros(),
             row.at.micros(),
             stored_payer(row.member, row.payer),
+            row.attempts.as_deref(),
         );
         let postings: &[Value<'_>] = columns!(changes.postings, row =>
             row.at.micros(),
@@ -166,8 +167,7 @@ impl BatchWriter<'_> {
             row.0.model(),
             row.0.team.0,
             row.1.requests,
-            row.1.input_tokens,
-            row.1.output_tokens,
+            row.1.input_tokens, row.1.output_tokens,
             row.1.charged.get(),
         );
         self.write_ledger([members, lineages, ended, begun, receipts, postings, usage]).await

@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Each migration brings the schema from the version of its index to the next. Migrations are added,
 /// never changed.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -20,6 +20,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("schema/009.sql"),
     include_str!("schema/010.sql"),
     include_str!("schema/011.sql"),
+    include_str!("schema/012.sql"),
 ];
 
 /// All tables. If one exists without `schema_version`, the schema belongs to another program.

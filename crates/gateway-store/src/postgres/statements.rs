@@ -39,7 +39,7 @@ const LOCK_MEMBERS: &str = "SELECT id, balance, held, blocked, day, day_requests
 
 const LINEAGES: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
         budget_period, budget_start, budget_charged, budget_held, spent, held, running, \
-        next_arrival \
+        next_arrival, last_used \
     FROM lineages \
     WHERE id = ANY($1 || ARRAY(SELECT lineage FROM holds WHERE id = ANY($2)))";
 
@@ -82,31 +82,30 @@ const WRITE_LEDGER: &str = "WITH \
     lineages_changed AS ( \
         UPDATE lineages l SET spent = n.spent, held = n.held, running = n.running, \
             next_arrival = n.next_arrival, budget_start = n.budget_start, \
-            budget_charged = n.budget_charged, budget_held = n.budget_held \
+            budget_charged = n.budget_charged, budget_held = n.budget_held, \
+            last_used = n.last_used \
         FROM unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], \
-            $18::bigint[], $19::bigint[], $20::bigint[]) \
+            $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[]) \
             AS n (id, spent, held, running, next_arrival, budget_start, budget_charged, \
-                budget_held) \
+                budget_held, last_used) \
         WHERE l.id = n.id), \
-    holds_ended AS (DELETE FROM holds WHERE id = ANY($21)), \
+    holds_ended AS (DELETE FROM holds WHERE id = ANY($22)), \
     holds_begun AS ( \
         INSERT INTO holds (id, member, lineage, amount, operation, model, owner, since, \
             lease_until, idempotency, payer) \
-        SELECT * FROM unnest($22::uuid[], $23::bigint[], $24::bigint[], $25::bigint[], \
-            $26::text[], $27::text[], $28::bigint[], $29::bigint[], $30::bigint[], $31::text[], \
-            $32::bigint[])), \
+        SELECT * FROM unnest($23::uuid[], $24::bigint[], $25::bigint[], $26::bigint[], \
+            $27::text[], $28::text[], $29::bigint[], $30::bigint[], $31::bigint[], $32::text[], \
+            $33::bigint[])), \
     receipts_added AS ( \
         INSERT INTO receipts (id, member, lineage, charged, rule, operation, model, \
-            input_tokens, output_tokens, since, at, payer) \
-        SELECT * FROM unnest($33::uuid[], $34::bigint[], $35::bigint[], $36::bigint[], \
-            $37::text[], $38::text[], $39::text[], $40::bigint[], $41::bigint[], \
-            $42::bigint[], $43::bigint[], $44::bigint[])), \
+            input_tokens, output_tokens, since, at, payer, attempts) \
+        SELECT * FROM unnest($34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], \
+            $38::text[], $39::text[], $40::text[], $41::bigint[], $42::bigint[], \
+            $43::bigint[], $44::bigint[], $45::bigint[], $46::text[])), \
     used AS ( \
-        SELECT * FROM unnest($54::integer[], $55::bigint[], $56::bigint[], $57::text[], \
-            $58::text[], $59::bigint[], $60::bigint[], $61::bigint[], $62::bigint[], \
-            $63::bigint[]) \
-            AS n (day, member, lineage, operation, model, team, requests, input_tokens, \
-            output_tokens, \
+        SELECT * FROM unnest($56::integer[], $57::bigint[], $58::bigint[], $59::text[], \
+            $60::text[], $61::bigint[], $62::bigint[], $63::bigint[], $64::bigint[], $65::bigint[]) \
+            AS n (day, member, lineage, operation, model, team, requests, input_tokens, output_tokens, \
                 charged)), \
     usage_added AS ( \
         INSERT INTO usage AS u (day, member, lineage, operation, model, team, requests, \
@@ -129,8 +128,8 @@ const WRITE_LEDGER: &str = "WITH \
             charged = u.charged + excluded.charged) \
     INSERT INTO postings (at, kind, member, house, amount, balance, hold, reason, reference) \
     SELECT at, kind, member, house, amount, balance, hold, reason, reference \
-    FROM unnest($45::bigint[], $46::text[], $47::bigint[], $48::text[], $49::bigint[], \
-        $50::bigint[], $51::uuid[], $52::text[], $53::text[]) WITH ORDINALITY \
+    FROM unnest($47::bigint[], $48::text[], $49::bigint[], $50::text[], $51::bigint[], \
+        $52::bigint[], $53::uuid[], $54::text[], $55::text[]) WITH ORDINALITY \
         AS n (at, kind, member, house, amount, balance, hold, reason, reference, place) \
     ORDER BY place";
 

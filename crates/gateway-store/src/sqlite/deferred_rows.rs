@@ -113,7 +113,7 @@ pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()>
             lineages.insert(lineage, row);
         }
         if let Some(row) = lineages.get_mut(&lineage) {
-            row.spend(posting.charged());
+            row.spend(posting.charged(), posting.at);
             row.budget_use.replay(row.limits.budget, receipt.since, receipt.charged, &windows);
         }
     }
@@ -153,7 +153,7 @@ pub(super) fn lineage(
     let Some(mut lineage) = rows::lineage(&snapshot, id)? else { return Ok(None) };
     for unapplied in rows::unapplied_postings(&snapshot)? {
         if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.lineage == id) {
-            lineage.spend(unapplied.posting.charged());
+            lineage.spend(unapplied.posting.charged(), unapplied.posting.at);
             let windows = calendar.windows(receipt.since);
             lineage.budget_use.replay(
                 lineage.limits.budget,

@@ -71,7 +71,18 @@ fn end_holds(db: &Connection, holds: EndedHolds, now: Time) -> Result<u64> {
             EndedHolds::LeaseOver => book.expire(id, now),
             EndedHolds::NotOwnedBy(_) => {
                 let (rule, tokens) = (ChargeRule::Expired, TokenCounts::default());
-                book.end(HoldEnd { id, member, rule, model: None, tokens, answered: false }, now)
+                book.end(
+                    HoldEnd {
+                        id,
+                        member,
+                        rule,
+                        model: None,
+                        tokens,
+                        attempts: None,
+                        answered: false,
+                    },
+                    now,
+                )
             }
         };
         responses::fail_running(db, id)?;

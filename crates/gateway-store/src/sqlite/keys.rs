@@ -12,8 +12,9 @@ use super::{Sqlite, audit, members, save};
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::{scope_names, stored_budget};
+use crate::limits::MAX_PAGE;
 use crate::records::key_record;
-use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, NewKey};
+use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey};
 
 /// The most keys of a member that are listed.
 const MAX_LISTED: u32 = 10_000;
@@ -113,6 +114,29 @@ impl Sqlite {
                 "{COLUMNS} WHERE keys.member = ?1 ORDER BY keys.created_at, keys.id LIMIT ?2"
             );
             db.rows(&sql, params![member.0, MAX_LISTED], |row| key_record(row))
+        })
+        .await
+    }
+
+    pub(crate) async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
+        let KeySearch { name, member, after } = search.clone();
+        self.read(move |db, _| {
+            let limit = limit.min(MAX_PAGE);
+            if name.is_empty() {
+                let sql = format!("{COLUMNS} WHERE keys.id > ?1 ORDER BY keys.id LIMIT ?2");
+                return db.rows(&sql, params![after, limit], |row| key_record(row));
+            }
+            let found = |condition: &str| {
+                format!(
+                    "SELECT * FROM (SELECT id FROM keys WHERE {condition} AND id > ?3 \
+                     ORDER BY id LIMIT ?4)"
+                )
+            };
+            let (named, owned) = (found("name = ?1"), found("member = ?2"));
+            let sql = format!(
+                "{COLUMNS} WHERE keys.id IN ({named} UNION {owned}) ORDER BY keys.id LIMIT ?4"
+            );
+            db.rows(&sql, params![name, member.map(|it| it.0), after, limit], |row| key_record(row))
         })
         .await
     }

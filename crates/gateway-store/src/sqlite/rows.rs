@@ -33,7 +33,7 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
                budget, budget_period, iif(budget IS NULL, 0, budget_start), \
                iif(budget IS NULL, 0, budget_charged), iif(budget IS NULL, 0, \
                coalesce(sum(amount) FILTER (WHERE since >= budget_start), 0)), spent, \
-               coalesce(sum(amount), 0), count(amount), next_arrival \
+               coalesce(sum(amount), 0), count(amount), next_arrival, last_used \
                FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
                WHERE lineages.id = ?1 GROUP BY lineages.id";
     db.row(sql, [id.0], |row| records::lineage(row))
@@ -51,7 +51,7 @@ pub(super) fn receipt(
     id: HoldId,
 ) -> Result<Option<Receipt>> {
     let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-               output_tokens, since, at, payer FROM receipts WHERE id = ?1";
+               output_tokens, since, at, payer, attempts FROM receipts WHERE id = ?1";
     let receipt = db.row(sql, [id.to_bytes()], |row| records::receipt(row))?;
     Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
 }
@@ -64,7 +64,7 @@ pub(super) fn team_receipts(
     limit: u32,
 ) -> Result<Vec<Receipt>> {
     let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-               output_tokens, since, at, payer FROM receipts \
+               output_tokens, since, at, payer, attempts FROM receipts \
                WHERE member = ?1 AND payer IS NOT NULL AND id < ?2 ORDER BY id DESC LIMIT ?3";
     let before = before.map_or([u8::MAX; 16], HoldId::to_bytes);
     db.rows(sql, params![member.0, before, limit.min(MAX_PAGE)], |row| records::receipt(row))
@@ -74,7 +74,7 @@ pub(super) fn related(db: &Connection, id: HoldId) -> Result<RelatedReceipts> {
     let sql = "SELECT parent FROM sub_requests WHERE id = ?1";
     let parent = db.row(sql, [id.to_bytes()], |row| hold_id(row))?;
     let sql = "SELECT receipts.id, member, lineage, charged, rule, operation, model, \
-               input_tokens, output_tokens, since, at, payer \
+               input_tokens, output_tokens, since, at, payer, attempts \
                FROM sub_requests JOIN receipts ON receipts.id = sub_requests.id \
                WHERE parent = ?1 ORDER BY since, receipts.id LIMIT ?2";
     let children = db.rows(sql, params![id.to_bytes(), MAX_PAGE], |row| records::receipt(row))?;
@@ -158,8 +158,9 @@ pub(super) struct UnappliedPosting {
 
 pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<UnappliedPosting>> {
     let sql = "SELECT postings.id, postings.member, postings.at, kind, amount, balance, hold, reason, \
-               reference, receipts.id IS NOT NULL, receipts.id, receipts.member, lineage, charged, rule, operation, \
-               model, input_tokens, output_tokens, since, receipts.at, payer \
+               reference, receipts.id IS NOT NULL, receipts.id, receipts.member, lineage, charged, \
+               rule, operation, model, input_tokens, output_tokens, since, receipts.at, payer, \
+               attempts \
                FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
                WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id";
     db.rows(sql, [], |columns| {

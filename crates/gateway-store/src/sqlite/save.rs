@@ -117,12 +117,14 @@ pub(super) fn write_lineages<'a>(
     // The arrival time only increases, so that free requests counted meanwhile are not lost.
     let mut update = db.prepare_cached(
         "UPDATE lineages SET spent = ?2, next_arrival = max(next_arrival, ?3), budget_start = ?4, \
-         budget_charged = ?5 WHERE id = ?1",
+         budget_charged = ?5, last_used = ?6 WHERE id = ?1",
     )?;
     for lineage in lineages {
         let (spent, next_arrival) = (lineage.spent.get(), lineage.next_arrival.micros());
         let BudgetUse { start, charged, .. } = lineage.budget_use;
-        update.execute([lineage.id.0, spent, next_arrival, start.micros(), charged.get()])?;
+        let (charged, last_used) = (charged.get(), lineage.last_used.micros());
+        let id = lineage.id.0;
+        update.execute([id, spent, next_arrival, start.micros(), charged, last_used])?;
     }
     Ok(())
 }
@@ -168,7 +170,7 @@ fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {
 
 fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     for receipt in receipts {
         insert.execute(params![
@@ -184,6 +186,7 @@ fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
             receipt.since.micros(),
             receipt.at.micros(),
             stored_payer(receipt.member, receipt.payer),
+            receipt.attempts,
         ])?;
     }
     Ok(())

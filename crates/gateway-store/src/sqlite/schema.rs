@@ -11,7 +11,7 @@ use crate::records::first;
 use crate::{Error, SchemaState, StoreOptions};
 
 /// Each migration brings the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     include_str!("schema/001.sql"),
     include_str!("schema/002.sql"),
     include_str!("schema/003.sql"),
@@ -27,6 +27,7 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("schema/013.sql"),
     include_str!("schema/014.sql"),
     include_str!("schema/015.sql"),
+    include_str!("schema/016.sql"),
 ];
 
 /// Marks files of this program: "agtw".

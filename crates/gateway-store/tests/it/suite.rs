@@ -105,6 +105,7 @@ suite! {
     admin:
         members_are_created_found_and_changed,
         keys_are_created_found_changed_and_revoked,
+        keys_of_all_members_are_found_in_pages,
         rotation_creates_a_key_and_shortens_the_old_one,
         unknown_ids_are_reported_as_missing,
         every_change_is_audited,

@@ -289,6 +289,7 @@ pub(crate) fn closing(hold: &Hold, rule: ChargeRule) -> HoldClosing {
         rule,
         model: None,
         tokens: TokenCounts { input: Some(3), output: None },
+        attempts: Some("[7]".into()),
         answered: false,
     };
     HoldClosing { end, answer: None, response: None, media: None }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use agent_test_support::nginx::Nginx;
 use agent_test_support::port;
+use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::load::Target;
 use crate::process::Processes;
-use crate::service::{Home, Service};
+use crate::service::{self, Home, Service};
 use crate::upstream::Behaviour;
 use crate::{chat, home};
 
@@ -20,19 +21,29 @@ const MEMBERS: usize = 16;
 /// Python programs take long to start.
 const MAX_START: Duration = Duration::from_mins(2);
 const MASTER_KEY: &str = "sk-bench-0123456789";
+const WRONG_KEY: &str = "none";
+/// Requests to look for in the records.
+const PROBES: usize = 100;
 
 pub(crate) struct Program {
     pub(crate) title: &'static str,
     pub(crate) processes: Processes,
-    pub(crate) authenticates: bool,
-    /// Whether each request is charged in a database before its answer is complete.
-    pub(crate) charges: bool,
     address: SocketAddr,
     kind: Kind,
 }
 
+/// What a program was seen to do, beside answering.
+pub(crate) struct Guarantees {
+    /// It rejects a wrong key.
+    pub(crate) authenticates: bool,
+    /// Its records have each answered request.
+    pub(crate) charges: bool,
+    /// They still have each one after the process was killed at its last answer.
+    pub(crate) is_durable: bool,
+}
+
 enum Kind {
-    Agent { home: Box<Home>, _service: Service },
+    Agent { home: Box<Home>, service: Service },
     Nginx { _nginx: Nginx },
     LiteLlm { _running: Running, _config: tempfile::TempDir },
     Portkey { _running: Running, upstream: SocketAddr },
@@ -50,19 +61,72 @@ impl Drop for Running {
 
 impl Program {
     pub(crate) fn target(&self, behaviour: Behaviour) -> Target {
-        let with =
-            |prefix: &str, keys: &[String]| chat::target(self.address, behaviour, prefix, keys);
         match &self.kind {
-            Kind::Agent { home, .. } => with(&format!("{}/", home::PROVIDER), &home.keys),
-            Kind::Nginx { .. } => with("", &["none".to_owned()]),
-            Kind::LiteLlm { .. } => with("", &[MASTER_KEY.to_owned()]),
+            Kind::Agent { home, .. } => self.target_with(behaviour, &home.keys),
+            Kind::LiteLlm { .. } => self.target_with(behaviour, &[MASTER_KEY.to_owned()]),
+            Kind::Nginx { .. } | Kind::Portkey { .. } => {
+                self.target_with(behaviour, &[WRONG_KEY.to_owned()])
+            }
+        }
+    }
+
+    fn target_with(&self, behaviour: Behaviour, keys: &[String]) -> Target {
+        let with = |prefix: &str, keys| chat::target(self.address, behaviour, prefix, keys);
+        match &self.kind {
+            Kind::Agent { .. } => with(&format!("{}/", home::PROVIDER), keys),
             // It takes the upstream from headers of the request.
             Kind::Portkey { upstream, .. } => {
-                let headers = format!(
-                    "none\r\nx-portkey-provider: openai\r\nx-portkey-custom-host: http://{upstream}/v1"
-                );
-                with("", &[headers])
+                let add = |key: &String| {
+                    format!(
+                        "{key}\r\nx-portkey-provider: openai\r\n\
+                         x-portkey-custom-host: http://{upstream}/v1"
+                    )
+                };
+                with("", &keys.iter().map(add).collect::<Vec<_>>())
             }
+            Kind::Nginx { .. } | Kind::LiteLlm { .. } => with("", keys),
+        }
+    }
+
+    /// Tries what it guarantees, and kills it.
+    pub(crate) async fn guarantees(self) -> Guarantees {
+        let wrong = self.target_with(Behaviour::Small, &[WRONG_KEY.to_owned()]);
+        let answer = wrong.connect().await.try_ask(&wrong, 0).await;
+        let authenticates = matches!(answer, Err((401 | 403, _)));
+        let before = self.charged().await;
+        let target = self.target(Behaviour::Small);
+        let mut connection = target.connect().await;
+        for number in 0..PROBES {
+            connection.try_ask(&target, number).await.expect("an answer");
+        }
+        let expected = before.map(|charged| charged + PROBES as u64);
+        let charges = expected.is_some() && self.charged().await == expected;
+        let after = match self.kind {
+            Kind::Agent { home, mut service } => {
+                service.kill();
+                Some(charged(&home))
+            }
+            // Their records were gone already, so there is nothing to find after a restart.
+            Kind::Nginx { .. } | Kind::LiteLlm { .. } | Kind::Portkey { .. } => None,
+        };
+        Guarantees { authenticates, charges, is_durable: charges && after == expected }
+    }
+
+    /// How many requests its records have; nothing if it keeps none.
+    async fn charged(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Agent { home, .. } => Some(charged(home)),
+            Kind::LiteLlm { .. } => {
+                let request = format!(
+                    "GET /spend/logs HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {MASTER_KEY}\r\n\r\n",
+                    self.address
+                );
+                let target = Target::new(self.address, vec![request.into_bytes()], |_| true);
+                let (status, body) = target.connect().await.try_ask(&target, 0).await.err()?;
+                println!("LiteLLM has no records: status {status}: {body}");
+                None
+            }
+            Kind::Nginx { .. } | Kind::Portkey { .. } => None,
         }
     }
 }
@@ -82,10 +146,8 @@ async fn agent(upstream: SocketAddr) -> Program {
     Program {
         title: "agent",
         processes: service.processes.clone(),
-        authenticates: true,
-        charges: true,
         address: service.address,
-        kind: Kind::Agent { home: Box::new(home), _service: service },
+        kind: Kind::Agent { home: Box::new(home), service },
     }
 }
 
@@ -97,8 +159,6 @@ fn nginx(upstream: SocketAddr) -> Program {
     Program {
         title: "nginx, passing on",
         processes: Processes(nginx.processes()),
-        authenticates: false,
-        charges: false,
         address: nginx.address,
         kind: Kind::Nginx { _nginx: nginx },
     }
@@ -128,8 +188,6 @@ async fn litellm(upstream: SocketAddr) -> Program {
     Program {
         title: "LiteLLM",
         processes: Processes(vec![running.0.id()]),
-        authenticates: true,
-        charges: false,
         address,
         kind: Kind::LiteLlm { _running: running, _config: folder },
     }
@@ -144,11 +202,17 @@ async fn portkey(upstream: SocketAddr) -> Program {
     Program {
         title: "Portkey",
         processes: Processes(vec![running.0.id()]),
-        authenticates: false,
-        charges: false,
         address,
         kind: Kind::Portkey { _running: running, upstream },
     }
+}
+
+/// The requests that the database of a service has charged.
+fn charged(home: &Home) -> u64 {
+    let output = service::command(home.folder.path()).args(["usage", "--json"]).output();
+    let usage: Value = serde_json::from_slice(&output.expect("the program runs").stdout)
+        .expect("the usage of all members");
+    usage["total"]["requests"].as_u64().expect("a number of requests")
 }
 
 /// Where `cargo xtask bench` installs them.

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::home::ADMIN_TOKEN;
 use crate::table::{Better, Goal, Spread, row};
 
@@ -12,6 +14,8 @@ const MEMBER_PAGES: &[&str] = &[
     "/usage?days=365",
     "/usage.csv",
     "/receipts",
+    "/receipts?q=small",
+    "/receipts?q=nothing&kind=charge",
     "/keys",
     "/models",
     "/playground",
@@ -25,10 +29,17 @@ const OPERATOR_PAGES: &[&str] = &[
     "/operator/members",
     "/operator/members?q=nobody",
     "/operator/members/mem_500000",
+    "/operator/teams",
+    "/operator/keys",
+    "/operator/keys?q=bench",
+    "/operator/keys?q=mem_500000",
+    "/operator/keys?q=nothing",
     "/operator/usage",
     "/operator/usage?by=member",
     "/operator/usage?days=365",
     "/operator/usage?days=365&by=member",
+    "/operator/usage?by=team",
+    "/operator/usage?days=365&by=team",
     "/operator/usage.csv",
     "/operator/ledger",
     "/operator/audit",
@@ -37,22 +48,58 @@ const OPERATOR_PAGES: &[&str] = &[
     "/operator/prices",
     "/operator/configuration",
 ];
+const TEAM_PAGES: &[&str] =
+    &["/team", "/team/usage", "/team/usage?by=member", "/team/usage?days=365", "/team/usage.csv"];
 const ROUNDS: usize = 5;
 const GOAL: Goal = Goal { bar: 200.0, aim: Some(50.0), unit: "ms", better: Better::Lower };
+/// On a page that shows itself without its numbers while they are added up.
+const PENDING: &str = "<h2>Adding up</h2>";
+/// How long numbers may take.
+const MAX_WAIT: Duration = Duration::from_mins(2);
 
-/// A row for each page of a member and of the operator.
+/// A row for each page of a member, of the operator and of the manager of a team.
 pub(crate) fn rows(service: SocketAddr, key: &str) {
-    for (who, credential, pages) in
-        [("member", key, MEMBER_PAGES), ("operator", ADMIN_TOKEN, OPERATOR_PAGES)]
-    {
-        let browser = Browser::sign_in(service, credential);
-        for page in pages {
-            let times = (0..ROUNDS).map(|_| browser.open(page).as_secs_f64() * 1000.0);
-            let times = Spread::new(times);
-            let took = format!("{:.1} ms", times.median());
-            row(&format!("{who} page {page}"), &took, "-", &times, Some(GOAL));
-        }
+    let member = Browser::sign_in(service, key);
+    let receipts = member.open("/receipts").page;
+    let receipt = receipts.split("href=\"/receipts/req_").nth(1).expect("a receipt");
+    let receipt = format!("/receipts/req_{}", receipt.split('"').next().expect("its id"));
+    let own_key = format!("/keys/{}", &key[4..16]);
+    member.rows("member", MEMBER_PAGES.iter().copied().chain([&*receipt, &*own_key]));
+
+    let (member, team) = make_manager(service, key);
+    let team = format!("/operator/teams/{team}");
+    let of_key = format!("/operator{own_key}");
+    let operator = Browser::sign_in(service, ADMIN_TOKEN);
+    operator.rows("operator", OPERATOR_PAGES.iter().copied().chain([&*team, &*of_key]));
+
+    let member = format!("/team/members/{member}");
+    let manager = Browser::sign_in(service, key);
+    manager.rows("manager", TEAM_PAGES.iter().copied().chain([&*member]));
+}
+
+/// Makes the member of a key the manager of a new team; returns the ids of both.
+fn make_manager(service: SocketAddr, key: &str) -> (String, String) {
+    let send = |request: ureq::http::request::Builder, bearer: &str, body: Value| {
+        let request = request.header("authorization", format!("Bearer {bearer}"));
+        let request = request.header("content-type", "application/json");
+        let request = request.body(body.to_string()).expect("a request");
+        let mut answer = ureq::run(request).expect("an answer");
+        let text = answer.body_mut().read_to_string().expect("a body");
+        let body: Value = serde_json::from_str(&text).expect("JSON");
+        body["id"].as_str().expect("an id").to_owned()
+    };
+    let at = |path: &str| format!("http://{service}{path}");
+    let me = ureq::get(at("/v1/me")).header("authorization", format!("Bearer {key}")).call();
+    let me = me.expect("an answer").body_mut().read_to_string().expect("a body");
+    let me: Value = serde_json::from_str(&me).expect("JSON");
+    let member = me["id"].as_str().expect("an id").to_owned();
+    let team = ureq::http::Request::post(at("/admin/v1/teams"));
+    let team = send(team, ADMIN_TOKEN, json!({ "name": "crew" }));
+    for change in [json!({ "team": team }), json!({ "role": "manager" })] {
+        let patch = ureq::http::Request::patch(at(&format!("/admin/v1/members/{member}")));
+        send(patch, ADMIN_TOKEN, change);
     }
+    (member, team)
 }
 
 /// A person who is signed in.
@@ -80,16 +127,48 @@ impl Browser {
         Self { agent, cookie: self::cookie(&answer), origin }
     }
 
-    /// The time until the whole page is there.
-    fn open(&self, page: &str) -> Duration {
+    /// A row for each page, with its numbers.
+    fn rows<'a>(&self, who: &str, pages: impl Iterator<Item = &'a str>) {
+        for page in pages {
+            let name = format!("{who} page {page}");
+            let begun = Instant::now();
+            let mut is_pending = false;
+            while self.open(page).page.contains(PENDING) {
+                is_pending = true;
+                assert!(begun.elapsed() < MAX_WAIT, "{page} never has its numbers");
+            }
+            if is_pending {
+                let waited = Spread::new([begun.elapsed().as_secs_f64()]);
+                let took = format!("{:.1} s", waited.median());
+                row(&format!("{name}, until its numbers are added up"), &took, "-", &waited, None);
+            }
+            let times = Spread::new((0..ROUNDS).map(|_| {
+                let opened = self.open(page);
+                assert!(!opened.page.contains(PENDING), "{page} has no numbers");
+                opened.took.as_secs_f64() * 1000.0
+            }));
+            let took = format!("{:.1} ms", times.median());
+            row(&name, &took, "-", &times, Some(GOAL));
+        }
+    }
+
+    /// Opens a page until all of it is there.
+    fn open(&self, page: &str) -> Opened {
         let begun = Instant::now();
         let request = self.agent.get(format!("{}{page}", self.origin));
         let request = request.header("accept", "text/html").header("cookie", &self.cookie);
         let mut answer = request.call().unwrap_or_else(|error| panic!("{page}: {error}"));
         assert_eq!(answer.status().as_u16(), 200, "{page}");
-        answer.body_mut().with_config().limit(1 << 30).read_to_vec().expect("a body");
-        begun.elapsed()
+        let body = answer.body_mut().with_config().limit(1 << 30).read_to_vec().expect("a body");
+        let took = begun.elapsed();
+        Opened { took, page: String::from_utf8_lossy(&body).into_owned() }
     }
+}
+
+/// A page, and how long it took.
+struct Opened {
+    took: Duration,
+    page: String,
 }
 
 /// The first cookie of an answer.

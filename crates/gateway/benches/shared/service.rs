@@ -145,14 +145,21 @@ impl Service {
     }
 }
 
-impl Drop for Service {
-    fn drop(&mut self) {
+impl Service {
+    /// Kills the process, without a chance to finish anything.
+    pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn command(folder: &Path) -> Command {
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new(program());
     command.arg("gateway").arg("--config").arg(folder.join("gateway.yaml"));
     // Nothing of the machine's own configuration plays a part.

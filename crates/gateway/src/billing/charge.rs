@@ -7,7 +7,6 @@
 //! process dies, the lease runs out and the store expires the hold.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gateway_store::{HoldClosing, KeyRecord, MediaRun, NewHold, SavedAnswer, StoredResponse};
@@ -20,6 +19,7 @@ use ledger::{
 use wire::error::Code;
 
 use super::Billing;
+use super::progress::Progress;
 use crate::failure::ApiError;
 use crate::request_log::{self, RequestLog};
 
@@ -59,24 +59,6 @@ pub(crate) struct Charge {
     pub(crate) model: Option<Arc<str>>,
     /// As the upstream counted them.
     pub(crate) tokens: TokenCounts,
-}
-
-/// Whether an upstream has begun to answer: a client that disconnects after that is charged.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<AtomicBool>);
-
-impl Progress {
-    pub(crate) fn set(&self, answer_began: bool) {
-        self.0.store(answer_began, Ordering::Relaxed);
-    }
-
-    pub(crate) fn has_begun(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn reached(&self) -> AnswerProgress {
-        if self.has_begun() { AnswerProgress::Begun } else { AnswerProgress::Nothing }
-    }
 }
 
 /// Rows that are written with the end of a hold.
@@ -264,6 +246,7 @@ impl Charge {
                 rule,
                 model: self.model.clone(),
                 tokens: self.tokens,
+                attempts: self.progress.attempts(),
                 answered: hold.idempotency.is_some(),
             },
             answer: results.answer,
@@ -320,6 +303,7 @@ impl<'a> PendingHold<'a> {
             rule: EndReason::ClientLeft.rule(AnswerProgress::Nothing),
             model: None,
             tokens: TokenCounts::default(),
+            attempts: None,
             answered: false,
         };
         Self {

@@ -56,8 +56,8 @@ section! {
         /// Maximum number of pages read from one host at the same time.
         #[schemars(range(min = 1, max = 100_000))]
         pub concurrency_per_host: u32 = 4,
-        /// How many fetches per key and minute may time out or exceed the limits of the parser.
-        /// Running fetches count too. Above this limit the service returns 429.
+        /// How many fetches of pages and images per key and minute may time out or exceed the limits
+        /// of the parser. Running fetches count too. Above this limit the service returns 429.
         #[schemars(range(min = 1, max = 100_000))]
         pub timeouts_per_minute: u32 = 20,
         /// Size of the page cache in memory; 0 disables it.

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use settings::{Seconds, SecondsOrZero, section};
+use wire::account::{BudgetBody, PeriodWord};
 
 use super::fetch::MAX_ALLOWED;
 use super::format;
 use super::price::Micros;
+use crate::budget;
 
 const MIB: u64 = 1024 * 1024;
 const GIB: u64 = 1024 * MIB;
@@ -92,6 +95,36 @@ section! {
         /// Total spend in micro-credits.
         #[schemars(with = "Option<Micros>")]
         pub spend_micros: Option<i64>,
+        /// Budget that resets.
+        pub budget: Option<NewBudget>,
+    }
+}
+
+/// Budget of each new key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(transform = section::<Self>)]
+pub struct NewBudget {
+    /// Amount in micro-credits. Required.
+    #[schemars(with = "Micros")]
+    #[schemars(extend("x-missing" = "set an amount in micro-credits"))]
+    pub amount_micros: i64,
+    /// How often it resets, in `time_zone`: `day`, `week` or `month`. Required.
+    #[schemars(extend("x-missing" = "write `day`, `week` or `month`"))]
+    pub period: PeriodWord,
+}
+
+impl NewKeys {
+    /// The limits of a new key for which none are given.
+    pub fn limits(&self) -> ledger::Limits {
+        let budget = |NewBudget { amount_micros, period }: NewBudget| {
+            budget::parse(BudgetBody { amount_micros, period })
+        };
+        ledger::Limits {
+            spend: self.spend_micros.map(ledger::Micros::new),
+            requests_per_minute: self.requests_per_minute,
+            concurrency: self.concurrency,
+            budget: self.budget.map(budget),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use settings::Scope;
+use wire::account::PeriodWord;
 
 use super::*;
 
@@ -341,7 +342,7 @@ fn every_limit_is_read() {
   max_answer_bytes: 2048
   parser_workers: 9
   drain_seconds: 0
-  new_keys: {requests_per_minute: 6, concurrency: 7, spend_micros: 8}
+  new_keys: {requests_per_minute: 6, concurrency: 7, spend_micros: 8, budget: {amount_micros: 9, period: week}}
 ",
     );
     let expected = Limits {
@@ -364,6 +365,7 @@ fn every_limit_is_read() {
             requests_per_minute: Some(6),
             concurrency: Some(7),
             spend_micros: Some(8),
+            budget: Some(NewBudget { amount_micros: 9, period: PeriodWord::Week }),
         },
     };
     assert_eq!(config.limits, expected);

@@ -9,8 +9,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::Request;
+use ledger::LineageId;
 use serde_json::Value;
-use web_reader::Reader;
 use wire::error::Code;
 
 use super::admission::Received;
@@ -24,6 +24,7 @@ use crate::provider::{CHAT_PATH, COMPLETIONS_PATH};
 use crate::proxy::chat_request::ChatRequest;
 use crate::raw_object::{RawObject, check_values};
 use crate::request_info::RequestInfo;
+use crate::web_services::WebServices;
 
 /// One of both interfaces.
 struct Interface {
@@ -94,10 +95,10 @@ async fn answer(
         request.rest = ChatRequest::rest_of(&object, is_streamed);
     }
     let prepare = {
-        let web = api.web.clone();
+        let (web, key) = (api.web.clone(), caller.key.lineage);
         async move {
             if remote == Remote::Fetched {
-                request.body = with_images(&web.reader, &request.body).await?;
+                request.body = with_images(&web, key, &request.body).await?;
             }
             Ok(move |target: &Target| request.for_target(target))
         }
@@ -128,12 +129,12 @@ fn check_conversation(
 }
 
 /// The body with its images inline.
-async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
+async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> Result<Bytes, ApiError> {
     let object = RawObject::parse(body)?;
     let messages = object.raw("messages").unwrap_or("[]");
     check_values(messages.as_bytes())?;
     let mut messages: Value = serde_json::from_str(messages).map_err(|_| ApiError::internal())?;
-    images::inline(reader, &mut messages).await?;
+    images::inline(web, key, &mut messages).await?;
     Ok(object.rewrite(&[("messages", Some(&messages.to_string()))]).into())
 }
 

@@ -9,6 +9,7 @@ mod budget;
 mod connect;
 mod context;
 mod fields;
+mod key;
 mod key_bounds;
 mod keys;
 mod media;
@@ -36,6 +37,7 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use pages::{Asset, AssetSet};
 
+use self::context::MemberContext;
 use self::page::PageError;
 use super::internal_call::InternalCalls;
 use super::state::AppState;
@@ -70,9 +72,9 @@ fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/receipts/{id}", get(receipts::show)),
         ("/keys", get(keys::list).post(keys::create)),
         ("/keys/new", get(keys::form)),
-        ("/keys/{id}", get(keys::show).post(keys::change)),
-        ("/keys/{id}/rotate", post(keys::rotate)),
-        ("/keys/{id}/revoke", post(keys::revoke)),
+        ("/keys/{id}", get(key::show::<MemberContext>).post(key::change::<MemberContext>)),
+        ("/keys/{id}/rotate", post(key::rotate::<MemberContext>)),
+        ("/keys/{id}/revoke", post(key::revoke::<MemberContext>)),
         ("/team", get(team::show)),
         ("/team/members/{id}", get(team::member).post(team::set_budget)),
         ("/team/usage", get(usage::show_team)),

@@ -15,7 +15,7 @@ use wire::error::Code;
 use super::fixed_price::FixedPrice;
 use super::json::json;
 use super::path::Id;
-use crate::billing::Billing;
+use crate::billing::{Billing, attempts};
 use crate::budget;
 use crate::clock;
 use crate::config::Operation;
@@ -184,6 +184,7 @@ pub(super) fn receipt_view(receipt: &Receipt, related: RelatedReceipts) -> Recei
         ended_at: clock::rfc3339(receipt.at),
         input_tokens: receipt.tokens.input,
         output_tokens: receipt.tokens.output,
+        attempts: attempts(receipt),
         parent: related.parent.map(|id| id.to_string()),
         children: related.children.into_iter().map(child).collect(),
     }

@@ -10,8 +10,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use gateway_store::Scope;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use ledger::LineageId;
 use serde_json::{Value, json};
-use web_reader::Reader;
 use wire::error::Code;
 
 use super::admission::Received;
@@ -31,6 +31,7 @@ use crate::proxy::begin::{refused, retry_after, unavailable};
 use crate::proxy::messages_request::{BETA, MessagesRequest};
 use crate::raw_object::{RawObject, tree};
 use crate::request_info::RequestInfo;
+use crate::web_services::WebServices;
 
 /// More than any model answers.
 const MAX_TOKENS: f64 = 1e9;
@@ -66,10 +67,10 @@ pub(super) async fn create(
         request.rest = MessagesRequest::rest_of(&object);
     }
     let prepare = {
-        let web = api.web.clone();
+        let (web, key) = (api.web.clone(), caller.key.lineage);
         async move {
             if remote == Remote::Fetched {
-                request.body = with_images(&web.reader, &request.body).await?;
+                request.body = with_images(&web, key, &request.body).await?;
             }
             Ok(move |target: &Target| request.for_target(target))
         }
@@ -162,10 +163,10 @@ fn resolve(
 }
 
 /// The body with its images inline; documents must be inline already.
-async fn with_images(reader: &Reader, body: &Bytes) -> Result<Bytes, ApiError> {
+async fn with_images(web: &WebServices, key: LineageId, body: &Bytes) -> Result<Bytes, ApiError> {
     let object = RawObject::parse(body)?;
     let mut messages = tree(body)?.remove("messages").unwrap_or_default();
-    images::inline_sources(reader, &mut messages).await?;
+    images::inline_sources(web, key, &mut messages).await?;
     let messages = messages.to_string();
     Images::in_text(&messages)?.check_inline()?;
     Ok(object.rewrite(&[("messages", Some(&messages))]).into())

@@ -182,17 +182,15 @@ pub(super) async fn create(
             let whole = WholeReader::Plain { model: name.clone(), content: passed.content };
             let reader = match passed.capability {
                 Capability::Speech => AnswerReader::Bytes,
-                // Events if the request asks for them.
                 Capability::Image => {
-                    let media = media.clone();
+                    let (media, provider) = (media.clone(), target.provider.clone());
                     let check = move |answer: Bytes| {
-                        let media = media.clone();
-                        async move { media.check_images(member, &answer).await }.boxed()
+                        async move { media.check_images(&provider, member, &answer).await }.boxed()
                     };
-                    AnswerReader::ByType(whole, Some(Box::new(check)))
+                    AnswerReader::Checked(whole, Box::new(check))
                 }
                 // Events, and texts of several formats.
-                Capability::Transcription => AnswerReader::ByType(whole, None),
+                Capability::Transcription => AnswerReader::ByType(whole),
                 _ => AnswerReader::Whole(whole),
             };
             let header = media_type.map(|media_type| (CONTENT_TYPE, media_type));
@@ -247,6 +245,11 @@ impl PassThrough {
         }
         match self.capability {
             Capability::Image => {
+                // Only a whole answer can be checked before it is charged.
+                if content.text("stream")?.is_some_and(|stream| stream != "false") {
+                    let message = "`stream` is not supported for images; leave it out";
+                    return Err(ApiError::of_param(Code::InvalidRequest, "stream", message));
+                }
                 let count = content.text("n")?.unwrap_or_else(|| "1".to_owned());
                 media.check_image_count(&count)
             }

@@ -80,12 +80,12 @@ pub(super) async fn create(
     let chat = chat_request(id, bytes, options.is_streamed || options.is_background);
     let ours = ours(&options, &answer_id, &fields);
     let prepare = {
-        let web = api.web.clone();
+        let (web, key) = (api.web.clone(), caller.key.lineage);
         async move {
             if remote == Remote::Fetched {
                 let input = fields.get_mut("input").into_iter();
                 for value in input.chain(&mut earlier.items) {
-                    images::inline(&web.reader, value).await?;
+                    images::inline(&web, key, value).await?;
                 }
             }
             let earlier = earlier.items;

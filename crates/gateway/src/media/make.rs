@@ -91,12 +91,7 @@ impl Maker<'_> {
         }
         let mut made = Vec::with_capacity(list.data.len());
         for found in list.data {
-            let max_bytes = self.max_bytes();
-            let bytes = match (found.b64_json, found.url) {
-                (Some(text), _) => decoded(&text, max_bytes)?,
-                (None, Some(url)) => fetch(&self.target.provider, &url, max_bytes).await?,
-                (None, None) => return Err(Failure::Malformed("the response contains no image")),
-            };
+            let bytes = found.bytes(&self.target.provider, self.max_bytes()).await?;
             made.push(self.image(bytes).await?);
         }
         Ok(made)
@@ -124,6 +119,19 @@ struct ImageData {
     url: Option<String>,
 }
 
+impl ImageData {
+    async fn bytes(self, provider: &Provider, max_bytes: usize) -> Result<Bytes, Failure> {
+        match (self.b64_json, self.url) {
+            (Some(text), _) => decoded(&text, max_bytes),
+            (None, Some(url)) => fetch(provider, &url, max_bytes).await,
+            (None, None) => Err(Failure::Malformed("the response contains no image")),
+        }
+    }
+}
+
+pub(super) const ELSEWHERE: &str = "the response contains an image URL on another host, which is \
+                                    not fetched; set `response_format: b64_json`";
+
 fn decoded(text: &str, max_bytes: usize) -> Result<Bytes, Failure> {
     if text.len() / 4 * 3 > max_bytes.saturating_add(2) {
         return Err(Failure::Malformed("the response is too large"));
@@ -135,8 +143,6 @@ fn decoded(text: &str, max_bytes: usize) -> Result<Bytes, Failure> {
 /// Downloads an image that the upstream names by its address, only from the upstream itself: other
 /// addresses may lead anywhere, this machine included.
 async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes, Failure> {
-    const ELSEWHERE: &str = "the response contains an image URL on another host, which is not \
-                             fetched; set `response_format: b64_json`";
     let uri: Uri =
         url.parse().map_err(|_| Failure::Malformed("the response contains an invalid URL"))?;
     let is_own = uri.scheme() == Some(&provider.base.scheme)
@@ -150,6 +156,7 @@ async fn fetch(provider: &Provider, url: &str, max_bytes: usize) -> Result<Bytes
 /// Checks the images that an answer contains.
 pub(super) async fn check_images(
     parser: &Pool,
+    provider: &Provider,
     member: MemberId,
     max_bytes: u64,
     answer: &[u8],
@@ -157,8 +164,8 @@ pub(super) async fn check_images(
     let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     let list: Images =
         serde_json::from_slice(answer).map_err(|_| Failure::Malformed("invalid response"))?;
-    for text in list.data.into_iter().filter_map(|found| found.b64_json) {
-        let bytes = decoded(&text, max_bytes)?;
+    for found in list.data {
+        let bytes = found.bytes(provider, max_bytes).await?;
         parser.image(Some(member.0), &bytes).await.map_err(|error| invalid(&error))?;
     }
     Ok(())

@@ -224,17 +224,17 @@ impl Work {
     async fn ask(&self, charge: &Charge, input: MediaInput) -> Result<Vec<Made>, ApiError> {
         let media = &*self.media;
         let attempt = Attempt::start(&media.upstreams, &self.target, self.span);
-        let member = self.caller.key.member;
+        let (member, progress) = (self.caller.key.member, charge.progress());
         let maker = Maker {
             config: &media.config,
             parser: &media.parser,
             target: &self.target,
-            progress: &charge.progress(),
+            progress: &progress,
             sender: Sender { owner: Owner::Member(member), span: attempt.span() },
             member,
         };
         let result = maker.make(input).await;
-        attempt.end(&result);
+        attempt.end(&result, &progress);
         result.map_err(api_error)
     }
 

@@ -157,7 +157,8 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator, offer: &Off
     if let Some(body) = &operation.body {
         let schema = (body.schema)(generator);
         let mut content = json!({ "schema": schema });
-        if let Ok(example) = serde_json::from_str::<Value>(&offer.fill(body.example)) {
+        let example = offer.fill(body.example);
+        if let Some(example) = example.and_then(|text| serde_json::from_str::<Value>(&text).ok()) {
             content["example"] = example;
         }
         described["requestBody"] =
@@ -183,8 +184,8 @@ fn of_parameter(
         "description": parameter.description,
         "schema": (parameter.schema)(generator),
     });
-    if !parameter.example.is_empty() {
-        described["example"] = offer.fill(parameter.example).into();
+    if let Some(example) = offer.fill(parameter.example).filter(|example| !example.is_empty()) {
+        described["example"] = example.into();
     }
     described
 }

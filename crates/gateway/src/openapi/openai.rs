@@ -126,18 +126,14 @@ pub(crate) static IMAGES: Operation = operation(
         "createImage",
         "Generate images",
         "Like `POST /v1/media/run`, but compatible with OpenAI clients: `model` must be a full id, \
-         and the provider's response is returned. Nothing is stored.",
+         and the provider's response is returned. Nothing is stored. All images must be valid; \
+         streams are not supported.",
     ],
     json_body(
-        |_| object("prompt", &json!({ "type": "string", "minLength": 1 })),
+        |_| image_request(&json!({ "enum": [false, null] })),
         r#"{"model": "{image model}", "prompt": "A lighthouse at dusk"}"#,
     ),
-    &[answer(
-        200,
-        "The images, or an event stream.",
-        &[(JSON, |_| list("data")), (EVENTS, events)],
-        PAID,
-    )],
+    &[answer(200, "The images.", &[(JSON, |_| list("data"))], PAID)],
 );
 
 /// `POST /v1/images/edits`.
@@ -146,21 +142,16 @@ pub(crate) static IMAGE_EDITS: Operation = operation(
         "/v1/images/edits",
         "editImage",
         "Edit images",
-        "Takes images and a prompt as a form. `model` must be a full id.",
+        "Takes images and a prompt as a form. `model` must be a full id; streams are not supported.",
     ],
     form_body(|_| {
-        let mut schema = object("prompt", &json!({ "type": "string", "minLength": 1 }));
+        let mut schema = image_request(&json!({ "enum": ["false"] }));
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("image".to_owned(), json!({ "type": "string", "format": "binary" }));
         }
         schema
     }),
-    &[answer(
-        200,
-        "The images, or an event stream.",
-        &[(JSON, |_| list("data")), (EVENTS, events)],
-        PAID,
-    )],
+    &[answer(200, "The images.", &[(JSON, |_| list("data"))], PAID)],
 );
 
 /// `POST /v1/audio/speech`.
@@ -216,6 +207,15 @@ fn object(field: &str, schema: &Value) -> Schema {
         },
         "additionalProperties": true,
     })
+}
+
+/// A request for images, with the possible values of `stream`.
+fn image_request(stream: &Value) -> Schema {
+    let mut schema = object("prompt", &json!({ "type": "string", "minLength": 1 }));
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("stream".to_owned(), stream.clone());
+    }
+    schema
 }
 
 /// A text, or a list of texts or of lists of tokens.

@@ -103,7 +103,7 @@ pub(crate) async fn begin(
             }
             Some(Err(error)) => result = Err(Failure::Unfit(error)),
         }
-        attempt.end(&result);
+        attempt.end(&result, &progress);
         match result {
             Ok(answer) => return Ok(Begun { model: target.id.clone(), answer }),
             Err(Failure::Unfit(error)) => {
@@ -184,12 +184,13 @@ impl Call<'_> {
             AnswerReader::Whole(reader) => {
                 reader.read(self.whole_body(upstream).await?).map(BegunAnswer::Whole)
             }
-            AnswerReader::ByType(reader, check) if upstream.has_type("application/json") => {
+            AnswerReader::Checked(reader, check) => {
                 let body = self.whole_body(upstream).await?;
-                if let Some(check) = check {
-                    check(body.clone()).await?;
-                }
+                check(body.clone()).await?;
                 reader.read(body).map(BegunAnswer::Whole)
+            }
+            AnswerReader::ByType(reader) if upstream.has_type("application/json") => {
+                reader.read(self.whole_body(upstream).await?).map(BegunAnswer::Whole)
             }
             AnswerReader::Searching(mut reader) => {
                 reader.rounds.set_upstream(provider.clone(), self.sender);

@@ -54,15 +54,18 @@ pub(crate) struct UpstreamRequest {
 }
 
 /// Checks the body of an answer before it is charged.
-pub(crate) type AnswerCheck = Box<dyn Fn(Bytes) -> BoxFuture<'static, Result<(), Failure>> + Send>;
+pub(crate) type AnswerCheck =
+    Box<dyn FnOnce(Bytes) -> BoxFuture<'static, Result<(), Failure>> + Send>;
 
 pub(crate) enum AnswerReader {
     Stream(Stage),
     Whole(WholeReader),
     /// A whole answer of several rounds.
     Searching(Box<SearchingReader>),
-    /// A whole answer if it is JSON, which may be checked; otherwise bytes.
-    ByType(WholeReader, Option<AnswerCheck>),
+    /// A whole answer that is checked.
+    Checked(WholeReader, AnswerCheck),
+    /// A whole answer if it is JSON; otherwise bytes.
+    ByType(WholeReader),
     /// Bytes of any kind, passed on as they arrive.
     Bytes,
 }

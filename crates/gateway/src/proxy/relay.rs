@@ -220,6 +220,12 @@ impl Inner {
         piece
     }
 
+    /// Whether nobody receives the rest: it is too large to be stored for a repeated request.
+    fn is_futile(&self) -> bool {
+        let length = self.sent.as_ref().map_or(0, BytesMut::len);
+        length > MAX_STORED_ANSWER_BYTES && !self.policy.finishes()
+    }
+
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match &mut self.source {
@@ -429,7 +435,7 @@ impl Drop for Relay {
             billing.metrics.streams.inc();
             // The task owns the inner part: a relay that is dropped unspawned would spawn another.
             billing.lifecycle.tasks.clone().spawn(async move {
-                while inner.next_stored().await.is_some() {}
+                while !inner.is_futile() && inner.next_stored().await.is_some() {}
                 billing.metrics.streams.dec();
             });
         }

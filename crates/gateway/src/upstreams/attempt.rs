@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Upstreams;
+use crate::billing::Progress;
 use crate::catalogue::Target;
 use crate::clock;
 use crate::provider::{Failure, LastFailure};
@@ -33,12 +34,13 @@ impl<'a> Attempt<'a> {
     }
 
     /// Records how it ended.
-    pub(crate) fn end<T>(&self, result: &Result<T, Failure>) {
-        let provider = &self.target.provider;
+    pub(crate) fn end<T>(&self, result: &Result<T, Failure>, progress: &Progress) {
+        let (provider, took) = (&self.target.provider, self.begun.elapsed());
+        progress.tried(&self.target.id, result, took);
         let metrics = &self.upstreams.metrics;
         let outcome = result.as_ref().map_or_else(Failure::word, |_| "ok");
         match result {
-            Ok(_) => provider.metrics(metrics).answered(self.begun.elapsed()),
+            Ok(_) => provider.metrics(metrics).answered(took),
             Err(_) => metrics.failed(&provider.name, outcome),
         }
         if let (Some(tracer), Some((context, started))) = (&self.upstreams.tracer, self.span) {
@@ -59,7 +61,7 @@ impl<'a> Attempt<'a> {
         match result {
             Ok(_) => {
                 provider.health.succeeded();
-                request_log::note_upstream(&self.target.id, self.begun.elapsed());
+                request_log::note_upstream(&self.target.id, took);
             }
             // The upstream cannot take this request, which is not a failure of it.
             Err(Failure::Unfit(_)) => {}

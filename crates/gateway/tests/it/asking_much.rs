@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_test_support::upstream::Upstream;
 use http::Request;
@@ -13,6 +14,7 @@ use crate::support::{Answer, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
+const MESSAGES: &str = "/v1/messages";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more";
 
 fn chat_with(address: &str) -> Value {
@@ -23,6 +25,11 @@ fn chat_with(address: &str) -> Value {
 fn response_with(address: &str) -> Value {
     json!({"model": "up/echo", "input": [{"role": "user", "content": [
         {"type": "input_text", "text": "look"}, {"type": "input_image", "image_url": address}]}]})
+}
+
+fn message_with(kind: &str, address: &str) -> Value {
+    let block = json!({"type": kind, "source": {"type": "url", "url": address}});
+    json!({"model": "up/echo", "max_tokens": 9, "messages": [{"role": "user", "content": [block]}]})
 }
 
 fn refusal(answer: &Answer) -> (u16, String, String) {
@@ -42,14 +49,19 @@ fn caps_of_a_model_and_of_an_alias_name_field_value_and_cap() {
     let ask = |path: &str, change: &dyn Fn(&mut Value)| {
         let mut body = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}],
             "input": "hi"});
+        if path == MESSAGES {
+            body["max_tokens"] = 9.into();
+        }
         change(&mut body);
         service.post(path, ada.key.as_str(), &body)
     };
     let over = |path: &str, field: &str, message: &str, change: &dyn Fn(&mut Value)| {
-        let expected = (400, field.to_owned(), message.to_owned());
+        // Errors in Anthropic's shape name the field in the message alone.
+        let param = if path == MESSAGES { "" } else { field };
+        let expected = (400, param.to_owned(), message.to_owned());
         assert_eq!(refusal(&ask(path, change)), expected);
     };
-    for path in [CHAT, RESPONSES] {
+    for path in [CHAT, RESPONSES, MESSAGES] {
         for name in ["max_tokens", "max_completion_tokens", "max_output_tokens"] {
             let message = format!("`{name}` is 51; the limit of this model is 50");
             over(path, name, &message, &|body| body[name] = 51.into());
@@ -73,6 +85,15 @@ fn caps_of_a_model_and_of_an_alias_name_field_value_and_cap() {
         body["messages"][0]["content"] = json!([image, image]);
     };
     over(CHAT, "messages", "`messages` has 2 images; the limit of this model is 1", &images);
+    over(MESSAGES, "messages", "`messages` has 2 images; the limit of this model is 1", &|body| {
+        let source = json!({"type": "base64", "media_type": "image/png", "data": "AA"});
+        let image = json!({"type": "image", "source": source});
+        body["messages"][0]["content"] = json!([image, image]);
+    });
+    let message = "`messages` has 530 bytes; the limit of this model is 400";
+    over(MESSAGES, "messages", message, &|body| {
+        body["messages"][0]["content"] = long.as_str().into();
+    });
     assert_eq!((paid(&service, &ada), upstream.completions().len()), (0, 0));
     // Where no limit on tokens is named, the cap is sent.
     ask(CHAT, &|_| {}).good();
@@ -149,12 +170,8 @@ fn images_that_lead_elsewhere_are_fetched_through_the_guard_and_sent_inline() {
             }
             assert_eq!(upstream.completions().len(), asked);
         }
-        let message = |kind: &str, url: &str| {
-            let block = json!({"type": kind, "source": {"type": "url", "url": url}});
-            let messages = json!([{"role": "user", "content": [block]}]);
-            let body = json!({"model": "up/echo", "max_tokens": 9, "messages": messages});
-            world.service.post("/v1/messages", key, &body)
-        };
+        let message =
+            |kind: &str, url: &str| world.service.post(MESSAGES, key, &message_with(kind, url));
         let answer = message("image", &site.url("/a.png"));
         assert!(answer.text().contains("I saw 1 image"), "{kind} {}", answer.text());
         let asked = upstream.completions().len();
@@ -166,6 +183,43 @@ fn images_that_lead_elsewhere_are_fetched_through_the_guard_and_sent_inline() {
         assert_eq!(upstream.completions().len(), asked);
         assert_eq!(world.paid(), 3 * PRICE);
     }
+}
+
+#[test]
+fn images_that_time_out_count_with_the_pages_of_the_key() {
+    let upstream = Upstream::start();
+    let site = Site::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(30)); // sleep: the site is silent on purpose.
+        Ok(())
+    });
+    let rest = format!(
+        "remote_images: inline\nfetch: {{allow_private: [\"{HOST}:{}\"], robots: false, \
+         timeout: 0.2, timeouts_per_minute: 3}}\n",
+        site.address.port()
+    );
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let names = Names::new(&[(HOST, &[&[PUBLIC]])]);
+    let world = World::start(folder, &with_one(&upstream, PLAIN, &rest), names);
+    let asked = [
+        (CHAT, chat_with(&site.url("/a.png"))),
+        (RESPONSES, response_with(&site.url("/a.png"))),
+        (MESSAGES, message_with("image", &site.url("/a.png"))),
+        ("/v1/web/fetch", json!({"url": site.url("/page")})),
+    ];
+    let ask = |key: &str, (path, body): &(&str, Value)| world.service.post(path, key, body);
+    let key = world.ada.key.as_str();
+    let statuses: Vec<u16> = asked.iter().map(|asked| ask(key, asked).status).collect();
+    assert_eq!(statuses, [503, 503, 503, 429]);
+    for asked in &asked {
+        let answer = ask(key, asked);
+        assert_eq!(answer.status, 429, "{}", answer.text());
+        let wait: u64 = answer.header("retry-after").parse().unwrap();
+        assert!(wait > 1 && answer.text().contains("too many fetches of this key"), "{wait}");
+    }
+    assert_eq!(site.paths().len(), 3, "nothing is asked of the site");
+    let bob = world.service.holder("bob", 10 * PRICE);
+    assert_eq!(ask(bob.key.as_str(), &asked[0]).status, 503);
+    assert_eq!((world.paid(), upstream.completions().len()), (0, 0));
 }
 
 /// The most memory that this process has ever had, in bytes.
@@ -196,10 +250,14 @@ fn a_large_body_takes_no_more_memory_than_a_few_times_its_size() {
         large(&format!("{{\"model\":\"up/echo\",{start},\"{field}\":["), &format!("]{end}}}"))
     };
     let input = "\"input\":\"hi\"";
+    let messages = "\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]";
     let cases = [
         (RESPONSES, list("metadata", input, "")),
         (RESPONSES, list("other", input, "")),
         (RESPONSES, list("input", "\"x\":1", "")),
+        (MESSAGES, list("metadata", messages, "")),
+        (MESSAGES, list("other", messages, "")),
+        (MESSAGES, list("messages", "\"max_tokens\":9", "")),
         ("/v1/research/jobs", large("{\"query\":\"why\",\"metadata\":{\"a\":[", "]}}")),
         ("/v1/search", large("{\"query\":\"why\",\"domains\":{\"include\":[", "]}}")),
         (
@@ -220,7 +278,7 @@ fn a_large_body_takes_no_more_memory_than_a_few_times_its_size() {
             let answer = service.send_raw(request);
             let grown = peak_bytes() - before;
             assert!((400..500).contains(&answer.status), "{path} {}", answer.status);
-            if path == RESPONSES {
+            if [RESPONSES, MESSAGES].contains(&path) {
                 assert_eq!(answer.status, if is_rich { 400 } else { 402 }, "{}", answer.text());
             }
             assert!(grown < 3 * length, "{path} rich={is_rich}: {grown} bytes for {length}");

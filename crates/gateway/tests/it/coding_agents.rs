@@ -1,7 +1,7 @@
 //! Codex and Claude Code, as their users install them, do real work through the service.
 //!
 //! The model is scripted: it asks for a command, for an edit, and then says that it is done. The
-//! agents get an address, a key and a model, and nothing else.
+//! agents get an address, a key and a model, and nothing else that concerns the service.
 
 use std::fs;
 use std::path::Path;
@@ -152,7 +152,8 @@ fn run_claude(upstream: &Upstream, kind: &str, key_variable: &str) {
         ("HOME", home.path().to_str().unwrap()),
         ("ANTHROPIC_BASE_URL", origin.as_str()),
         (key_variable, ada.key.as_str()),
-        // Without this it also asks for a title, with the same model.
+        // Without this it connects to api.anthropic.com, whatever the address of the service is, and
+        // tests reach no host but this one.
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ];
     let arguments =

@@ -8,12 +8,15 @@ use agent_test_support::wait::eventually;
 use http::Method;
 use serde_json::Value;
 
-use crate::fixture::{chat_stream, paid, receipt, response, service, service_with};
+use crate::fixture::{
+    chat_stream, message_stream, paid, receipt, response, service, service_with, with_one,
+};
 use crate::raw::Raw;
 use crate::support::{PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
+const MESSAGES: &str = "/v1/messages";
 
 fn background(text: &str) -> Value {
     let mut body = response(text);
@@ -91,9 +94,12 @@ fn stream_limit_does_not_count_the_time_of_a_slow_client() {
     const LIMIT: Duration = Duration::from_secs(4);
     let upstream = Upstream::start();
     let limits = format!("limits: {{max_stream_seconds: {}}}\n", LIMIT.as_secs());
-    let (service, ada) = service_with(&upstream, &limits);
-    let body = chat_stream(&format!("[[endless]]{} a", "x".repeat(8000)));
-    let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &body);
+    // Passed on: what is translated has a limit.
+    let provider = "kind: anthropic, models: [echo], health: false";
+    let service = Running::start(&with_one(&upstream, provider, &limits));
+    let ada = service.holder("ada", 1000 * PRICE);
+    let body = message_stream(&format!("[[endless]]{} a", "x".repeat(8000)));
+    let mut raw = Raw::post(service.address, MESSAGES, ada.key.as_str(), &body);
     let id = raw.head().header("x-receipt-id").to_owned();
     pause(&upstream, LIMIT + Duration::from_secs(1));
     // More than was under way goes through, so that the stream has not ended.
@@ -113,19 +119,21 @@ fn answer_that_reaches_the_stream_limit_is_charged_if_it_had_content() {
     let upstream = Upstream::start();
     let limits = "limits: {max_stream_seconds: 1, keepalive_comment: 0.2}\n";
     let (service, ada) = service_with(&upstream, limits);
-    let ask = |step: &str| {
-        let body = chat_stream(&format!("[[{step}]] a b c"));
-        let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &body);
-        let head = raw.head();
-        (receipt(&service, &ada, head.header("x-receipt-id")), raw.body())
-    };
-    let (found, text) = ask("drip-1000-20");
-    assert_eq!(found, ("stream_limit".to_owned(), PRICE));
-    assert!(text.contains("it exceeded the time limit; the request is charged"), "{text}");
-    // An upstream that stalls has failed.
-    let (found, text) = ask("hang-mid");
-    assert_eq!(found, ("upstream_failed".to_owned(), 0), "{text}");
-    assert_eq!(paid(&service, &ada), PRICE);
+    for (path, body) in [(CHAT, chat_stream as fn(&str) -> Value), (MESSAGES, message_stream)] {
+        let ask = |step: &str| {
+            let body = body(&format!("[[{step}]] a b c"));
+            let mut raw = Raw::post(service.address, path, ada.key.as_str(), &body);
+            let head = raw.head();
+            (receipt(&service, &ada, head.header("x-receipt-id")), raw.body())
+        };
+        let (found, text) = ask("drip-1000-20");
+        assert_eq!(found, ("stream_limit".to_owned(), PRICE));
+        assert!(text.contains("it exceeded the time limit; the request is charged"), "{text}");
+        // An upstream that stalls has failed.
+        let (found, text) = ask("hang-mid");
+        assert_eq!(found, ("upstream_failed".to_owned(), 0), "{text}");
+    }
+    assert_eq!(paid(&service, &ada), 2 * PRICE);
 }
 
 #[test]

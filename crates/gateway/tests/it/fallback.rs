@@ -1,11 +1,14 @@
 //! Several upstreams for one model: order, weights, failure before and after the first byte, and
 //! coming back.
 
+use agent_test_support::postgres::Cluster;
 use agent_test_support::upstream::{Step, Upstream};
 use agent_test_support::wait::eventually;
+use ledger::HoldId;
 use serde_json::{Value, json};
 
-use crate::fixture::{paid, provider, receipt, with_providers};
+use crate::console::Client;
+use crate::fixture::{moved_to, paid, provider, receipt, with_providers};
 use crate::raw::{Raw, events};
 use crate::support::{Answer, Holder, PRICE, Running};
 
@@ -20,11 +23,17 @@ struct World {
 
 fn world(provider_of_each: &str, models: &str) -> World {
     let [first, second] = std::array::from_fn(|_| Upstream::start());
-    let providers = [
-        provider("first", &first, provider_of_each),
-        provider("second", &second, provider_of_each),
-    ];
-    let service = Running::start(&with_providers(&providers, models));
+    let text = two_providers(&first, &second, provider_of_each, models);
+    started([first, second], &text)
+}
+
+fn two_providers(first: &Upstream, second: &Upstream, of_each: &str, models: &str) -> String {
+    let providers = [provider("first", first, of_each), provider("second", second, of_each)];
+    with_providers(&providers, models)
+}
+
+fn started([first, second]: [Upstream; 2], text: &str) -> World {
+    let service = Running::start(text);
     let ada = service.holder("ada", 1000 * PRICE);
     World { first, second, service, ada }
 }
@@ -80,6 +89,64 @@ fn the_next_upstream_is_asked_when_one_fails_before_its_first_byte() {
     world.first.come_back();
     assert_eq!(world.ask("both", "hello").status, 200);
     assert_eq!(paid(&world.service, &world.ada), 12 * PRICE);
+}
+
+#[test]
+fn a_receipt_shows_the_models_tried_and_their_answer_times() {
+    let both = "models: {both: [first/echo, second/echo]}\n";
+    let cluster = Cluster::shared();
+    for database in [None, Some(cluster.database())] {
+        let upstreams: [Upstream; 2] = std::array::from_fn(|_| Upstream::start());
+        let mut text = two_providers(&upstreams[0], &upstreams[1], PLAIN, both);
+        if let Some(database) = &database {
+            text = moved_to(database, &text);
+        }
+        let world = started(upstreams, &text);
+        let ask = || {
+            let id = world.ask("both", "hello").header("x-receipt-id").to_owned();
+            let path = format!("/v1/requests/{id}");
+            (id, world.service.get(&path, world.ada.key.as_str()).good())
+        };
+        let tried = |receipt: &Value| -> Vec<(String, String)> {
+            let attempts = receipt["attempts"].as_array().unwrap();
+            assert!(attempts.iter().all(|it| it["took_ms"].is_u64()), "{attempts:?}");
+            let word = |value: &Value| value.as_str().unwrap().to_owned();
+            attempts.iter().map(|it| (word(&it["model"]), word(&it["outcome"]))).collect()
+        };
+        let of = |model: &str, outcome: &str| (model.to_owned(), outcome.to_owned());
+
+        // One attempt takes no more than its time.
+        let (id, receipt) = ask();
+        assert_eq!(tried(&receipt), [of("first/echo", "answered")]);
+        let (store, id) = (world.service.store.clone(), HoldId::parse(&id).unwrap());
+        let stored = world.service.wait(async move { store.receipt(None, id).await.unwrap() });
+        let took = receipt["attempts"][0]["took_ms"].to_string();
+        assert_eq!(stored.unwrap().attempts.as_deref(), Some(format!("[{took}]").as_str()));
+
+        world.first.script("echo", vec![Step::Status(500)]);
+        let (id, receipt) = ask();
+        let expected = [of("first/echo", "broken"), of("second/echo", "answered")];
+        assert_eq!(tried(&receipt), expected);
+        let mut client = Client::signed_in(&world.service, world.ada.key.as_str());
+        let page = client.get(&format!("/receipts/{id}"));
+        let rows = page.text().split("id=\"attempts\"").nth(1).unwrap().to_owned();
+        let places = ["first/echo", "broken", "second/echo", "answered", " ms"];
+        let places = places.map(|word| rows.find(word).unwrap_or_else(|| panic!("{word}: {rows}")));
+        assert!(places[..4].is_sorted(), "{rows}");
+
+        // All that failed are shown, too.
+        world.first.script("echo", vec![Step::Status(429)]);
+        world.second.go_down();
+        let expected = [of("first/echo", "busy"), of("second/echo", "unreachable")];
+        let failed = world.ask("both", "hello");
+        assert_eq!(failed.status, 503);
+        let path = format!("/v1/requests/{}", failed.header("x-receipt-id"));
+        let receipt = world.service.get(&path, world.ada.key.as_str()).good();
+        assert_eq!(
+            (tried(&receipt), &receipt["rule"]),
+            (expected.into(), &"upstream_failed".into())
+        );
+    }
 }
 
 #[test]

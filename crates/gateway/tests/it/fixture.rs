@@ -39,7 +39,11 @@ pub(crate) fn with_one(upstream: &Upstream, more: &str, rest: &str) -> String {
 
 /// A `gateway.yaml` with one plain provider `up` whose books are in PostgreSQL.
 pub(crate) fn in_postgres(upstream: &Upstream, database: &Database, rest: &str) -> String {
-    let text = with_one(upstream, PLAIN, rest);
+    moved_to(database, &with_one(upstream, PLAIN, rest))
+}
+
+/// A `gateway.yaml` whose books are in PostgreSQL instead.
+pub(crate) fn moved_to(database: &Database, text: &str) -> String {
     let place = format!("database: \"{}\"", database.url());
     let lines = text.lines().map(|line| match line {
         line if line.starts_with("database:") => place.as_str(),
@@ -79,6 +83,20 @@ pub(crate) fn chat(text: &str) -> Value {
 /// The same as a stream.
 pub(crate) fn chat_stream(text: &str) -> Value {
     let mut body = chat(text);
+    body["stream"] = true.into();
+    body
+}
+
+/// A request of the messages interface.
+pub(crate) fn message(text: &str) -> Value {
+    let mut body = chat(text);
+    body["max_tokens"] = 100.into();
+    body
+}
+
+/// The same as a stream.
+pub(crate) fn message_stream(text: &str) -> Value {
+    let mut body = message(text);
     body["stream"] = true.into();
     body
 }

@@ -4,24 +4,37 @@ use agent_test_support::upstream::{Outcome, Upstream};
 use agent_test_support::wait::eventually;
 use serde_json::Value;
 
-use crate::fixture::{chat, chat_stream, paid, response, service, service_with};
-use crate::raw::Raw;
+use crate::fixture::{
+    chat, chat_stream, message, message_stream, paid, receipt, response, service, service_with,
+};
+use crate::raw::{Raw, request};
 use crate::support::{Holder, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+const WHOLE: fn(&str) -> Value = chat;
+const STREAM: fn(&str) -> Value = chat_stream;
 
 /// How many holds ended by a rule.
 fn ended(service: &Running, rule: &str) -> u64 {
     let figures = service.get("/metrics", "").text().to_owned();
     let mark = format!("rule=\"{rule}\"");
-    let line = figures.lines().find(|line| line.contains("holds_ended") && line.contains(&mark));
-    line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
+    let lines = figures.lines().filter(|line| line.contains("holds_ended") && line.contains(&mark));
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Lets the service do what it can do by now.
+/// Waits until the service has handled everything that has arrived. A connection goes to the thread
+/// with the fewest, so these reach all threads; a thread that answers twice has handled all earlier
+/// events.
 fn pass(service: &Running) {
-    for _ in 0..5 {
-        assert_eq!(service.get("/healthz", "").status, 200);
+    let threads = std::thread::available_parallelism().unwrap().get();
+    let mut connections: Vec<Raw> = (0..4 * threads).map(|_| Raw::open(service.address)).collect();
+    for _ in 0..2 {
+        for raw in &mut connections {
+            raw.send(&request("GET", "/healthz", &[], ""));
+            assert_eq!(raw.head().status, 200);
+            raw.body();
+        }
     }
 }
 
@@ -53,49 +66,56 @@ fn disconnect_before_the_first_byte_is_free_and_cancels_the_upstream() {
         (CHAT, chat_stream("[[gate]]")),
         ("/v1/responses", response("[[gate]]")),
         ("/v1/responses", responses_stream("[[gate]]")),
+        (MESSAGES, message("[[gate]]")),
+        (MESSAGES, message_stream("[[gate]]")),
     ];
     for (place, (path, body)) in asked.iter().enumerate() {
         drop(begin(&service, &ada, &upstream, (path, body)));
         eventually("the upstream is let go", || upstream.cancelled().len() == place + 1);
     }
     assert_eq!(paid(&service, &ada), 0);
-    assert_eq!(ended(&service, "client_left_early"), 2);
+    eventually("all are counted", || ended(&service, "client_left_early") == 6);
 }
 
 #[test]
 fn disconnect_after_the_first_byte_is_charged_and_cancels_the_upstream() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
-    let mut raw = begin(&service, &ada, &upstream, (CHAT, &chat_stream("[[gate-mid]] a b")));
-    assert_eq!(raw.head().status, 200);
-    raw.piece().unwrap();
-    drop(raw);
-    eventually("the upstream is let go", || upstream.cancelled().len() == 1);
-    drop(begin(&service, &ada, &upstream, (CHAT, &chat("[[gate-mid]] a b"))));
-    eventually("the upstream is let go", || upstream.cancelled().len() == 2);
-    eventually("both are charged", || paid(&service, &ada) == 2 * PRICE);
-    assert_eq!(ended(&service, "client_left_late"), 2);
+    for (path, stream, whole) in [(CHAT, STREAM, WHOLE), (MESSAGES, message_stream, message)] {
+        let before = upstream.cancelled().len();
+        let mut raw = begin(&service, &ada, &upstream, (path, &stream("[[gate-mid]] a b")));
+        assert_eq!(raw.head().status, 200);
+        raw.piece().unwrap();
+        drop(raw);
+        eventually("the upstream is let go", || upstream.cancelled().len() == before + 1);
+        drop(begin(&service, &ada, &upstream, (path, &whole("[[gate-mid]] a b"))));
+        eventually("the upstream is let go", || upstream.cancelled().len() == before + 2);
+    }
+    eventually("all are charged", || paid(&service, &ada) == 4 * PRICE);
+    assert_eq!(ended(&service, "client_left_late"), 4);
 }
 
 #[test]
 fn answer_is_finished_after_a_disconnect_if_configured() {
     let upstream = Upstream::start();
     let (service, ada) = service_with(&upstream, "on_client_gone: finish\n");
-    drop(begin(&service, &ada, &upstream, (CHAT, &chat_stream("[[gate-mid]] a b"))));
-    drop(begin(&service, &ada, &upstream, (CHAT, &chat("[[gate-mid]] a b"))));
+    let forms = [(CHAT, STREAM), (CHAT, WHOLE), (MESSAGES, message_stream), (MESSAGES, message)];
+    for (path, body) in forms {
+        drop(begin(&service, &ada, &upstream, (path, &body("[[gate-mid]] a b"))));
+    }
     pass(&service);
     assert_eq!(upstream.cancelled().len(), 0);
     upstream.open_gate();
-    eventually("both are answered", || ended(&service, "answered") == 2);
+    eventually("all are answered", || ended(&service, "answered") == 4);
     assert!(upstream.completions().iter().all(|seen| seen.outcome == Outcome::Answered));
-    assert_eq!(paid(&service, &ada), 2 * PRICE);
+    assert_eq!(paid(&service, &ada), 4 * PRICE);
     // Before the first byte nothing is finished.
     upstream.close_gate();
-    for body in [chat("[[gate]]"), chat_stream("[[gate]]")] {
-        drop(begin(&service, &ada, &upstream, (CHAT, &body)));
+    for (path, body) in forms {
+        drop(begin(&service, &ada, &upstream, (path, &body("[[gate]]"))));
     }
-    eventually("they are let go", || upstream.cancelled().len() == 2);
-    assert_eq!(paid(&service, &ada), 2 * PRICE);
+    eventually("they are let go", || upstream.cancelled().len() == 4);
+    assert_eq!(paid(&service, &ada), 4 * PRICE);
 }
 
 #[test]
@@ -103,13 +123,18 @@ fn answer_with_an_idempotency_key_is_finished_and_replayed() {
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
     let bearer = format!("Bearer {}", ada.key.as_str());
-    for (count, body) in
-        [chat("[[gate-mid]] a b"), chat_stream("[[gate-mid]] a b")].iter().enumerate()
-    {
+    let forms = [
+        (CHAT, WHOLE, "a b"),
+        (CHAT, STREAM, "[DONE]"),
+        (MESSAGES, message, "a b"),
+        (MESSAGES, message_stream, "message_stop"),
+    ];
+    for (count, (path, body, end)) in forms.into_iter().enumerate() {
+        let body = &body("[[gate-mid]] a b");
         upstream.close_gate();
         let word = format!("word-{count}");
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", word.as_str())];
-        let first = Raw::post_with(service.address, CHAT, &headers, body);
+        let first = Raw::post_with(service.address, path, &headers, body);
         eventually("the upstream speaks", || {
             upstream.completions().get(count).is_some_and(|seen| seen.sent_bytes > 0)
         });
@@ -120,7 +145,7 @@ fn answer_with_an_idempotency_key_is_finished_and_replayed() {
         upstream.open_gate();
         let mut found = None;
         eventually("the answer is there", || {
-            let mut raw = Raw::post_with(service.address, CHAT, &headers, body);
+            let mut raw = Raw::post_with(service.address, path, &headers, body);
             let head = raw.head();
             let text = raw.body();
             if head.status == 200 {
@@ -132,10 +157,28 @@ fn answer_with_an_idempotency_key_is_finished_and_replayed() {
         });
         let (replayed, text) = found.unwrap();
         assert_eq!(replayed, "true");
-        assert!(text.contains(if count == 0 { "a b" } else { "[DONE]" }), "{text}");
+        assert!(text.contains(end), "{text}");
     }
-    assert_eq!(upstream.completions().len(), 2);
-    assert_eq!(paid(&service, &ada), 2 * PRICE);
+    assert_eq!(upstream.completions().len(), 4);
+    assert_eq!(paid(&service, &ada), 4 * PRICE);
+}
+
+#[test]
+fn answer_that_is_too_large_to_store_is_not_read_on() {
+    let upstream = Upstream::start();
+    let (service, ada) = service(&upstream);
+    let bearer = format!("Bearer {}", ada.key.as_str());
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "word")];
+    let body = chat_stream(&format!("[[endless]]{} a", "x".repeat(8000)));
+    let mut raw = Raw::post_with(service.address, CHAT, &headers, &body);
+    let id = raw.head().header("x-receipt-id").to_owned();
+    raw.piece().unwrap();
+    drop(raw);
+    eventually("the upstream is let go", || upstream.cancelled().len() == 1);
+    assert_eq!(receipt(&service, &ada, &id), ("client_left_late".to_owned(), PRICE));
+    // It cannot be repeated, and is not charged again.
+    assert_eq!(Raw::post_with(service.address, CHAT, &headers, &body).head().status, 409);
+    assert_eq!((paid(&service, &ada), upstream.completions().len()), (PRICE, 1));
 }
 
 #[test]
@@ -201,6 +244,8 @@ fn disconnect_during_the_hold_is_free() {
         (CHAT, chat_stream("a b")),
         ("/v1/responses", responses_stream("a b")),
         ("/v1/responses", background),
+        (MESSAGES, message("a b")),
+        (MESSAGES, message_stream("a b")),
     ];
     let bearer = format!("Bearer {}", ada.key.as_str());
     let headers = |place: usize| {
@@ -215,7 +260,7 @@ fn disconnect_during_the_hold_is_free() {
     let books = rusqlite::Connection::open(service.folder.path().join("gateway.sqlite3")).unwrap();
     books.execute_batch("BEGIN IMMEDIATE").unwrap();
     let clients: Vec<Raw> = (0..asked.len()).map(ask).collect();
-    eventually("they wait for the books", || running(&service) == 4);
+    eventually("they wait for the books", || running(&service) == 6);
     pass(&service);
     drop(clients);
     eventually("the service knows that they left", || running(&service) == 0);
@@ -228,5 +273,5 @@ fn disconnect_during_the_hold_is_free() {
     for place in 0..asked.len() {
         assert_eq!(ask(place).head().status, 200);
     }
-    eventually("all are charged", || paid(&service, &ada) == 4 * PRICE);
+    eventually("all are charged", || paid(&service, &ada) == 6 * PRICE);
 }

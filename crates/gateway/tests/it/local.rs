@@ -16,6 +16,7 @@ use crate::raw::{Raw, events};
 use crate::support::{Answer, Holder, PRICE, Running};
 
 const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
 const MODEL: &str = "here/smol";
 
 /// One entry of `providers`: the model, and what else is said of its provider.

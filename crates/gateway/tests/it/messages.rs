@@ -277,9 +277,51 @@ fn run(world: &World, run: fn(&str, &[(&str, &str)]) -> Value, script: &str) -> 
     run(script, &environment)
 }
 
+/// An answer of Anthropic's interface with a signed thought.
+fn thought_and_signed() -> Step {
+    let delta = |index: u8, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
+    let start = |index: u8, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let stop = |index: u8| json!({"type": "content_block_stop", "index": index});
+    let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": [], "stop_reason": null, "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let events = [
+        json!({"type": "message_start", "message": message}),
+        start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "I wonder"})),
+        delta(0, json!({"type": "signature_delta", "signature": "c2lnbmVk"})),
+        stop(0),
+        start(1, json!({"type": "text", "text": ""})),
+        delta(1, json!({"type": "text_delta", "text": "done"})),
+        stop(1),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 2}}),
+        json!({"type": "message_stop"}),
+    ];
+    let event =
+        |data: &Value| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap());
+    Step::RawStream(events.iter().map(|data| event(data).into_bytes()).collect())
+}
+
+/// An answer of a chat with a thought.
+fn thought() -> Step {
+    let chunk = |delta: Value, reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [choice]});
+        format!("data: {chunk}\n\n").into_bytes()
+    };
+    Step::RawStream(vec![
+        chunk(json!({"role": "assistant", "reasoning_content": "I wonder"}), Value::Null),
+        chunk(json!({"content": "done"}), "stop".into()),
+        b"data: [DONE]\n\n".to_vec(),
+    ])
+}
+
 #[test]
 fn anthropic_python_works_with_both_kinds_of_upstream() {
     let world = world();
+    world.claude.script("echo-20991231", vec![thought_and_signed()]);
+    world.open.script("echo", vec![thought()]);
     let found = run(&world, sdk::anthropic_python, include_str!("scripts/anthropic.py"));
     for name in ["claude", "open"] {
         let model = format!("{name}/echo");
@@ -294,10 +336,22 @@ fn anthropic_python_works_with_both_kinds_of_upstream() {
         );
         assert_eq!(seen["parallel"], json!(["news", "weather"]));
         assert_eq!(seen["image"], "I saw 1 image");
+        assert_eq!(seen["documents"], true);
+        // Only Anthropic signs what was thought.
+        let signature = if name == "claude" { "c2lnbmVk" } else { "" };
+        let thought = json!(["thinking", "I wonder", signature, "done", "go on"]);
+        assert_eq!(seen["thinking"], thought);
         assert_eq!(seen["failure"], json!([503, "overloaded_error"]));
     }
     assert_eq!(found["models"], json!(["claude/echo", "open/echo"]));
     assert_eq!(found["model"], "open/echo");
+    let sent = |upstream: &Upstream, text: &str| {
+        upstream.completions().iter().any(|seen| seen.json().to_string().contains(text))
+    };
+    assert!(sent(&world.claude, "c2lnbmVk"), "a signed thought is sent back as it came");
+    for upstream in [&world.claude, &world.open] {
+        assert!(sent(upstream, "JVBERi0=") && sent(upstream, "a lighthouse"));
+    }
     let errors =
         json!([["AuthenticationError", 401], ["NotFoundError", 404], ["APIStatusError", 402]]);
     assert_eq!(found["errors"], errors);
@@ -315,6 +369,8 @@ fn anthropic_node_works_with_both_kinds_of_upstream() {
         assert_eq!(seen["stream"], json!([true, "end_turn"]));
         assert_eq!(seen["tool"], json!(["weather", true, "tool_use", "tool said: rain"]));
         assert_eq!(seen["ends"], json!(["message_start", "message_stop"]));
+        assert_eq!(seen["parallel"], json!(["news", "weather"]));
+        assert_eq!((&seen["image"], &seen["count"]), (&json!("I saw 1 image"), &json!(true)));
     }
     assert_eq!(found["models"], json!(["claude/echo", "open/echo"]));
     assert_eq!(found["failure"], json!(["NotFoundError", 404, "not_found_error"]));

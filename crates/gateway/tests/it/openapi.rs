@@ -9,6 +9,7 @@ use gateway::Service;
 use http::Method;
 use serde_json::Value;
 
+use crate::fixture::provider;
 use crate::site::Names;
 use crate::support::{ADMIN_TOKEN, Running, plain};
 
@@ -116,6 +117,20 @@ fn the_document_names_models_and_fields_that_there_are() {
 }
 
 #[test]
+fn without_a_suitable_model_there_is_no_example() {
+    let upstream = Upstream::start();
+    let document = document(&Running::plain(&upstream));
+    let body = |path: &str| {
+        let body = &document["paths"][path]["post"]["requestBody"];
+        body["content"]["application/json"].clone()
+    };
+    assert_eq!(body("/v1/chat/completions")["example"]["model"], "up/echo");
+    for path in ["/v1/images/generations", "/v1/embeddings", "/v1/media/run"] {
+        assert!(body(path)["schema"].is_object() && body(path)["example"].is_null(), "{path}");
+    }
+}
+
+#[test]
 fn the_page_shows_every_operation_and_loads_nothing() {
     let upstream = Upstream::start();
     let service = Running::plain(&upstream);
@@ -164,6 +179,10 @@ fn schemathesis_finds_nothing_wrong_with_what_members_ask() {
         "/v1/moderations",
         "/v1/rerank",
         "/v1/audio/speech",
+        "/v1/audio/transcriptions",
+        "/v1/images/edits",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
     ] {
         assert!(asked.iter().any(|asked| asked == path), "the examples reach models: {asked:?}");
     }
@@ -186,6 +205,8 @@ fn examine(which: &[&str]) -> Upstream {
     let text = plain(&upstream, &["echo"], "");
     let text = text.replace("prices:", "  docs: {kind: index, folder: .}\nprices:");
     let text = text.replace("[echo]", OFFERED);
+    let claude = provider("claude", &upstream, "kind: anthropic, models: {echo: {}}");
+    let text = text.replace("prices:", &format!("{claude}prices:"));
     let folder = Arc::new(tempfile::tempdir().unwrap());
     // No page is looked for outside of the test.
     let nobody = |service: &Service| service.resolve_pages_with(Names::new(&[]));
@@ -203,10 +224,39 @@ fn examine(which: &[&str]) -> Upstream {
     upstream
 }
 
-/// How it is run: everything is checked, with these exceptions. Whether a model understands a
-/// request is not the schema's matter, nor whether a response was made in the background, nor which
-/// pages, jobs and webhooks there are, and a request to a failing upstream gets 503.
+/// The models that requests name, and the operations whose requests a provider may reject: whether
+/// a model understands a conversation is not the schema's matter.
+const MODELS: [(&str, &[&str], bool); 11] = [
+    ("up/echo", &["createChatCompletion", "createResponse", "compactResponse"], true),
+    ("up/echo", &["countInputTokens"], true),
+    ("up/paint", &["runMedia"], true),
+    ("claude/echo", &["createMessage", "countMessageTokens"], true),
+    // Most providers require a voice.
+    ("up/speak", &["createSpeech"], true),
+    ("up/echo", &["createCompletion"], false),
+    ("up/embed", &["createEmbeddings"], false),
+    ("up/judge", &["createModeration"], false),
+    ("up/rank", &["rerank"], false),
+    ("up/paint", &["createImage", "editImage"], false),
+    ("up/hear", &["createTranscription"], false),
+];
+
+fn of_models() -> String {
+    let section = |(model, ids, may_reject): &(&str, &[&str], bool)| {
+        let rejected = if *may_reject { "400, " } else { "" };
+        format!(
+            "[[operations]]\ninclude-operation-id = {ids:?}\nparameters = {{ \"body.model\" = {model:?} }}\n\
+             checks.positive_data_acceptance.expected-statuses = [\"2xx\", {rejected}409, 422, 503]\n\n"
+        )
+    };
+    MODELS.iter().map(section).collect()
+}
+
+/// How it is run: everything is checked, with these exceptions. Whether a response was made in the
+/// background is not the schema's matter, nor which pages, jobs and webhooks there are, and a request
+/// to a failing upstream gets 503.
 fn settings(key: &str) -> String {
+    let of_models = of_models();
     format!(
         r#"
 color = false
@@ -223,14 +273,7 @@ admin.bearer = "{ADMIN_TOKEN}"
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 
-[[operations]]
-include-operation-id = [
-    "createChatCompletion", "createMessage", "countMessageTokens", "createResponse", "runMedia",
-    "compactResponse", "countInputTokens", "createCompletion", "createEmbeddings", "createModeration",
-    "rerank", "createImage", "editImage", "createSpeech", "createTranscription",
-]
-checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
-
+{of_models}
 [[operations]]
 include-operation-id = ["fetchPage"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 403, 409, 422, 503]

@@ -105,6 +105,9 @@ fn all_paths_work_as_the_client_of_node_expects() {
         "embeddings": [2, 8, "up/embed"],
         "moderation": true,
         "completion": "Once and more",
+        "streamed_completion": "Once and more",
+        "input_tokens": true,
+        "edited": ["PNG", "a tower"],
         "image": "PNG",
         "transcription": "heard talk.wav of 13 characters",
         "speech": "RIFF",
@@ -116,9 +119,17 @@ fn all_paths_work_as_the_client_of_node_expects() {
 fn langchain_and_llm_work() {
     let world = world();
     let found = world.run(sdk::langchain, include_str!("scripts/langchain.py"));
-    let turns = json!(["hello there", "hello there", "weather", "tool said: rain", true]);
+    let turns = json!([
+        "hello there",
+        "hello there",
+        "weather",
+        "tool said: rain",
+        true,
+        ["news", "weather"],
+        "I saw 1 image"
+    ]);
     let expected = json!({"chat": turns, "responses": turns, "embeddings": [2, 8], "query": 8,
-        "llm": ["hello there", "hello there"]});
+        "llm": ["hello there", "hello there", "I saw 1 image", "tool said: rain"]});
     assert_eq!(found, expected);
 }
 
@@ -126,7 +137,15 @@ fn langchain_and_llm_work() {
 fn the_ai_sdk_of_vercel_works() {
     let world = world();
     let found = world.run(sdk::ai_sdk, include_str!("scripts/ai_sdk.mjs"));
-    let turns = json!(["hello there", "hello there", 2, "tool said: rain", "number"]);
+    let turns = json!([
+        "hello there",
+        "hello there",
+        2,
+        "tool said: rain",
+        "number",
+        ["news", "weather"],
+        "I saw 1 image"
+    ]);
     assert_eq!(found, json!({"chat": turns, "responses": turns, "embeddings": [3, 8]}));
 }
 
@@ -196,6 +215,78 @@ fn an_image_that_cannot_be_decoded_is_refused_and_free() {
     world.upstream.script("paint", answer(&png));
     world.post("/v1/images/generations", &body).good();
     assert_eq!(paid(&world.service, &world.ada), 14000);
+}
+
+#[test]
+fn images_are_checked_whole_wherever_they_are() {
+    let world = world();
+    let answer = |media_type: &str, body: String| {
+        vec![Step::Raw { status: 200, media_type: media_type.into(), body: body.into() }]
+    };
+    let images = |data: Value| answer("application/json", json!({"data": data}).to_string());
+    let asked = json!({"model": "up/paint", "prompt": "a lighthouse"});
+    let post = || world.post("/v1/images/generations", &asked);
+    let own = |name: &str| json!([{"url": format!("{}/{name}", world.upstream.base_url())}]);
+    world.upstream.script("paint", images(own("files/picture.png")));
+    assert_eq!(post().good()["data"], own("files/picture.png"));
+    assert_eq!(paid(&world.service, &world.ada), 7000);
+    let events = "data: {\"b64_json\": \"AA\"}\n\n".to_owned();
+    for wrong in [images(own("models")), images(json!([{}])), answer("text/event-stream", events)] {
+        world.upstream.script("paint", wrong);
+        assert_eq!(post().failure(), (503, "upstream_unavailable".to_owned()));
+    }
+    world.upstream.script("paint", images(json!([{"url": "http://169.254.169.254/x.png"}])));
+    let refused = post();
+    assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
+    assert_eq!(refused.json()["error"]["param"], "response_format");
+    let seen = world.upstream.requests().len();
+    let mut streamed = asked.clone();
+    streamed["stream"] = true.into();
+    let refused = world.post("/v1/images/generations", &streamed);
+    assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("stream")));
+    let field = |name, value| {
+        format!("--x\r\ncontent-disposition: form-data; name={name}\r\n\r\n{value}\r\n")
+    };
+    let fields = [("model", "up/paint"), ("prompt", "x"), ("stream", "true")];
+    let form: String = fields.into_iter().map(|(name, value)| field(name, value)).collect();
+    let request = http::Request::post("/v1/images/edits")
+        .header("authorization", format!("Bearer {}", world.ada.key.as_str()))
+        .header("content-type", "multipart/form-data; boundary=x");
+    let refused = world.service.send_raw(request.body((form + "--x--\r\n").into()).unwrap());
+    assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("stream")));
+    assert_eq!(world.upstream.requests().len(), seen);
+    assert_eq!(paid(&world.service, &world.ada), 7000);
+}
+
+#[test]
+fn without_a_usable_model_nothing_starts() {
+    let upstream = Upstream::start();
+    let models = MODELS.replace("health: false", "health: {interval: 0.05, failures: 3}");
+    let text = with_providers(&[provider("up", &upstream, &models)], "");
+    let service = Running::start(&text);
+    let ada = service.holder("ada", 1000 * PRICE);
+    let form = "--x\r\ncontent-disposition: form-data; name=model\r\n\r\nup/hear\r\n\
+        --x\r\ncontent-disposition: form-data; name=file; filename=a.wav\r\n\r\nRIFF\r\n--x--\r\n";
+    let requests = [
+        ("/v1/images/generations", "application/json", r#"{"model":"up/paint","prompt":"x"}"#),
+        ("/v1/audio/speech", "application/json", r#"{"model":"up/speak","input":"x"}"#),
+        ("/v1/audio/transcriptions", "multipart/form-data; boundary=x", form),
+    ];
+    let ask = |(path, media_type, body): (&str, &str, &str)| {
+        let request = http::Request::post(path)
+            .header("authorization", format!("Bearer {}", ada.key.as_str()))
+            .header("content-type", media_type);
+        service.send_raw(request.body(body.into()).unwrap())
+    };
+    upstream.go_down();
+    let unavailable = (503, "capability_unavailable".to_owned());
+    eventually("the provider is out", || ask(requests[0]).failure() == unavailable);
+    for request in requests {
+        let refused = ask(request);
+        assert_eq!(refused.failure(), unavailable, "{request:?}");
+        assert_eq!(refused.header("x-receipt-id"), "", "{request:?}");
+    }
+    assert_eq!(paid(&service, &ada), 0);
 }
 
 #[test]

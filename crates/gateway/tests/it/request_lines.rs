@@ -5,12 +5,13 @@ use agent_test_support::wait::eventually;
 use http::Method;
 use serde_json::json;
 
-use crate::fixture::{chat, chat_stream, response, service};
+use crate::fixture::{chat, chat_stream, message, message_stream, response, service};
 use crate::logged::log;
 use crate::raw::Raw;
 use crate::support::{Answer, Running};
 
 const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
 
 /// The line of a request, once it is written.
 fn line(id: &str) -> String {
@@ -48,6 +49,8 @@ fn log_line_has_the_caller_the_operation_and_the_charge() {
         (CHAT, "chat", chat("hello")),
         (CHAT, "chat", chat_stream("hello")),
         ("/v1/responses", "responses", response("hello")),
+        (MESSAGES, "messages", message("hello")),
+        (MESSAGES, "messages", message_stream("hello")),
     ];
     for (path, operation, body) in paid {
         let answer = service.post(path, ada.key.as_str(), &body);
@@ -86,13 +89,15 @@ fn log_line_of_a_disconnected_client_has_its_charge() {
     log();
     let upstream = Upstream::start();
     let (service, ada) = service(&upstream);
-    upstream.script("echo", vec![Step::GateMid]);
-    let mut raw = Raw::post(service.address, CHAT, ada.key.as_str(), &chat_stream("hello"));
-    let id = raw.head().header("x-request-id").to_owned();
-    raw.piece().unwrap();
-    drop(raw);
-    assert_has(&line(&id), &["charge_micros=1000", "rule=\"client_left_late\"", "status=200"]);
-    upstream.open_gate();
+    for (path, body) in [(CHAT, chat_stream("hello")), (MESSAGES, message_stream("hello"))] {
+        upstream.script("echo", vec![Step::GateMid]);
+        let mut raw = Raw::post(service.address, path, ada.key.as_str(), &body);
+        let id = raw.head().header("x-request-id").to_owned();
+        raw.piece().unwrap();
+        drop(raw);
+        let words = ["charge_micros=1000", "rule=\"client_left_late\"", "status=200"];
+        assert_has(&line(&id), &words);
+    }
 }
 
 #[test]

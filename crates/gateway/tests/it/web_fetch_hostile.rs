@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent_test_support::pdf::{with_line, with_zeros};
+use agent_test_support::upstream::Upstream;
+use agent_test_support::wait::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::site::{Site, World, ok};
-use crate::support::PRICE;
+use crate::support::{PRICE, Running};
 
 /// 60,000 elements in 380 others.
 fn nested_page() -> String {
@@ -90,6 +92,13 @@ fn a_page_nested_deeply_does_not_keep_others_from_reading() {
         let answer = world.service.post("/v1/web/fetch", bob.key.as_str(), &asked);
         assert_eq!(answer.good()["content"], "Small words.");
     });
+}
+
+#[test]
+fn a_parser_runs_before_the_first_page() {
+    let upstream = Upstream::start();
+    let _service = Running::plain(&upstream);
+    eventually("a parser runs", || !workers().is_empty());
 }
 
 #[test]

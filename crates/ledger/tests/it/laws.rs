@@ -249,8 +249,15 @@ impl Harness {
         let member = if as_owner { whose } else { MemberId(whose.0 + 1) };
         let expected = self.model.end(id, member, rule);
         let before = self.rows();
-        let end =
-            HoldEnd { id, member, rule, model: None, tokens: TokenCounts::default(), answered };
+        let end = HoldEnd {
+            id,
+            member,
+            rule,
+            model: None,
+            tokens: TokenCounts::default(),
+            attempts: None,
+            answered,
+        };
         let ended = self.book.end(end, self.now);
         self.ended(id, &ended, expected, answered && rule.outcome() == HoldOutcome::Settled);
         if ended == EndResult::AlreadyEnded {
@@ -419,7 +426,7 @@ impl Harness {
             for posting in &tables.postings {
                 let receipt = posting.hold.map(|hold| &tables.receipts[&hold]);
                 if let Some(receipt) = receipt.filter(|receipt| receipt.lineage == lineage.id) {
-                    replayed.spend(posting.charged());
+                    replayed.spend(posting.charged(), posting.at);
                     let windows = windows(receipt.since);
                     let (since, charged) = (receipt.since, receipt.charged);
                     replayed.budget_use.replay(lineage.limits.budget, since, charged, &windows);

@@ -58,18 +58,20 @@ impl Client {
         Ok(outcome.redacted(&self.inner.host.redactor))
     }
 
-    /// What the server suggests for an argument of a prompt; nothing if it has no suggestions.
+    /// What the server suggests for an argument of a prompt, of which it has the beginning;
+    /// nothing if it has no suggestions.
     pub async fn complete_prompt(
         &self,
         server: &str,
         prompt: &str,
-        argument: &str,
-        begun: &str,
+        (argument, begun): (&str, &str),
+        given: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, Error> {
         let reference = json!({ "type": "ref/prompt", "name": prompt });
         let reference = &reference;
-        let call =
-            |session: Session| async move { session.complete(reference, argument, begun).await };
+        let call = |session: Session| async move {
+            session.complete(reference, argument, begun, given).await
+        };
         self.handle(server)?.run(prompt, CallEffect::ReadOnly, call).await
     }
 

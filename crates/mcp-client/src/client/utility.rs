@@ -104,7 +104,7 @@ fn prompt_blocks(filled: crate::content::PromptMessages) -> Vec<ContentBlock> {
 }
 
 fn outcome(blocks: Vec<ContentBlock>) -> ToolOutcome {
-    ToolOutcome { blocks, structured: None, is_error: false, meta: None }
+    ToolOutcome { blocks, ..ToolOutcome::default() }
 }
 
 fn structured(value: Value) -> ToolOutcome {

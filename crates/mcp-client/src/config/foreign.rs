@@ -19,7 +19,7 @@ pub const MAX_FOREIGN_BYTES: usize = 64 * 1024 * 1024;
 pub const MAX_FOUND: usize = 1024;
 
 /// Keys of clients whose entries are not understood.
-const WRAPPERS: &[&str] = &["mcp", "extensions"];
+const WRAPPERS: &[&str] = &["mcp"];
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,14 @@ pub enum Kind {
     VsCode,
     /// `~/.codex/config.toml`.
     Codex,
+    /// `~/.hermes/config.yaml`.
+    Hermes,
+    /// `config.yaml` of goose.
+    Goose,
+    /// `settings.json` of Zed.
+    Zed,
+    /// `~/.codeium/windsurf/mcp_config.json`.
+    Windsurf,
     /// A piece of documentation: any of the above, one entry, or our own form.
     Pasted,
 }
@@ -49,6 +57,8 @@ pub struct Found {
     pub entry: Json,
     /// What could not be carried over, and what is left to do.
     pub notes: Vec<String>,
+    /// Why it exists in the other client only.
+    pub unusable: Option<&'static str>,
 }
 
 impl fmt::Debug for Found {
@@ -83,6 +93,12 @@ pub enum ForeignError {
         /// The line, from 1.
         line: usize,
     },
+    /// It is not YAML.
+    #[error("invalid YAML at line {line}")]
+    NotYaml {
+        /// The line, from 1.
+        line: usize,
+    },
     /// It is none of the forms that documentation uses.
     #[error("the text is not a mapping of servers in JSON, YAML or TOML")]
     NotUnderstood,
@@ -110,20 +126,24 @@ pub fn read(kind: Kind, text: &str) -> Result<Vec<Found>, ForeignError> {
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = match kind {
-        Kind::ClaudeDesktop => claude(&lenient::parse(text)?, Source::Claude),
-        Kind::Cursor => claude(&lenient::parse(text)?, Source::Cursor),
+        Kind::ClaudeDesktop => under("`mcpServers`", &lenient::parse(text)?, Source::Claude),
+        Kind::Cursor => under("`mcpServers`", &lenient::parse(text)?, Source::Cursor),
+        Kind::Windsurf => under("`mcpServers`", &lenient::parse(text)?, Source::Windsurf),
+        Kind::Zed => under("`context_servers`", &lenient::parse(text)?, Source::Zed),
+        Kind::Hermes => under("`mcp_servers`", &yaml(text)?, Source::Hermes),
+        Kind::Goose => under("`extensions`", &yaml(text)?, Source::Goose),
         Kind::ClaudeCode => claude_code(&lenient::parse(text)?, Source::ClaudeCode),
         Kind::VsCode => vs_code(&lenient::parse(text)?, Source::VsCode),
-        Kind::Codex => codex(&toml(text)?),
+        Kind::Codex => under("`mcp_servers`", &toml(text)?, Source::Codex),
         Kind::Pasted => pasted(text),
     }?;
     if found.len() > MAX_FOUND { Err(ForeignError::TooMany) } else { Ok(found) }
 }
 
-fn claude(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
-    let servers = object(root, "mcpServers");
-    let servers = servers.ok_or(ForeignError::NoServers { expected: "`mcpServers`" })?;
-    Ok(all(servers, None, source))
+/// The servers under one key, which is given in backticks.
+fn under(expected: &'static str, root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
+    let servers = object(root, expected.trim_matches('`'));
+    Ok(all(servers.ok_or(ForeignError::NoServers { expected })?, None, source))
 }
 
 fn claude_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
@@ -159,12 +179,6 @@ fn vs_code(root: &Json, source: Source) -> Result<Vec<Found>, ForeignError> {
     Ok(found)
 }
 
-fn codex(root: &Json) -> Result<Vec<Found>, ForeignError> {
-    let servers = object(root, "mcp_servers");
-    let servers = servers.ok_or(ForeignError::NoServers { expected: "`mcp_servers`" })?;
-    Ok(all(servers, None, Source::Codex))
-}
-
 /// Any form: the wrapper of some client, a bare mapping of servers, or one entry; in JSON, also
 /// without its outer braces, in YAML or in TOML.
 fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
@@ -184,7 +198,12 @@ fn pasted(text: &str) -> Result<Vec<Found>, ForeignError> {
             return Ok(found);
         }
     }
-    let ours = object(&root, "mcp_servers").or_else(|| object(&root, "context_servers"));
+    for (key, source) in [("`extensions`", Source::Goose), ("`context_servers`", Source::Zed)] {
+        if let Ok(found) = under(key, &root, source) {
+            return Ok(found);
+        }
+    }
+    let ours = object(&root, "mcp_servers");
     let servers = ours.or(root.as_object()).ok_or(ForeignError::NotUnderstood)?;
     if is_entry(&root) {
         let mut servers = servers.clone();
@@ -226,6 +245,12 @@ fn all(servers: &Map<String, Json>, scope: Option<&String>, source: Source) -> V
 
 fn object<'v>(value: &'v Json, key: &str) -> Option<&'v Map<String, Json>> {
     value.get(key)?.as_object()
+}
+
+fn yaml(text: &str) -> Result<Json, ForeignError> {
+    let root =
+        Node::from_yaml(text).map_err(|problem| ForeignError::NotYaml { line: problem.line })?;
+    Ok(root.to_json())
 }
 
 fn toml(text: &str) -> Result<Json, ForeignError> {

@@ -68,6 +68,8 @@ pub struct Parsed {
     pub servers: Vec<Configured>,
     /// `mcp.client_metadata_url`: the client document of servers that name none of their own.
     pub client_metadata_url: Option<Text>,
+    /// `mcp.registry_url`: the registry of servers, unless it is the official one.
+    pub registry_url: Option<Text>,
     /// What is wrong, in the order of the file.
     pub problems: Vec<Problem>,
 }
@@ -126,6 +128,10 @@ section! {
         /// member service if it has one, otherwise to the one built into the program, if any.
         #[schemars(extend("format" = "client-document", "x-optional" = true))]
         client_metadata_url: Option<Text>,
+        /// Base URL of the registry for `agent mcp search` and `agent mcp add NAME@registry`: https,
+        /// or this machine. Defaults to the official registry of the protocol.
+        #[schemars(extend("x-optional" = true))]
+        registry_url: Option<Text>,
     }
 }
 
@@ -179,7 +185,9 @@ pub fn parse_document(root: &Node, scope: &Scope) -> Parsed {
         let mut reader = reader(scope, None, &ALL);
         let field = Field { key: FOR_ALL.to_owned(), ..Field::of(node) };
         let all: Option<ForAll> = reader.read(&ALL, &field);
-        parsed.client_metadata_url = all.and_then(|all| all.client_metadata_url);
+        if let Some(ForAll { client_metadata_url, registry_url }) = all {
+            (parsed.client_metadata_url, parsed.registry_url) = (client_metadata_url, registry_url);
+        }
         parsed.problems.extend(reader.finish().0);
     }
     if let Some(node) = only(root, ROOT, &mut parsed.problems) {

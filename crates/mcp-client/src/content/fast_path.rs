@@ -85,6 +85,7 @@ pub(super) fn outcome(result: &str) -> Option<ToolOutcome> {
     Some(ToolOutcome {
         blocks: content.into_iter().map(|Object(block)| ContentBlock::Text(block.text)).collect(),
         structured: structured_content,
+        is_valid: false,
         is_error,
         meta: meta.and_then(public_meta),
     })

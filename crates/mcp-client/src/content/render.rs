@@ -34,14 +34,19 @@ pub struct Attachment {
     pub bytes: Vec<u8>,
 }
 
-/// Renders an outcome. Structured content is appended unless a text block repeats it.
+/// Renders an outcome. Structured content that matches the schema of its tool replaces the text
+/// blocks, unless it only wraps one of them: those are for clients that do not read it. Other
+/// structured content is appended unless a text block repeats it.
 pub fn render(outcome: &ToolOutcome) -> Rendered {
     let mut attachments = Vec::new();
-    let mut parts: Vec<String> =
-        outcome.blocks.iter().map(|block| part(block, &mut attachments)).collect();
+    let is_replaced = outcome.is_valid
+        && outcome.structured.as_ref().is_some_and(|it| !wraps_text(it, &outcome.blocks));
+    let is_shown = |block: &&ContentBlock| !is_replaced || !matches!(block, ContentBlock::Text(_));
+    let blocks = outcome.blocks.iter().filter(is_shown);
+    let mut parts: Vec<String> = blocks.map(|block| part(block, &mut attachments)).collect();
     if let Some(structured) = &outcome.structured
         && (!structured.is_null() || parts.is_empty())
-        && !repeats_text(structured, &outcome.blocks)
+        && (is_replaced || !repeats_text(structured, &outcome.blocks))
     {
         let text = without_repeated(structured, &outcome.blocks).to_string();
         parts.push(strip_tag_characters(&text).into_owned());
@@ -101,21 +106,26 @@ fn attach(what: &str, mime: &str, base64: &str, attachments: &mut Vec<Attachment
     }
 }
 
-/// Whether a text block is the same JSON, or its only value: frameworks wrap a text as `result` or
-/// `content`.
+/// The only value of an object: frameworks wrap a text as `result` or `content`.
+fn wrapped(structured: &Value) -> Option<&Value> {
+    structured.as_object().filter(|object| object.len() == 1)?.values().next()
+}
+
+/// Whether a text block is the text, or the wrapped one.
+fn wraps_text(structured: &Value, blocks: &[ContentBlock]) -> bool {
+    let inner = wrapped(structured).unwrap_or(structured).as_str();
+    blocks.iter().any(|block| matches!(block, ContentBlock::Text(text) if Some(&**text) == inner))
+}
+
+/// Whether a text block says the same, as JSON or without its wrapper.
 fn repeats_text(structured: &Value, blocks: &[ContentBlock]) -> bool {
-    let wrapped = match structured {
-        Value::Object(object) if object.len() == 1 => object.values().next(),
-        _ => None,
-    };
-    blocks.iter().any(|block| {
-        let ContentBlock::Text(text) = block else { return false };
-        if wrapped.or(Some(structured)).and_then(Value::as_str) == Some(text) {
-            return true;
-        }
-        crate::tool::parse_lenient(text)
-            .is_ok_and(|said| said == *structured || Some(&said) == wrapped)
-    })
+    let inner = wrapped(structured);
+    wraps_text(structured, blocks)
+        || blocks.iter().any(|block| {
+            let ContentBlock::Text(text) = block else { return false };
+            crate::tool::parse_lenient(text)
+                .is_ok_and(|said| said == *structured || Some(&said) == inner)
+        })
 }
 
 /// Replaces strings that repeat a blob.

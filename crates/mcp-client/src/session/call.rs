@@ -101,18 +101,23 @@ impl Session {
         content::prompt_outcome(answer.text()).map_err(Error::from)
     }
 
-    /// Calls `completion/complete`; a server without completions suggests nothing.
+    /// Calls `completion/complete`, with the other arguments that were given; a server without
+    /// completions suggests nothing.
     pub async fn complete(
         &self,
         reference: &Value,
         argument: &str,
         begun: &str,
+        given: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, Error> {
         if !self.handshake().offers("completions") {
             return Ok(Vec::new());
         }
         let argument = json!({ "name": argument, "value": begun });
-        let params = Params::new().with("ref", reference).with("argument", &argument);
+        let mut params = Params::new().with("ref", reference).with("argument", &argument);
+        if !given.is_empty() {
+            params = params.with("context", &json!({ "arguments": given }));
+        }
         let within = Timeouts::total(self.inner.entry.connect_timeout);
         let answer = self.request(Request::new("completion/complete", params, within)).await?;
         let answer = answer.value();

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::{RecordError, RecordHeader, RecordLine};
+use crate::context_window::opening;
 use crate::conversation::Message;
 use crate::usage::TaskUsage;
 
@@ -63,6 +64,11 @@ impl ParsedRecord {
             RecordLine::Said(message) => self.messages.push(message),
             RecordLine::Model { model } => self.model = model,
             RecordLine::Spent { spent } => self.spent = self.spent.plus(spent),
+            RecordLine::Summary { summary, kept } => {
+                let first = opening(&self.messages);
+                let end = self.messages.len().saturating_sub(kept).max(first);
+                self.messages.splice(first..end, [Message::summary(&summary)]);
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ fn what_fits_is_left_alone() {
     let mut conversation = Conversation::new("s");
     turn(&mut conversation, 1, &"x".repeat(5000));
     let before = conversation.messages().to_vec();
-    assert_eq!(window(10_000).fit(&mut conversation), None);
+    assert_eq!(window(10_000).fit(&mut conversation, &MediaKind::usual()), None);
     assert_eq!(conversation.messages(), before);
 }
 
@@ -30,7 +30,7 @@ fn the_oldest_results_go_first_and_leave_a_note() {
     for n in 0..3 {
         turn(&mut conversation, n, &"é".repeat(2000));
     }
-    let cut = window(2600).fit(&mut conversation).unwrap();
+    let cut = window(2600).fit(&mut conversation, &MediaKind::usual()).unwrap();
     assert_eq!((cut.results, cut.messages), (1, 0));
     let texts: Vec<&Message> = conversation.messages().iter().collect();
     assert!(matches!(texts[3], Message::Tool { text, .. }
@@ -44,7 +44,7 @@ fn then_old_turns_go_and_the_latest_question_stays() {
     for n in 0..5 {
         turn(&mut conversation, n, "short");
     }
-    let cut = window(80).fit(&mut conversation).unwrap();
+    let cut = window(80).fit(&mut conversation, &MediaKind::usual()).unwrap();
     assert!(cut.messages >= 6, "{cut:?}");
     let messages = conversation.messages();
     assert_eq!(messages[0], Message::System { text: "the rules".to_owned() });
@@ -57,7 +57,7 @@ fn a_latest_result_that_is_too_much_keeps_its_ends() {
     let mut conversation = Conversation::new("s");
     let result = format!("begin{}end", "x".repeat(100_000));
     turn(&mut conversation, 1, &result);
-    window(4000).fit(&mut conversation).unwrap();
+    window(4000).fit(&mut conversation, &MediaKind::usual()).unwrap();
     let Message::Tool { text, .. } = conversation.messages().last().unwrap() else { panic!() };
     assert!(text.starts_with("begin") && text.ends_with("end") && text.len() < 5000);
 }
@@ -73,7 +73,7 @@ fn a_request_has_the_newest_attachments() {
         let attachments = vec![image(); 9];
         conversation.push(Message::User { text: n.to_string(), attachments });
     }
-    let cut = window(1_000_000).fit(&mut conversation).unwrap();
+    let cut = window(1_000_000).fit(&mut conversation, &MediaKind::usual()).unwrap();
     assert_eq!((cut.attachments, cut.messages), (27 - MAX_IN_REQUEST, 0));
     let left = conversation.messages().iter().map(|message| message.attachments().len());
     assert_eq!(left.collect::<Vec<_>>(), [0, 2, 9, 9]);
@@ -91,7 +91,7 @@ fn the_bytes_of_all_attachments_are_bounded() {
         let attachments = vec![document.clone()];
         conversation.push(Message::User { text: String::new(), attachments });
     }
-    let cut = window(u64::MAX).fit(&mut conversation).unwrap();
+    let cut = window(u64::MAX).fit(&mut conversation, &MediaKind::usual()).unwrap();
     assert_eq!(cut.attachments, 1);
     assert!(conversation.messages()[1].attachments().is_empty());
 }
@@ -106,7 +106,26 @@ fn attachments_of_old_results_go_before_turns() {
         };
         attachments.push(image());
     }
-    let cut = window(2000).fit(&mut conversation).unwrap();
+    let cut = window(2000).fit(&mut conversation, &MediaKind::usual()).unwrap();
     assert_eq!((cut.attachments, cut.results, cut.messages), (1, 0, 0));
     assert_eq!(conversation.messages()[6].attachments().len(), 1, "the newest one stays");
+}
+
+#[test]
+fn old_turns_give_way_until_half_of_the_window_is_free() {
+    let mut conversation = Conversation::new("the rules");
+    for n in 0..8 {
+        turn(&mut conversation, n, "short");
+    }
+    let (messages, sent) = (conversation.messages(), MediaKind::usual());
+    assert_eq!(window(10_000).old_turns(messages, &sent), None);
+    let all = total(messages, &sent);
+    let span = window(all - 1).old_turns(messages, &sent).unwrap();
+    assert_eq!(span.start, 1, "the system message stays");
+    assert!(matches!(&messages[span.end], Message::User { .. }), "turns go as a whole");
+    assert!(total(&messages[span.end..], &sent) <= all / 2);
+    // The latest question stays, however small the window is.
+    let span = window(1).old_turns(messages, &sent).unwrap();
+    assert_eq!(messages[span.end], Message::user("question 7"));
+    assert_eq!(window(1).newest("aéé"), "é");
 }

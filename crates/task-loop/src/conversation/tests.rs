@@ -47,6 +47,8 @@ fn a_journal_hears_everything_that_is_said_from_then_on() {
         fn said(&mut self, message: &Message) {
             self.0.send(message.clone()).unwrap();
         }
+
+        fn summarised(&mut self, _: &str, _: usize) {}
     }
     let (sender, heard) = std::sync::mpsc::channel();
     let mut conversation = Conversation::new("s").told_to(Box::new(Heard(sender)));

@@ -36,6 +36,14 @@ fn other_blocks_and_prose_are_not_checked() {
 }
 
 #[test]
+fn templates_of_pages_are_checked_too() {
+    let page = "<p>agent down</p>\n<p><code>agent up now</code> or <code>agent down</code></p>\n";
+    let path = "crates/a/templates/b.html";
+    let found = printed(&check(&Tree::of(&[("docs/cli.md", PAGE), (path, page)])));
+    assert_eq!(found, ["crates/a/templates/b.html:2: `agent down` is not in docs/cli.md"]);
+}
+
+#[test]
 fn missing_reference_is_found() {
     let found = printed(&check(&Tree::of(&[("README.md", "")])));
     assert_eq!(found, ["docs/cli.md:1: missing; run `cargo xtask docs`"]);

@@ -156,6 +156,8 @@ fn leave_as_it_was(name: &str, servers: &mut Servers, old: &Servers) {
     let of =
         |servers: &Servers| servers.parsed.servers.iter().position(|one| one.entry.name == name);
     let before = of(old).map(|at| old.parsed.servers[at].clone());
+    servers.projects.remove(name);
+    servers.projects.extend(old.projects.get_key_value(name).map(|(k, v)| (k.clone(), v.clone())));
     match (of(servers), before) {
         (Some(at), Some(before)) => servers.parsed.servers[at] = before,
         (Some(at), None) => {

@@ -155,27 +155,30 @@ impl ChatSession<'_> {
                 let attachments = if is_person { self.pasted(words) } else { Vec::new() };
                 let mut input = UserInput { text: words.to_owned(), attachments };
                 if is_person {
-                    let library = &self.library;
+                    let (library, accepts) = (&self.library, &self.model.accepts);
                     let read = interrupts.guard(async |stop: StopSignal| {
                         tokio::select! {
-                            read = library.with_mentions(&mut input) => read,
+                            read = library.with_mentions(&mut input, accepts) => read,
                             () = stop.now.cancelled() => Err(interrupted(&stop)),
                         }
                     });
                     read.await??;
                 }
-                self.say(input, interrupts).await
+                self.ask(Some(input), interrupts).await
             }
             ChatInput::Prompt(name, arguments) => {
-                let library = &self.library;
+                let (library, accepts) = (&self.library, &self.model.accepts);
                 let filled = interrupts.guard(async |stop: StopSignal| {
                     tokio::select! {
-                        filled = library.prompt(name, arguments) => filled,
+                        filled = library.prompt(name, arguments, accepts) => filled,
                         () = stop.now.cancelled() => Err(interrupted(&stop)),
                     }
                 });
                 let input = filled.await??;
-                self.say(input, interrupts).await
+                self.ask(Some(input), interrupts).await
+            }
+            ChatInput::Command(SlashCommand::Compact, _) if !self.is_empty() => {
+                self.ask(None, interrupts).await
             }
             ChatInput::Command(slash, behind) => {
                 let done = interrupts.guard(async |stop: StopSignal| {
@@ -189,26 +192,37 @@ impl ChatSession<'_> {
         }
     }
 
-    async fn say(
+    /// Whether nothing was said yet.
+    fn is_empty(&self) -> bool {
+        self.conversation.messages().iter().all(|one| matches!(one, Message::System { .. }))
+    }
+
+    /// Sends a message, or asks for a summary.
+    async fn ask(
         &mut self,
-        said: UserInput,
+        said: Option<UserInput>,
         interrupts: &mut Interrupts,
     ) -> Result<NextAction, Diagnostic> {
         let fleet = &self.setup.fleet;
         let (shown, reporter) = (fleet.shown.clone(), Arc::clone(&fleet.reporter));
         let mut printer = TaskPrinter::new(self.session.output.clone(), shown, reporter);
-        let Self { conversation, model, toolbox, bounds, counting, .. } = self;
+        let Self { setup, conversation, model, toolbox, bounds, counting, .. } = self;
+        let old_turns = setup.config.old_turns();
         let done = interrupts.guard(async |stop: StopSignal| {
             let context = TaskContext {
                 model,
                 toolbox,
                 bounds: *bounds,
+                old_turns,
                 output_schema: None,
                 counting: counting.clone(),
                 stop: stop.now,
                 is_ending: stop.is_ending,
             };
-            task_loop::run(said, conversation, &context, &mut printer).await
+            match said {
+                Some(said) => task_loop::run(said, conversation, &context, &mut printer).await,
+                None => task_loop::compact(conversation, &context, &mut printer).await,
+            }
         });
         let done = done.await?;
         self.spent = self.spent.plus(done.spent);
@@ -249,6 +263,8 @@ impl ChatSession<'_> {
             SlashCommand::History => show::history(self)?,
             SlashCommand::Save => save::run(self, behind)?,
             SlashCommand::Clear => self.clear()?,
+            // With messages, it asks the model.
+            SlashCommand::Compact => self.output().note("No messages yet."),
             SlashCommand::Quit => return Ok(NextAction::Quit),
         }
         Ok(NextAction::GoOn)

@@ -133,7 +133,7 @@ pub(super) fn tools(chat: &ChatSession<'_>, words: &str) -> Result<(), Diagnosti
         return Ok(());
     }
     if count > 0 {
-        chat.output().text(fitted(chat, &rows.text()))?;
+        chat.output().text(rows.text())?;
     }
     if found.is_none() {
         let tokens: u32 = offered.iter().map(|tool| tool.tokens).sum();

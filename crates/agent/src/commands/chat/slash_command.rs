@@ -18,6 +18,7 @@ pub(super) enum SlashCommand {
     Metrics,
     History,
     Save,
+    Compact,
     Clear,
     Quit,
 }
@@ -41,7 +42,7 @@ const fn known(
 }
 
 /// All of them, in the order in which they are shown.
-pub(super) const ALL: [SlashHelp; 11] = [
+pub(super) const ALL: [SlashHelp; 12] = [
     known("help", "", "Show this help", SlashCommand::Help),
     known(
         "model",
@@ -61,6 +62,12 @@ pub(super) const ALL: [SlashHelp; 11] = [
     known("metrics", "", "Show the next package of usage metrics", SlashCommand::Metrics),
     known("history", "", "Show the conversation, one line per message", SlashCommand::History),
     known("save", "[FILE]", "Save the conversation to a Markdown file", SlashCommand::Save),
+    known(
+        "compact",
+        "",
+        "Let the model replace the conversation by a summary",
+        SlashCommand::Compact,
+    ),
     known("clear", "", "Start a new conversation", SlashCommand::Clear),
     known("quit", "", "Quit; resume with `agent chat --resume`", SlashCommand::Quit),
 ];

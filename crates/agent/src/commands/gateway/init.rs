@@ -13,7 +13,6 @@ use task_loop::untrusted::printable;
 use super::amount::{AmountUnit, in_credits};
 use super::file::Location;
 use super::first_config::{FirstConfig, HostedProvider, write_if_missing};
-use super::key::create::defaults;
 use super::key::secret;
 use super::local_servers::{candidates, look};
 use super::member::create::create;
@@ -110,7 +109,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             scopes: Scope::ALL.to_vec(),
             models: None,
             expires_at: None,
-            limits: defaults(&books.config.limits.new_keys),
+            limits: books.config.limits.new_keys.limits(),
         };
         let hasher = secret::hasher(&books.config, &books.store).await?;
         let issued = books.operator().create_key(&hasher, order).await.map_err(refused)?;

@@ -1,5 +1,7 @@
 //! `agent mcp add`: a server from flags, or from what the documentation of other clients shows.
 
+mod published;
+
 use std::io::Read;
 
 use mcp_client::config::foreign::{self, Found, Kind};
@@ -27,16 +29,22 @@ Secrets in --env and --header are stored in the profile's .env; config.yaml refe
 Examples:
   agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   agent mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer abc'
+  agent mcp add io.github.example/weather@registry --as weather
   agent mcp add --paste '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'
   pbpaste | agent mcp add --paste -",
     override_usage = "agent mcp add [OPTIONS] NAME -- COMMAND [ARGS]...\n       \
                       agent mcp add [OPTIONS] NAME --url URL\n       \
-                      agent mcp add [OPTIONS] [NAME] --paste TEXT"
+                      agent mcp add [OPTIONS] [NAME] --paste TEXT\n       \
+                      agent mcp add [OPTIONS] NAME[@VERSION]@registry"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "switches are what a command line has")]
 pub(crate) struct Args {
-    /// Server name: letters, digits, dots, underscores and hyphens
+    /// Server name: letters, digits, dots, underscores and hyphens; or `NAME@registry` for a server
+    /// of the registry, whose required inputs are asked for
     name: Option<String>,
+    /// Name for a server of the registry [default: the last part of its name]
+    #[arg(long = "as", value_name = "NAME")]
+    own_name: Option<String>,
     /// URL of a remote server
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
@@ -83,7 +91,7 @@ pub(crate) struct Args {
     /// Replace an existing server of that name
     #[arg(long)]
     replace: bool,
-    /// Skip the confirmation of pasted commands
+    /// Skip the confirmation of pasted commands and servers of the registry
     #[arg(long, short)]
     yes: bool,
     /// A pasted text may also stand by itself
@@ -96,6 +104,12 @@ pub(crate) struct Args {
 
 /// Validates the entries, asks for confirmation if the command was pasted, and saves.
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    if let Some(wanted) = published::wanted(args) {
+        return published::add(wanted, args, session);
+    }
+    if args.own_name.is_some() {
+        return Err(Diagnostic::usage("--as applies only to servers of the registry"));
+    }
     let paste = PastedConfig::find(args)?;
     let found = match &paste {
         Some(paste) => pasted(paste)?,
@@ -205,7 +219,7 @@ fn typed(args: &Args) -> Result<Found, Diagnostic> {
     set("timeout", args.timeout.clone().map(Json::Number));
     set("trust", text(&args.trust));
     set("protocol", text(&args.protocol));
-    Ok(Found { name, scope: None, entry: Json::Object(entry), notes: Vec::new() })
+    Ok(Found { name, scope: None, entry: Json::Object(entry), notes: Vec::new(), unusable: None })
 }
 
 /// Names and values around the first separator. An error never shows the value.

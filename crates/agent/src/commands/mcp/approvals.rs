@@ -12,8 +12,8 @@ use crate::table::{Alignment, Table, counted};
 /// List or revoke remembered tool approvals
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A revoked tool asks again at its next call. `tools.approval` in config.yaml sets approvals by \
-pattern.
+A revoked tool asks again at its next call. A server of a project file is listed as SERVER@FOLDER. \
+`tools.approval` in config.yaml sets approvals by pattern.
 
 Examples:
   agent mcp approvals
@@ -32,22 +32,23 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     };
     let mut revoked = 0;
     for name in &args.revoke {
-        // Names of servers may contain a slash, too.
-        let whole = ApprovalMemory::revoke(&store, name, None).map_err(|error| cannot(&error))?;
-        let tool = match name.split_once('/') {
-            Some((server, tool)) if whole == 0 => {
-                ApprovalMemory::revoke(&store, server, Some(tool))
-                    .map_err(|error| cannot(&error))?
-            }
-            _ => 0,
-        };
-        if whole + tool == 0 {
+        let memory = ApprovalMemory::read(&store).map_err(|error| cannot(&error))?;
+        // Names of tools and folders of projects may contain slashes, too.
+        let meant = memory.all().find_map(|(server, tool, _)| {
+            let is_tool =
+                name.strip_prefix(server).and_then(|it| it.strip_prefix('/')) == Some(tool);
+            (is_tool || name == server).then_some((server, is_tool.then_some(tool)))
+        });
+        let done =
+            meant.map_or(Ok(0), |(server, tool)| ApprovalMemory::revoke(&store, server, tool));
+        let done = done.map_err(|error| cannot(&error))?;
+        if done == 0 {
             let message = format!("no approval of `{}`", printable(name));
             return Err(
                 Diagnostic::usage(message).hint("list the approvals with `agent mcp approvals`")
             );
         }
-        revoked += whole + tool;
+        revoked += done;
     }
     if !args.revoke.is_empty() {
         if session.output.is_json() {

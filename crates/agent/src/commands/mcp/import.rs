@@ -57,6 +57,10 @@ enum Client {
     Cursor,
     Vscode,
     Codex,
+    Hermes,
+    Goose,
+    Zed,
+    Windsurf,
 }
 
 /// What becomes of a server that was found.
@@ -130,12 +134,16 @@ struct ExistingServers {
 
 impl ExistingServers {
     fn judge(&self, file: &File, found: Found, earlier: &[Row]) -> Row {
-        let Found { name, scope, entry, mut notes } = found;
+        let Found { name, scope, entry, mut notes, unusable } = found;
         let name_here = usable_name(&name);
         if name_here != name {
             notes.push(format!("`{}` is renamed to `{name_here}`", printable(&name)));
         }
-        let fate = match Candidate::check(&name_here, entry, notes, &self.scope) {
+        let checked = match unusable {
+            Some(why) => Err(Diagnostic::failed(why)),
+            None => Candidate::check(&name_here, entry, notes, &self.scope),
+        };
+        let fate = match checked {
             Err(diagnostic) => ImportOutcome::Refused(diagnostic),
             Ok(candidate) if self.has(&candidate) => {
                 ImportOutcome::Same("exists already and is identical")

@@ -5,9 +5,9 @@ use std::path::Path;
 use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use task_loop::TaskContext;
 use task_loop::end::EndCause;
 use task_loop::event::{Event, Listener};
+use task_loop::{OldTurns, TaskContext};
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use super::{Args, SharedTaskSetup};
@@ -79,6 +79,7 @@ pub(super) async fn run(
                     model,
                     toolbox: &toolbox,
                     bounds: args.manner.bounds(setup.bounds()),
+                    old_turns: OldTurns::Cut,
                     output_schema: schema,
                     counting,
                     stop: stop.now,

@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use gateway::config::{Config, DEFAULT_LISTEN};
+use gateway::operator::{KeyOrder, Operator};
 use gateway::{KeyHasher, open_store};
-use gateway_store::{Actor, Member, NewKey, Scope, Store};
+use gateway_store::{Member, Scope, Store};
 use ledger::{Limits, Micros, PostingKind, Transfer};
 use wire::key::ApiKey;
 
-use super::super::gateway::{actor, now, problem, secret, trouble};
+use super::super::gateway::{actor, now, problem, refused, secret, trouble};
 use crate::config::lock;
 use crate::config::secrets::SecretsFile;
 use crate::diagnostic::Diagnostic;
@@ -53,7 +54,8 @@ async fn of_store(
     let home = session.home()?;
     let hasher = secret::hasher(config, store).await?;
     let by = actor(session);
-    let member = member(store, &by).await?;
+    let operator = Operator { store, by: &by };
+    let member = member(operator).await?;
     // Nobody else adds a key to the file meanwhile.
     let lock = lock::take(&home.config())?;
     let secrets = scope(session, &home)?.secrets;
@@ -67,7 +69,7 @@ async fn of_store(
     }
     let (variable, key_id) = match known {
         Some(known) => known,
-        None => new_key(store, &hasher, &member, &by, session).await?,
+        None => new_key(operator, &hasher, &member, session).await?,
     };
     drop(lock);
     let account = store.account(member.id).await.map_err(|error| trouble(&error))?;
@@ -75,17 +77,16 @@ async fn of_store(
     Ok(LocalMember { member, balance, key_id, variable, env_file: home.env_file() })
 }
 
-async fn member(store: &Store, by: &Actor) -> Result<Member, Diagnostic> {
-    let known = store.member_by_name(NAME).await.map_err(|error| trouble(&error))?;
+async fn member(operator: Operator<'_>) -> Result<Member, Diagnostic> {
+    let known = operator.store.member_by_name(NAME).await.map_err(|error| trouble(&error))?;
     if let Some(member) = known {
         return Ok(member);
     }
-    let member = store.create_member(NAME, by).await.map_err(|error| trouble(&error))?;
+    let member = operator.create_member(NAME).await.map_err(refused)?;
     let reason = "first credit of this machine".to_owned();
     let (kind, amount) = (PostingKind::TopUp, CREDIT);
     let transfer = Transfer { member: member.id, kind, amount, reason, reference: None };
-    let posted = store.post(transfer, by).await.map_err(|error| trouble(&error))?;
-    posted.map_err(|refusal| Diagnostic::failed("no credit could be paid in").because(&refusal))?;
+    operator.transfer(transfer).await.map_err(refused)?;
     Ok(member)
 }
 
@@ -109,20 +110,13 @@ async fn good_key(
 
 /// Makes a key and puts it into the profile's `.env`: the variable, and the public part.
 async fn new_key(
-    store: &Store,
+    operator: Operator<'_>,
     hasher: &KeyHasher,
     member: &Member,
-    by: &Actor,
     session: &Session,
 ) -> Result<(String, String), Diagnostic> {
-    let key = secret::new_key()?;
-    let id = key.public_id().to_owned();
     let path = session.home()?.env_file();
-    // The file first: a key that nobody has is worse than a line that opens nothing.
-    let (file, variable) = SecretsFile::store(&path, KEY_VARIABLE, key.as_str())?;
-    let new = NewKey {
-        id: id.clone(),
-        hash: hasher.hash(&key),
+    let order = KeyOrder {
         member: member.id,
         name: "agent up".to_owned(),
         scopes: Scope::ALL.to_vec(),
@@ -130,7 +124,14 @@ async fn new_key(
         expires_at: None,
         limits: Limits::default(),
     };
-    store.create_key(&new, by).await.map_err(|error| trouble(&error))?;
+    let key = operator.create_key(hasher, order).await.map_err(refused)?.key;
+    let id = key.public_id().to_owned();
+    let stored = SecretsFile::store(&path, KEY_VARIABLE, key.as_str());
+    if stored.is_err() {
+        // Nobody has this key.
+        operator.revoke_key(&id).await.map_err(refused)?;
+    }
+    let (file, variable) = stored?;
     if file.is_open_to_others() {
         session.output.warn(format!("others may read {}: `chmod 600` it", path.display()));
     }

@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use agent_test_support::command::ProgramOutput;
+
 use super::{Ground, calls, entry, says, settings};
+use crate::tasks::World;
 
 fn files(ground: &Ground) -> Vec<PathBuf> {
     let folder = ground.bench.home().join("chat/sessions");
@@ -223,4 +226,95 @@ fn the_configuration_can_limit_the_age_of_conversations() {
     ground.piped(&[], "second\n");
     assert!(!old.exists());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+/// A member with a model whose window is small, which says this.
+fn small_window(steps: Vec<agent_test_support::upstream::Step>) -> World {
+    let world =
+        World::on("models:\n  small:\n    targets: [test/echo]\n    context_length: 4000\n");
+    world.configure("task: {member_tools: false, plan: false}\nmcp_servers: {}\n");
+    world.script(steps);
+    world
+}
+
+fn chat(world: &World, arguments: &[&str], lines: &[String]) -> ProgramOutput {
+    let mut command = world.command(["chat", "--model", "small"].iter().chain(arguments));
+    ProgramOutput::of(&mut command, format!("{}\n", lines.join("\n")).as_bytes())
+}
+
+/// A line of about 1000 tokens.
+fn long(word: &str) -> String {
+    format!("{word} ").repeat(700)
+}
+
+#[test]
+fn old_turns_give_way_to_a_summary_that_is_kept() {
+    let steps = ["One.", "Two.", "They spoke of apples and pears.", "Three."].map(says);
+    let world = small_window(steps.into());
+    let lines = ["apple", "pear", "plum"].map(long);
+    let run = chat(&world, &["--json"], &lines);
+    assert_eq!(run.code, 0, "{run:?}");
+    let events = crate::tasks::events(&run);
+    let summarised = events.iter().find(|event| event["type"] == "summarised").unwrap();
+    assert_eq!(summarised["messages"], 4);
+    assert!(events.iter().all(|event| event["type"] != "trimmed"), "{run:?}");
+    let asked = world.asked();
+    assert!(asked[2]["messages"][1]["content"].as_str().unwrap().contains("apple"), "{}", asked[2]);
+    assert_eq!((&asked[2]["max_tokens"], asked[2].get("tools")), (&2000.into(), None));
+    let last = asked[3].to_string();
+    assert!(last.contains("They spoke of apples") && last.contains("plum"), "{last}");
+    assert!(!last.contains("apple apple") && !last.contains("pear pear"), "{last}");
+    // The summary costs what a question costs, and is part of the resumed conversation.
+    world.script(vec![says("Four.")]);
+    let run = chat(&world, &["--json", "--resume"], &["/cost".to_owned(), "And?".to_owned()]);
+    let events = crate::tasks::events(&run);
+    let cost = events.iter().find(|event| event["type"] == "cost").unwrap();
+    assert_eq!(cost["spent"]["model_calls"], 4, "{cost}");
+    let resumed = world.asked().pop().unwrap();
+    let roles: Vec<_> =
+        resumed["messages"].as_array().unwrap().iter().map(|one| &one["role"]).collect();
+    assert_eq!(roles, ["system", "user", "user", "assistant", "user"], "{resumed}");
+    assert!(resumed.to_string().contains("They spoke of apples"), "{resumed}");
+}
+
+#[test]
+fn what_cannot_be_summarised_is_cut() {
+    use agent_test_support::upstream::Step;
+    let lines = ["apple", "pear", "plum"].map(long);
+    let answers = |summary: Step| vec![says("One."), says("Two."), summary, says("Three.")];
+    for (steps, arguments) in [
+        (answers(Step::Status(400)), &["--json"][..]),
+        (answers(says(" ")), &["--json"]),
+        // A summary would cost what is left for the answer.
+        (["One.", "Two.", "Three."].map(says).into(), &["--json", "--max-credits", "0.0015"]),
+    ] {
+        let count = steps.len();
+        let world = small_window(steps);
+        let run = chat(&world, arguments, &lines);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stdout.contains(r#""type":"trimmed""#), "{run:?}");
+        assert!(!run.stdout.contains(r#""type":"summarised""#), "{run:?}");
+        let asked = world.asked();
+        assert_eq!(asked.len(), count);
+        let last = asked.last().unwrap().to_string();
+        assert!(last.contains("were removed to fit the context window"), "{last}");
+    }
+}
+
+#[test]
+fn a_person_can_ask_for_a_summary() {
+    let ground = Ground::new();
+    ground.script(["Blue.", "The user likes blue.", "Yes, blue."].map(says).into());
+    let run = ground.piped(&[], "/compact\nmy colour is blue\n/compact\nwhich colour?\n");
+    assert_eq!((run.code, &*run.stdout), (0, "Blue.\nYes, blue.\n"), "{run:?}");
+    assert!(run.stderr.contains("2 earlier messages replaced by a summary"), "{run:?}");
+    let sent = ground.last_messages();
+    assert_eq!(sent.len(), 3, "{sent:?}");
+    assert!(sent[1].1.contains("written by the assistant]\nThe user likes blue.\n"), "{sent:?}");
+    // A resumed conversation begins with it, too.
+    ground.script(vec![says("Still blue.")]);
+    assert_eq!(ground.piped(&["--resume"], "still?\n").stdout, "Still blue.\n");
+    let texts: Vec<String> = ground.last_messages().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts[1], sent[1].1);
+    assert_eq!(texts[2..], ["which colour?", "Yes, blue.", "still?"]);
 }

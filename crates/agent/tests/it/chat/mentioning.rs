@@ -1,5 +1,7 @@
 //! Prompts of servers as commands, and resources in messages.
 
+use std::fs;
+
 use agent_test_support::mcp::{everything_stdio, python_stdio};
 
 use super::{Ground, entry, says};
@@ -43,6 +45,9 @@ fn prompts_arguments_and_resources_are_completed() {
     // Ctrl-U clears the line.
     person.types("\x15/mcp__all__completable_prompt Eng\t");
     person.sees("completable_prompt Engineering");
+    // The server suggests names of this department only.
+    person.types("\x15/mcp__all__completable_prompt Marketing H\t");
+    person.sees("completable_prompt Marketing Henry");
     person.types("\x15What is in @python:note://to\t");
     person.sees("@python:note://today");
     person.types("\x15\x04");
@@ -66,6 +71,29 @@ fn a_mentioned_resource_is_part_of_the_message() {
     // What is no server is only text.
     person.says("Mail me@example.com @nobody:x");
     assert_eq!(said(&ground), "Mail me@example.com @nobody:x");
+    person.types("\x04");
+    assert_eq!(person.finish().0, 0);
+}
+
+#[test]
+fn attachments_that_the_model_does_not_get_are_named() {
+    let mut screen = python_stdio();
+    screen.args = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/screen.py").to_owned()];
+    let ground = Ground::new();
+    ground.configure(&entry("screen", &screen, ""));
+    ground.script(vec![says("Too large."), says("Blind.")]);
+    let mut person = ground.person_with_servers(&[]);
+    person.says("Look at @screen:screen://large");
+    assert!(said(&ground).contains("[attachment 1 is not shown: 4194"), "{}", said(&ground));
+    person.types("\x04");
+    assert_eq!(person.finish().0, 0);
+    let config = ground.bench.home().join("config.yaml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("task:\n", "task:\n  attachments: []\n")).unwrap();
+    let mut person = ground.person_with_servers(&[]);
+    person.says("Look at @screen:screen://small");
+    let message = said(&ground);
+    assert!(message.contains("is not shown: you cannot be given images"), "{message}");
     person.types("\x04");
     assert_eq!(person.finish().0, 0);
 }

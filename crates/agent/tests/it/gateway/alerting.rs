@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use agent_test_support::postgres::Cluster;
 use agent_test_support::smtp::Smtp;
+use agent_test_support::upstream::Step;
 use agent_test_support::wait::eventually;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -183,6 +184,60 @@ fn the_budget_of_a_member_alerts() {
     chat(&served, &key, 1);
     assert_eq!(served.chat(&key, "test/echo").0, 402);
     assert_eq!(receiver.came().len(), 1, "a share alerts once");
+}
+
+#[test]
+fn a_provider_that_is_down_or_ejected_alerts() {
+    for (health, message) in [
+        ("{interval: 0.05, timeout: 1, failures: 2}", "fails its probes and is out of rotation"),
+        (
+            "{interval: 600, failures: 2, eject: 600}",
+            "failed several requests in a row and is out of rotation for a while",
+        ),
+    ] {
+        let (ground, receiver) = (Ground::new(), Receiver::start());
+        let key = ten_requests(&ground);
+        ground.configure(&format!("    health: {health}\nalerts:\n{}", receiver.config()));
+        let served = ground.serve();
+        chat(&served, &key, 1);
+        if health.contains("600") {
+            ground.upstream.script("echo", vec![Step::Status(500), Step::Status(500)]);
+            for _ in 0..2 {
+                assert_eq!(served.chat(&key, "test/echo").0, 503);
+            }
+        } else {
+            ground.upstream.go_down();
+        }
+        eventually(message, || !receiver.came().is_empty());
+        let came = receiver.came();
+        assert_eq!((&came[0]["type"], came.len()), (&"alert.provider".into(), 1));
+        assert_eq!(receiver.messages()[0], format!("the provider test {message}"));
+    }
+}
+
+#[test]
+fn the_budget_of_a_key_and_the_balance_of_a_team_alert() {
+    let (ground, receiver) = (Ground::new(), Receiver::start());
+    let key = ten_requests(&ground);
+    for command in [
+        &["key", "change", &key[4..16], "--budget", "0.004/month"][..],
+        &["team", "create", "crew", "--credit", "0.008"],
+        &["team", "join", "crew", "alice"],
+    ] {
+        let output = ground.command::<0>([]).args(command).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+    ground.configure(&format!("alerts:\n  shares: [50]\n{}", receiver.config()));
+    let served = ground.serve();
+    chat(&served, &key, 2);
+    eventually("half of the budget is used", || receiver.came().len() == 1);
+    let message = &receiver.messages()[0];
+    assert!(message.starts_with("key laptop (agk_"), "{message}");
+    assert!(message.ends_with("has used 50 % of its budget of this period"), "{message}");
+    chat(&served, &key, 2);
+    eventually("half of the balance is used", || receiver.came().len() == 2);
+    assert_eq!(receiver.messages()[1], "mem_2 has used 50 % of its balance since the last top-up");
+    assert_eq!(receiver.came()[1]["type"], "alert.balance");
 }
 
 #[test]

@@ -47,7 +47,7 @@ const PROXY: &str = r#"model_list:
 litellm_settings:
   drop_params: true
   fallbacks: [{"gpt-4o": ["claude"]}, {"claude": ["gpt-4o"]}]
-  default_key_generate_params: {max_budget: 2.5, rpm_limit: 60, tpm_limit: 1000}
+  default_key_generate_params: {max_budget: 2.5, budget_duration: 30d, rpm_limit: 60, tpm_limit: 1000}
 router_settings:
   model_group_alias: {"gpt-4": "gpt-4o"}
   routing_strategy: simple-shuffle
@@ -76,6 +76,30 @@ fn a_proxy_becomes_a_configuration_that_check_accepts() {
     assert_eq!(list.stdout.matches("\"kind\"").count(), 5, "{list:?}");
     let again = ground.run(["import", "litellm", "config.yaml", "--output", "new.yaml"]);
     assert_eq!(again.code, 1, "nothing is overwritten: {again:?}");
+}
+
+#[test]
+fn budgets_of_new_keys_keep_their_period() {
+    let ground = Ground::bare();
+    for (duration, taken) in [
+        ("1d", "budget: {amount_micros: 2000000, period: day}"),
+        ("7d", "budget: {amount_micros: 2000000, period: week}"),
+        ("30d", "budget: {amount_micros: 2000000, period: month}"),
+        ("1mo", "budget: {amount_micros: 2000000, period: month}"),
+        ("null", "spend_micros: 2000000"),
+        ("45d", ""),
+    ] {
+        let text = format!(
+            "litellm_settings:\n  default_key_generate_params: \
+             {{max_budget: 2, budget_duration: {duration}}}\n"
+        );
+        fs::write(ground.bench.work().join("config.yaml"), text).unwrap();
+        let run = ground.run(["import", "litellm", "config.yaml"]);
+        let expected = format!("new_keys: {{{taken}}}");
+        assert_eq!(run.stdout.contains(&expected), !taken.is_empty(), "{duration}: {run:?}");
+        let is_left = run.stderr.contains("max_budget: no period of 45d; use day, week or month");
+        assert_eq!(is_left, taken.is_empty(), "{duration}: {run:?}");
+    }
 }
 
 #[test]

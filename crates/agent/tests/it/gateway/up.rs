@@ -245,6 +245,24 @@ fn a_revoked_key_is_replaced() {
 }
 
 #[test]
+fn a_key_that_cannot_be_stored_is_revoked() {
+    let machine = Machine::new();
+    fs::create_dir_all(machine.bench.home()).unwrap();
+    let taken = (2..=100).map(|n| format!("AGENT_API_KEY_{n}=of-another\n"));
+    let taken: String =
+        ["AGENT_API_KEY=of-another\n".to_owned()].into_iter().chain(taken).collect();
+    fs::write(machine.bench.home().join(".env"), &taken).unwrap();
+    let run = agent_test_support::command::ProgramOutput::of(
+        &mut machine.up(&["--listen", "127.0.0.1:0"]),
+        b"",
+    );
+    assert_ne!(run.code, 0, "{run:?}");
+    assert_eq!(machine.env_file(), taken);
+    let keys = machine.json(&["key", "list", "local"])["keys"].clone();
+    assert_eq!((keys.as_array().unwrap().len(), &keys[0]["state"]), (1, &"revoked".into()));
+}
+
+#[test]
 fn a_port_that_is_taken_is_told() {
     let machine = Machine::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -295,3 +295,52 @@ fn a_machine_without_other_clients_says_so() {
     ----- stderr -----
     ");
 }
+
+#[test]
+fn files_of_hermes_goose_zed_and_windsurf_are_found() {
+    let bench = bench();
+    let user = bench.work().join("user");
+    put(
+        &user.join(".hermes/config.yaml"),
+        "mcp_servers:\n  time:\n    command: uvx\n    args: [time]\n",
+    );
+    put(
+        &user.join(".config/goose/config.yaml"),
+        "extensions:\n  developer:\n    enabled: true\n    type: builtin\n  fetch:\n    cmd: uvx\n    \
+         args: [fetch]\n    enabled: true\n    env_keys: [FETCH_KEY]\n    type: stdio\n",
+    );
+    put(
+        &user.join(".config/zed/settings.json"),
+        r#"{"context_servers": {"old": {"command": {"path": "run-old", "args": ["a"]}}}}"#,
+    );
+    put(
+        &user.join(".codeium/windsurf/mcp_config.json"),
+        r#"{"mcpServers": {"far": {"serverUrl": "https://far.example/mcp", "disabledTools": ["rm"]}}}"#,
+    );
+    let run = import(&bench, &["--yes"]);
+    assert!(run.stderr.contains("developer: not imported: it is a part of goose"), "{run:?}");
+    assert!(run.stderr.contains("set the variable `FETCH_KEY`"), "{run:?}");
+    insta::assert_snapshot!(configuration(&bench), @r#"
+    mcp_servers:
+      time:
+        command: uvx
+        args:
+          - time
+      fetch:
+        command: uvx
+        args:
+          - fetch
+        enabled: true
+        env:
+          FETCH_KEY: ${FETCH_KEY}
+      old:
+        command: run-old
+        args:
+          - a
+      far:
+        url: https://far.example/mcp
+        tools:
+          exclude:
+            - rm
+    "#);
+}

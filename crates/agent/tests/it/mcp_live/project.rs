@@ -84,6 +84,54 @@ fn the_profile_has_precedence_then_the_nearest_file() {
 }
 
 #[test]
+fn a_broken_entry_of_the_profile_keeps_its_name() {
+    let bench = configured("mcp_servers:\n  local:\n    enabled: true\n");
+    put(bench.work(), ".mcp.json", &mcp_json("local"));
+    assert_eq!(bench.run(["mcp", "project", "--approve", "--yes"]).code, 0);
+    let run = tools(&bench, "local");
+    assert!(run.code == 3 && run.stderr.contains("invalid configuration of server"), "{run:?}");
+    assert!(!log(&bench).exists(), "the server of the project was started");
+    // A file that cannot be read may have any name.
+    fs::write(bench.home().join("config.yaml"), "mcp_servers: [").unwrap();
+    let run = tools(&bench, "local");
+    assert!(run.code == 3 && !log(&bench).exists(), "{run:?}");
+}
+
+#[test]
+fn an_approval_is_valid_in_its_project_only() {
+    let world = World::new();
+    let (write, work) = (call("mcp__local__write_note", &text("x")), world.ground.bench.work());
+    let folders = [work.join("one"), work.join("two")];
+    let run_in = |folder: &Path, answer: &str| {
+        world.script(vec![write.clone(), say("Done.")]);
+        let mut command = world.command(["run", "--model", MODEL, "Go"]);
+        terminal::answering(command.current_dir(folder), answer, &["the task: "])
+    };
+    for folder in &folders {
+        put(folder, ".mcp.json", &mcp_json("local"));
+        put(folder, ".git/HEAD", "");
+        let mut command = world.command(["mcp", "project", "--approve", "--yes"]);
+        assert_eq!(ProgramOutput::of(command.current_dir(folder), b"").code, 0);
+    }
+    let run = run_in(&folders[0], "always\n");
+    assert_eq!(world.told()[0], "x", "{run:?}");
+    let run = run_in(&folders[0], "");
+    assert_eq!(world.told()[0], "x", "{run:?}");
+    // The same definition of a server of the same name.
+    let run = run_in(&folders[1], "n\n");
+    assert!(world.told()[0].contains("the user declined"), "{run:?}");
+    let listed = world.agent(&["mcp", "approvals", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let [approval] = &**listed["approvals"].as_array().unwrap() else { panic!("{listed}") };
+    let server = approval["server"].as_str().unwrap();
+    assert!(server.starts_with("local@") && server.ends_with("/one"), "{listed}");
+    let tool = format!("{server}/{}", approval["tool"].as_str().unwrap());
+    assert_eq!(world.agent(&["mcp", "approvals", "--revoke", &tool]).code, 0);
+    let run = run_in(&folders[0], "n\n");
+    assert!(world.told()[0].contains("the user declined"), "{run:?}");
+}
+
+#[test]
 fn hostile_files_are_refused_alone() {
     let bench = configured("mcp_servers: {}\n");
     let work = bench.work().to_owned();

@@ -57,6 +57,25 @@ fn a_conversation_goes_on_without_tools_and_says_so() {
 }
 
 #[test]
+fn calls_and_images_of_another_model_reach_a_model_without_tools_as_text() {
+    let world = world();
+    world.script(vec![
+        super::call("mcp__notes__draw", &serde_json::json!({})),
+        super::say("Drawn."),
+        super::say("I still see it."),
+    ]);
+    // This model rejects calls, results and images.
+    let typed = format!("Draw.\n/model {SMALL}\nSay hello.\n/model test/echo\nAnd now?\n");
+    let mut command = world.command(["chat", "--model", "test/echo", "--server", "notes"]);
+    let run = ProgramOutput::of(&mut command, typed.as_bytes());
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.ends_with("I still see it.\n"), "{run:?}");
+    // The first model gets everything again.
+    let asked = world.asked().pop().unwrap()["messages"].to_string();
+    assert!(asked.contains("tool_calls") && asked.contains("image_url"), "{asked}");
+}
+
+#[test]
 fn the_model_is_listed_and_tested_for_what_it_is() {
     let world = world();
     let listed = world.agent(&["models"]);

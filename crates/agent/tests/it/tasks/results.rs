@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{REQUIRED, World, call, launched, notes, say};
 
 #[test]
-fn a_result_that_breaks_its_schema_is_marked() {
+fn structured_content_replaces_the_text_and_a_result_that_breaks_its_schema_is_marked() {
     let world =
         World::with_servers(&notes("").replace("env: {", "env: {FIXTURE_MODE: measuring, "));
     let none = json!({});
@@ -20,7 +20,7 @@ fn a_result_that_breaks_its_schema_is_marked() {
     assert_eq!(
         world.told(),
         [
-            "warm\n{\"celsius\":21.5}".to_owned(),
+            "{\"celsius\":21.5}".to_owned(),
             format!("warm\n{broken}`celsius` must be number, found string]"),
             format!("warm\n{broken}there is no structured content]"),
         ]

@@ -144,6 +144,45 @@ proptest! {
     }
 
     #[test]
+    fn thoughts_of_earlier_turns_change_nothing_else(body in requests(), thought in words()) {
+        // Chat completions have no thoughts in their input, and nobody else can sign one.
+        let mut thinking = body.clone();
+        for content in contents(&mut thinking, "assistant") {
+            let signed = json!({"type": "thinking", "thinking": thought, "signature": "c2ln"});
+            content.insert(0, signed);
+            content.push(json!({"type": "redacted_thinking", "data": "cmVk"}));
+        }
+        prop_assert_eq!(request(&thinking).unwrap().chat, request(&body).unwrap().chat);
+    }
+
+    #[test]
+    fn media_and_failures_of_results_survive_chat_completions(
+        body in requests(),
+        has_failed in any::<bool>(),
+    ) {
+        let mut body = body;
+        let mut results = 0;
+        for content in contents(&mut body, "user") {
+            for result in content.iter_mut().filter(|block| block["type"] == "tool_result") {
+                let data = format!("iVBO{results}");
+                let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+                let image = json!({"type": "image", "source": source});
+                result["content"].as_array_mut().unwrap().push(image);
+                result["is_error"] = has_failed.into();
+                results += 1;
+            }
+        }
+        let chat = request(&body).unwrap().chat;
+        let mut back = object(anthropic::request(&chat, MODEL, 1).unwrap());
+        prop_assert_eq!(sources(&back["messages"]), sources(&body["messages"]));
+        // Chat messages mark no failures: the text says it.
+        let failed = contents(&mut back, "user").into_iter().flatten().filter(|block| {
+            block["content"][0]["text"].as_str().is_some_and(|text| text.starts_with("Error"))
+        });
+        prop_assert_eq!(failed.count(), if has_failed { results } else { 0 });
+    }
+
+    #[test]
     fn a_completion_survives_the_messages_api((completion, _) in completions()) {
         let back = anthropic::answer(&answer(&completion).unwrap(), "c", 1).unwrap();
         let (there, back) = (Said::of(&completion), Said::of(&back));
@@ -163,6 +202,25 @@ proptest! {
         let mut said = Said::default();
         each_event(back.freeze(), |event| said.add(&event.data()));
         prop_assert_eq!(said, Said::of(&completion));
+    }
+}
+
+/// The blocks of all turns of a role.
+fn contents<'a>(body: &'a mut Map<String, Value>, role: &str) -> Vec<&'a mut Vec<Value>> {
+    let turns = body["messages"].as_array_mut().unwrap();
+    let turns = turns.iter_mut().filter(|turn| turn["role"] == role);
+    turns.map(|turn| turn["content"].as_array_mut().unwrap()).collect()
+}
+
+/// The images and documents of a conversation, in order.
+fn sources(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(sources).collect(),
+        Value::Object(block) => match block.get("source") {
+            Some(source) => vec![source],
+            None => block.values().flat_map(sources).collect(),
+        },
+        _ => Vec::new(),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn feed(
 }
 
 /// All events of a stream, checked for what every event must have.
-fn run(chunks: &[Value]) -> (Vec<Value>, Value) {
+pub(super) fn run(chunks: &[Value]) -> (Vec<Value>, Value) {
     let mut stream = stream();
     let mut out = BytesMut::new();
     stream.start(&mut out);
@@ -367,7 +367,7 @@ fn nonsense_in_a_stream_is_malformed() {
 }
 
 /// A completion, and the chunks of its stream in pieces.
-fn completions() -> impl Strategy<Value = (Value, Vec<Value>)> {
+pub(super) fn completions() -> impl Strategy<Value = (Value, Vec<Value>)> {
     let pieces = || proptest::collection::vec(any::<String>(), 0..4);
     let calls = proptest::collection::vec(("[a-z]{1,8}", pieces()), 0..4);
     let reason = prop_oneof![Just("stop"), Just("length"), Just("tool_calls")];

@@ -154,7 +154,8 @@ async fn end(
         return Ok(JobEndResult::NotEnded);
     };
     let (rule, tokens) = (job_end.rule(job.status, job.done), job_end.tokens);
-    let hold_end = HoldEnd { id, member, rule, model: None, tokens, answered: true };
+    let hold_end =
+        HoldEnd { id, member, rule, model: None, tokens, attempts: None, answered: true };
     let result = match book.end(hold_end, now) {
         EndResult::Ended(receipt) => {
             finish(&connection.client, &job_end, &job, receipt.charged, now).await?;

@@ -103,7 +103,7 @@ fn end(db: &Connection, job_end: &JobEnd, now: Time) -> Result<JobEndResult> {
             attempt,
             retention_micros,
             webhook_url,
-            end: HoldEnd { id, member, rule, model: None, tokens, answered: true },
+            end: HoldEnd { id, member, rule, model: None, tokens, attempts: None, answered: true },
         })
     })?;
     let is_claimed = |job: &OpenJob| job_end.attempt.is_none_or(|attempt| attempt == job.attempt);

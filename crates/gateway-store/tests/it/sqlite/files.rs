@@ -29,8 +29,8 @@ async fn an_empty_location_is_migrated_once() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "looking makes no file");
 
     assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Empty);
-    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(15));
-    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(15));
+    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Current(16));
+    assert_eq!(Store::migrate(&place, &options).await.unwrap(), SchemaState::Current(16));
     let store = Store::open(&place, &options).await.unwrap();
     store.create_member("ann", &actor()).await.unwrap();
     for name in ["gateway.db", "gateway.db-wal"] {

@@ -1,7 +1,7 @@
 //! Members, keys, the audit log, settings.
 
-use gateway_store::{Error, Key, KeyChange, LimitsChange, MemberChange, Scope};
-use ledger::{Limits, LineageId, MemberId, Micros, Time};
+use gateway_store::{Error, Key, KeyChange, KeySearch, LimitsChange, MemberChange, Scope};
+use ledger::{ChargeRule, Limits, LineageId, MemberId, Micros, Time};
 
 use crate::test_database::{SECOND, TestDatabase, actor, new_hold, new_key, rotation};
 
@@ -30,6 +30,42 @@ pub(crate) async fn members_are_created_found_and_changed(db: TestDatabase) {
     assert_eq!(store.members(blocked.id, 10).await.unwrap(), [bob]);
     let ann = store.change_member(ann.id, &MemberChange::Unblock, &actor()).await.unwrap();
     assert!(!ann.blocked);
+}
+
+pub(crate) async fn keys_of_all_members_are_found_in_pages(db: TestDatabase) {
+    let (ann, first) = db.member("ann", 100, Limits::default()).await;
+    let (bob, _) = db.member("bob", 100, Limits::default()).await;
+    for (member, id) in [(ann, "b"), (bob, "a"), (bob, "c")] {
+        db.key(member, id, Limits::default()).await;
+    }
+    let rename = KeyChange { name: Some("laptop".to_owned()), ..KeyChange::default() };
+    db.store.change_key("b", &rename, &actor()).await.unwrap();
+    let find = async |name: &str, member, after: &str, limit| {
+        let (name, after) = (name.to_owned(), after.to_owned());
+        let found = db.store.find_keys(&KeySearch { name, member, after }, limit).await.unwrap();
+        found.into_iter().map(|record| record.key.id).collect::<Vec<_>>()
+    };
+    let all = find("", None, "", 10).await;
+    assert!(all.len() == 5 && all.is_sorted(), "{all:?}");
+    assert_eq!(find("", None, "", 2).await, all[..2]);
+    assert_eq!(find("", None, &all[1], 10).await, all[2..]);
+    assert_eq!(find("laptop", None, "", 10).await, ["b"]);
+    assert_eq!(find("laptop", Some(bob), "", 2).await, ["a", "b"]);
+    let rest = find("laptop", Some(bob), "b", 10).await;
+    assert!(rest.contains(&"c".to_owned()) && !rest.contains(&"b".to_owned()), "{rest:?}");
+    assert_eq!(find("lap", None, "", 10).await, Vec::<String>::new());
+
+    // Only charged requests are a use.
+    let used = async || db.store.lineage(first.lineage).await.unwrap().unwrap().last_used;
+    let hold = db.hold(&first, 5).await.unwrap();
+    db.end(&hold, ChargeRule::UpstreamFailed).await;
+    assert_eq!(used().await, Time::default());
+    let hold = db.hold(&first, 5).await.unwrap();
+    db.end(&hold, ChargeRule::Answered).await;
+    let at = used().await;
+    assert_eq!(at, db.store.receipt(None, hold.id).await.unwrap().unwrap().at);
+    let again = db.another().await;
+    assert_eq!(again.lineage(first.lineage).await.unwrap().unwrap().last_used, at);
 }
 
 pub(crate) async fn keys_are_created_found_changed_and_revoked(db: TestDatabase) {

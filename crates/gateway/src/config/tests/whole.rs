@@ -177,6 +177,10 @@ fn with_key(section: &DocumentedSection, key: &DocumentedKey, value: &str) -> St
         }
         "prices.default_micros" => format!("prices: {{default_micros: {{{pair}}}}}"),
         "limits.new_keys" => format!("limits: {{new_keys: {{{pair}}}}}"),
+        "limits.new_keys.budget" => {
+            let required = [("amount_micros", "1"), ("period", "day")];
+            nested("limits: {new_keys: {budget", &required, key, &pair) + "}"
+        }
         "alerts.email" => nested(
             "alerts: {email",
             &[("host", "localhost"), ("from", "a@b.c"), ("to", "[a@b.c]")],

@@ -55,7 +55,7 @@ pub(in crate::endpoints) async fn create(
 ) -> Result<Response, ApiError> {
     let asked: NewKeyBody = strict(&admin, request).await?;
     let member = members::find(&admin, &id, AccountKind::Member).await?;
-    let defaults = admin.config.limits.new_keys;
+    let defaults = admin.config.limits.new_keys.limits();
     let order = KeyOrder {
         member: member.id,
         name: asked.name.unwrap_or_else(|| DEFAULT_NAME.to_owned()),
@@ -63,10 +63,10 @@ pub(in crate::endpoints) async fn create(
         models: asked.models,
         expires_at: asked.expires_at.as_deref().map(parse_time).transpose()?,
         limits: Limits {
-            spend: asked.spend_limit_micros.unwrap_or(defaults.spend_micros).map(Micros::new),
+            spend: asked.spend_limit_micros.map_or(defaults.spend, |it| it.map(Micros::new)),
             requests_per_minute: asked.requests_per_minute.unwrap_or(defaults.requests_per_minute),
             concurrency: asked.concurrency.unwrap_or(defaults.concurrency),
-            budget: asked.budget.map(budget::parse),
+            budget: asked.budget.map_or(defaults.budget, |it| it.map(budget::parse)),
         },
     };
     let hasher = admin.identities.hasher();
@@ -180,6 +180,9 @@ async fn view(admin: &Admin, record: &KeyRecord) -> Result<KeyRecordView, ApiErr
         revoked_at: key.revoked_at.map(clock::rfc3339),
         spend_limit_micros: record.limits.spend.map(Micros::get),
         spent_micros: lineage.spent.get(),
+        last_used_at: Some(lineage.last_used)
+            .filter(|at| *at > Time::default())
+            .map(clock::rfc3339),
         requests_per_minute: record.limits.requests_per_minute,
         concurrency: record.limits.concurrency,
         budget: lineage.budget_status(&admin.billing.windows()).as_ref().map(budget::view),

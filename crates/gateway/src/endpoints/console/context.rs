@@ -298,7 +298,7 @@ impl FromRequestParts<AppState> for ManagerContext {
         let context = MemberContext::from_request_parts(parts, state).await?;
         match context.team {
             Some(managed) if context.role == Role::Manager => {
-                let by = context.actor();
+                let by = context.member_actor();
                 Ok(Self { context, managed, by })
             }
             _ => Err(PageError::forbidden("This page is for the manager of a team.")),
@@ -308,7 +308,7 @@ impl FromRequestParts<AppState> for ManagerContext {
 
 impl MemberContext {
     /// The member in the audit log.
-    fn actor(&self) -> Actor {
+    pub(super) fn member_actor(&self) -> Actor {
         let name = format!("member:{}", self.caller.key.member);
         Actor { name, request: Some(self.info.id.to_string()) }
     }
@@ -323,7 +323,7 @@ impl MemberContext {
             return Err(PageError::forbidden(message));
         }
         request_log::note_operator();
-        let by = self.actor();
+        let by = self.member_actor();
         Ok(OperatorContext { context: self.context, by })
     }
 }

@@ -1,7 +1,7 @@
 //! The bounds of what a member may do with keys: a key never gains anything by another key.
 
 use gateway_store::{KeyRecord, Scope};
-use ledger::{Budget, Limits, Micros};
+use ledger::{Budget, Limits};
 
 use crate::config::NewKeys;
 
@@ -36,17 +36,12 @@ fn is_capped(own: &KeyRecord) -> bool {
 
 /// The most that a new key may be given: the limits of the signed-in key and of the configuration.
 pub(super) fn most(own: &KeyRecord, configured: &NewKeys) -> Limits {
-    let configured = Limits {
-        spend: configured.spend_micros.map(Micros::new),
-        requests_per_minute: configured.requests_per_minute,
-        concurrency: configured.concurrency,
-        budget: None,
-    };
+    let configured = configured.limits();
     Limits {
         spend: least(own.limits.spend, configured.spend),
         requests_per_minute: least(own.limits.requests_per_minute, configured.requests_per_minute),
         concurrency: least(own.limits.concurrency, configured.concurrency),
-        budget: own.limits.budget,
+        budget: own.limits.budget.or(configured.budget),
     }
 }
 

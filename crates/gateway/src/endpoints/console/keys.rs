@@ -1,36 +1,40 @@
-//! The keys of a member: list, create, limit, rotate, revoke.
-
-use std::time::Duration;
+//! The keys of a member: list, create; and the list of all keys for operators.
 
 use askama::Template;
 use axum::body::Body;
 use axum::response::Response;
-use gateway_store::{Actor, KeyChange, KeyRecord, LimitsChange, Scope};
-use http::header::SET_COOKIE;
+use gateway_store::{KeyRecord, KeySearch, Scope};
 use http::{Request, StatusCode};
-use ledger::Limits;
+use ledger::{Limits, Time};
 use pages::{Frame, Html, credits};
 
-use super::super::path::Id;
 use super::budget::{self, BudgetCard, BudgetForm};
-use super::context::MemberContext;
+use super::context::{MemberContext, OperatorContext, PageContext};
 use super::fields::{Fields, WrongField};
+use super::key::{self, KeyKeeper, is_id};
 use super::key_bounds;
+use super::operator::member_by_word;
 use super::page::{self, PageError, Refusal, redirect, refusal};
 use crate::clock;
-use crate::operator::{Issued, KeyOrder, Operator};
+use crate::operator::KeyOrder;
 
 /// The most valid keys that a member may have and still create one.
 const MAX_KEYS: usize = 50;
-/// How long an old key stays valid, in seconds.
-const OVERLAPS: &[(u64, &str)] =
-    &[(0, "Stop at once"), (3600, "Keep for an hour"), (86_400, "Keep for a day")];
+/// Keys on a page of all keys.
+const PAGE: u32 = 50;
 
 #[derive(Template)]
 #[template(path = "console/keys.html")]
 struct KeysPage {
     frame: Frame,
+    /// The path of these pages.
+    base: &'static str,
+    /// Whether the keys of all members are shown, and the search among them.
+    is_all: bool,
     keys: Vec<KeyRow>,
+    query: String,
+    next: String,
+    is_first: bool,
 }
 
 /// A key in a table.
@@ -42,7 +46,13 @@ pub(super) struct KeyRow {
     pub(super) scopes: String,
     pub(super) spent: String,
     pub(super) limit: String,
+    /// All limits in a few words.
+    pub(super) limits: String,
     pub(super) budgets: Vec<BudgetCard>,
+    pub(super) member: String,
+    pub(super) member_name: String,
+    /// Empty if it was not used.
+    pub(super) used: Html,
     pub(super) created: Html,
     pub(super) expires: Html,
     pub(super) is_own: bool,
@@ -50,7 +60,7 @@ pub(super) struct KeyRow {
 
 /// Rows of keys, the valid ones first.
 pub(super) async fn rows(
-    context: &super::context::PageContext,
+    context: &PageContext,
     mut keys: Vec<KeyRecord>,
 ) -> Result<Vec<KeyRow>, PageError> {
     let (now, windows) = (clock::now().micros(), context.billing.windows());
@@ -59,6 +69,9 @@ pub(super) async fn rows(
     for record in keys {
         let lineage = context.store().lineage(record.key.lineage).await?;
         let key = &record.key;
+        let used = lineage.as_ref().map(|lineage| lineage.last_used);
+        let used = used.filter(|at| *at > Time::default());
+        let used = used.map(|at| pages::moment(at.micros(), now)).unwrap_or_default();
         rows.push(KeyRow {
             state: state(&record),
             is_over: is_over(&record),
@@ -70,6 +83,10 @@ pub(super) async fn rows(
                 .map(BudgetCard::new)
                 .collect(),
             limit: record.limits.spend.map_or("no limit".to_owned(), |it| credits(it.get())),
+            limits: limits_text(record.limits),
+            member: key.member.to_string(),
+            member_name: record.member_name.clone(),
+            used,
             created: pages::moment(key.created_at.micros(), now),
             expires: key.expires_at.map(|at| pages::moment(at.micros(), now)).unwrap_or_default(),
             is_own: context.session.key.as_ref() == Some(&key.id),
@@ -80,7 +97,18 @@ pub(super) async fn rows(
     Ok(rows)
 }
 
-fn is_over(record: &KeyRecord) -> bool {
+fn limits_text(limits: Limits) -> String {
+    let parts = [
+        limits.spend.map(|it| format!("{} credits", credits(it.get()))),
+        limits.budget.map(|it| format!("{} per {}", credits(it.amount.get()), it.period.as_str())),
+        limits.requests_per_minute.map(|it| format!("{it} requests/min")),
+        limits.concurrency.map(|it| format!("{it} at once")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+pub(super) fn is_over(record: &KeyRecord) -> bool {
     let is_expired = record.key.expires_at.is_some_and(|end| end <= clock::now());
     record.key.revoked_at.is_some() || is_expired
 }
@@ -102,8 +130,44 @@ fn scopes_text(scopes: &[Scope]) -> String {
 
 pub(super) async fn list(context: MemberContext) -> Result<Response, PageError> {
     let keys = context.store().keys(context.caller.key.member).await?;
-    let keys = rows(&context, keys).await?;
-    page::show(&KeysPage { frame: context.frame("Keys", "/keys"), keys })
+    page::show(&KeysPage {
+        frame: context.frame("Keys", MemberContext::BASE),
+        base: MemberContext::BASE,
+        is_all: false,
+        keys: rows(&context, keys).await?,
+        query: String::new(),
+        next: String::new(),
+        is_first: true,
+    })
+}
+
+/// The keys of all members, or those of a name or of a member. An id leads to its key.
+pub(super) async fn list_all(context: OperatorContext) -> Result<Response, PageError> {
+    // PostgreSQL rejects a text with a zero byte.
+    let query = context.param("q").replace('\0', "");
+    let id = query.trim_start_matches("agk_").trim_end_matches('…');
+    if !id.is_empty() && is_id(id) && context.store().key(id).await?.is_some() {
+        return Ok(redirect(&format!("{}/{id}", OperatorContext::BASE)));
+    }
+    let member = match query.as_str() {
+        "" => None,
+        word => member_by_word(&context, word).await?.map(|it| it.id),
+    };
+    let after = Some(context.param("after")).filter(|after| is_id(after)).unwrap_or_default();
+    let search = KeySearch { name: query.clone(), member, after: after.to_owned() };
+    let mut found = context.store().find_keys(&search, PAGE + 1).await?;
+    let has_more = found.len() > PAGE as usize;
+    found.truncate(PAGE as usize);
+    let last = found.last().filter(|_| has_more).map(|record| record.key.id.clone());
+    page::show(&KeysPage {
+        frame: context.frame("Keys", OperatorContext::BASE),
+        base: OperatorContext::BASE,
+        is_all: true,
+        keys: rows(&context, found).await?,
+        query,
+        next: last.unwrap_or_default(),
+        is_first: after.is_empty(),
+    })
 }
 
 #[derive(Template)]
@@ -122,18 +186,18 @@ struct NewKeyPage {
 
 /// The texts of a form.
 #[derive(Default)]
-struct KeyForm {
-    name: String,
-    models: String,
-    spend: String,
-    rate: String,
-    concurrency: String,
-    days: String,
-    budget: BudgetForm,
+pub(super) struct KeyForm {
+    pub(super) name: String,
+    pub(super) models: String,
+    pub(super) spend: String,
+    pub(super) rate: String,
+    pub(super) concurrency: String,
+    pub(super) days: String,
+    pub(super) budget: BudgetForm,
 }
 
 impl KeyForm {
-    fn of(fields: &Fields) -> Self {
+    pub(super) fn of(fields: &Fields) -> Self {
         let text = |name| fields.get(name).to_owned();
         Self {
             name: text("name"),
@@ -146,7 +210,7 @@ impl KeyForm {
         }
     }
 
-    fn with_limits(self, limits: Limits) -> Self {
+    pub(super) fn with_limits(self, limits: Limits) -> Self {
         let number = |limit: Option<u32>| limit.map(|it| it.to_string()).unwrap_or_default();
         Self {
             spend: limits.spend.map(|it| plain_credits(it.get())).unwrap_or_default(),
@@ -205,9 +269,9 @@ pub(super) async fn create(
     let made = match order(&context, &fields).await? {
         Err(wrong) => Err(wrong.into()),
         Ok(order) => {
-            let created = operator(&context, &actor(&context))
-                .create_key(context.identities.hasher(), order)
-                .await;
+            let by = context.actor();
+            let created =
+                context.operator(&by).create_key(context.identities.hasher(), order).await;
             match created {
                 Ok(issued) => Ok(issued),
                 Err(error) => Err(refusal(error)?),
@@ -215,7 +279,7 @@ pub(super) async fn create(
         }
     };
     match made {
-        Ok(issued) => show_secret(&context, &issued, "The key is created."),
+        Ok(issued) => key::show_secret(&context, &issued, "The key is created."),
         Err(refusal) => new_key(&context, &fields, StatusCode::BAD_REQUEST, Some(refusal)),
     }
 }
@@ -255,7 +319,7 @@ fn wanted(context: &MemberContext, fields: &Fields) -> Result<KeyOrder, WrongFie
     Ok(KeyOrder { member: own.key.member, name, scopes, models, expires_at, limits })
 }
 
-fn limits(fields: &Fields) -> Result<Limits, WrongField> {
+pub(super) fn limits(fields: &Fields) -> Result<Limits, WrongField> {
     Ok(Limits {
         spend: fields.credits("spend")?,
         requests_per_minute: fields.number("rate")?,
@@ -270,196 +334,6 @@ fn models(fields: &Fields) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-fn above(field: &'static str) -> WrongField {
+pub(super) fn above(field: &'static str) -> WrongField {
     WrongField::new(field, "This limit is higher than your own key or the operator allows.")
-}
-
-fn actor(context: &MemberContext) -> Actor {
-    let name = format!("member:{}", context.caller.key.member);
-    Actor { name, request: Some(context.info.id.to_string()) }
-}
-
-fn operator<'a>(context: &'a MemberContext, by: &'a Actor) -> Operator<'a> {
-    Operator { store: context.store(), by }
-}
-
-#[derive(Template)]
-#[template(path = "console/key_secret.html")]
-struct SecretPage {
-    frame: Frame,
-    secret: String,
-    id: String,
-}
-
-/// The only page that contains the secret of a key.
-fn show_secret(
-    context: &MemberContext,
-    issued: &Issued,
-    title: &'static str,
-) -> Result<Response, PageError> {
-    page::show(&SecretPage {
-        frame: context.frame(title, "/keys"),
-        secret: issued.key.as_str().to_owned(),
-        id: issued.record.key.id.clone(),
-    })
-}
-
-#[derive(Template)]
-#[template(path = "console/key.html")]
-struct KeyPage {
-    frame: Frame,
-    csrf: String,
-    row: KeyRow,
-    models: String,
-    rate: String,
-    concurrency: String,
-    form: KeyForm,
-    /// Whether the signed-in key may change it.
-    is_open: bool,
-    wrong: &'static str,
-    overlaps: &'static [(u64, &'static str)],
-}
-
-pub(super) async fn show(context: MemberContext, Id(id): Id) -> Result<Response, PageError> {
-    let record = find(&context, &id).await?;
-    key_page(&context, record, None, StatusCode::OK, None).await
-}
-
-async fn find(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError> {
-    // PostgreSQL rejects a text with a zero byte.
-    let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let record = if is_id { context.store().key(id).await? } else { None };
-    let record = record.filter(|record| record.key.member == context.caller.key.member);
-    record.ok_or_else(|| PageError::missing("key"))
-}
-
-/// A key that the signed-in key may change.
-async fn find_open(context: &MemberContext, id: &str) -> Result<KeyRecord, PageError> {
-    let record = find(context, id).await?;
-    if key_bounds::covers(&context.caller, &record) {
-        return Ok(record);
-    }
-    Err(PageError::forbidden(
-        "The key you signed in with is narrower than this one, so it cannot change it.",
-    ))
-}
-
-async fn key_page(
-    context: &MemberContext,
-    record: KeyRecord,
-    fields: Option<&Fields>,
-    status: StatusCode,
-    refusal: Option<Refusal>,
-) -> Result<Response, PageError> {
-    let mut frame = context.frame(&record.key.name, "/keys");
-    let wrong = refusal.as_ref().map_or("", |refusal| refusal.field);
-    if let Some(refusal) = refusal {
-        frame.notice = Some(page::refused(refusal.message));
-    }
-    let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
-    let form = KeyForm { name: record.key.name.clone(), ..KeyForm::default() };
-    let page = KeyPage {
-        frame,
-        csrf: context.csrf(),
-        models: record.key.models.as_ref().map_or("all".to_owned(), |models| models.join(", ")),
-        rate: number(record.limits.requests_per_minute),
-        concurrency: number(record.limits.concurrency),
-        form: fields.map_or_else(|| form.with_limits(record.limits), KeyForm::of),
-        is_open: !is_over(&record) && key_bounds::covers(&context.caller, &record),
-        wrong,
-        overlaps: OVERLAPS,
-        row: rows(context, vec![record]).await?.remove(0),
-    };
-    page::show_as(status, &page)
-}
-
-pub(super) async fn change(
-    context: MemberContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    let fields = context.submitted(request).await?;
-    let record = find_open(&context, &id).await?;
-    let refused = match changed(&context, &record, &fields) {
-        Err(wrong) => wrong.into(),
-        Ok(change) => {
-            let done = operator(&context, &actor(&context)).change_key(&id, change).await;
-            let Err(error) = done else {
-                // Keys of the same lineage share the limits.
-                context.identities.forget_all();
-                return Ok(redirect(&format!("/keys/{id}?done=key-changed")));
-            };
-            refusal(error)?
-        }
-    };
-    key_page(&context, record, Some(&fields), StatusCode::BAD_REQUEST, Some(refused)).await
-}
-
-fn changed(
-    context: &MemberContext,
-    record: &KeyRecord,
-    fields: &Fields,
-) -> Result<KeyChange, WrongField> {
-    let limits = limits(fields)?;
-    let most = key_bounds::most(&context.caller, &context.config.limits.new_keys);
-    if let Some(field) = key_bounds::exceeded(limits, most, record.limits) {
-        return Err(above(field));
-    }
-    Ok(KeyChange {
-        name: Some(fields.get("name").to_owned()),
-        limits: LimitsChange::to(limits),
-        ..KeyChange::default()
-    })
-}
-
-pub(super) async fn rotate(
-    context: MemberContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    let headers = request.headers().clone();
-    let fields = context.submitted(request).await?;
-    find_open(&context, &id).await?;
-    let seconds = fields.get("overlap").parse().unwrap_or_default();
-    let hasher = context.identities.hasher();
-    let by = actor(&context);
-    let rotated =
-        operator(&context, &by).rotate_key(hasher, &id, Duration::from_secs(seconds)).await;
-    context.identities.forget(&id);
-    let issued = match rotated {
-        Ok(issued) => issued,
-        Err(error) => {
-            let refused = Some(refusal(error)?);
-            let record = find(&context, &id).await?;
-            return key_page(&context, record, None, StatusCode::CONFLICT, refused).await;
-        }
-    };
-    let mut response = show_secret(&context, &issued, "The key is rotated.")?;
-    if context.session.key.as_ref() == Some(&id) {
-        // The session continues with the new key.
-        let caller = context.identities.signed_in(&issued.record.key.id).await?;
-        let cookie = context.starter(&headers).start(Some(&caller)).await?;
-        response.headers_mut().append(SET_COOKIE, cookie);
-        context.store().end_session(context.session.member, context.session.hash).await?;
-    }
-    Ok(response)
-}
-
-pub(super) async fn revoke(
-    context: MemberContext,
-    Id(id): Id,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    context.submitted(request).await?;
-    find_open(&context, &id).await?;
-    let revoked = operator(&context, &actor(&context)).revoke_key(&id).await;
-    context.identities.forget(&id);
-    match revoked {
-        Ok(_) => Ok(redirect(&format!("/keys/{id}?done=key-revoked"))),
-        Err(error) => {
-            let refused = Some(refusal(error)?);
-            let record = find(&context, &id).await?;
-            key_page(&context, record, None, StatusCode::CONFLICT, refused).await
-        }
-    }
 }

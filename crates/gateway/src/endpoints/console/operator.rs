@@ -11,8 +11,10 @@ mod providers;
 
 use axum::routing::{MethodRouter, get, post};
 
+pub(super) use self::members::by_word as member_by_word;
 use super::super::state::AppState;
-use super::usage;
+use super::context::OperatorContext;
+use super::{key, keys, usage};
 
 pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
     vec![
@@ -21,10 +23,16 @@ pub(super) fn routes() -> Vec<(&'static str, MethodRouter<AppState>)> {
         ("/operator/members/{id}", get(members::show).post(members::change)),
         ("/operator/members/{id}/post", post(members::transfer)),
         ("/operator/members/{id}/keys", post(members::create_key)),
-        ("/operator/members/{id}/keys/{key}/revoke", post(members::revoke_key)),
         ("/operator/teams", get(members::list_teams).post(members::create_team)),
         ("/operator/teams/{id}", get(members::show).post(members::change)),
         ("/operator/teams/{id}/post", post(members::transfer)),
+        ("/operator/keys", get(keys::list_all)),
+        (
+            "/operator/keys/{id}",
+            get(key::show::<OperatorContext>).post(key::change::<OperatorContext>),
+        ),
+        ("/operator/keys/{id}/rotate", post(key::rotate::<OperatorContext>)),
+        ("/operator/keys/{id}/revoke", post(key::revoke::<OperatorContext>)),
         ("/operator/usage", get(usage::show_all)),
         ("/operator/usage.csv", get(usage::csv_of_all)),
         ("/operator/ledger", get(ledger::show).post(ledger::check)),

@@ -5,10 +5,12 @@ use axum::response::Response;
 use gateway_store::{RelatedReceipts, StatementLine, Store};
 use ledger::{ChargeRule, HoldId, MemberId, PostingKind, Receipt};
 use pages::{Frame, Html, credits};
+use wire::account::AttemptView;
 
 use super::super::path::Id;
 use super::context::MemberContext;
 use super::page::{self, PageError, redirect};
+use crate::billing::attempts;
 use crate::clock;
 
 const PAGE: usize = 25;
@@ -227,10 +229,18 @@ struct ReceiptPage {
     started: String,
     ended: String,
     took: String,
+    attempts: Vec<AttemptRow>,
     /// The request that this one belongs to; empty if there is none.
     parent: String,
     children: Vec<ChildRow>,
     is_paid_by_team: bool,
+}
+
+/// An upstream that was asked.
+struct AttemptRow {
+    model: String,
+    outcome: String,
+    took: String,
 }
 
 /// A request that belongs to this one.
@@ -260,6 +270,11 @@ fn receipt_page(frame: Frame, receipt: &Receipt, related: RelatedReceipts) -> Re
         charged: credits(receipt.charged.get()),
         meaning: meaning(receipt.rule),
     };
+    let attempt = |it: AttemptView| AttemptRow {
+        model: it.model,
+        outcome: it.outcome.replace('_', " "),
+        took: format!("{} ms", pages::count(it.took_ms)),
+    };
     let tokens = |count: Option<i64>| {
         count.map_or("unknown".to_owned(), |count| pages::count(count.unsigned_abs()))
     };
@@ -282,6 +297,7 @@ fn receipt_page(frame: Frame, receipt: &Receipt, related: RelatedReceipts) -> Re
         started: pages::exact_time(receipt.since.micros()),
         ended: pages::exact_time(receipt.at.micros()),
         took: pages::duration(receipt.at.micros() - receipt.since.micros()),
+        attempts: attempts(receipt).into_iter().map(attempt).collect(),
         parent: related.parent.map(|id| id.to_string()).unwrap_or_default(),
         children: related.children.into_iter().map(child).collect(),
         is_paid_by_team: receipt.payer != receipt.member,

@@ -190,6 +190,7 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> Result<(), ApiError> {
         rule,
         model: None,
         tokens: TokenCounts::default(),
+        attempts: None,
         answered: is_charged,
     };
     let answer = is_charged.then(|| SavedAnswer {

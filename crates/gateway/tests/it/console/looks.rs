@@ -2,9 +2,11 @@
 //! scrolling, no violation of the content security policy.
 
 use agent_test_support::browser::{Browser, ColorScheme};
+use agent_test_support::upstream::Upstream;
 use serde_json::json;
 
 use super::{browse, world};
+use crate::media;
 use crate::support::{ADMIN_TOKEN, PRICE};
 use crate::teams::{change, team};
 
@@ -21,12 +23,14 @@ const MEMBER: &[&str] = &[
     "/connect",
     "/sessions",
     "/receipts/none",
+    "/docs",
 ];
 const OPERATOR: &[&str] = &[
     "/operator",
     "/operator/members",
     "/operator/members/mem_1",
     "/operator/teams",
+    "/operator/keys",
     "/operator/usage?by=team",
     "/operator/usage",
     "/operator/ledger",
@@ -66,7 +70,8 @@ enum Side {
 fn look(side: Side, width: u32, scheme: ColorScheme) {
     let (_upstream, service, holder) = world();
     let chat = json!({"model": "up/echo", "messages": [{"role": "user", "content": "hi"}]});
-    assert_eq!(service.post("/v1/chat/completions", holder.key.as_str(), &chat).status, 200);
+    let charged = service.post("/v1/chat/completions", holder.key.as_str(), &chat);
+    let receipt = format!("/receipts/{}", charged.header("x-receipt-id"));
     // On a phone the member is the manager of a team.
     let crew = team(&service, "crew", 10 * PRICE);
     let has_team = width < 500;
@@ -87,12 +92,14 @@ fn look(side: Side, width: u32, scheme: ColorScheme) {
         .collect();
     if side == Side::Member {
         paths.push(format!("/keys/{}", holder.key.public_id()));
+        paths.push(receipt);
         if has_team {
             let of_member = format!("/team/members/{}", holder.member);
             paths.extend(["/team".to_owned(), "/team/usage".to_owned(), of_member]);
         }
     } else {
         paths.push(format!("/operator/teams/{crew}"));
+        paths.push(format!("/operator/keys/{}", holder.key.public_id()));
     }
     for path in paths {
         browser.goto(&format!("{}{path}", service.origin()));
@@ -107,6 +114,35 @@ fn look(side: Side, width: u32, scheme: ColorScheme) {
         browser.goto(&format!("{}/keys/{}", service.origin(), holder.key.public_id()));
         browser.click("[data-dialog=revoke]");
         check(&browser, "a dialog");
+        browser.goto(&format!("{}/keys/new", service.origin()));
+        browser.click("#name");
+        browser.press("laptop");
+        browser.click("main form button");
+        browser.eventually("a key", "return document.querySelector('#secret') !== null");
+        check(&browser, "the secret of a key");
+    } else {
+        browser.goto(&format!("{}/operator/members/{}", service.origin(), holder.member));
+        browser.click("#amount");
+        browser.press("1");
+        browser.click("#reason");
+        browser.press("invoice 7");
+        browser.click("#transfer button");
+        browser.eventually("asked", "return document.querySelector('[name=confirmed]') !== null");
+        check(&browser, "a payment to confirm");
+    }
+}
+
+#[test]
+fn media_that_were_made_are_accessible() {
+    let upstream = Upstream::start();
+    let (service, holder) = media::service(&upstream);
+    media::run(&service, &holder, &media::paint("a lighthouse")).good();
+    media::run(&service, &holder, &media::speak("hello")).good();
+    for (width, scheme) in [(1280, ColorScheme::Dark), (360, ColorScheme::Light)] {
+        let browser = browse(&service, holder.key.as_str(), width, scheme);
+        browser.goto(&format!("{}/media", service.origin()));
+        assert_eq!(browser.eval("return document.querySelectorAll('.made').length"), 2);
+        check(&browser, "media");
     }
 }
 

@@ -263,10 +263,12 @@ fn hostile(prompt: &str) -> String {
 fn media_are_shown_and_belong_to_their_member() {
     let upstream = Upstream::start();
     let (service, holder) = media::service(&upstream);
-    let made = media::run(&service, &holder, &media::paint("a lighthouse")).good();
+    let made = media::run(&service, &holder, &media::paint("<img src=x onerror=alert(1)>")).good();
     let id = made["artifacts"][0]["id"].as_str().unwrap();
     let mut client = Client::signed_in(&service, holder.key.as_str());
-    assert!(client.get("/media").text().contains(&format!("src=\"/media/{id}\"")));
+    let page = client.get("/media");
+    assert!(page.text().contains(&format!("src=\"/media/{id}\"")));
+    assert!(!page.text().contains("<img src=x"), "{}", page.text());
     let file = client.get(&format!("/media/{id}"));
     assert_eq!((file.status, file.header("content-type")), (200, "image/png"));
     assert!(file.header("content-security-policy").starts_with("sandbox"));

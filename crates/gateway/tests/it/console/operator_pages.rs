@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 
 use agent_test_support::browser::ColorScheme;
-use agent_test_support::upstream::Upstream;
+use agent_test_support::upstream::{Step, Upstream};
 use gateway::ConfigFile;
 use serde_json::json;
 
 use super::{Client, browse, world};
+use crate::fixture;
 use crate::support::{ADMIN_TOKEN, PRICE, Running, plain, reading};
 
 #[test]
@@ -85,7 +86,9 @@ fn members_are_blocked_and_get_keys() {
     let secret = made.text().split("id=\"secret\">").nth(1).unwrap().split('<').next().unwrap();
     assert_eq!(service.get("/v1/models", secret).status, 200);
     let id = wire::key::ApiKey::parse(secret).unwrap().public_id().to_owned();
-    client.submit(&page, &format!("{page}/keys/{id}/revoke"), &[]);
+    let key = format!("/operator/keys/{id}");
+    assert!(client.get(&page).text().contains(&format!("href=\"{key}\"")));
+    client.submit(&key, &format!("{key}/revoke"), &[]);
     assert_eq!(service.get("/v1/models", secret).status, 401);
     client.submit(&page, &page, &[("action", "block")]);
     assert_eq!(service.get("/v1/models", holder.key.as_str()).status, 403);
@@ -93,6 +96,70 @@ fn members_are_blocked_and_get_keys() {
     assert_eq!(service.get("/v1/models", holder.key.as_str()).status, 200);
     assert_eq!(client.get("/operator/members?q=ada").header("location"), page);
     assert!(client.get("/operator/members?q=nobody").text().contains("No member has"));
+}
+
+#[test]
+fn keys_of_all_members_are_found_limited_rotated_and_revoked() {
+    let (_upstream, service, ada) = world();
+    let eve = service.holder("eve", PRICE);
+    let laptop = service.key_with(eve.member, |new| new.name = "laptop".to_owned());
+    let chat = fixture::chat("hi");
+    assert_eq!(service.post("/v1/chat/completions", ada.key.as_str(), &chat).status, 200);
+    let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
+    operator.goto(&format!("{}/operator/keys", service.origin()));
+    let table = operator.text("table");
+    for text in [ada.key.public_id(), laptop.public_id(), "eve", "just now", "never"] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+    let mut client = Client::signed_in(&service, ADMIN_TOKEN);
+    let found = |client: &mut Client<'_>, word: &str| {
+        let page = client.get(&format!("/operator/keys?q={word}"));
+        let keys = [&ada.key, &eve.key, &laptop];
+        keys.map(|key| page.text().contains(&format!("agk_{}…", key.public_id())))
+    };
+    assert_eq!(found(&mut client, "laptop"), [false, false, true]);
+    assert_eq!(found(&mut client, "eve"), [false, true, true]);
+    assert_eq!(found(&mut client, &eve.member.to_string()), [false, true, true]);
+    assert_eq!(found(&mut client, "nothing%00"), [false; 3]);
+    let path = format!("/operator/keys/{}", laptop.public_id());
+    let by_id = client.get(&format!("/operator/keys?q=agk_{}%E2%80%A6", laptop.public_id()));
+    assert_eq!(by_id.header("location"), path);
+
+    operator.goto(&format!("{}{path}", service.origin()));
+    operator.click("#spend");
+    operator.press("2x");
+    operator.click("main form button");
+    assert!(operator.text("#notice").contains("is not an amount"));
+    operator.eval("document.querySelector('#spend').value = '2'; return true");
+    operator.click("#budget");
+    operator.press("0.5");
+    operator.eval("document.querySelector('#period').value = 'week'; return true");
+    operator.click("main form button");
+    assert!(operator.text("#notice").contains("The key is changed."));
+    let me = service.get("/v1/me", laptop.as_str()).good();
+    assert_eq!(me["key"]["spend_limit_micros"], 2_000_000);
+    assert_eq!(me["budgets"][0]["amount_micros"], 500_000);
+    let listed = client.get("/operator/keys?q=laptop");
+    assert!(listed.text().contains("2 credits, 0.5 per week"), "{}", listed.text());
+
+    operator.click("[data-dialog=rotate]");
+    operator.click("#rotate .primary");
+    operator.eventually("rotated", "return document.querySelector('#secret') !== null");
+    let rotated = operator.text("#secret");
+    assert_eq!(service.get("/v1/models", laptop.as_str()).status, 401);
+    assert_eq!(service.get("/v1/models", &rotated).status, 200);
+    operator.click("main .actions a");
+    operator.click("[data-dialog=revoke]");
+    assert!(operator.text("#revoke").contains("Revoke “laptop” of eve?"));
+    operator.click("#revoke .danger");
+    assert!(operator.text("#notice").contains("The key is revoked."));
+    assert_eq!(service.get("/v1/models", &rotated).status, 401);
+    let audit = service.get("/admin/v1/audit", ADMIN_TOKEN);
+    for action in ["key.change", "key.rotate", "key.revoke"] {
+        assert!(audit.text().contains(action), "{action}: {}", audit.text());
+    }
+    assert_eq!(client.get("/operator/keys/none").status, 404);
+    assert_eq!(client.submit(&path, &format!("{path}/rotate"), &[]).status, 409);
 }
 
 #[test]
@@ -166,6 +233,35 @@ fn providers_are_drained_and_alerts_are_tested() {
     let tested = client.submit("/operator/alerts", "/operator/alerts", &[]);
     assert_eq!(tested.status, 409, "no channel is configured");
     assert!(tested.text().contains("Alerts are off."), "{}", tested.text());
+}
+
+#[test]
+fn the_overview_has_the_figures_of_real_requests_and_refreshes_itself() {
+    let (upstream, service, holder) = world();
+    let chat = || service.post("/v1/chat/completions", holder.key.as_str(), &fixture::chat("hi"));
+    let operator = browse(&service, ADMIN_TOKEN, 1200, ColorScheme::Light);
+    operator.goto(&format!("{}/operator", service.origin()));
+    let empty = ["Requests\n0\n", "median\nnone yet", "Spent today, UTC\n0 credits"];
+    let text = operator.text("#figures");
+    assert!(empty.iter().all(|figure| text.contains(figure)), "{text}");
+    assert_eq!([chat().status, chat().status], [200, 200]);
+    upstream.script("echo", vec![Step::Status(500)]);
+    assert_eq!(chat().status, 503);
+    // Without a reload.
+    operator.eventually(
+        "three requests",
+        "return document.querySelector('#figures').innerText.includes('Requests\\n3\\n')",
+    );
+    let text = operator.text("#figures");
+    for figure in [
+        "Errors of the service\n1\n33.3 % of requests",
+        "Latency, median\n≤ ",
+        "99 % ≤ ",
+        "Spent today, UTC\n0.002 credits\n0.002 in 7 days",
+        "Tokens\n4",
+    ] {
+        assert!(text.contains(figure), "{figure}: {text}");
+    }
 }
 
 #[test]

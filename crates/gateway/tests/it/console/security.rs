@@ -1,10 +1,15 @@
 //! What other sites, other members and strangers try.
 
+use agent_test_support::browser::ColorScheme;
+use agent_test_support::upstream::{Step, Upstream};
+use agent_test_support::wait::eventually;
 use http::{Method, Request};
 use serde_json::json;
 
-use super::{Client, world};
-use crate::support::{ADMIN_TOKEN, PRICE};
+use super::{Client, browse, world};
+use crate::fixture::{self, with_one};
+use crate::support::{ADMIN_TOKEN, PRICE, Running};
+use crate::teams::{change, team};
 
 #[test]
 fn programs_get_json_at_the_root_and_browsers_the_sign_in_page() {
@@ -130,6 +135,12 @@ fn members_and_operators_have_separate_pages() {
         "",
         "/members",
         "/members/mem_1",
+        "/teams",
+        "/teams/mem_1",
+        "/keys",
+        "/keys/none",
+        "/usage",
+        "/usage.csv",
         "/ledger",
         "/audit",
         "/alerts",
@@ -141,8 +152,10 @@ fn members_and_operators_have_separate_pages() {
     }
     let csrf = member.csrf("/keys/new");
     let fields = [("csrf", csrf.as_str()), ("amount", "5"), ("reason", "x"), ("confirmed", "yes")];
-    let path = format!("/operator/members/{}/post", holder.member);
-    assert_eq!(member.post(&path, &fields).status, 403);
+    for path in ["members/mem_1/post", "teams", "keys/none", "keys/none/rotate", "keys/none/revoke"]
+    {
+        assert_eq!(member.post(&format!("/operator/{path}"), &fields).status, 403, "{path}");
+    }
     let mut operator = Client::signed_in(&service, ADMIN_TOKEN);
     assert_eq!(operator.get("/").header("location"), "/operator");
     for path in ["/keys", "/playground", "/receipts"] {
@@ -174,10 +187,27 @@ fn a_member_sees_and_changes_only_their_own() {
 
 #[test]
 fn names_are_escaped_everywhere() {
-    let (_upstream, service, _) = world();
+    // A provider is hostile, too: its models and its errors.
     let name = "<img src=x onerror=alert(1)>\"'";
-    let holder = service.holder(name, PRICE);
+    let upstream = Upstream::start();
+    upstream.set_models(&["echo", name]);
+    let discovering = "kind: openai, discover: true, health: {interval: 600}";
+    let service =
+        Running::start(&with_one(&upstream, discovering, &format!("admin_token: {ADMIN_TOKEN}\n")));
+    let holder = service.holder(name, 1000 * PRICE);
     service.key_with(holder.member, |new| new.name = name.to_owned());
+    let crew = team(&service, &format!("{name} crew"), PRICE);
+    change(&service, &service.holder("eve", 0), &json!({ "team": crew })).good();
+    let body = json!({ "error": { "message": name } }).to_string().into_bytes();
+    let refusal = Step::Raw { status: 400, media_type: "application/json".to_owned(), body };
+    upstream.script("echo", vec![refusal; 2]);
+    let chat = fixture::chat("hi");
+    let refused = service.post("/v1/chat/completions", holder.key.as_str(), &chat);
+    assert!(refused.text().contains("<img src=x"), "{}", refused.text());
+    let receipt = format!("/receipts/{}", refused.header("x-receipt-id"));
+    eventually("the models are listed", || {
+        service.get("/v1/models", holder.key.as_str()).text().contains("<img src=x")
+    });
     let mut member = Client::signed_in(&service, holder.key.as_str());
     let mut operator = Client::signed_in(&service, ADMIN_TOKEN);
     let own = format!("/operator/members/{}", holder.member);
@@ -191,9 +221,32 @@ fn names_are_escaped_everywhere() {
         operator.get("/operator/members?q=%3Cimg%20src%3Dx%3E"),
         operator.get("/operator/audit"),
         operator.get(&own),
+        member.get(&receipt),
+        member.get("/models"),
+        member.get("/playground"),
+        operator.get("/operator/teams"),
+        operator.get(&format!("/operator/teams/{crew}")),
+        operator.get("/operator/usage?by=team"),
+        operator.get("/operator/keys"),
+        operator.get("/operator/keys?q=%3Cimg%20src%3Dx%3E"),
+        operator.get(&format!("/operator/keys/{}", holder.key.public_id())),
+        operator.get("/operator/providers"),
+        operator.get("/operator/prices"),
+        operator.submit("/operator/providers", "/operator/providers/up/test", &[]),
     ] {
+        assert_eq!(answer.status, 200, "{}", answer.text());
         assert!(!answer.text().contains("<img src=x"), "{}", answer.text());
     }
+    let browser = browse(&service, holder.key.as_str(), 1200, ColorScheme::Light);
+    browser.goto(&format!("{}/playground?model=up/echo", service.origin()));
+    browser.click("#prompt");
+    browser.press("hello");
+    browser.click("#send");
+    browser.eventually(
+        "the error of the provider",
+        "return document.querySelector('.said .failed')?.textContent.includes('<img src=x') ?? false",
+    );
+    assert_eq!(browser.eval("return document.querySelectorAll('.said img').length"), 0);
 }
 
 #[test]

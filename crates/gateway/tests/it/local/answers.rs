@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CHAT, MODEL, question, service, streamed, text, with};
+use super::{CHAT, MESSAGES, MODEL, question, service, streamed, text, with};
 use crate::fixture::paid;
 use crate::raw::events;
 use crate::support::PRICE;
@@ -78,6 +78,33 @@ fn an_answer_ends_before_a_stop_sequence_and_at_the_most_tokens() {
     assert_eq!(short["choices"][0]["finish_reason"], "length");
     assert_eq!(short["usage"]["completion_tokens"], 3);
     assert!(all.starts_with(text(&short)));
+}
+
+#[test]
+fn messages_are_answered_whole_and_as_a_stream_and_counted() {
+    let (service, ada) = service("");
+    let key = ada.key.as_str();
+    let asked = json!({"model": MODEL, "system": "Be brief.", "max_tokens": 16, "temperature": 0,
+        "messages": [{"role": "user", "content": "Say hello."}]});
+    let whole = service.post(MESSAGES, key, &asked).good();
+    assert_eq!((&whole["type"], &whole["model"]), (&json!("message"), &json!(MODEL)));
+    let said = whole["content"][0]["text"].as_str().unwrap();
+    assert!(!said.is_empty(), "{whole}");
+    let tokens = whole["usage"]["input_tokens"].as_u64().unwrap();
+    assert!(tokens > 5, "{whole}");
+
+    let stream = service.post(MESSAGES, key, &with(asked.clone(), &json!({"stream": true})));
+    let events = events(stream.text());
+    let deltas = events.iter().filter_map(|event| event["delta"]["text"].as_str());
+    assert_eq!(deltas.collect::<String>(), said);
+    assert_eq!(events.last().unwrap()["type"], "message_stop");
+    let end = &events[events.len() - 2];
+    assert_eq!(end["delta"]["stop_reason"], whole["stop_reason"]);
+    assert_eq!(end["usage"]["output_tokens"], whole["usage"]["output_tokens"]);
+
+    let counted = service.post("/v1/messages/count_tokens", key, &asked).good();
+    assert!(counted["input_tokens"].as_u64().unwrap() > 3, "{counted}");
+    assert_eq!(paid(&service, &ada), 2 * PRICE);
 }
 
 #[test]

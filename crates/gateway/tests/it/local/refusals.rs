@@ -4,7 +4,7 @@ use agent_test_support::upstream::Upstream;
 use agent_test_support::wait::eventually;
 use serde_json::json;
 
-use super::{CHAT, MODEL, begun, long_stream, provider, question, service, with};
+use super::{CHAT, MESSAGES, MODEL, begun, long_stream, provider, question, service, with};
 use crate::fixture::{PLAIN, paid, provider as plain, with_providers};
 use crate::raw::Raw;
 use crate::support::{ADMIN_TOKEN, PRICE, Running};
@@ -38,6 +38,26 @@ fn what_it_cannot_do_is_refused_by_name_and_costs_nothing() {
         json!({"model": MODEL, "input": "hi", "tools": [{"type": "function", "name": "f"}]});
     let answer = service.post("/v1/responses", ada.key.as_str(), &asked);
     assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
+    assert_eq!(paid(&service, &ada), 0);
+}
+
+#[test]
+fn paths_that_it_lacks_are_refused_by_name() {
+    let (service, ada) = service("");
+    for (path, field, says) in [
+        ("/v1/embeddings", "input", "embeddings"),
+        ("/v1/completions", "prompt", "POST /v1/chat/completions"),
+    ] {
+        let answer = service.post(path, ada.key.as_str(), &json!({"model": MODEL, field: "hi"}));
+        assert_eq!(answer.failure(), (400, "model_not_for_capability".to_owned()), "{path}");
+        let message = answer.json()["error"]["message"].to_string();
+        assert!(message.contains(MODEL) && message.contains(says), "{message}");
+    }
+    let mut asked = with(question("hi"), &json!({"max_tokens": 9}));
+    asked["tools"] = json!([{"name": "f", "input_schema": {"type": "object"}}]);
+    let answer = service.post(MESSAGES, ada.key.as_str(), &asked);
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("does not support tools"), "{}", answer.text());
     assert_eq!(paid(&service, &ada), 0);
 }
 

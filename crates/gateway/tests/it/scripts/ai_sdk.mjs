@@ -17,7 +17,12 @@ for (const [name, model] of [["chat", openai.chat("up/echo")], ["responses", ope
   const tools = await generateText({ model, prompt: "use the weather tool now", tools: { weather }, stopWhen: stepCountIs(2), maxRetries: 0 });
   const schema = jsonSchema({ type: "object", properties: { x: { type: "integer" } }, required: ["x"], additionalProperties: false });
   const object = await generateObject({ model, schema, prompt: "a point", maxRetries: 0 });
-  found[name] = [plain.text, streamed, tools.steps.length, tools.text, typeof object.object.x];
+  const both = await generateText({ model, prompt: "use both tools now", tools: { weather, news: weather }, maxRetries: 0 });
+  const image = { type: "image", image: new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), mediaType: "image/png" };
+  const seen = await generateText({ model, maxRetries: 0,
+    messages: [{ role: "user", content: [{ type: "text", text: "what is it?" }, image] }] });
+  found[name] = [plain.text, streamed, tools.steps.length, tools.text, typeof object.object.x,
+    both.toolCalls.map((call) => call.toolName).sort(), seen.text];
 }
 const { embeddings } = await embedMany({ model: openai.embedding("up/embed"), values: ["a", "b", "c"], maxRetries: 0 });
 found.embeddings = [embeddings.length, embeddings[0].length];

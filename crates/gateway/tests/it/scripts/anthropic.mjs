@@ -19,7 +19,13 @@ async function messages(model) {
   const events = [];
   for await (const event of await client.messages.create({ ...ask, stream: true, messages: user("one two") }))
     events.push(event.type);
-  return { plain: [plain.content[0].text, plain.stop_reason, plain.model],
+  const both = await client.messages.create({ ...ask, messages: user("use both tools now"),
+    tools: [tool, { ...tool, name: "news" }] });
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } };
+  const seen = await client.messages.create({ ...ask, messages: user([image, { type: "text", text: "what is it?" }]) });
+  const count = await client.messages.countTokens({ model, messages: user("one two three") });
+  return { parallel: both.content.map((block) => block.name).sort(), image: seen.content[0].text,
+    count: count.input_tokens > 0, plain: [plain.content[0].text, plain.stop_reason, plain.model],
     stream: [final.content[0].text.length > 0, final.stop_reason],
     tool: [call.name, "city" in call.input, called.stop_reason, second.content[0].text],
     ends: [events[0], events.at(-1)] };

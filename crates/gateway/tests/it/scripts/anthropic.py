@@ -11,6 +11,15 @@ image = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 def messages(model):
     ask = dict(model=model, max_tokens=100)
     found = {}
+    # The first answer of each upstream is scripted.
+    deep = dict(model=model, max_tokens=2048, thinking={"type": "enabled", "budget_tokens": 1024})
+    with client.messages.stream(messages=user("think"), **deep) as stream:
+        answer = stream.get_final_message()
+    thought, text = answer.content
+    said = user("think") + [{"role": "assistant", "content": answer.content}] + user("go on")
+    again = client.messages.create(messages=said, **deep)
+    found["thinking"] = [thought.type, thought.thinking, thought.signature, text.text, again.content[0].text]
+
     raw = client.messages.with_raw_response.create(messages=user("hello there"), system="be brief", **ask)
     answer = raw.parse()
     found["plain"] = [answer.content[0].text, answer.stop_reason, answer.model, answer.role]
@@ -36,6 +45,12 @@ def messages(model):
 
     answer = client.messages.create(messages=user([image, {"type": "text", "text": "what is it?"}]), **ask)
     found["image"] = answer.content[0].text
+
+    documents = [{"type": "document", "title": "l.pdf",
+                  "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
+                 {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a lighthouse"}}]
+    answer = client.messages.create(messages=user(documents + [{"type": "text", "text": "read them"}]), **ask)
+    found["documents"] = answer.content[0].text.endswith("read them")
 
     found["count"] = client.messages.count_tokens(model=model, messages=user("one two three")).input_tokens > 0
     try:

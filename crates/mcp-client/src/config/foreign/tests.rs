@@ -140,6 +140,145 @@ oauth_resource = "x"
     assert_eq!(read(Kind::Pasted, text).unwrap().len(), 2);
 }
 
+/// As `goose configure` writes it.
+const GOOSE: &str = r#"
+extensions:
+  developer:
+    bundled: true
+    display_name: Developer
+    enabled: true
+    name: developer
+    timeout: 300
+    type: builtin
+  todo:
+    available_tools: []
+    bundled: true
+    description: Enable a todo list for goose so it can keep track of what it is doing
+    display_name: Todo
+    enabled: true
+    name: todo
+    type: platform
+  github:
+    args:
+    - -y
+    - '@modelcontextprotocol/server-github'
+    available_tools:
+    - search_code
+    bundled: null
+    cmd: npx
+    description: ''
+    enabled: true
+    env_keys:
+    - GITHUB_PERSONAL_ACCESS_TOKEN
+    envs:
+      LOG: '1'
+    name: github
+    timeout: 2000
+    type: stdio
+  linear:
+    available_tools: []
+    description: Issues
+    enabled: false
+    env_keys: []
+    envs: {}
+    headers:
+      X-Team: a
+    name: linear
+    timeout: 300
+    type: streamable_http
+    uri: https://mcp.linear.example/mcp
+  old:
+    enabled: true
+    envs: {}
+    name: old
+    type: sse
+    uri: http://localhost:1/sse
+GOOSE_PROVIDER: openai
+GOOSE_MODEL: gpt
+"#;
+
+#[test]
+fn goose_keeps_servers_among_its_extensions() {
+    let found = read(Kind::Goose, GOOSE).unwrap();
+    let of = |name: &str| found.iter().find(|found| found.name == name).unwrap();
+    assert_eq!(of("developer").unusable, Some("it is a part of goose"));
+    assert_eq!(of("todo").unusable, Some("it is a part of goose"));
+    assert_eq!(
+        of("github").entry,
+        json!({"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"],
+               "enabled": true, "timeout": 2000, "tools": {"include": ["search_code"]},
+               "env": {"LOG": "1",
+                       "GITHUB_PERSONAL_ACCESS_TOKEN": "${GITHUB_PERSONAL_ACCESS_TOKEN}"}})
+    );
+    assert_eq!(
+        of("github").notes,
+        ["set the variable `GITHUB_PERSONAL_ACCESS_TOKEN`; goose keeps its value"]
+    );
+    assert_eq!(
+        of("linear").entry,
+        json!({"url": "https://mcp.linear.example/mcp", "enabled": false, "timeout": 300,
+               "headers": {"X-Team": "a"}})
+    );
+    assert_eq!(of("linear").notes, [] as [String; 0]);
+    assert_eq!(of("old").entry["transport"], "sse");
+    assert_eq!(read(Kind::Pasted, GOOSE).unwrap(), found);
+    let broken = read(Kind::Goose, "extensions:\n  a: [\n").unwrap_err();
+    assert!(matches!(broken, ForeignError::NotYaml { .. }), "{broken}");
+}
+
+#[test]
+fn hermes_has_our_keys() {
+    let text = "model: anthropic/claude\nmcp_servers:\n  api:\n    url: https://h/mcp\n    \
+                headers:\n      Authorization: \"Bearer ${API_KEY}\"\n    timeout: 1800\n    \
+                connect_timeout: 60\n    tools:\n      include: [a]\n      prompts: false\n    \
+                sampling:\n      enabled: false\n    colour: red\n";
+    let found = one(Kind::Hermes, text);
+    assert_eq!(
+        found.entry,
+        json!({"url": "https://h/mcp", "headers": {"Authorization": "Bearer ${API_KEY}"},
+               "timeout": 1800, "connect_timeout": 60, "sampling": {"enabled": false},
+               "tools": {"include": ["a"], "prompts": false}})
+    );
+    assert_eq!(found.notes, ["`colour` was not imported"]);
+}
+
+#[test]
+fn zed_has_commands_of_two_forms_and_extensions() {
+    let text = r#"{
+        // Zed settings
+        "theme": "One Dark",
+        "context_servers": {
+            "new": {"source": "custom", "enabled": true, "command": "npx", "args": ["-y", "p"], "env": {}},
+            "old": {"command": {"path": "/bin/p", "args": ["run"], "env": {"A": "b"}}, "settings": {"x": 1}},
+            "far": {"source": "custom", "url": "https://h", "headers": {"X": "y"}},
+            "extension": {"source": "extension", "enabled": true, "settings": {"token": "s3cret"}},
+            "older": {"settings": {}},
+        },
+    }"#;
+    let found = read(Kind::Zed, text).unwrap();
+    let of = |name: &str| found.iter().find(|found| found.name == name).unwrap();
+    assert_eq!(of("new").entry["command"], "npx");
+    assert_eq!(of("old").entry, json!({"command": "/bin/p", "args": ["run"], "env": {"A": "b"}}));
+    assert_eq!(of("old").notes, ["`settings` was not imported"]);
+    assert_eq!(of("far").entry, json!({"url": "https://h", "headers": {"X": "y"}}));
+    for name in ["extension", "older"] {
+        assert_eq!(of(name).unusable, Some("an extension of Zed starts it"), "{name}");
+    }
+}
+
+#[test]
+fn windsurf_names_tools_that_are_off() {
+    let entry = r#"{"serverUrl": "https://h/mcp", "disabled": true, "disabledTools": ["a", "b"],
+                    "headers": {"X": "${env:Y}"}}"#;
+    let found = at(Kind::Windsurf, "mcpServers", entry);
+    assert_eq!(
+        found.entry,
+        json!({"url": "https://h/mcp", "enabled": false, "tools": {"exclude": ["a", "b"]},
+               "headers": {"X": "${env:Y}"}})
+    );
+    assert_eq!(found.notes, [] as [String; 0]);
+}
+
 #[test]
 fn pasted_text_may_have_any_form() {
     for (text, name) in [

@@ -16,6 +16,10 @@ pub(super) enum Source {
     Cursor,
     VsCode,
     Codex,
+    Hermes,
+    Goose,
+    Zed,
+    Windsurf,
     Pasted,
 }
 
@@ -24,6 +28,7 @@ struct Translation {
     source: Source,
     entry: Map<String, Json>,
     notes: Vec<String>,
+    unusable: Option<&'static str>,
 }
 
 /// Puts an entry into our keys.
@@ -33,24 +38,28 @@ pub(super) fn translate(
     scope: Option<&String>,
     source: Source,
 ) -> Found {
-    let mut translation = Translation { source, entry: Map::new(), notes: Vec::new() };
+    let (entry, notes, unusable) = (Map::new(), Vec::new(), None);
+    let mut translation = Translation { source, entry, notes, unusable };
     for (key, value) in theirs {
         if !value.is_null() {
             translation.key(key, value);
         }
     }
-    let Translation { mut entry, mut notes, .. } = translation;
+    translation.complete();
+    let Translation { mut entry, mut notes, unusable, .. } = translation;
     for value in entry.values_mut() {
         rewrite(value, &mut notes);
     }
     notes.sort();
     notes.dedup();
-    Found { name: name.to_owned(), scope: scope.cloned(), entry: Json::Object(entry), notes }
+    let (name, scope, entry) = (name.to_owned(), scope.cloned(), Json::Object(entry));
+    Found { name, scope, entry, notes, unusable }
 }
 
 impl Translation {
     fn key(&mut self, key: &str, value: &Json) {
         match key {
+            _ if self.theirs(key, value) => {}
             "command" | "args" | "env" | "cwd" | "url" | "headers" | "enabled" => {
                 self.set(key, value);
             }
@@ -63,9 +72,10 @@ impl Translation {
             },
             "timeout" => self.timeout(value),
             "oauth" | "auth" if is_foreign_oauth(value) => self.oauth(value),
-            _ if self.source == Source::Codex && self.codex(key, value) => {}
             // Elsewhere the same name may mean something else.
-            _ if self.source == Source::Pasted && schema().names().any(|known| known == key) => {
+            _ if matches!(self.source, Source::Pasted | Source::Hermes)
+                && schema().names().any(|known| known == key) =>
+            {
                 self.set(key, value);
             }
             _ => self.left_out(key),
@@ -85,6 +95,7 @@ impl Translation {
         let Some(number) = value.as_f64() else { return self.left_out("timeout") };
         let is_milliseconds = match self.source {
             Source::Claude | Source::ClaudeCode | Source::Cursor => true,
+            Source::Hermes | Source::Goose => false,
             _ => number >= MILLISECONDS_FROM,
         };
         if is_milliseconds {
@@ -111,6 +122,73 @@ impl Translation {
             };
             let value = if ours == "scope" { spaced(value) } else { value.clone() };
             self.within("oauth", ours, value);
+        }
+    }
+
+    /// Keys that only this client has, or that mean something else there; whether it was one.
+    fn theirs(&mut self, key: &str, value: &Json) -> bool {
+        match self.source {
+            Source::Codex => self.codex(key, value),
+            Source::Goose => self.goose(key, value),
+            Source::Zed => self.zed(key, value),
+            Source::Windsurf if key == "disabledTools" => {
+                self.within("tools", "exclude", value.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn goose(&mut self, key: &str, value: &Json) -> bool {
+        match key {
+            "type" => match value.as_str() {
+                Some("builtin" | "platform") => self.unusable = Some("it is a part of goose"),
+                Some("frontend" | "inline_python") => {
+                    self.unusable = Some("only goose can run extensions of this type");
+                }
+                _ => self.transport(value),
+            },
+            "cmd" => self.set("command", value),
+            "uri" => self.set("url", value),
+            "envs" => self.merge("env", value),
+            "env_keys" => {
+                for name in value.as_array().into_iter().flatten().filter_map(Json::as_str) {
+                    self.within("env", name, format!("${{{name}}}").into());
+                    self.notes.push(format!("set the variable `{name}`; goose keeps its value"));
+                }
+            }
+            "available_tools" if value.as_array().is_some_and(Vec::is_empty) => {}
+            "available_tools" => self.within("tools", "include", value.clone()),
+            // They are for display.
+            "name" | "display_name" | "description" | "bundled" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn zed(&mut self, key: &str, value: &Json) -> bool {
+        match (key, value) {
+            // Older versions have the whole command here.
+            ("command", Json::Object(command)) => {
+                for (key, value) in command {
+                    self.key(if key == "path" { "command" } else { key }, value);
+                }
+            }
+            ("source", _) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// What depends on several keys.
+    fn complete(&mut self) {
+        let is_remote = self.entry.contains_key("url");
+        if self.source == Source::Zed && !is_remote && !self.entry.contains_key("command") {
+            self.unusable = Some("an extension of Zed starts it");
+        }
+        // The variables of a remote extension are for its headers.
+        if self.source == Source::Goose && is_remote {
+            self.entry.remove("env");
         }
     }
 

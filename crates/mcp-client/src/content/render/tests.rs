@@ -31,6 +31,20 @@ fn structured_content_is_added_unless_it_was_said() {
 }
 
 #[test]
+fn structured_content_that_matches_its_schema_replaces_the_text() {
+    let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
+    let line = "[image, image/png, 2 bytes, attachment 1]\n";
+    for (said, structured, expected) in [
+        ("warm", json!({"celsius": 21.5}), format!("{line}{{\"celsius\":21.5}}")),
+        ("{\n  \"a\": 1\n}", json!({"a": 1}), format!("{line}{{\"a\":1}}")),
+        ("two\nlines", json!({"result": "two\nlines"}), format!("two\nlines\n{}", line.trim_end())),
+    ] {
+        let outcome = outcome(vec![text(said), image.clone()], Some(structured));
+        assert_eq!(render(&ToolOutcome { is_valid: true, ..outcome }).text, expected);
+    }
+}
+
+#[test]
 fn bytes_become_attachments_with_a_line_each() {
     let image = ContentBlock::Image { mime: "image/png".into(), base64: "aGk=".into() };
     let blob =

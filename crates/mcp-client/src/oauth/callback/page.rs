@@ -22,38 +22,29 @@ use super::LoginOutcome;
 /// The longest quote on a page.
 const MAX_TEXT_CHARS: usize = 1_000;
 
-const STYLE: &str = "\
-:root{color-scheme:light dark;--ground:#f6f6f3;--card:#fff;--ink:#1d1f23;--soft:#5b606b;\
---line:#e3e3dd;--good:#1c7a4d;--good-ground:#e4f3ea;--bad:#ab3a20;--bad-ground:#fbeae4}\
-@media(prefers-color-scheme:dark){:root{--ground:#131518;--card:#1c1f24;--ink:#eceef1;\
---soft:#a4abb7;--line:#2c3038;--good:#6fcf9a;--good-ground:#1b3327;--bad:#f0957b;\
---bad-ground:#3a211b}}\
-*{box-sizing:border-box}\
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;\
-background:var(--ground);color:var(--ink);\
-font:1rem/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif}\
-main{width:100%;max-width:31rem;padding:2.5rem 2.25rem 2.75rem;background:var(--card);\
-border:1px solid var(--line);border-radius:1rem;box-shadow:0 1px 2px #0000000a,0 12px 32px #0000000f}\
-svg{display:block;width:3rem;height:3rem;padding:.7rem;border-radius:50%;\
+/// The style of all pages, and of this one.
+static STYLE: LazyLock<String> = LazyLock::new(|| format!("{}{OWN_STYLE}", pages::BASE_STYLE.text));
+
+const OWN_STYLE: &str = "\
+body{display:grid;place-items:center;padding:1.5rem}\
+main{width:100%;max-width:31rem;padding:2.5rem 2.25rem;background:var(--surface);\
+border:1px solid var(--line);border-radius:var(--radius)}\
+main svg{display:block;width:3rem;height:3rem;padding:.7rem;border-radius:50%;\
 fill:none;stroke:currentColor;stroke-width:2.5;stroke-linecap:round;stroke-linejoin:round}\
 .good svg{color:var(--good);background:var(--good-ground)}\
 .bad svg{color:var(--bad);background:var(--bad-ground)}\
-h1{margin:1.25rem 0 .5rem;font-size:1.375rem;line-height:1.3;font-weight:600;\
-letter-spacing:-.01em;text-wrap:balance;overflow-wrap:anywhere}\
-p{margin:.5rem 0 0;color:var(--soft);text-wrap:pretty;overflow-wrap:anywhere}\
-code{padding:.1em .35em;border-radius:.3rem;background:var(--ground);color:var(--ink);\
-font:.875em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\
+h1{margin:1.25rem 0 .5rem}\
+p{margin:.5rem 0 0;color:var(--muted);overflow-wrap:anywhere}\
 .said{margin:1rem 0;padding:.75rem 1rem;border-left:3px solid var(--bad);\
-border-radius:0 .5rem .5rem 0;background:var(--ground);color:var(--ink)}\
-.said::first-letter{text-transform:uppercase}\
-@media(max-width:26rem){body{padding:1rem;place-items:start center}main{padding:1.75rem 1.5rem}}";
+background:var(--raised);color:var(--text)}\
+.said::first-letter{text-transform:uppercase}";
 
 const CHECK: &str = "<path d=\"M4.5 12.5l5 5 10-11\"/>";
 const BANG: &str = "<path d=\"M12 5v8.5M12 18.5v.01\"/>";
 
 /// Content security policy: nothing may be loaded, and only our inline style applies.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
     format!(
         "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'"
@@ -177,12 +168,12 @@ impl PageContent<'_> {
             Tone::Good => ("good", CHECK),
             Tone::Bad => ("bad", BANG),
         };
-        let title = escaped(self.title);
+        let (title, style) = (escaped(self.title), STYLE.as_str());
         let mut html = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-             <style>{STYLE}</style>\n</head>\n<body>\n<main class=\"{class}\">\n\
+             <style>{style}</style>\n</head>\n<body>\n<main class=\"{class}\">\n\
              <svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">{mark}</svg>\n<h1>{title}</h1>\n"
         );
         // Writing to a string cannot fail.
@@ -199,19 +190,9 @@ impl PageContent<'_> {
 
 /// Escapes a text for HTML and bounds its length.
 fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars().take(MAX_TEXT_CHARS) {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            letter if letter.is_control() => safe.push(' '),
-            letter => safe.push(letter),
-        }
-    }
-    safe
+    let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let text: String = text.chars().take(MAX_TEXT_CHARS).map(printable).collect();
+    pages::escape(&text)
 }
 
 /// Escapes a text of ours; backquoted parts become code.

@@ -79,8 +79,8 @@ async fn a_browser_shows_the_pages_in_light_and_dark_wide_and_narrow() {
         let ground = "return getComputedStyle(document.body).backgroundColor";
         grounds.push(block_in_place(|| browser.eval(ground)));
     }
-    assert_eq!(grounds[0], "rgb(246, 246, 243)");
-    assert_eq!(grounds[1], "rgb(19, 21, 24)");
+    assert_eq!(grounds[0], "rgb(246, 247, 248)");
+    assert_eq!(grounds[1], "rgb(20, 23, 27)");
     assert_eq!(grounds[..2], grounds[2..]);
 }
 

@@ -303,13 +303,27 @@ impl Converter {
     }
 
     fn key_defaults(&mut self, node: &Node) {
+        let duration = text_of(node, "budget_duration");
+        let period = duration.and_then(period);
+        let has_budget = period.is_some() && node.get("max_budget").is_some();
         for (key, _) in node.entries() {
             let at = key.position.line;
             let number = number_of(node, &key.text).filter(|number| *number >= 0.0);
             let setting = match (key.text.as_str(), number) {
-                ("max_budget", Some(budget)) => {
-                    format!("spend_micros: {:.0}", budget * 1_000_000.0)
-                }
+                ("max_budget", Some(budget)) => match (period, duration) {
+                    (Some(period), _) => {
+                        let micros = budget * 1_000_000.0;
+                        format!("budget: {{amount_micros: {micros:.0}, period: {period}}}")
+                    }
+                    // A spend limit never resets, so it would be another limit.
+                    (None, Some(duration)) => {
+                        let text = "default_key_generate_params.max_budget: no period of";
+                        self.leave(at, format!("{text} {duration}; use day, week or month"));
+                        continue;
+                    }
+                    (None, None) => format!("spend_micros: {:.0}", budget * 1_000_000.0),
+                },
+                ("budget_duration", _) if has_budget => continue,
                 ("rpm_limit", Some(limit)) if limit >= 1.0 => {
                     format!("requests_per_minute: {limit:.0}")
                 }
@@ -403,6 +417,16 @@ impl Converter {
             }
         }
         lines
+    }
+}
+
+/// The period of a `budget_duration`.
+fn period(duration: &str) -> Option<&'static str> {
+    match duration {
+        "1d" | "24h" | "daily" => Some("day"),
+        "7d" | "1w" | "weekly" => Some("week"),
+        "30d" | "1mo" | "monthly" => Some("month"),
+        _ => None,
     }
 }
 

@@ -1,9 +1,7 @@
 //! `agent gateway key create`.
 
-use gateway::config::NewKeys;
 use gateway::operator::{Issued, KeyOrder};
 use gateway_store::Scope;
-use ledger::{Limits, Micros};
 use task_loop::untrusted::printable;
 
 use super::options::KeyOptions;
@@ -43,7 +41,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             scopes,
             models: args.given.models(&books.config, session).flatten(),
             expires_at,
-            limits: args.given.limits()?.applied(defaults(&books.config.limits.new_keys)),
+            limits: args.given.limits()?.applied(books.config.limits.new_keys.limits()),
         };
         let hasher = secret::hasher(&books.config, &books.store).await?;
         books.operator().create_key(&hasher, order).await.map_err(refused)
@@ -53,14 +51,4 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
         session.output.note(format!("Created key `{name}` for {member}: {}", record.key.id));
     }
     secret::show(&key, &record, session)
-}
-
-/// What new keys may do unless their maker says otherwise.
-pub(crate) fn defaults(new_keys: &NewKeys) -> Limits {
-    Limits {
-        spend: new_keys.spend_micros.map(Micros::new),
-        requests_per_minute: new_keys.requests_per_minute,
-        concurrency: new_keys.concurrency,
-        budget: None,
-    }
 }

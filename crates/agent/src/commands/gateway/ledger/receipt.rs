@@ -1,9 +1,10 @@
 //! `agent gateway ledger receipt`.
 
-use gateway::rfc3339;
+use gateway::{attempts, rfc3339};
 use ledger::HoldId;
 use serde_json::json;
 use task_loop::untrusted::printable;
+use wire::account::AttemptView;
 
 use crate::commands::gateway::amount::in_credits;
 use crate::commands::gateway::file::Location;
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
             "ended_at": rfc3339(receipt.at),
             "input_tokens": receipt.tokens.input,
             "output_tokens": receipt.tokens.output,
+            "attempts": attempts(&receipt),
             "parent": related.parent.map(|id| id.to_string()),
             "children": related.children.iter().map(|child| json!({
                 "id": child.id.to_string(),
@@ -81,6 +83,10 @@ pub(crate) fn run(args: &Args, location: &Location, session: &Session) -> Result
     if receipt.payer != receipt.member {
         lines.insert(1, ("paid by", format!("team {}", receipt.payer)));
     }
+    lines.extend(attempts(&receipt).into_iter().map(|attempt| {
+        let AttemptView { model, outcome, took_ms } = attempt;
+        ("tried", format!("{model} {outcome} after {took_ms} ms"))
+    }));
     lines.extend(related.parent.map(|parent| ("parent", parent.to_string())));
     lines.extend(related.children.iter().map(|child| {
         let (id, operation, charged) = (child.id, &child.operation, in_credits(child.charged));

@@ -58,6 +58,10 @@ impl Client {
             Client::Cursor => Kind::Cursor,
             Client::Vscode => Kind::VsCode,
             Client::Codex => Kind::Codex,
+            Client::Hermes => Kind::Hermes,
+            Client::Goose => Kind::Goose,
+            Client::Zed => Kind::Zed,
+            Client::Windsurf => Kind::Windsurf,
         }
     }
 }
@@ -70,26 +74,39 @@ fn possible(
     work: &Path,
 ) -> Vec<(Client, File)> {
     let variable = |name: &str| variables.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let xdg = || variable("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")));
     let settings = match system {
-        System::Linux => {
-            variable("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")))
-        }
+        System::Linux => xdg(),
         System::MacOs => home.map(|home| home.join("Library/Application Support")),
         System::Windows => {
             variable("APPDATA").or_else(|| home.map(|home| home.join("AppData").join("Roaming")))
         }
     };
     let codex = variable("CODEX_HOME").or_else(|| home.map(|home| home.join(".codex")));
-    let places: [(Client, Option<&Path>, &[&str]); 9] = [
+    let hermes = variable("HERMES_HOME").or_else(|| home.map(|home| home.join(".hermes")));
+    // These two use the XDG folder on macOS, too.
+    let dotted = if system == System::Windows { settings.clone() } else { xdg() };
+    let (goose, zed): (&[&str], &[&str]) = match system {
+        System::Windows => {
+            (&["Block", "goose", "config", "config.yaml"], &["Zed", "settings.json"])
+        }
+        _ => (&["goose", "config.yaml"], &["zed", "settings.json"]),
+    };
+    let places: [(Client, Option<&Path>, &[&str]); 14] = [
         (Client::ClaudeDesktop, settings.as_deref(), &["Claude", "claude_desktop_config.json"]),
         (Client::ClaudeCode, home, &[".claude.json"]),
         (Client::Cursor, home, &[".cursor", "mcp.json"]),
         (Client::Vscode, settings.as_deref(), &["Code", "User", "mcp.json"]),
         (Client::Vscode, settings.as_deref(), &["Code", "User", "settings.json"]),
         (Client::Codex, codex.as_deref(), &["config.toml"]),
+        (Client::Hermes, hermes.as_deref(), &["config.yaml"]),
+        (Client::Goose, dotted.as_deref(), goose),
+        (Client::Zed, dotted.as_deref(), zed),
+        (Client::Windsurf, home, &[".codeium", "windsurf", "mcp_config.json"]),
         (Client::ClaudeCode, Some(work), &[".mcp.json"]),
         (Client::Cursor, Some(work), &[".cursor", "mcp.json"]),
         (Client::Vscode, Some(work), &[".vscode", "mcp.json"]),
+        (Client::Zed, Some(work), &[".zed", "settings.json"]),
     ];
     let mut files: Vec<(Client, File)> = Vec::new();
     for (client, base, parts) in places {

@@ -60,7 +60,7 @@ pub(in crate::commands::mcp) fn entry(candidate: &Candidate, scope: &Scope) -> S
 }
 
 /// An error about an entry, with nothing in it that could drive the terminal.
-pub(super) fn harmless(mut diagnostic: Diagnostic) -> Diagnostic {
+pub(in crate::commands::mcp) fn harmless(mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic.message = diagnostic.message.map(|message| line(&message));
     diagnostic.causes = diagnostic.causes.iter().map(|cause| line(cause)).collect();
     diagnostic
@@ -87,7 +87,7 @@ fn variables(value: &Json, scope: &Scope) -> BTreeSet<String> {
 }
 
 /// The beginning and the end of a text on one line.
-fn short(text: &str) -> String {
+pub(in crate::commands::mcp) fn short(text: &str) -> String {
     excerpt(text, MAX_TEXT_ROWS).text
 }
 

@@ -1,7 +1,7 @@
 //! Tests of `key_bounds`.
 
 use gateway_store::Key;
-use ledger::{LineageId, MemberId, Period, Time};
+use ledger::{LineageId, MemberId, Micros, Period, Time};
 
 use super::*;
 

@@ -107,7 +107,10 @@ fn facts(config: &Config) -> Vec<(&'static str, String)> {
 fn limits(config: &Config) -> Vec<(&'static str, String)> {
     let limits = &config.limits;
     let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |it| it.to_string());
-    let spend = limits.new_keys.spend_micros;
+    let (spend, budget) = (limits.new_keys.spend_micros, limits.new_keys.limits().budget);
+    let each = |it: ledger::Budget| {
+        format!("{} credits per {}", pages::credits(it.amount.get()), it.period.as_str())
+    };
     let seconds = |time: std::time::Duration| {
         pages::duration(i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
     };
@@ -124,6 +127,7 @@ fn limits(config: &Config) -> Vec<(&'static str, String)> {
             "New keys: spend",
             spend.map_or("no limit".to_owned(), |it| format!("{} credits", pages::credits(it))),
         ),
+        ("New keys: budget", budget.map_or("no budget".to_owned(), each)),
     ]
 }
 
@@ -142,9 +146,10 @@ fn advice(config: &Config) -> Vec<&'static str> {
         advice
             .push("/metrics is open on the public address. Set metrics_listen to keep it private.");
     }
-    if config.limits.new_keys.spend_micros.is_none() {
+    let new_keys = config.limits.new_keys;
+    if new_keys.spend_micros.is_none() && new_keys.budget.is_none() {
         advice
-            .push("New keys have no spend limit: a leaked key can spend a member's whole balance.");
+            .push("New keys have neither a spend limit nor a budget: a leaked key can spend a member's whole balance.");
     }
     advice
 }

@@ -2,13 +2,10 @@
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::Path;
 use axum::response::Response;
 use gateway_store::{Member, MemberChange, Role, Scope};
 use http::{Request, StatusCode};
-use ledger::{
-    Account, AccountKind, Limits, MemberId, Micros, PostingKind, Transfer, TransferResult,
-};
+use ledger::{Account, AccountKind, MemberId, Micros, PostingKind, Transfer, TransferResult};
 use pages::{Frame, Html, credits};
 
 use crate::clock;
@@ -87,7 +84,10 @@ async fn list_of(context: &OperatorContext, kind: AccountKind) -> Result<Respons
 }
 
 /// The member or team of a name or an id.
-async fn by_word(context: &OperatorContext, word: &str) -> Result<Option<Member>, PageError> {
+pub(in crate::endpoints::console) async fn by_word(
+    context: &OperatorContext,
+    word: &str,
+) -> Result<Option<Member>, PageError> {
     let found = match MemberId::parse(word) {
         Some(id) => context.store().member(id).await?,
         None => context.store().member_by_name(word).await?,
@@ -471,19 +471,13 @@ pub(in crate::endpoints) async fn create_key(
 ) -> Result<Response, PageError> {
     let fields = context.submitted(request).await?;
     let member = find(&context, &id).await?;
-    let defaults = context.config.limits.new_keys;
     let order = KeyOrder {
         member: member.id,
         name: fields.get("name").to_owned(),
         scopes: Scope::ALL.to_vec(),
         models: None,
         expires_at: None,
-        limits: Limits {
-            spend: defaults.spend_micros.map(Micros::new),
-            requests_per_minute: defaults.requests_per_minute,
-            concurrency: defaults.concurrency,
-            budget: None,
-        },
+        limits: context.config.limits.new_keys.limits(),
     };
     let mut shown = Shown::default();
     match operator(&context).create_key(context.identities.hasher(), order).await {
@@ -491,27 +485,4 @@ pub(in crate::endpoints) async fn create_key(
         Err(error) => shown.refusal = Some(refusal(error)?),
     }
     member_page(&context, &member, shown).await
-}
-
-pub(in crate::endpoints) async fn revoke_key(
-    context: OperatorContext,
-    Path((id, key)): Path<(String, String)>,
-    request: Request<Body>,
-) -> Result<Response, PageError> {
-    context.submitted(request).await?;
-    let member = find(&context, &id).await?;
-    let keys = context.store().keys(member.id).await?;
-    if !keys.iter().any(|record| record.key.id == key) {
-        return Err(PageError::missing("key"));
-    }
-    match operator(&context).revoke_key(&key).await {
-        Ok(_) => {
-            context.identities.forget(&key);
-            Ok(done(&member, "key-revoked"))
-        }
-        Err(error) => {
-            let shown = Shown { refusal: Some(refusal(error)?), ..Shown::default() };
-            member_page(&context, &member, shown).await
-        }
-    }
 }

@@ -19,9 +19,14 @@ fn each_system_has_its_places() {
     /h/.config/Code/User/mcp.json
     /h/.config/Code/User/settings.json
     /h/.codex/config.toml
+    /h/.hermes/config.yaml
+    /h/.config/goose/config.yaml
+    /h/.config/zed/settings.json
+    /h/.codeium/windsurf/mcp_config.json
     /w/.mcp.json
     /w/.cursor/mcp.json
     /w/.vscode/mcp.json
+    /w/.zed/settings.json
     ");
     insta::assert_snapshot!(paths(System::MacOs, &[("CODEX_HOME", "/c")]), @r"
     /h/Library/Application Support/Claude/claude_desktop_config.json
@@ -30,9 +35,14 @@ fn each_system_has_its_places() {
     /h/Library/Application Support/Code/User/mcp.json
     /h/Library/Application Support/Code/User/settings.json
     /c/config.toml
+    /h/.hermes/config.yaml
+    /h/.config/goose/config.yaml
+    /h/.config/zed/settings.json
+    /h/.codeium/windsurf/mcp_config.json
     /w/.mcp.json
     /w/.cursor/mcp.json
     /w/.vscode/mcp.json
+    /w/.zed/settings.json
     ");
     insta::assert_snapshot!(paths(System::Windows, &[("APPDATA", "/a")]), @r"
     /a/Claude/claude_desktop_config.json
@@ -41,9 +51,14 @@ fn each_system_has_its_places() {
     /a/Code/User/mcp.json
     /a/Code/User/settings.json
     /h/.codex/config.toml
+    /h/.hermes/config.yaml
+    /a/Block/goose/config/config.yaml
+    /a/Zed/settings.json
+    /h/.codeium/windsurf/mcp_config.json
     /w/.mcp.json
     /w/.cursor/mcp.json
     /w/.vscode/mcp.json
+    /w/.zed/settings.json
     ");
     let moved = paths(System::Linux, &[("XDG_CONFIG_HOME", "/x")]);
     assert!(moved.starts_with("/x/Claude/claude_desktop_config.json\n"), "{moved}");

@@ -1,0 +1,264 @@
+//! `agent mcp add NAME@registry`: a server of the registry, with its inputs, after confirmation.
+
+use std::collections::BTreeMap;
+
+use mcp_client::config::server_json::{EntryTemplate, Preference, Question};
+use mcp_client::config::{Scope, valid_name};
+use serde_json::Value as Json;
+use task_loop::untrusted::printable;
+
+use super::super::candidate::{Candidate, NameConflict, SecretHandling, save};
+use super::super::install::dialog;
+use super::super::secrets::{MovedSecret, variable_name};
+use super::super::server_registry::ServerRegistry;
+use super::{Args, pairs, refuse_taken, tell};
+use crate::config::lock;
+use crate::config::secrets::SecretsFile;
+use crate::config::servers::ServersFile;
+use crate::diagnostic::Diagnostic;
+use crate::prompt::Prompt;
+use crate::runtime::block_on;
+use crate::session::Session;
+
+/// What follows the name of a server of the registry.
+const MARK: &str = "@registry";
+/// How often an input is asked for.
+const MAX_TRIES: usize = 3;
+
+/// A secret that is stored after the confirmation.
+struct NewSecret {
+    input: String,
+    variable: String,
+    value: String,
+}
+
+/// The name and version, if a server of the registry is meant.
+pub(super) fn wanted(args: &Args) -> Option<(&str, Option<&str>)> {
+    let name = args.name.as_deref()?.strip_suffix(MARK)?;
+    Some(name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version))))
+}
+
+pub(super) fn add(
+    (name, version): (&str, Option<&str>),
+    args: &Args,
+    session: &Session,
+) -> Result<(), Diagnostic> {
+    let home = session.home()?;
+    let own_name = own_name(name, args)?;
+    let taken = if args.replace { NameConflict::Replace } else { NameConflict::Refuse };
+    let file = ServersFile::load(&home.config())?;
+    let registry = ServerRegistry::find(session)?;
+    let listed = block_on(registry.server(name, version))?;
+    let preference =
+        if args.transport.is_some() { Preference::Remote } else { Preference::Package };
+    let template = listed.template(name, version, preference).map_err(|error| {
+        let message = format!("`{}` was not added", printable(name));
+        Diagnostic::failed(message).because(&printable_error(&error))
+    })?;
+    let prompt = Prompt::find(&session.output);
+    let mut answers = answers(&template, args, prompt.as_ref())?;
+    let mut scope = crate::mcp::scope(session, &home)?;
+    let env_file = home.env_file();
+    let secrets = hide(&own_name, &template, &mut answers, &env_file, &mut scope)?;
+    let mut entry = template.entry(&answers);
+    if let Some(entry) = entry.as_object_mut() {
+        if args.disabled {
+            entry.insert("enabled".to_owned(), false.into());
+        }
+        if let Some(trust) = &args.trust {
+            entry.insert("trust".to_owned(), trust.as_str().into());
+        }
+    }
+    let mut notes = Vec::new();
+    if listed.is_deprecated() {
+        notes.push(format!("{own_name}: its publisher marked it as deprecated"));
+    }
+    let mut candidate =
+        Candidate::check(&own_name, entry, notes, &scope).map_err(dialog::harmless)?;
+    candidate.note_twins(file.names());
+    let candidates = [candidate];
+    refuse_taken(&file, &candidates, taken)?;
+    if !confirmed(&candidates[0], &scope, args, prompt.as_ref(), session)? {
+        session.output.note("Nothing was added.");
+        return Ok(());
+    }
+    let moved = store(&own_name, &secrets, session)?;
+    let mut saved = save(session, &candidates, SecretHandling::Move, taken)?;
+    saved.moved.extend(moved);
+    tell(session, &candidates, &saved)
+}
+
+/// An error whose text a publisher wrote in part.
+fn printable_error(error: &impl std::error::Error) -> std::io::Error {
+    std::io::Error::other(printable(&error.to_string()))
+}
+
+/// The name of the server here: `--as`, or the last part of its name in the registry.
+fn own_name(name: &str, args: &Args) -> Result<String, Diagnostic> {
+    let others = [&args.url, &args.auth, &args.cwd, &args.protocol, &args.paste];
+    let is_mixed = others.iter().any(|other| other.is_some())
+        || args.timeout.is_some()
+        || !args.command.is_empty()
+        || !args.texts.is_empty();
+    if is_mixed {
+        return Err(Diagnostic::usage("this option cannot be used with a server of the registry")
+            .hint("add the server, then edit its entry in config.yaml"));
+    }
+    let name = args.own_name.as_deref().or_else(|| name.rsplit('/').next()).unwrap_or_default();
+    if !valid_name(name) {
+        return Err(Diagnostic::usage(format!("`{}` cannot be a name here", printable(name)))
+            .hint("choose another name with `--as NAME`"));
+    }
+    Ok(name.to_owned())
+}
+
+/// The answers: from options, then from the person, then the defaults.
+fn answers(
+    template: &EntryTemplate,
+    args: &Args,
+    prompt: Option<&Prompt>,
+) -> Result<Vec<Option<String>>, Diagnostic> {
+    let mut given: BTreeMap<String, String> = BTreeMap::new();
+    for named in [pairs("env", &args.env, &['='])?, pairs("header", &args.headers, &[':', '='])?] {
+        for (name, value) in named.as_ref().and_then(Json::as_object).into_iter().flatten() {
+            given.insert(name.clone(), value.as_str().unwrap_or_default().to_owned());
+        }
+    }
+    let (mut answers, mut missing) = (Vec::new(), Vec::new());
+    for question in &template.questions {
+        let answer = match (given.remove(&question.name), prompt) {
+            (Some(answer), _) => Some(answer),
+            (None, Some(prompt)) if question.is_required => ask(question, prompt)?,
+            _ => question.default.clone(),
+        };
+        if let Some(answer) = &answer
+            && !is_choice(question, answer)
+        {
+            let message = format!("`{}` must be {}", line(&question.name), choices(question));
+            return Err(Diagnostic::usage(message));
+        }
+        if answer.is_none() && question.is_required {
+            missing.push(line(&question.name));
+        }
+        answers.push(answer);
+    }
+    if let Some(name) = given.keys().next() {
+        let message = format!("the server has no input `{}`", printable(name));
+        return Err(Diagnostic::usage(message));
+    }
+    if missing.is_empty() {
+        return Ok(answers);
+    }
+    Err(Diagnostic::usage(format!("missing inputs: {}", missing.join(", ")))
+        .hint("pass them with `--env NAME=VALUE` or `--header 'Name: value'`, or use a terminal"))
+}
+
+fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>, Diagnostic> {
+    let mut text = line(&question.name);
+    if !question.description.is_empty() {
+        text.push_str(&format!(" ({})", line(&question.description)));
+    }
+    if !question.choices.is_empty() {
+        text.push_str(&format!(", {}", choices(question)));
+    }
+    if let Some(default) = &question.default {
+        text.push_str(&format!(" [{}]", line(default)));
+    }
+    for _ in 0..MAX_TRIES {
+        let Some(answer) = prompt.ask(&format!("{text}:"))? else { break };
+        match (answer.is_empty(), &question.default) {
+            (true, Some(default)) => return Ok(Some(default.clone())),
+            (true, None) => {}
+            (false, _) if is_choice(question, &answer) => return Ok(Some(answer)),
+            (false, _) => {}
+        }
+    }
+    Ok(None)
+}
+
+fn is_choice(question: &Question, answer: &str) -> bool {
+    question.choices.is_empty() || question.choices.iter().any(|choice| choice == answer)
+}
+
+fn choices(question: &Question) -> String {
+    let all: Vec<String> = question.choices.iter().map(|choice| line(choice)).collect();
+    format!("one of {}", all.join(", "))
+}
+
+/// A text of a publisher, short and harmless.
+fn line(text: &str) -> String {
+    dialog::short(&dialog::line(text))
+}
+
+/// Puts references in the place of secrets, so that the dialog does not show them.
+fn hide(
+    server: &str,
+    template: &EntryTemplate,
+    answers: &mut [Option<String>],
+    env_file: &std::path::Path,
+    scope: &mut Scope,
+) -> Result<Vec<NewSecret>, Diagnostic> {
+    // A copy: nothing is stored before the confirmation.
+    let mut names = SecretsFile::load(env_file)?;
+    let mut secrets = Vec::new();
+    for (question, answer) in template.questions.iter().zip(answers) {
+        let Some(value) = answer.take_if(|value| question.is_secret && !value.contains("${"))
+        else {
+            continue;
+        };
+        let input = question.name.clone();
+        let variable = names.add(&variable_name(server, &input), &value)?;
+        scope.secrets.insert(variable.clone(), value.clone());
+        *answer = Some(format!("${{{variable}}}"));
+        secrets.push(NewSecret { input, variable, value });
+    }
+    Ok(secrets)
+}
+
+/// Stores the secrets under the names that the entry refers to.
+fn store(
+    server: &str,
+    secrets: &[NewSecret],
+    session: &Session,
+) -> Result<Vec<MovedSecret>, Diagnostic> {
+    let home = session.home()?;
+    let _lock = lock::take(&home.config())?;
+    let mut file = SecretsFile::load(&home.env_file())?;
+    let mut moved = Vec::new();
+    for NewSecret { input, variable, value } in secrets {
+        if file.add(variable, value)? != *variable {
+            return Err(Diagnostic::failed("the profile's .env changed meanwhile; try again"));
+        }
+        let (server, key, variable) = (server.to_owned(), input.clone(), variable.clone());
+        moved.push(MovedSecret { server, key, variable });
+    }
+    file.write()?;
+    Ok(moved)
+}
+
+/// Shows the whole entry and asks.
+fn confirmed(
+    candidate: &Candidate,
+    scope: &Scope,
+    args: &Args,
+    prompt: Option<&Prompt>,
+    session: &Session,
+) -> Result<bool, Diagnostic> {
+    let dialog = dialog::entry(candidate, scope);
+    let dialog = format!("A server of the registry, written by its publisher:\n\n{dialog}");
+    match prompt.filter(|_| !args.yes) {
+        Some(prompt) => prompt.confirm(&format!("{dialog}\nAdd it?")),
+        None => {
+            if !session.output.is_json() {
+                session.output.note(dialog);
+            }
+            if args.yes {
+                return Ok(true);
+            }
+            Err(Diagnostic::failed(
+                "adding a server of the registry needs confirmation, but no terminal is attached",
+            )
+            .hint("review it, then confirm with `--yes`"))
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `agent mcp search`: servers of the registry.
+
+use serde_json::{Value, json};
+use task_loop::untrusted::printable;
+
+use super::server_registry::ServerRegistry;
+use crate::diagnostic::Diagnostic;
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::table::{Alignment, Table};
+use crate::task_printer::shortened;
+
+/// The longest description in the table, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 80;
+
+/// Search the registry of MCP servers
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Anybody can publish servers in the registry. Add one with `agent mcp add NAME@registry`, which \
+shows what would run.
+
+Examples:
+  agent mcp search github
+  agent mcp search weather --limit 5 --json")]
+pub(crate) struct Args {
+    /// Words in the names of the servers
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// Show at most this many servers
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let registry = ServerRegistry::find(session)?;
+    let words = args.words.join(" ");
+    let found = block_on(registry.search(&words, args.limit.into()))?;
+    if session.output.is_json() {
+        let all = found.iter().map(|listed| {
+            json!({
+                "name": listed.server.name, "version": listed.server.version,
+                "description": listed.server.description, "kinds": listed.kinds(),
+                "deprecated": listed.is_deprecated(),
+            })
+        });
+        return session.output.json(&json!({ "servers": all.collect::<Vec<Value>>() }));
+    }
+    if found.is_empty() {
+        session.output.note(format!("No server matches `{}`.", printable(&words)));
+        return Ok(());
+    }
+    let mut table = Table::new([
+        ("name", Alignment::Left),
+        ("version", Alignment::Left),
+        ("kinds", Alignment::Left),
+        ("description", Alignment::Left),
+    ]);
+    for listed in &found {
+        let about = shortened(&printable(&listed.server.description), MAX_DESCRIPTION_CHARS);
+        let mark = if listed.is_deprecated() { "(deprecated) " } else { "" };
+        table.row([
+            listed.server.name.clone(),
+            listed.server.version.clone(),
+            listed.kinds().join(", "),
+            format!("{mark}{about}"),
+        ]);
+    }
+    session.output.text(table.text())
+}

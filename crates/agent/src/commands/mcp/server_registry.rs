@@ -1,0 +1,122 @@
+//! The registry of MCP servers: what it lists, within bounds.
+
+use std::time::Duration;
+
+use form_urlencoded::{Serializer, byte_serialize};
+use http::StatusCode;
+use mcp_client::config::server_json::ListedServer;
+use serde::Deserialize;
+use task_loop::member::{MemberClient, MemberError, MemberRequest};
+use task_loop::untrusted::printable;
+
+use crate::diagnostic::Diagnostic;
+use crate::mcp::Servers;
+use crate::session::Session;
+
+/// The official registry.
+const OFFICIAL_URL: &str = "https://registry.modelcontextprotocol.io";
+/// The most bytes of one response.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// The most servers of one response.
+const MAX_PER_PAGE: usize = 100;
+/// The most responses of one search.
+const MAX_PAGES: usize = 10;
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+#[derive(Debug)]
+pub(super) struct ServerRegistry {
+    client: MemberClient,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    servers: Vec<ListedServer>,
+    #[serde(default)]
+    metadata: PageMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PageMetadata {
+    next_cursor: Option<String>,
+}
+
+impl ServerRegistry {
+    /// The configured registry, else the official one.
+    pub(super) fn find(session: &Session) -> Result<Self, Diagnostic> {
+        let configured = Servers::load(session)?.parsed.registry_url;
+        let url = configured.as_ref().map_or(OFFICIAL_URL, |url| url.value());
+        let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
+        let is_here = is_here.iter().any(|here| {
+            url.strip_prefix(here)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+        });
+        let wrong =
+            |why: &str| Diagnostic::configuration(format!("`mcp.registry_url` is invalid: {why}"));
+        if !url.starts_with("https://") && !is_here {
+            return Err(wrong("it must begin with https://"));
+        }
+        let client = MemberClient::new(url.trim_end_matches('/'), None, &session.environment.all);
+        Ok(Self { client: client.map_err(|error| wrong(&error.to_string()))? })
+    }
+
+    /// The newest versions of the servers whose names contain the words, at most `limit`.
+    pub(super) async fn search(
+        &self,
+        words: &str,
+        limit: usize,
+    ) -> Result<Vec<ListedServer>, Diagnostic> {
+        let (mut found, mut cursor) = (Vec::new(), None::<String>);
+        for _ in 0..MAX_PAGES {
+            let page = (limit - found.len()).min(MAX_PER_PAGE).to_string();
+            let mut query = Serializer::new(String::new());
+            query.extend_pairs([("search", words), ("version", "latest"), ("limit", &page)]);
+            query.extend_pairs(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            let path = format!("/v0.1/servers?{}", query.finish());
+            let Page { servers, metadata } =
+                self.get(&path).await.map_err(|error| self.trouble(&error))?;
+            found.extend(servers.into_iter().filter(|listed| !listed.is_deleted()));
+            found.truncate(limit);
+            cursor = metadata.next_cursor.filter(|next| !next.is_empty());
+            if cursor.is_none() || found.len() == limit {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// One server; its newest version unless one is named.
+    pub(super) async fn server(
+        &self,
+        name: &str,
+        version: Option<&str>,
+    ) -> Result<ListedServer, Diagnostic> {
+        let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+        let (name_part, version_part) = (part(name), part(version.unwrap_or("latest")));
+        let found = self.get(&format!("/v0.1/servers/{name_part}/versions/{version_part}")).await;
+        found.map_err(|error| match error.status() {
+            Some(status) if status == StatusCode::NOT_FOUND.as_u16() => {
+                let name = printable(name);
+                let message = match version {
+                    Some(version) => {
+                        format!("the registry has no version {} of `{name}`", printable(version))
+                    }
+                    None => format!("the registry has no server `{name}`"),
+                };
+                Diagnostic::failed(message).hint("find servers with `agent mcp search WORDS`")
+            }
+            _ => self.trouble(&error),
+        })
+    }
+
+    async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, MemberError> {
+        let ask = MemberRequest::get(path).at_most(MAX_BYTES).within(TIMEOUT);
+        self.client.ask(ask).await?.json()
+    }
+
+    fn trouble(&self, error: &MemberError) -> Diagnostic {
+        let message = format!("registry {}: {}", self.client.base_url(), error.line());
+        Diagnostic::peer(printable(&message))
+            .hint("set another registry as `mcp.registry_url` in config.yaml")
+    }
+}
