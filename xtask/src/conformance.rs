@@ -77,7 +77,6 @@ impl Selection {
     }
 }
 
-/// The installed suite, the programs under test, and the output folder.
 struct Suite {
     folder: PathBuf,
     client: PathBuf,
@@ -164,7 +163,6 @@ impl Suite {
         Ok(rows)
     }
 
-    /// Runs the suite and reads its results.
     fn run_once(
         &self,
         subject: Subject<'_>,

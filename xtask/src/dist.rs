@@ -72,7 +72,6 @@ fn build(release: &Release, folder: &Path) -> Result<Vec<Artifact>, Failure> {
     Ok(artifacts)
 }
 
-/// A file for users.
 struct Artifact {
     name: String,
     bytes: Vec<u8>,

@@ -196,9 +196,7 @@ fn memory_mib(target: &str) -> u32 {
 
 /// The modification time of each file; empty for an unreadable folder.
 fn modification_times(folder: &Path) -> BTreeMap<String, SystemTime> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return BTreeMap::new();
-    };
+    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
     entries
         .flatten()
         .filter_map(|entry| {

@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Fai
     }
     let total: usize = rules.iter().map(|(_, findings)| findings.len()).sum();
     if total == 0 {
-        println!("tidy: {} rules, {} files, no findings", rules.len(), tree.file_count());
+        println!("tidy: {} rules, {} files, no findings", rules.len(), tree.files().count());
         return Ok(());
     }
     let counts: Vec<String> = rules

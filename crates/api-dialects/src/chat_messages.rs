@@ -83,7 +83,6 @@ impl ChatMessages {
     }
 }
 
-/// A call in an assistant message.
 pub(crate) fn tool_call(id: &str, function: &str, arguments: &str) -> Value {
     json!({
         "id": id,

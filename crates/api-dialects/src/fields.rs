@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::Untranslatable;
 
-/// An object of a request.
 pub(super) type Object = Map<String, Value>;
 
 /// The value of a field that is there and not null.

@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, draws a random number or waits: ids and times are parameters. A request
 //! that the other API cannot express is [`Untranslatable`], never silently reduced; an answer that
 //! violates the contract of its API is [`Malformed`].
+#![expect(missing_docs, reason = "the names of most items explain them")]
 
 pub mod anthropic;
 mod chat_messages;
@@ -10,8 +11,8 @@ mod chunk;
 mod fields;
 pub mod messages;
 pub mod opaque;
-mod open_calls;
 pub mod responses;
+mod round;
 mod tool_table;
 mod usage;
 mod web_search;
@@ -29,10 +30,8 @@ pub use web_search::{
 
 /// The most text, arguments and thoughts one answer may have: all of it is kept to the end.
 pub const MAX_OUTPUT_BYTES: usize = 16 << 20;
-
 /// The most items or content blocks one answer may have.
 pub const MAX_OUTPUT_ITEMS: usize = 1024;
-
 /// The longest message of an upstream in an error.
 pub const MAX_PEER_MESSAGE_BYTES: usize = 1024;
 
@@ -52,10 +51,8 @@ impl Untranslatable {
     }
 }
 
-/// A request of another API as a chat completion request.
 #[derive(Debug, Clone)]
 pub struct Translated {
-    /// The chat completion request.
     pub chat: serde_json::Map<String, serde_json::Value>,
     /// The tools that its functions stand for; the answer is restored with it.
     pub tools: ToolTable,
@@ -100,13 +97,10 @@ impl Translated {
 /// The upstream answered something its API does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// An event of the stream is not the JSON it should be.
     #[error("the upstream sent an invalid stream event")]
     Event,
-    /// The answer is JSON of another shape.
     #[error("the upstream's response has no valid {0}")]
     Missing(&'static str),
-    /// The answer is longer than what is kept of one.
     #[error("the upstream's response is too long")]
     TooLong,
 }
@@ -114,7 +108,6 @@ pub enum Malformed {
 /// Why a stream cannot be continued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamFault {
-    /// The upstream ended the stream with an error.
     #[error("the upstream ended the stream with {kind}")]
     Upstream {
         /// The upstream's name for the error, as in `overloaded_error`.
@@ -122,7 +115,6 @@ pub enum StreamFault {
         /// The upstream's message, at most [`MAX_PEER_MESSAGE_BYTES`] of it.
         peer_message: String,
     },
-    /// The upstream broke its own contract.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }

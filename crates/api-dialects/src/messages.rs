@@ -6,10 +6,8 @@
 //!
 //! For an upstream that speaks the Messages API itself, [`remove_own_blocks`] prepares the history.
 
-mod answer;
 mod content;
 mod conversation;
-mod error;
 mod estimate;
 mod events;
 mod native;
@@ -19,13 +17,11 @@ mod stream;
 mod thinking;
 mod tools;
 
-pub use answer::answer;
-pub use error::{error, error_type};
 pub use estimate::estimate_input_tokens;
 pub use native::remove_own_blocks;
 pub use request::request;
-pub use shape::Shape;
-pub use stream::Stream;
+pub use shape::{Shape, error, error_type};
+pub use stream::{Stream, answer};
 
 #[cfg(test)]
 mod tests;

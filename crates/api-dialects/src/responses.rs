@@ -6,7 +6,6 @@
 //!
 //! A web search takes several rounds: see [`Stream::begin_searches`].
 
-mod answer;
 mod compaction;
 mod conversation;
 mod events;
@@ -18,12 +17,11 @@ mod shape;
 mod stream;
 mod tools;
 
-pub use answer::answer;
 pub use compaction::{compaction, compaction_request, reveal_summary};
 pub use input::{input_items, output_items};
 pub use request::request;
 pub use shape::{Incomplete, Outcome, Shape, Status};
-pub use stream::Stream;
+pub use stream::{Stream, answer};
 
 #[cfg(test)]
 mod tests;

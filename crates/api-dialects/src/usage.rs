@@ -9,11 +9,8 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// All tokens of the answer, thinking included.
     pub completion_tokens: u64,
-    /// Prompt tokens read from a cache.
     pub cached_tokens: u64,
-    /// Prompt tokens written to a cache.
     pub cache_write_tokens: u64,
-    /// Answer tokens spent on thinking.
     pub reasoning_tokens: u64,
 }
 
@@ -47,7 +44,6 @@ impl Usage {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
-    /// The `usage` object of a chat completion.
     pub fn to_chat(&self) -> Value {
         json!({
             "prompt_tokens": self.prompt_tokens,
@@ -61,7 +57,6 @@ impl Usage {
         })
     }
 
-    /// The `usage` object of a response.
     pub fn to_response(&self) -> Value {
         json!({
             "input_tokens": self.prompt_tokens,

@@ -7,10 +7,8 @@ use super::fields::{Object, present};
 /// The longest quotation of a page in a citation.
 pub const MAX_CITED_CHARS: usize = 150;
 
-/// The web search settings of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WebSearchTool {
-    /// The most searches that one answer may make.
     pub max_uses: Option<u64>,
     /// Search only these domains; empty means all.
     pub allowed_domains: Vec<String>,
@@ -26,9 +24,7 @@ pub struct WebSearchTool {
 /// An approximate location.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserLocation {
-    /// City, free text.
     pub city: Option<String>,
-    /// Region, free text.
     pub region: Option<String>,
     /// Two-letter country code.
     pub country: Option<String>,
@@ -39,18 +35,13 @@ pub struct UserLocation {
 /// A search that the model called for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// The id of the call.
     pub call_id: String,
-    /// The words to search for.
     pub query: String,
 }
 
-/// One page that a search found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResult {
-    /// Address of the page.
     pub url: String,
-    /// Title of the page.
     pub title: String,
     /// When the page was last changed, free text.
     pub page_age: Option<String>,
@@ -58,16 +49,13 @@ pub struct SearchResult {
     pub content: String,
 }
 
-/// Why a search has no results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchError {
     /// The answer made as many searches as it may.
     MaxUsesExceeded,
     /// Too many searches in a short time.
     TooManyRequests,
-    /// The query is not one that can be searched for.
     InvalidInput,
-    /// The search failed.
     Unavailable,
 }
 

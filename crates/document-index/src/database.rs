@@ -37,7 +37,6 @@ const WRITER_CACHE_KIB: i64 = 32 * 1024;
 const MAX_IDLE: usize = 8;
 /// After so many changed entries they are written.
 const MAX_PENDING: usize = 500_000;
-
 /// Documents whose ids differ only in the low bits share a row for each word.
 const BLOCK_BITS: u32 = 10;
 /// An entry is the low bits of a document's id, then the level of the word's weight.
@@ -46,7 +45,6 @@ const MAX_LEVEL: u16 = (1 << LEVEL_BITS) - 1;
 /// The weight of level 0, and by how much each level is more.
 const LEAST_WEIGHT: f32 = 0.02;
 const LEVEL_FACTOR: f32 = 1.1;
-
 /// The parameters of BM25.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;

@@ -29,7 +29,6 @@ pub struct Config {
     pub name: String,
     /// The folder of the documents.
     pub folder: PathBuf,
-    /// The folder of the index itself.
     pub index_folder: PathBuf,
     /// How often the folder of the documents is scanned.
     pub rescan: Duration,
@@ -37,7 +36,6 @@ pub struct Config {
     pub max_file_bytes: u64,
 }
 
-/// An index of files.
 #[derive(Debug)]
 pub struct Index {
     config: Config,
@@ -83,12 +81,10 @@ impl Index {
         }
     }
 
-    /// The name of the index.
     pub fn name(&self) -> &str {
         &self.config.name
     }
 
-    /// Whether it can be searched.
     pub fn is_usable(&self) -> bool {
         self.opened.load().is_some()
     }
@@ -122,7 +118,6 @@ impl Index {
         self.scan(&CancellationToken::new());
     }
 
-    /// Searches it.
     pub async fn search(self: &Arc<Self>, query: Query) -> Result<Vec<Match>, &'static str> {
         self.with(move |connection| query::search(connection, &query)).await
     }
@@ -173,9 +168,7 @@ impl Index {
         }
         let current = self.current();
         self.opened.store(current.clone().ok());
-        let Some(lock) = &writing.lock else {
-            return Ok(current.err().unwrap_or(Again::Later));
-        };
+        let Some(lock) = &writing.lock else { return Ok(current.err().unwrap_or(Again::Later)) };
         let database = match current {
             Ok(current) => current,
             Err(_) => Arc::new(Database::create(self.folder.replace(lock)?)?),

@@ -16,23 +16,18 @@ const SNIPPET_LEAD_BYTES: usize = 80;
 /// How far into a document a snippet is looked for.
 const SNIPPET_SEARCH_BYTES: usize = 256 * 1024;
 
-/// What is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// The words.
     pub text: String,
-    /// How many documents at most.
     pub max_results: usize,
     /// Only documents that were changed since then, in nanoseconds since 1970.
     pub modified_since_ns: Option<i64>,
 }
 
-/// A document that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     /// Its path below the folder, with `/`.
     pub path: String,
-    /// What it is called.
     pub title: String,
     /// What it says about the words.
     pub snippet: String,

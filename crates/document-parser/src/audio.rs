@@ -9,7 +9,6 @@ use crate::rejection::MediaError;
 
 /// Bytes of an MP3 or AAC stream that are searched for the first frame.
 const MAX_SEARCH: usize = 64 * 1024;
-
 const EMPTY: MediaError = MediaError::EmptyAudio;
 const NO_FRAME: MediaError = MediaError::NoAudioFrame;
 

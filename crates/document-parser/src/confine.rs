@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// sockets.
 const OPEN_FILES: u64 = 3;
 
-/// Resource limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Memory beyond what the program has when it starts, in bytes.
@@ -59,7 +58,6 @@ pub enum Landlock {
 }
 
 impl Confinement {
-    /// Whether every measure is in force.
     pub fn is_complete(&self) -> bool {
         self.resource_limits && self.landlock == Landlock::Full && self.seccomp
     }
@@ -211,7 +209,8 @@ mod linux {
             rules.insert(call, vec![only(1)?, only(2)?]);
         }
         // Anonymous memory that cannot be executed.
-        let mask = || SeccompCmpOp::MaskedEq(unsigned(libc::PROT_EXEC));
+        let executable = u64::try_from(libc::PROT_EXEC).unwrap_or_default();
+        let mask = || SeccompCmpOp::MaskedEq(executable);
         let no_file = condition(4, SeccompCmpOp::Eq, u64::from(u32::MAX))?;
         rules.insert(libc::SYS_mmap, vec![rule(vec![condition(2, mask(), 0)?, no_file])?]);
         rules.insert(libc::SYS_mprotect, vec![rule(vec![condition(2, mask(), 0)?])?]);
@@ -239,10 +238,6 @@ mod linux {
         value: u64,
     ) -> Result<SeccompCondition, seccompiler::Error> {
         Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)?)
-    }
-
-    fn unsigned(flag: libc::c_int) -> u64 {
-        u64::try_from(flag).unwrap_or_default()
     }
 
     pub(super) fn address_space() -> io::Result<u64> {

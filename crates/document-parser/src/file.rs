@@ -22,7 +22,6 @@ const TITLE_LINES: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileFormat {
-    /// Plain text.
     Text,
     Markdown,
     Html,
@@ -32,7 +31,6 @@ pub enum FileFormat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
     pub title: Option<String>,
-    /// The whole text.
     pub text: String,
 }
 

@@ -38,7 +38,6 @@ pub(crate) fn lengths(
     Ok((length(head, MAX_HEAD_BYTES)?, length(body, max_body_bytes)?))
 }
 
-/// Writes a message.
 pub(crate) fn write(out: &mut impl Write, head: &impl Serialize, body: &[u8]) -> io::Result<()> {
     out.write_all(&encode(head, body.len())?)?;
     out.write_all(body)?;

@@ -14,7 +14,6 @@ const MAX_PIXELS: u64 = 1 << 25;
 const MAX_DECODER_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes after the end marker of a JPEG that are tolerated.
 const MAX_TAIL: usize = 4096;
-
 const BROKEN: MediaError = MediaError::BrokenImage;
 const TOO_LARGE: MediaError = MediaError::TooManyPixels;
 

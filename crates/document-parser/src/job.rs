@@ -12,9 +12,7 @@ use crate::rejection::Rejection;
 /// How to parse the bytes of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Job {
-    /// A web page.
     Page(PageJob),
-    /// A file of the search index.
     File(FileFormat),
     /// An image, which is decoded and discarded.
     Image,
@@ -22,12 +20,9 @@ pub enum Job {
     Audio(AudioKind),
 }
 
-/// The result of a [`Job`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parsed {
-    /// The result of [`Job::Page`].
     Page(Document),
-    /// The result of [`Job::File`].
     File(FileText),
     /// The media type of an image or audio.
     Media(&'static str),

@@ -17,7 +17,6 @@ const INLINE: &[&str] = &[
     "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr",
 ];
 
-/// The text of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MarkupText {
     pub title: String,
@@ -27,7 +26,6 @@ pub struct MarkupText {
     pub text: String,
 }
 
-/// Extracts the text of a document or a fragment.
 pub fn extract(html: &str) -> MarkupText {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(html));

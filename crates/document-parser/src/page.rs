@@ -25,24 +25,20 @@ const MAX_LINE: usize = 500;
 /// with text is always read: other limits end a document that takes too long.
 const MAX_PDF_TIME: Duration = Duration::from_secs(7);
 
-/// A page to parse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageJob {
     /// The base of relative addresses.
     pub url: String,
     /// The `Content-Type` of the response.
     pub content_type: Option<String>,
-    /// The output format.
     pub format: PageFormat,
 }
 
-/// The text and metadata of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
     /// The media type before conversion.
     pub media_type: String,
     pub title: Option<String>,
-    /// The author.
     pub byline: Option<String>,
     /// The time of publication: RFC 3339, or only the day.
     pub published_at: Option<String>,
@@ -50,11 +46,9 @@ pub struct Document {
     pub language: Option<String>,
     /// The content in the requested format.
     pub content: String,
-    /// The links in the content.
     pub links: Vec<PageLink>,
 }
 
-/// Parses a page.
 pub(crate) fn document(job: &PageJob, bytes: &[u8]) -> Result<Document, Rejection> {
     let content_type = job.content_type.as_deref();
     let kind = media_type::kind(content_type, bytes);
@@ -106,7 +100,6 @@ fn pdf_document(bytes: &[u8]) -> Result<Document, Rejection> {
 }
 
 impl Document {
-    /// A document of plain text.
     pub fn of_text(title: &str, text: &str, format: PageFormat) -> Self {
         let content = match format {
             PageFormat::Html => format!("<pre>{}</pre>", escaped(text)),

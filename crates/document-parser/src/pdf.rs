@@ -9,12 +9,9 @@ use lopdf::{Document, Object};
 
 use crate::rejection::Rejection;
 
-/// The most pages.
 const MAX_PAGES: usize = 5000;
-/// The most text, in bytes.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Text and metadata of a PDF.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pdf {
     pub(crate) title: Option<String>,
@@ -23,7 +20,6 @@ pub(crate) struct Pdf {
     pub(crate) created_on: Option<String>,
     /// The text, with an empty line between pages.
     pub(crate) text: String,
-    /// Whether a limit was reached.
     pub(crate) is_truncated: bool,
 }
 

@@ -165,7 +165,7 @@ impl Pool {
     /// Returns the confinement of a worker, which is started if none is idle.
     pub async fn confinement(&self) -> Result<Confinement, Error> {
         let worker = self.0.acquire().await?;
-        let confinement = worker.confinement();
+        let confinement = worker.confinement;
         self.0.release(worker);
         Ok(confinement)
     }
@@ -199,9 +199,8 @@ impl Pool {
         // Dropping the worker kills it, also if the caller is cancelled.
         let exchanged = timeout(inner.limits.wall, worker.exchange(job, bytes)).await;
         let exchanged = exchanged.unwrap_or(Err(WorkerFailure::OutOfTime));
-        let is_reusable = exchanged.is_ok()
-            && worker.jobs() < MAX_JOBS
-            && worker.resident_bytes() < MAX_IDLE_BYTES;
+        let is_reusable =
+            exchanged.is_ok() && worker.jobs < MAX_JOBS && worker.resident_bytes() < MAX_IDLE_BYTES;
         if is_reusable {
             inner.release(worker);
         } else {

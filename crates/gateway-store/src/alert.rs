@@ -8,25 +8,20 @@ use crate::WebhookOutcome;
 pub(crate) const ALERT_RETENTION_MICROS: i64 = 90 * 86_400 * 1_000_000;
 /// A condition that ended less than this ago and is met again is not reported again.
 pub(crate) const REPEAT_MICROS: i64 = 10 * 60 * 1_000_000;
-/// The most characters of an error that are stored.
 const MAX_ERROR_CHARS: usize = 500;
 
-/// A condition to report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAlert {
     /// `balance`, `key_limit`, `provider`, `ledger`, `test` …
     pub kind: String,
     /// The member, key or provider.
     pub subject: String,
-    /// The message for a person.
     pub message: String,
     /// Names the condition, which is reported once until it has ended. `None` is always reported.
     pub key: Option<String>,
-    /// The channels that deliver it.
     pub channels: Vec<String>,
 }
 
-/// A reported condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
     pub id: i64,
@@ -36,7 +31,6 @@ pub struct Alert {
     pub message: String,
 }
 
-/// The delivery of an alert through one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertDelivery {
     pub alert: Alert,
@@ -53,13 +47,11 @@ pub struct AlertDelivery {
 /// The newest top-up or positive adjustment of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credit {
-    /// The number of its posting.
     pub posting: i64,
     /// The balance after it.
     pub balance: Micros,
 }
 
-/// The result of a delivery, as it is stored.
 pub(crate) struct StoredOutcome {
     pub(crate) outcome: Option<&'static str>,
     pub(crate) after_micros: i64,

@@ -4,7 +4,6 @@ use ledger::{Posting, PostingKind, Time};
 use ring::digest::{Context, SHA256};
 use serde_json::{Value, json};
 
-/// Who makes a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
     /// `cli:<user>`, `admin-api:<address>`, `service`.
@@ -18,9 +17,7 @@ pub struct Actor {
 pub struct AuditEntry {
     /// Number of the entry, from 1 without gaps.
     pub id: i64,
-    /// When the change was made.
     pub at: Time,
-    /// Who made the change.
     pub actor: Actor,
     /// The action: `member.create`, `key.revoke`, `ledger.top_up` …
     pub action: String,
@@ -33,7 +30,6 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// The digest in hexadecimal.
     pub fn digest_text(&self) -> String {
         self.digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
@@ -66,7 +62,6 @@ pub(crate) struct AuditTail {
 }
 
 impl AuditTail {
-    /// Appends an entry, which becomes the tail.
     pub(crate) fn append(&mut self, change: AuditChange, at: Time, by: &Actor) -> AuditEntry {
         let mut entry = AuditEntry {
             id: self.id + 1,

@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 
 use crate::{Actor, Calendar, Error, MediaRun, SavedAnswer, StoredResponse};
 
-/// A hold to open, with a response to store.
 #[derive(Debug, Clone)]
 pub struct NewHold {
     pub request: HoldRequest,
@@ -22,10 +21,8 @@ pub struct NewHold {
     pub parent: Option<HoldId>,
 }
 
-/// The end of a hold, with results to store.
 #[derive(Debug, Clone)]
 pub struct HoldClosing {
-    /// How the hold ends.
     pub end: HoldEnd,
     /// The answer for later requests with the same idempotency key.
     pub answer: Option<SavedAnswer>,
@@ -35,7 +32,6 @@ pub struct HoldClosing {
     pub media: Option<MediaRun>,
 }
 
-/// One operation and the channel for its result.
 pub(crate) enum LedgerOperation {
     Open(Box<NewHold>, Reply<Result<Hold, Refusal>>),
     Close(Box<HoldClosing>, Reply<EndResult>),
@@ -50,7 +46,6 @@ pub(crate) struct FreeRequest {
     pub(crate) lineage: LineageId,
 }
 
-/// A transfer and the operator who makes it.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditedTransfer {
     pub(crate) transfer: Transfer,
@@ -63,12 +58,10 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 #[derive(Default)]
 pub(crate) struct AppliedBatch {
     pub(crate) changes: Changes,
-    /// Postings of transfers, for the audit log.
     pub(crate) audited: Vec<(Posting, Actor)>,
     decided: Vec<DecidedOperation>,
 }
 
-/// An operation with its result.
 enum DecidedOperation {
     Open(Box<NewHold>, Reply<Result<Hold, Refusal>>, Result<Hold, Refusal>),
     Close(Box<HoldClosing>, Reply<EndResult>, EndResult),
@@ -91,7 +84,6 @@ impl std::fmt::Debug for AppliedBatch {
     }
 }
 
-/// Applies the operations to the book, in order.
 pub(crate) fn apply(
     book: &mut Book,
     operations: impl IntoIterator<Item = LedgerOperation>,
@@ -127,7 +119,6 @@ pub(crate) fn apply(
 }
 
 impl AppliedBatch {
-    /// The holds that ended now.
     fn closed(&self) -> impl Iterator<Item = &HoldClosing> {
         self.decided.iter().filter_map(|decided| match decided {
             DecidedOperation::Close(closing, _, EndResult::Ended(_)) => Some(&**closing),
@@ -135,12 +126,10 @@ impl AppliedBatch {
         })
     }
 
-    /// Answers to store, each with its hold.
     pub(crate) fn answers(&self) -> impl Iterator<Item = (HoldId, &SavedAnswer)> {
         self.closed().filter_map(|closing| Some((closing.end.id, closing.answer.as_ref()?)))
     }
 
-    /// Responses to insert or update, in order.
     pub(crate) fn responses(&self) -> impl Iterator<Item = &StoredResponse> {
         self.decided.iter().filter_map(|decided| match decided {
             DecidedOperation::Open(hold, _, Ok(_)) => hold.response.as_ref(),
@@ -157,12 +146,10 @@ impl AppliedBatch {
         })
     }
 
-    /// Generated media to insert.
     pub(crate) fn media(&self) -> impl Iterator<Item = &MediaRun> {
         self.closed().filter_map(|closing| closing.media.as_ref())
     }
 
-    /// Sends the results after the commit.
     pub(crate) fn committed(self) {
         for decided in self.decided {
             // The caller may be gone; the transaction is valid all the same.
@@ -199,7 +186,6 @@ impl LedgerOperation {
         answer.map_or(0, |saved| saved.body.len()) + response
     }
 
-    /// Replies with an error.
     pub(crate) fn refuse(self, error: Error) {
         match self {
             Self::Open(_, reply) => drop(reply.send(Err(error))),

@@ -19,7 +19,6 @@ impl Calendar {
         TimeZone::get(name).ok().map(Self)
     }
 
-    /// The IANA name of the time zone.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }

@@ -8,11 +8,8 @@ pub const MAX_FINDINGS: usize = 1000;
 /// The ledger, recomputed from postings and holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LedgerCheck {
-    /// Number of members.
     pub members: u64,
-    /// Number of postings.
     pub postings: u64,
-    /// Number of live holds.
     pub holds: u64,
     /// The sum of all balances, from the postings.
     pub members_total: Micros,
@@ -27,7 +24,6 @@ pub struct LedgerCheck {
 }
 
 impl LedgerCheck {
-    /// Adds a finding to the list, up to [`MAX_FINDINGS`].
     pub(crate) fn list(&mut self, finding: LedgerFinding) {
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(finding);
@@ -42,9 +38,7 @@ pub struct LedgerFinding {
     pub what: String,
     /// The figure: `balance`, `held`, `spent`, `running` …
     pub figure: String,
-    /// The stored value.
     pub stored: i64,
-    /// The recomputed value.
     pub added_up: i64,
 }
 

@@ -6,12 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ledger::Time;
 
-/// A source of the current time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Time + Send + Sync>);
 
 impl Clock {
-    /// A clock that calls a function.
     pub fn new(read: impl Fn() -> Time + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -23,7 +21,6 @@ impl Clock {
         })
     }
 
-    /// The current time.
     pub fn now(&self) -> Time {
         (self.0)()
     }

@@ -2,7 +2,6 @@
 
 use crate::location::SchemaState;
 
-/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database cannot be reached in time. It is unknown whether anything was written.
@@ -20,25 +19,19 @@ pub enum Error {
     /// Another process serves from the database.
     #[error("another process is serving from this database")]
     InUse,
-    /// The named thing does not exist.
     #[error("no such {0}")]
     Missing(&'static str),
-    /// The named thing exists already.
     #[error("this {0} already exists")]
     Exists(&'static str),
     /// The state of a row does not allow the change.
     #[error("{0}")]
     Conflict(&'static str),
-    /// The database is corrupt.
     #[error("the database is corrupt: {0}")]
     Damaged(String),
-    /// The database rejected a statement.
     #[error("the database rejected a request")]
     Refused(#[source] Source),
-    /// The queue of operations is full.
     #[error("the database queue is full")]
     Busy,
-    /// The store was closed.
     #[error("the database is closed")]
     Closed,
 }
@@ -60,7 +53,6 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Who can resolve the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unavailable(_) | Self::Full(_) | Self::Busy | Self::Closed => {

@@ -5,26 +5,18 @@ use std::fmt;
 use ledger::{Budget, Limits, LineageId, MemberId, Micros, Time};
 use serde_json::{Map, Value, json};
 
+use crate::Role;
 use crate::audit::AuditChange;
-use crate::role::Role;
 
-/// A permission of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Listing models.
     Models,
-    /// Chat completions.
     Chat,
     Responses,
-    /// Research jobs.
     Research,
-    /// Media generation.
     Media,
-    /// Web search.
     Search,
-    /// Reading pages.
     Fetch,
-    /// The MCP endpoint.
     Mcp,
 }
 
@@ -40,7 +32,6 @@ impl Scope {
         Self::Mcp,
     ];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Models => "models",
@@ -54,7 +45,6 @@ impl Scope {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == text)
     }
@@ -71,21 +61,15 @@ pub struct Key {
     pub id: String,
     /// Keyed SHA-256 of the secret part.
     pub hash: [u8; 32],
-    /// The owner.
     pub member: MemberId,
     /// The lineage, which a key shares with the keys it is rotated into.
     pub lineage: LineageId,
-    /// The name that the operator chose.
     pub name: String,
-    /// The permissions.
     pub scopes: Vec<Scope>,
     /// Ids or aliases of the allowed models; `None` allows all.
     pub models: Option<Vec<String>>,
-    /// When the key was created.
     pub created_at: Time,
-    /// When the key expires.
     pub expires_at: Option<Time>,
-    /// When the key was revoked.
     pub revoked_at: Option<Time>,
 }
 
@@ -93,14 +77,10 @@ pub struct Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
     pub key: Key,
-    /// The limits of its lineage.
     pub limits: Limits,
-    /// The member's name.
     pub member_name: String,
     pub member_blocked: bool,
-    /// The member's role.
     pub role: Role,
-    /// The member's team.
     pub team: Option<MemberId>,
 }
 
@@ -115,35 +95,26 @@ pub struct KeySearch {
     pub after: String,
 }
 
-/// A key to create.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// The public part.
     pub id: String,
     /// Keyed SHA-256 of the secret part.
     pub hash: [u8; 32],
-    /// The owner.
     pub member: MemberId,
-    /// The name that the operator chose.
     pub name: String,
-    /// The permissions.
     pub scopes: Vec<Scope>,
     /// Ids or aliases of the allowed models; `None` allows all.
     pub models: Option<Vec<String>>,
-    /// When the key expires.
     pub expires_at: Option<Time>,
-    /// The limits of the new lineage.
     pub limits: Limits,
 }
 
 /// The replacement of a key by a new one of the same lineage.
 #[derive(Clone)]
 pub struct KeyRotation {
-    /// The public part of the old key.
     pub old_id: String,
-    /// The public part of the new key.
     pub new_id: String,
-    /// Keyed SHA-256 of the secret part of the new key.
     pub new_hash: [u8; 32],
     /// How long the old key remains valid.
     pub overlap_micros: i64,
@@ -152,28 +123,19 @@ pub struct KeyRotation {
 /// A change of a key; `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyChange {
-    /// The new name.
     pub name: Option<String>,
-    /// The new permissions.
     pub scopes: Option<Vec<Scope>>,
-    /// The new list of models.
     pub models: Option<Option<Vec<String>>>,
-    /// The new expiry.
     pub expires_at: Option<Option<Time>>,
-    /// The new limits of the lineage.
     pub limits: LimitsChange,
 }
 
 /// A change of limits; `None` keeps a limit, also one that is changed concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LimitsChange {
-    /// The new spend limit.
     pub spend: Option<Option<Micros>>,
-    /// The new rate limit.
     pub requests_per_minute: Option<Option<u32>>,
-    /// The new limit of concurrent requests.
     pub concurrency: Option<Option<u32>>,
-    /// The new budget.
     pub budget: Option<Option<Budget>>,
 }
 
@@ -204,7 +166,6 @@ impl KeyRotation {
 }
 
 impl KeyRecord {
-    /// Applies a change and describes it for the audit log.
     pub(crate) fn apply(&mut self, change: &KeyChange) -> AuditChange {
         let key = &mut self.key;
         let mut detail = Map::new();
@@ -233,7 +194,6 @@ impl KeyRecord {
 }
 
 impl LimitsChange {
-    /// Sets all limits.
     pub fn to(limits: Limits) -> Self {
         Self {
             spend: Some(limits.spend),
@@ -274,12 +234,10 @@ impl LimitsChange {
     }
 }
 
-/// The columns of a budget.
 pub(crate) fn stored_budget(budget: Option<Budget>) -> (Option<i64>, Option<&'static str>) {
     (budget.map(|it| it.amount.get()), budget.map(|it| it.period.as_str()))
 }
 
-/// A budget in the audit log.
 pub(crate) fn described_budget(budget: Option<Budget>) -> Value {
     let described = |budget: Budget| json!({ "amount_micros": budget.amount.get(), "period": budget.period.as_str() });
     budget.map_or(Value::Null, described)

@@ -20,10 +20,10 @@ mod media;
 mod member;
 mod postgres;
 mod process;
+mod records;
 mod research;
 mod response;
 mod role;
-mod saved_answer;
 mod session;
 mod sqlite;
 mod statement;
@@ -46,9 +46,8 @@ pub use research::{
     FinishedStep, JOB_OWNER, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus,
     JobStep, MAX_PAUSE_MICROS, NewJob, NewJobEvent, Progress, ResearchJob, Webhook, WebhookOutcome,
 };
-pub use response::{ResponseEvent, StoredResponse};
+pub use response::{ResponseEvent, SavedAnswer, StoredResponse};
 pub use role::Role;
-pub use saved_answer::SavedAnswer;
 pub use session::{MAX_SESSIONS, NewSession, WebSession};
 pub use statement::{RelatedReceipts, StatementLine};
 pub use store::Store;

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use crate::{Calendar, Clock};
 
-/// Where the database is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseLocation {
-    /// A SQLite file.
     Sqlite(PathBuf),
     /// A PostgreSQL database, as a connection string; it may hold a password.
     Postgres(String),
@@ -23,7 +21,6 @@ pub struct StoreOptions {
     pub timeout: Duration,
     /// Whether commits survive a power loss, or only a crash of the process.
     pub power_loss_safe: bool,
-    /// How long idempotency keys and their answers are stored.
     pub idempotency_retention: Duration,
     /// The clock of a SQLite store; PostgreSQL uses its own.
     pub clock: Clock,
@@ -50,13 +47,11 @@ impl Default for StoreOptions {
     }
 }
 
-/// The schema of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
     Empty,
     /// An older version that can be migrated.
     Old(i64),
-    /// The version of this program.
     Current(i64),
     /// A newer version, or another program's schema.
     Unknown(i64),

@@ -14,34 +14,24 @@ pub(crate) const UNUSED_RETENTION_MICROS: i64 = 3600 * 1_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaRun {
     pub id: String,
-    /// The owner.
     pub member: MemberId,
-    /// The hold that paid for it.
     pub hold: HoldId,
     /// The full id of the model.
     pub model: String,
-    /// The capability of the model that was used.
     pub capability: String,
-    /// The charged amount.
     pub charge: Micros,
-    /// When the run was made.
     pub created_at: Time,
-    /// When the run is deleted.
     pub expires_at: Time,
-    /// The generated files, in order.
     pub artifacts: Vec<Artifact>,
 }
 
-/// A generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     pub id: String,
     /// The object that holds the bytes.
     pub object: String,
     pub media_type: String,
-    /// Number of bytes.
     pub bytes: u64,
-    /// Digest of the bytes.
     pub sha256: [u8; 32],
 }
 

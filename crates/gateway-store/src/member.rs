@@ -3,24 +3,19 @@
 use ledger::{AccountKind, Budget, MemberId, Micros, Time};
 use serde_json::json;
 
-use crate::Error;
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::described_budget;
-use crate::role::Role;
+use crate::{Error, Role};
 
 /// A member of the service, or a team of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub id: MemberId,
     pub kind: AccountKind,
-    /// The unique name that the operator chose.
     pub name: String,
-    /// When the member was created.
     pub created_at: Time,
-    /// Whether the operator blocked the member.
     pub blocked: bool,
-    /// What the member may spend in each period.
     pub budget: Option<Budget>,
     pub role: Role,
     /// The team that pays for the member's requests.
@@ -29,11 +24,8 @@ pub struct Member {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
-    /// Sets another name.
     Rename(String),
-    /// Rejects further requests.
     Block,
-    /// Accepts requests again.
     Unblock,
     /// Sets or removes the budget. A new one counts from now on.
     Budget(Option<Budget>),
@@ -50,7 +42,6 @@ pub(crate) fn stored_payer(member: MemberId, payer: MemberId) -> Option<i64> {
     (payer != member).then_some(payer.0)
 }
 
-/// What must be known about a team to remove it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TeamState {
     pub(crate) has_members: bool,
@@ -102,7 +93,6 @@ impl Member {
         }
     }
 
-    /// Applies a change and describes it for the audit log.
     pub(crate) fn apply(&mut self, change: &MemberChange) -> AuditChange {
         let is_team = self.kind == AccountKind::Team;
         let either = |member, team| if is_team { team } else { member };

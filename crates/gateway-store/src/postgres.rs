@@ -31,19 +31,17 @@ mod writer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_postgres::Row;
-
 use config::PgConfig;
 use connection::PgConnection;
 use pool::{Pool, pooled};
-use rows::Value;
+use rows::{RowReader, Value};
 use writer::Writer;
 
 use crate::batch::LedgerOperation;
 use crate::error::Result;
+use crate::records::first;
 use crate::{Calendar, Error, LedgerCheck, SchemaState, StoreOptions};
 
-/// An open PostgreSQL database.
 #[derive(Debug)]
 pub struct Postgres {
     writer: Writer,
@@ -56,18 +54,18 @@ pub struct Postgres {
 impl Postgres {
     pub(crate) async fn schema(url: &str, options: &StoreOptions) -> Result<SchemaState> {
         let mut connection = PgConnection::open(&PgConfig::parse(url, options)?).await?;
-        schema::state(connection.client_mut()).await
+        schema::state(&mut connection.client).await
     }
 
     pub(crate) async fn migrate(url: &str, options: &StoreOptions) -> Result<SchemaState> {
         let mut connection = PgConnection::open(&PgConfig::parse(url, options)?).await?;
-        schema::migrate(connection.client_mut()).await
+        schema::migrate(&mut connection.client).await
     }
 
     pub(crate) async fn open(url: &str, options: &StoreOptions) -> Result<Self> {
         let config = Arc::new(PgConfig::parse(url, options)?);
         let mut connection = PgConnection::open(&config).await?;
-        match schema::state(connection.client_mut()).await? {
+        match schema::state(&mut connection.client).await? {
             SchemaState::Current(_) => {}
             state @ (SchemaState::Empty | SchemaState::Old(_)) => {
                 return Err(Error::NotMigrated(state));
@@ -88,26 +86,24 @@ impl Postgres {
         self.writer.submit(operation)
     }
 
-    /// Returns the rows of a query.
     async fn rows<T>(
         &self,
         sql: &'static str,
         values: &[Value<'_>],
-        read: impl Fn(&Row) -> Result<T>,
+        read: impl Fn(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let found = pooled!(self, connection => connection.rows(sql, values))?;
-        found.iter().map(read).collect()
+        found.iter().map(|row| read(&mut RowReader::new(row))).collect()
     }
 
-    /// Returns the only row of a query.
     async fn row<T>(
         &self,
         sql: &'static str,
         values: &[Value<'_>],
-        read: impl Fn(&Row) -> Result<T>,
+        read: impl Fn(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let found = pooled!(self, connection => connection.row(sql, values))?;
-        found.as_ref().map(read).transpose()
+        found.map(|row| read(&mut RowReader::new(&row))).transpose()
     }
 
     /// Executes a statement; returns the number of changed rows.
@@ -118,12 +114,12 @@ impl Postgres {
     /// Runs without the timeout.
     pub(crate) async fn check_ledger(&self) -> Result<LedgerCheck> {
         let mut pooled = self.pool.acquire().await?;
-        let result = check::run(pooled.connection.client_mut()).await;
+        let result = check::run(&mut pooled.connection.client).await;
         pooled.release(result)
     }
 
     pub(crate) async fn setting(&self, name: &str) -> Result<Option<String>> {
-        self.row("SELECT value FROM settings WHERE name = $1", &[&name], rows::first).await
+        self.row("SELECT value FROM settings WHERE name = $1", &[&name], |row| first(row)).await
     }
 
     pub(crate) async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {

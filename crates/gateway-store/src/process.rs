@@ -11,7 +11,6 @@ pub(crate) const PROCESS_TIMEOUT_MICROS: i64 = 90 * 1_000_000;
 /// The setting that counts reloads of the configuration.
 pub(crate) const GENERATION: &str = "config_generation";
 
-/// A process, as it reports itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessReport {
     /// The owner of its holds.
@@ -27,22 +26,17 @@ pub struct ProcessReport {
 /// State that operators change, and that all processes follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedState {
-    /// The number of reloads so far.
     pub generation: i64,
-    /// Providers that get no new requests.
     pub drained: Vec<String>,
 }
 
-/// A provider that gets no new requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainedProvider {
     pub name: String,
     pub since: Time,
-    /// The operator who drained it.
     pub actor: String,
 }
 
-/// What happens to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderAction {
     Drain,

@@ -15,25 +15,20 @@ use ledger::{
 
 /// The owner of job holds. Processes have owner numbers from 1.
 pub const JOB_OWNER: i64 = i64::MIN;
-
 /// The longest pause before a failed step is retried. A queued job whose time lies further ahead was
 /// written before the clock was set back.
 pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
-
 /// A hundred years: the hold lives as long as its job.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobStatus {
-    /// The job waits for a worker.
     Queued,
-    /// A worker has claimed the job.
     Running,
     /// The job has a report and was charged.
     Completed,
     /// The job failed and was not charged.
     Failed,
-    /// The member cancelled the job.
     Cancelled,
     /// The job missed its deadline.
     Expired,
@@ -49,7 +44,6 @@ impl JobStatus {
         Self::Expired,
     ];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -61,29 +55,23 @@ impl JobStatus {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
-    /// Whether the job has ended.
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
 }
 
-/// A job to queue, with its hold.
 #[derive(Debug, Clone)]
 pub struct NewJob {
     /// The hold. Its id becomes that of the job; the store sets owner and lease.
     pub hold: HoldRequest,
-    /// The question.
     pub query: String,
-    /// The model to use.
     pub model: String,
     /// The other parameters, JSON.
     pub request: Vec<u8>,
-    /// The webhook that is called when the job ends.
     pub webhook_url: Option<String>,
     /// The most open jobs of the member, including this one.
     pub max_open: u32,
@@ -93,21 +81,16 @@ pub struct NewJob {
     pub deadline_micros: i64,
     /// How long the job is stored after its end.
     pub retention_micros: i64,
-    /// The first event.
     pub event: NewJobEvent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResearchJob {
     pub id: HoldId,
-    /// The owner.
     pub member: MemberId,
-    /// The API key that was used.
     pub lineage: LineageId,
     pub status: JobStatus,
-    /// The question.
     pub query: String,
-    /// The model to use.
     pub model: String,
     /// The other parameters, JSON.
     pub request: Vec<u8>,
@@ -118,25 +101,19 @@ pub struct ResearchJob {
     /// The most claims without a finished step.
     pub max_tries: u32,
     pub progress: Progress,
-    /// When the job was queued.
     pub created_at: Time,
-    /// When the job was first claimed.
     pub started_at: Option<Time>,
-    /// When the job ended.
     pub finished_at: Option<Time>,
-    /// When the job expires.
     pub deadline: Time,
     /// The result, JSON.
     pub result: Option<Vec<u8>>,
     /// The error, JSON.
     pub error: Option<Vec<u8>>,
-    /// The charged amount of an ended job.
     pub charged: Option<Micros>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// The current step.
     pub step: String,
     /// Number of finished steps.
     pub done: u32,
@@ -144,7 +121,6 @@ pub struct Progress {
     pub total: u32,
 }
 
-/// A finished step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobStep {
     /// Number of the step, from 0 without gaps.
@@ -156,29 +132,22 @@ pub struct JobStep {
     pub detail: Vec<u8>,
     /// Input for later steps; deleted when the job ends.
     pub output: Option<Vec<u8>>,
-    /// When the step started.
     pub started_at: Time,
-    /// When the step finished.
     pub finished_at: Time,
 }
 
-/// A job event to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJobEvent {
-    /// The event name.
     pub kind: &'static str,
     /// The data, JSON.
     pub data: Vec<u8>,
 }
 
-/// A stored job event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobEvent {
     /// Number of the event, from 1 without gaps.
     pub sequence: i64,
-    /// When the event happened.
     pub at: Time,
-    /// The event name.
     pub kind: String,
     /// The data, JSON.
     pub data: Vec<u8>,
@@ -192,7 +161,6 @@ pub struct JobClaim {
     pub attempt: i64,
 }
 
-/// A step to record as finished.
 #[derive(Debug, Clone)]
 pub struct FinishedStep {
     /// Number of the step: the steps that were finished before.
@@ -200,52 +168,36 @@ pub struct FinishedStep {
     pub kind: String,
     /// The public details, JSON.
     pub detail: Vec<u8>,
-    /// Input for later steps.
     pub output: Vec<u8>,
-    /// Duration of the step.
     pub took_micros: i64,
-    /// The new progress.
     pub progress: Progress,
-    /// Events to append.
     pub events: Vec<NewJobEvent>,
-    /// The new lease of the claim.
     pub lease_micros: i64,
 }
 
-/// Why a worker releases a job.
 #[derive(Debug, Clone)]
 pub enum JobRelease {
     /// The worker stops. Another one can continue at once; the attempt does not count.
     Stopping,
     /// The step failed and is retried later.
-    Failed {
-        /// Delay of the retry.
-        after_micros: i64,
-        /// The event to append.
-        event: NewJobEvent,
-    },
+    Failed { after_micros: i64, event: NewJobEvent },
 }
 
 #[derive(Debug, Clone)]
 pub struct JobEnd {
     pub id: HoldId,
-    /// The owner.
     pub member: MemberId,
     /// The attempt of the worker that ends the job; `None` if the member ends it.
     pub attempt: Option<i64>,
-    /// The final status.
     pub status: JobStatus,
     /// Why the job ended. Together with its progress this decides about the charge.
     pub reason: EndReason,
-    /// Token counts of the models.
     pub tokens: TokenCounts,
     /// The result, JSON.
     pub result: Option<Vec<u8>>,
     /// The error, JSON.
     pub error: Option<Vec<u8>>,
-    /// The final progress.
     pub progress: Option<Progress>,
-    /// Events to append.
     pub events: Vec<NewJobEvent>,
 }
 
@@ -273,33 +225,25 @@ impl JobEnd {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEndResult {
-    /// The job ended now.
     Ended(Receipt),
     /// Nothing changed: the job had ended before, another worker has it, or it does not exist.
     NotEnded,
 }
 
-/// A webhook call that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// The job that ended.
     pub id: HoldId,
-    /// The address.
     pub url: String,
     /// Number of this try, from 1: the fencing token.
     pub tries: u32,
 }
 
-/// The result of a webhook call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebhookOutcome {
-    /// The receiver accepted it.
     Delivered,
     /// No further try.
     GivenUp,
-    /// Another try later.
     Retry {
-        /// Delay of the retry.
         after_micros: i64,
     },
 }

@@ -1,4 +1,5 @@
-//! Stored answers of the responses API.
+//! Stored answers: those of the responses API, and those for later requests with the same idempotency
+//! key.
 
 use ledger::{HoldId, LineageId, MemberId, Time};
 use serde_json::json;
@@ -6,11 +7,8 @@ use serde_json::json;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
     pub id: String,
-    /// The owner.
     pub member: MemberId,
-    /// The API key that was used.
     pub lineage: LineageId,
-    /// The hold that pays for it.
     pub hold: HoldId,
     /// `queued`, `in_progress`, `completed`, `incomplete`, `failed`, `cancelled`.
     pub status: String,
@@ -18,13 +16,9 @@ pub struct StoredResponse {
     pub body: Vec<u8>,
     /// The input items, a JSON list.
     pub input: Vec<u8>,
-    /// The previous response of the conversation.
     pub previous: Option<String>,
-    /// Whether it runs in the background.
     pub background: bool,
-    /// When the response was created.
     pub created_at: Time,
-    /// When the response is deleted.
     pub expires_at: Time,
 }
 
@@ -37,13 +31,21 @@ impl StoredResponse {
     }
 }
 
-/// One event of a background response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseEvent {
     /// The `sequence_number`.
     pub sequence: i64,
     /// The whole event as it is sent to clients.
     pub event: Vec<u8>,
+}
+
+/// An HTTP answer, byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedAnswer {
+    pub status: u16,
+    pub content_type: String,
+    /// The body; all events of a stream.
+    pub body: Vec<u8>,
 }
 
 /// The body of a response whose process stopped while it ran.

@@ -14,7 +14,6 @@ pub enum Role {
 impl Role {
     pub const ALL: [Self; 3] = [Self::Member, Self::Manager, Self::Operator];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
@@ -23,7 +22,6 @@ impl Role {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == text)
     }

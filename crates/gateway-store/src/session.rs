@@ -2,7 +2,6 @@
 
 use ledger::{MemberId, Time};
 
-/// The most sessions of a member, or of all operators: a new one replaces the oldest.
 pub const MAX_SESSIONS: u32 = 32;
 
 /// A person who signed in. A session ends at the earlier of both times.
@@ -16,7 +15,6 @@ pub struct WebSession {
     pub key: Option<String>,
     /// The browser, as it names itself.
     pub client: String,
-    /// The network address of the sign-in.
     pub address: String,
     pub created_at: Time,
     pub seen_at: Time,
@@ -26,7 +24,6 @@ pub struct WebSession {
     pub ends_at: Time,
 }
 
-/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     pub hash: [u8; 32],

@@ -40,13 +40,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::LedgerOperation;
 use crate::error::Result;
+use crate::records::first;
 use crate::{Error, LedgerCheck, RelatedReceipts, SchemaState, StatementLine, StoreOptions};
 
 use connection::{ConnectionExt, ConnectionMode};
 use readers::ReaderPool;
 use writer::{MAX_WAITING, Writer, WriterMessage};
 
-/// An open SQLite file.
 pub struct Sqlite {
     path: PathBuf,
     options: StoreOptions,
@@ -252,7 +252,7 @@ impl Sqlite {
 }
 
 fn setting(db: &Connection, name: &str) -> Result<Option<String>> {
-    db.row("SELECT value FROM settings WHERE name = ?1", [name], |row| row.get(0))
+    db.row("SELECT value FROM settings WHERE name = ?1", [name], |row| first(row))
 }
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

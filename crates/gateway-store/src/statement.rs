@@ -2,7 +2,6 @@
 
 use ledger::{HoldId, MemberId, Posting, Receipt};
 
-/// The relations of a receipt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelatedReceipts {
     /// The request that this one belongs to.
@@ -11,13 +10,10 @@ pub struct RelatedReceipts {
     pub children: Vec<Receipt>,
 }
 
-/// One line of a member's statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementLine {
-    /// Id of the posting.
     pub id: i64,
     pub posting: Posting,
-    /// The charged operation.
     pub operation: Option<String>,
     /// The model that answered.
     pub model: Option<String>,

@@ -12,6 +12,10 @@ use tokio::sync::oneshot;
 use crate::batch::{AuditedTransfer, FreeRequest, LedgerOperation};
 use crate::error::Result;
 use crate::postgres::Postgres;
+use crate::research::{
+    FinishedStep, JobClaim, JobEnd, JobEndResult, JobEvent, JobRelease, JobStatus, JobStep, NewJob,
+    ResearchJob, Webhook,
+};
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, AlertDelivery, Artifact, AuditEntry, Credit, DatabaseLocation, DrainedProvider, Error,
@@ -21,12 +25,9 @@ use crate::{
     StoreOptions, StoredResponse, UsageLine, UsageQuery, WebSession, WebhookOutcome,
 };
 
-/// The state of the service.
 #[derive(Debug)]
 pub enum Store {
-    /// In a SQLite file.
     Sqlite(Sqlite),
-    /// In a PostgreSQL database.
     Postgres(Postgres),
 }
 
@@ -41,10 +42,24 @@ macro_rules! dispatch {
     };
 }
 
-mod research;
+/// Operations that both databases have under the same name.
+macro_rules! operations {
+    ($(
+        $(#[doc = $text:literal])*
+        pub async fn $method:ident(&self $(, $argument:ident: $kind:ty)* $(,)?) -> $result:ty;
+    )*) => {
+        impl Store {
+            $(
+                $(#[doc = $text])*
+                pub async fn $method(&self $(, $argument: $kind)*) -> $result {
+                    dispatch!(self, $method($($argument),*))
+                }
+            )*
+        }
+    };
+}
 
 impl Store {
-    /// Returns the schema version of the database.
     pub async fn schema(
         location: &DatabaseLocation,
         options: &StoreOptions,
@@ -159,17 +174,6 @@ impl Store {
         result.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Renews the leases of all live holds of a process; returns how many.
-    pub async fn renew_leases(&self, owner: i64, lease_micros: i64) -> Result<u64> {
-        dispatch!(self, renew_leases(owner, lease_micros))
-    }
-
-    /// Ends holds whose lease is over, at most a thousand; returns how many. Their background
-    /// responses become `failed`.
-    pub async fn expire_holds(&self) -> Result<u64> {
-        dispatch!(self, expire_holds())
-    }
-
     /// Ends all holds of other processes, after a crash of a service on SQLite; returns how many.
     /// Running research jobs keep their holds and can be claimed again.
     pub async fn end_holds_except(&self, owner: i64) -> Result<u64> {
@@ -180,106 +184,13 @@ impl Store {
         }
     }
 
-    /// Deletes expired idempotency keys, responses and media runs, at most a thousand of each, and
-    /// research jobs, at most a hundred; returns how many. Unreferenced objects become deletable.
-    /// Background responses that still run although their hold has ended become `failed`.
-    pub async fn delete_expired(&self) -> Result<u64> {
-        dispatch!(self, delete_expired())
-    }
-
-    /// Returns the account of a member or a team.
-    pub async fn account(&self, member: MemberId) -> Result<Option<Account>> {
-        dispatch!(self, account(member))
-    }
-
-    /// Returns the shared state of a key and its successors.
-    pub async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
-        dispatch!(self, lineage(lineage))
-    }
-
-    /// Returns the receipt of a hold, of one member or of any.
-    pub async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>> {
-        dispatch!(self, receipt(member, id))
-    }
-
-    /// Lists receipts of a member that a team paid, with an id below `before`, newest first.
-    pub async fn team_receipts(
-        &self,
-        member: MemberId,
-        before: Option<HoldId>,
-        limit: u32,
-    ) -> Result<Vec<Receipt>> {
-        dispatch!(self, team_receipts(member, before, limit))
-    }
-
-    /// Returns the request that another one belongs to, and the receipts of those that belong to it.
-    pub async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
-        dispatch!(self, related_receipts(id))
-    }
-
-    /// Returns the answer that is saved for an idempotency key.
-    pub async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
-        dispatch!(self, answer(id))
-    }
-
-    /// Lists postings of a member with an id below `before`, newest first.
-    pub async fn statement(
-        &self,
-        member: MemberId,
-        before: i64,
-        limit: u32,
-    ) -> Result<Vec<StatementLine>> {
-        dispatch!(self, statement(member, before, limit))
-    }
-
-    /// Sums up usage. Lines are in the order of days, else of charges, the highest first.
-    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
-        dispatch!(self, usage(query))
-    }
-
-    /// Rebuilds usage from the receipts. No hold can end meanwhile.
-    pub async fn rebuild_usage(&self) -> Result<()> {
-        dispatch!(self, rebuild_usage())
-    }
-
-    /// Recomputes all figures from postings and holds, and compares.
-    pub async fn check_ledger(&self) -> Result<LedgerCheck> {
-        dispatch!(self, check_ledger())
-    }
-
     /// Creates a member without money. Names of members and teams are unique.
     pub async fn create_member(&self, name: &str, by: &Actor) -> Result<Member> {
         dispatch!(self, create_account(AccountKind::Member, name, by))
     }
 
-    /// Creates a team without money and members. Names of members and teams are unique.
     pub async fn create_team(&self, name: &str, by: &Actor) -> Result<Member> {
         dispatch!(self, create_account(AccountKind::Team, name, by))
-    }
-
-    /// Changes a member or a team.
-    pub async fn change_member(
-        &self,
-        id: MemberId,
-        change: &MemberChange,
-        by: &Actor,
-    ) -> Result<Member> {
-        dispatch!(self, change_member(id, change, by))
-    }
-
-    /// Returns a member or a team by id.
-    pub async fn member(&self, id: MemberId) -> Result<Option<Member>> {
-        dispatch!(self, member(id))
-    }
-
-    /// Returns a member or a team by name.
-    pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
-        dispatch!(self, member_by_name(name))
-    }
-
-    /// Returns the names of members and teams; those that do not exist are missing.
-    pub async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
-        dispatch!(self, member_names(ids))
     }
 
     /// Lists members with an id above `after`, in order.
@@ -292,253 +203,202 @@ impl Store {
         dispatch!(self, accounts_of_kind(AccountKind::Team, after, limit))
     }
 
+    /// Completes submitted operations and closes the database.
+    pub async fn close(&self) {
+        dispatch!(self, close());
+    }
+}
+
+operations! {
+    /// Renews the leases of all live holds of a process; returns how many.
+    pub async fn renew_leases(&self, owner: i64, lease_micros: i64) -> Result<u64>;
+    /// Ends holds whose lease is over, at most a thousand; returns how many. Their background
+    /// responses become `failed`.
+    pub async fn expire_holds(&self) -> Result<u64>;
+    /// Deletes expired idempotency keys, responses and media runs, at most a thousand of each, and
+    /// research jobs, at most a hundred; returns how many. Unreferenced objects become deletable.
+    /// Background responses that still run although their hold has ended become `failed`.
+    pub async fn delete_expired(&self) -> Result<u64>;
+
+    pub async fn account(&self, member: MemberId) -> Result<Option<Account>>;
+    /// Returns the shared state of a key and its successors.
+    pub async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>>;
+    /// Returns the receipt of a hold, of one member or of any.
+    pub async fn receipt(&self, member: Option<MemberId>, id: HoldId) -> Result<Option<Receipt>>;
+    /// Lists receipts of a member that a team paid, with an id below `before`, newest first.
+    pub async fn team_receipts(
+        &self,
+        member: MemberId,
+        before: Option<HoldId>,
+        limit: u32,
+    ) -> Result<Vec<Receipt>>;
+    /// Returns the request that another one belongs to, and the receipts of those that belong to it.
+    pub async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts>;
+    /// Returns the answer that is saved for an idempotency key.
+    pub async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>>;
+    /// Lists postings of a member with an id below `before`, newest first.
+    pub async fn statement(
+        &self,
+        member: MemberId,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<StatementLine>>;
+    /// Sums up usage. Lines are in the order of days, else of charges, the highest first.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>>;
+    /// Rebuilds usage from the receipts. No hold can end meanwhile.
+    pub async fn rebuild_usage(&self) -> Result<()>;
+    /// Recomputes all figures from postings and holds, and compares.
+    pub async fn check_ledger(&self) -> Result<LedgerCheck>;
+
+    pub async fn change_member(
+        &self,
+        id: MemberId,
+        change: &MemberChange,
+        by: &Actor,
+    ) -> Result<Member>;
+    /// Returns a member or a team by id.
+    pub async fn member(&self, id: MemberId) -> Result<Option<Member>>;
+    pub async fn member_by_name(&self, name: &str) -> Result<Option<Member>>;
+    /// Returns the names of members and teams; those that do not exist are missing.
+    pub async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>>;
     /// Lists the members of a team with an id above `after`, in order.
     pub async fn team_members(
         &self,
         team: MemberId,
         after: MemberId,
         limit: u32,
-    ) -> Result<Vec<Member>> {
-        dispatch!(self, team_members(team, after, limit))
-    }
+    ) -> Result<Vec<Member>>;
 
     /// Creates a key and its lineage.
-    pub async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key> {
-        dispatch!(self, create_key(key, by))
-    }
-
+    pub async fn create_key(&self, key: &NewKey, by: &Actor) -> Result<Key>;
     /// Creates a key with the lineage, name, scopes, models and expiry of an old one, which expires
     /// after the overlap.
-    pub async fn rotate_key(&self, rotation: &KeyRotation, by: &Actor) -> Result<Key> {
-        dispatch!(self, rotate_key(rotation, by))
-    }
-
-    pub async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord> {
-        dispatch!(self, change_key(id, change, by))
-    }
-
-    pub async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord> {
-        dispatch!(self, revoke_key(id, by))
-    }
-
-    /// Returns a key by its public part.
-    pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
-        dispatch!(self, key(id))
-    }
-
-    /// Lists the keys of a member.
-    pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
-        dispatch!(self, keys(member))
-    }
-
+    pub async fn rotate_key(&self, rotation: &KeyRotation, by: &Actor) -> Result<Key>;
+    pub async fn change_key(&self, id: &str, change: &KeyChange, by: &Actor) -> Result<KeyRecord>;
+    pub async fn revoke_key(&self, id: &str, by: &Actor) -> Result<KeyRecord>;
+    pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>>;
+    pub async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>>;
     /// Finds keys of all members.
-    pub async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
-        dispatch!(self, find_keys(search, limit))
-    }
-
+    pub async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>>;
     /// Returns public part and name of the newest key of each lineage.
     pub async fn key_names(
         &self,
         lineages: &[LineageId],
-    ) -> Result<HashMap<LineageId, (String, String)>> {
-        dispatch!(self, key_names(lineages))
-    }
+    ) -> Result<HashMap<LineageId, (String, String)>>;
 
-    /// Returns a response of a member.
-    pub async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>> {
-        dispatch!(self, response(member, id))
-    }
-
-    /// Returns the status of a response of a member.
-    pub async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>> {
-        dispatch!(self, response_status(member, id))
-    }
-
+    pub async fn response(&self, member: MemberId, id: &str) -> Result<Option<StoredResponse>>;
+    pub async fn response_status(&self, member: MemberId, id: &str) -> Result<Option<String>>;
     /// Updates status and body of a response that has not ended; returns whether it did.
-    pub async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
-        dispatch!(self, update_response(response))
-    }
-
+    pub async fn update_response(&self, response: &StoredResponse) -> Result<bool>;
     /// Cancels a response that is still queued; returns whether it did. A response in progress is
     /// ended with its hold instead.
-    pub async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool> {
-        dispatch!(self, cancel_queued_response(response))
-    }
-
+    pub async fn cancel_queued_response(&self, response: &StoredResponse) -> Result<bool>;
     /// Deletes a response and its events; returns whether it existed.
-    pub async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool> {
-        dispatch!(self, delete_response(member, id))
-    }
-
-    /// Appends events of a background response.
-    pub async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
-        dispatch!(self, append_events(id, events))
-    }
-
+    pub async fn delete_response(&self, member: MemberId, id: &str) -> Result<bool>;
+    pub async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()>;
     /// Lists events of a background response after a sequence number, in order.
-    pub async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>> {
-        dispatch!(self, events(id, after, limit))
-    }
+    pub async fn events(&self, id: &str, after: i64, limit: u32) -> Result<Vec<ResponseEvent>>;
 
     /// Returns the object for bytes with this digest, which is created under this name if missing. An
     /// object without a run is kept for an hour.
-    pub async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String> {
-        dispatch!(self, claim_object(sha256, name))
-    }
-
-    /// Returns a run of a member with its artifacts.
-    pub async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
-        dispatch!(self, media_run(member, id))
-    }
-
+    pub async fn claim_object(&self, sha256: [u8; 32], name: &str) -> Result<String>;
+    pub async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>>;
     /// Lists runs of a member that were made before a time, newest first.
     pub async fn media_runs(
         &self,
         member: MemberId,
         before: Time,
         limit: u32,
-    ) -> Result<Vec<MediaRun>> {
-        dispatch!(self, media_runs(member, before, limit))
-    }
-
-    /// Returns an artifact of a member.
-    pub async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
-        dispatch!(self, artifact(member, id))
-    }
-
+    ) -> Result<Vec<MediaRun>>;
+    pub async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>>;
     /// Lists objects whose bytes can be deleted.
-    pub async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
-        dispatch!(self, deletable_objects(limit))
-    }
-
+    pub async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>>;
     /// Deletes the rows of objects whose bytes were deleted.
-    pub async fn delete_objects(&self, names: &[String]) -> Result<()> {
-        dispatch!(self, delete_objects(names))
-    }
+    pub async fn delete_objects(&self, names: &[String]) -> Result<()>;
 
     /// Creates a session; it replaces the oldest of too many.
-    pub async fn create_session(&self, new: &NewSession) -> Result<()> {
-        dispatch!(self, create_session(new))
-    }
-
+    pub async fn create_session(&self, new: &NewSession) -> Result<()>;
     /// Returns a session that is not over.
-    pub async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
-        dispatch!(self, session(hash))
-    }
-
+    pub async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>>;
     /// Prolongs a session that is in use, up to its end.
-    pub async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()> {
-        dispatch!(self, renew_session(hash, idle_micros))
-    }
-
+    pub async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()>;
     /// Lists sessions of a member, or those of operators, newest first.
-    pub async fn sessions(&self, member: Option<MemberId>) -> Result<Vec<WebSession>> {
-        dispatch!(self, sessions(member))
-    }
-
+    pub async fn sessions(&self, member: Option<MemberId>) -> Result<Vec<WebSession>>;
     /// Ends a session of a member or of an operator; returns whether it existed.
-    pub async fn end_session(&self, member: Option<MemberId>, hash: [u8; 32]) -> Result<bool> {
-        dispatch!(self, end_session(member, hash))
-    }
+    pub async fn end_session(&self, member: Option<MemberId>, hash: [u8; 32]) -> Result<bool>;
 
     /// Asks all processes to read their configuration again; returns the number of the reload.
-    pub async fn request_reload(&self, by: &Actor) -> Result<i64> {
-        dispatch!(self, request_reload(by))
-    }
-
-    /// Returns the state that all processes follow.
-    pub async fn shared_state(&self) -> Result<SharedState> {
-        dispatch!(self, shared_state())
-    }
-
+    pub async fn request_reload(&self, by: &Actor) -> Result<i64>;
+    pub async fn shared_state(&self) -> Result<SharedState>;
     /// Reports the state of a process, and forgets processes that are gone.
-    pub async fn report_process(&self, report: &ProcessReport) -> Result<()> {
-        dispatch!(self, report_process(report))
-    }
-
-    /// Forgets a process that stops.
-    pub async fn forget_process(&self, owner: i64) -> Result<()> {
-        dispatch!(self, forget_process(owner))
-    }
-
-    /// Lists the processes that serve.
-    pub async fn processes(&self) -> Result<Vec<ProcessReport>> {
-        dispatch!(self, processes())
-    }
-
+    pub async fn report_process(&self, report: &ProcessReport) -> Result<()>;
+    pub async fn forget_process(&self, owner: i64) -> Result<()>;
+    pub async fn processes(&self) -> Result<Vec<ProcessReport>>;
     /// Drains or enables a provider on all processes; returns whether this changed it.
     pub async fn change_provider(
         &self,
         name: &str,
         action: ProviderAction,
         by: &Actor,
-    ) -> Result<bool> {
-        dispatch!(self, change_provider(name, action, by))
-    }
-
-    /// Lists the providers that get no new requests.
-    pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
-        dispatch!(self, drained_providers())
-    }
+    ) -> Result<bool>;
+    pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>>;
 
     /// Writes an alert and its deliveries, unless its condition is reported already; returns its number
     /// if it is new.
-    pub async fn open_alert(&self, alert: &NewAlert) -> Result<Option<i64>> {
-        dispatch!(self, open_alert(alert))
-    }
-
+    pub async fn open_alert(&self, alert: &NewAlert) -> Result<Option<i64>>;
     /// Ends the condition of an alert, which is then reported again when it is met again.
-    pub async fn end_alert(&self, key: &str) -> Result<()> {
-        dispatch!(self, end_alert(key))
-    }
-
+    pub async fn end_alert(&self, key: &str) -> Result<()>;
     /// Claims a delivery that is due, until the lease is over.
-    pub async fn claim_alert(&self, lease_micros: i64) -> Result<Option<AlertDelivery>> {
-        dispatch!(self, claim_alert(lease_micros))
-    }
-
+    pub async fn claim_alert(&self, lease_micros: i64) -> Result<Option<AlertDelivery>>;
     /// Records the result of a delivery; returns whether the claim is still valid.
     pub async fn finish_alert(
         &self,
         delivery: &AlertDelivery,
         outcome: WebhookOutcome,
         error: &str,
-    ) -> Result<bool> {
-        dispatch!(self, finish_alert(delivery, outcome, error))
-    }
-
+    ) -> Result<bool>;
     /// Lists alerts with an id below `before` and their deliveries, newest first.
-    pub async fn alerts(&self, before: i64, limit: u32) -> Result<Vec<AlertDelivery>> {
-        dispatch!(self, alerts(before, limit))
-    }
-
+    pub async fn alerts(&self, before: i64, limit: u32) -> Result<Vec<AlertDelivery>>;
     /// Returns the newest top-up or positive adjustment of a member.
-    pub async fn last_credit(&self, member: MemberId) -> Result<Option<Credit>> {
-        dispatch!(self, last_credit(member))
-    }
+    pub async fn last_credit(&self, member: MemberId) -> Result<Option<Credit>>;
 
     /// Lists audit entries with an id below `before`, newest first.
-    pub async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>> {
-        dispatch!(self, audit(before, limit))
-    }
-
-    /// Returns a setting that is stored in the database.
-    pub async fn setting(&self, name: &str) -> Result<Option<String>> {
-        dispatch!(self, setting(name))
-    }
-
+    pub async fn audit(&self, before: i64, limit: u32) -> Result<Vec<AuditEntry>>;
+    pub async fn setting(&self, name: &str) -> Result<Option<String>>;
     /// Writes a setting unless it exists; returns the stored value.
-    pub async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
-        dispatch!(self, set_setting_once(name, value))
-    }
+    pub async fn set_setting_once(&self, name: &str, value: &str) -> Result<String>;
+    pub async fn ping(&self) -> Result<()>;
 
-    /// Checks that the database answers.
-    pub async fn ping(&self) -> Result<()> {
-        dispatch!(self, ping())
-    }
-
-    /// Completes submitted operations and closes the database.
-    pub async fn close(&self) {
-        dispatch!(self, close());
-    }
+    /// Queues a job and opens its hold. A repeated idempotency key is
+    /// [`ledger::IdempotencyConflict::Answered`] with the id of the first job.
+    pub async fn create_job(&self, job: NewJob) -> Result<std::result::Result<Hold, Refusal>>;
+    pub async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>>;
+    /// Returns status and attempt of a job of any member.
+    pub async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>>;
+    /// Lists jobs of a member with an id below `before`, newest first.
+    pub async fn jobs(
+        &self,
+        member: MemberId,
+        before: HoldId,
+        limit: u32,
+    ) -> Result<Vec<ResearchJob>>;
+    pub async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>>;
+    /// Lists events of a job after a sequence number, in order.
+    pub async fn job_events(&self, id: HoldId, after: i64, limit: u32) -> Result<Vec<JobEvent>>;
+    /// Claims the job that has waited longest, or whose lease is over.
+    pub async fn claim_job(&self, worker: i64, lease_micros: i64) -> Result<Option<ResearchJob>>;
+    /// Renews a claim; returns whether it is still valid.
+    pub async fn renew_job(&self, claim: JobClaim, lease_micros: i64) -> Result<bool>;
+    /// Records a finished step; returns whether the claim is still valid.
+    pub async fn finish_step(&self, claim: JobClaim, step: FinishedStep) -> Result<bool>;
+    /// Releases a claimed job; returns whether the claim is still valid.
+    pub async fn release_job(&self, claim: JobClaim, release: JobRelease) -> Result<bool>;
+    pub async fn end_job(&self, end: JobEnd) -> Result<JobEndResult>;
+    /// Ends jobs that missed their deadline or used up their tries, at most a hundred; returns how
+    /// many.
+    pub async fn end_overdue_jobs(&self) -> Result<u64>;
+    /// Claims a webhook call that is due, until the lease is over.
+    pub async fn claim_webhook(&self, lease_micros: i64) -> Result<Option<(Webhook, ResearchJob)>>;
+    /// Records the result of a webhook call; returns whether the claim is still valid.
+    pub async fn finish_webhook(&self, webhook: &Webhook, outcome: WebhookOutcome) -> Result<bool>;
 }

@@ -13,11 +13,9 @@ use ledger::{ChargeRule, HoldOutcome, LineageId, MemberId, Micros, Receipt, Toke
 
 /// The most lines of one query.
 pub const MAX_USAGE_LINES: u32 = 10_000;
-
 /// The most tokens that a request counts, so that sums cannot overflow whatever an upstream reports.
 const MAX_TOKENS: i64 = 1_000_000_000;
 
-/// What usage is summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UsageDimension {
     Day,
@@ -32,7 +30,6 @@ pub enum UsageDimension {
     Provider,
 }
 
-/// A question about usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuery {
     /// One member, or all.
@@ -41,7 +38,6 @@ pub struct UsageQuery {
     pub team: Option<MemberId>,
     /// The first day, in days since 1970, UTC.
     pub from_day: i32,
-    /// The last day.
     pub to_day: i32,
     pub by: Vec<UsageDimension>,
     /// The most lines, up to [`MAX_USAGE_LINES`].
@@ -74,7 +70,6 @@ pub struct UsageCounts {
     pub charged: Micros,
 }
 
-/// The key of a row of `usage`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct UsageKey {
     pub(crate) day: i32,
@@ -86,7 +81,6 @@ pub(crate) struct UsageKey {
     pub(crate) team: MemberId,
 }
 
-/// Usage to add to the stored rows.
 #[derive(Debug, Default)]
 pub(crate) struct UsageRollup(HashMap<UsageKey, UsageCounts, RandomState>);
 
@@ -174,7 +168,6 @@ impl UsageDimension {
         Self::Provider,
     ];
 
-    /// The name as it is shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -187,7 +180,6 @@ impl UsageDimension {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dimension| dimension.as_str() == text)
     }
@@ -262,7 +254,6 @@ impl UsageQuery {
     }
 }
 
-/// The usage that follows from each receipt.
 fn receipts_as_usage(dialect: Dialect) -> String {
     let Dialect { least, greatest, .. } = dialect;
     let settled = |rule: &ChargeRule| rule.outcome() == HoldOutcome::Settled;

@@ -5,10 +5,8 @@ use crate::{
     Windows,
 };
 
-/// The money and recent usage of a member or a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The owner of the account.
     pub id: MemberId,
     pub kind: AccountKind,
     /// The team that pays for the member's requests; `None` if the member pays.
@@ -27,7 +25,6 @@ pub struct Account {
     pub budget_use: BudgetUse,
 }
 
-/// The owners of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccountKind {
     Member,
@@ -40,9 +37,7 @@ pub enum AccountKind {
 /// Charged requests of the current day and month, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// The current day.
     pub day: UsagePeriod,
-    /// The current month.
     pub month: UsagePeriod,
 }
 
@@ -53,12 +48,10 @@ pub struct UsagePeriod {
     pub number: i32,
     /// Number of charged requests.
     pub requests: i64,
-    /// The sum of their charges.
     pub charged: Micros,
 }
 
 impl Account {
-    /// An account without money.
     pub fn new(id: MemberId) -> Self {
         Self {
             id,
@@ -104,7 +97,6 @@ impl Account {
 impl AccountKind {
     pub const ALL: [Self; 3] = [Self::Member, Self::Team, Self::RemovedTeam];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
@@ -113,7 +105,6 @@ impl AccountKind {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }

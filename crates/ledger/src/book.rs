@@ -37,17 +37,13 @@ pub struct Changes {
     pub accounts: Vec<Account>,
     /// Lineages to update.
     pub lineages: Vec<Lineage>,
-    /// Holds to insert.
     pub opened_holds: Vec<Hold>,
     /// Holds to delete, each with its member.
     pub ended_holds: Vec<(MemberId, HoldId)>,
-    /// Receipts to insert.
     pub receipts: Vec<Receipt>,
-    /// Postings to insert.
     pub postings: Vec<Posting>,
     /// Idempotency records to insert or update.
     pub idempotency: Vec<IdempotencyRecord>,
-    /// Idempotency records to delete.
     pub deleted_idempotency: Vec<(LineageId, String)>,
 }
 
@@ -60,12 +56,10 @@ impl Book {
         self.lineages.insert(lineage.id, lineage);
     }
 
-    /// Adds a live hold.
     pub fn add_hold(&mut self, hold: Hold) {
         self.holds.insert(hold.id, hold);
     }
 
-    /// Adds a stored idempotency record.
     pub fn add_idempotency_record(&mut self, record: IdempotencyRecord) {
         self.idempotency.insert((record.lineage, record.key.clone()), record);
     }
@@ -76,17 +70,14 @@ impl Book {
         }
     }
 
-    /// The current state of an account.
     pub fn account(&self, id: MemberId) -> Option<&Account> {
         self.accounts.get(&id)
     }
 
-    /// The current state of a lineage.
     pub fn lineage(&self, id: LineageId) -> Option<&Lineage> {
         self.lineages.get(&id)
     }
 
-    /// Counts a free request against the key's rate limit.
     pub fn admit(
         &mut self,
         lineage: LineageId,
@@ -221,7 +212,6 @@ impl Book {
         EndResult::Ended(receipt)
     }
 
-    /// Ends a hold if its lease is over.
     pub fn expire(&mut self, id: HoldId, now: Time) -> EndResult {
         match self.holds.get(&id) {
             Some(hold) if hold.lease_until < now => {
@@ -274,13 +264,11 @@ impl Book {
         Ok(TransferResult::Posted(posting))
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         let by_text = self.idempotency.len() + self.referenced.len();
         self.accounts.len() + self.lineages.len() + self.holds.len() + by_text
     }
 
-    /// Whether the book has this live hold.
     pub fn has_hold(&self, id: HoldId) -> bool {
         self.holds.contains_key(&id)
     }
@@ -304,13 +292,11 @@ impl Book {
         self.referenced.clear();
     }
 
-    /// The idempotency key of a live hold.
     pub fn idempotency_key_of(&self, id: HoldId) -> Option<(LineageId, &str)> {
         let hold = self.holds.get(&id)?;
         Some((hold.lineage, hold.idempotency.as_deref()?))
     }
 
-    /// Takes the changes since the last call.
     pub fn take_changes(&mut self) -> Changes {
         let mut changes = std::mem::take(&mut self.changes);
         let accounts = self.changed_accounts.drain(..);
@@ -434,7 +420,6 @@ impl Changes {
         keys.chain(self.accounts.iter().filter_map(|row| row.budget_status(windows)))
     }
 
-    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -21,7 +21,6 @@ pub enum Period {
     Month,
 }
 
-/// One day, week or month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
     pub start: Time,
@@ -29,7 +28,6 @@ pub struct Window {
     pub end: Time,
 }
 
-/// The current windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Windows {
     pub day: Window,
@@ -46,7 +44,6 @@ pub struct BudgetUse {
     pub held: Micros,
 }
 
-/// What a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BudgetScope {
     Key(LineageId),
@@ -74,7 +71,6 @@ impl Budget {
 impl Period {
     pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -83,14 +79,12 @@ impl Period {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|period| period.as_str() == text)
     }
 }
 
 impl BudgetScope {
-    /// The name as it is shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Key(_) => "key",

@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use crate::{HoldId, IdempotencyKey, LimitStatus, LineageId, MemberId, Micros, Time};
 
-/// A request to open a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldRequest {
-    /// A new id.
     pub id: HoldId,
     /// The member who asks.
     pub member: MemberId,
-    /// The API key that is used.
     pub lineage: LineageId,
     /// The price.
     pub amount: Micros,
@@ -21,7 +18,6 @@ pub struct HoldRequest {
     pub model: Option<Arc<str>>,
     /// The process that ends the hold.
     pub owner: i64,
-    /// Duration of the lease.
     pub lease_micros: i64,
     pub idempotency: Option<IdempotencyKey>,
 }
@@ -29,33 +25,24 @@ pub struct HoldRequest {
 /// A price that is reserved while the work is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// Id of the hold and of its receipt.
     pub id: HoldId,
-    /// The member who asks.
     pub member: MemberId,
     /// The account that pays: the member's, or that of the team when the hold was opened.
     pub payer: MemberId,
-    /// The API key that is used.
     pub lineage: LineageId,
-    /// The price.
     pub amount: Micros,
-    /// The operation of the price list.
     pub operation: Cow<'static, str>,
     /// The requested model.
     pub model: Option<Arc<str>>,
-    /// The process that ends the hold.
     pub owner: i64,
     /// When the hold was opened; never before the budget windows in which it counts.
     pub since: Time,
-    /// End of the lease.
     pub lease_until: Time,
-    /// The `Idempotency-Key` of the request.
     pub idempotency: Option<String>,
     /// The limits after this request; not stored.
     pub limits: LimitStatus,
 }
 
-/// A request to end a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldEnd {
     pub id: HoldId,
@@ -65,7 +52,6 @@ pub struct HoldEnd {
     pub rule: ChargeRule,
     /// The model that answered.
     pub model: Option<Arc<str>>,
-    /// Token counts of the answer.
     pub tokens: TokenCounts,
     /// The upstreams that were asked, in the form of the caller.
     pub attempts: Option<Arc<str>>,
@@ -76,9 +62,7 @@ pub struct HoldEnd {
 /// Token counts that the upstream reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenCounts {
-    /// Tokens of the prompt.
     pub input: Option<i64>,
-    /// Tokens of the answer.
     pub output: Option<i64>,
 }
 
@@ -108,7 +92,6 @@ pub enum ChargeRule {
     Expired,
 }
 
-/// What ended a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndReason {
     /// The answer reached its end.
@@ -177,53 +160,39 @@ impl EndReason {
 }
 
 impl AnswerProgress {
-    /// All stages.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Begun, Self::Content];
 }
 
-/// Whether a hold was charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HoldOutcome {
-    /// Charged.
     Settled,
-    /// Not charged.
     Released,
     /// Not charged, because the lease ran out.
     Expired,
 }
 
-/// How a hold ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     pub id: HoldId,
-    /// The member who asked.
     pub member: MemberId,
     /// The account that paid: the member's or a team's.
     pub payer: MemberId,
-    /// The API key that is used.
     pub lineage: LineageId,
-    /// The charged amount.
     pub charged: Micros,
-    /// Why it was charged or not.
     pub rule: ChargeRule,
-    /// The operation of the price list.
     pub operation: Cow<'static, str>,
     /// The model that answered, else the requested one.
     pub model: Option<Arc<str>>,
-    /// Token counts of the answer.
     pub tokens: TokenCounts,
     /// The upstreams that were asked, in the form of the caller.
     pub attempts: Option<Arc<str>>,
     /// When the hold was opened.
     pub since: Time,
-    /// When the hold ended.
     pub at: Time,
 }
 
-/// The result of ending a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EndResult {
-    /// The hold ended now.
     Ended(Receipt),
     /// The hold had ended before and nothing changed; its receipt is in the store.
     AlreadyEnded,
@@ -265,7 +234,6 @@ impl ChargeRule {
         }
     }
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -282,14 +250,12 @@ impl ChargeRule {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|rule| rule.as_str() == text)
     }
 }
 
 impl HoldOutcome {
-    /// The name as it is shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",

@@ -11,7 +11,6 @@ const MICROS_A_MINUTE: i64 = 60_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
     pub id: LineageId,
-    /// The member who asks.
     pub member: MemberId,
     /// The limits of all its keys together.
     pub limits: Limits,
@@ -23,7 +22,6 @@ pub struct Lineage {
     pub running: u32,
     /// State of the rate limit: the theoretical arrival time of the next request (GCRA).
     pub next_arrival: Time,
-    /// The use of the budget.
     pub budget_use: BudgetUse,
     /// When the last charged request ended; 0 if there was none.
     pub last_used: Time,
@@ -36,14 +34,11 @@ pub struct Limits {
     pub spend: Option<Micros>,
     /// Requests per minute; the burst is as large.
     pub requests_per_minute: Option<u32>,
-    /// Concurrent requests.
     pub concurrency: Option<u32>,
-    /// Spend per day, week or month.
     pub budget: Option<Budget>,
 }
 
 impl Lineage {
-    /// A lineage without spend.
     pub fn new(id: LineageId, member: MemberId, limits: Limits) -> Self {
         Self {
             id,
@@ -58,7 +53,6 @@ impl Lineage {
         }
     }
 
-    /// The budget with its use; `None` is unlimited.
     pub fn budget_status(&self, windows: &Windows) -> Option<BudgetStatus> {
         Some(BudgetStatus::new(
             BudgetScope::Key(self.id),

@@ -12,17 +12,14 @@ use serde::{Deserialize, Serialize};
 pub struct Micros(i64);
 
 impl Micros {
-    /// No money.
     pub const ZERO: Self = Self(0);
     /// The largest amount. A thousandth of the integer range, so that sums cannot overflow.
     pub const MAX: Self = Self(i64::MAX / 1000);
 
-    /// An amount in micro-credits.
     pub const fn new(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// The number of micro-credits.
     pub const fn get(self) -> i64 {
         self.0
     }
@@ -37,7 +34,6 @@ impl Micros {
         self.0.checked_sub(other.0).map(Self).filter(|rest| rest.is_in_range())
     }
 
-    /// Whether the amount is below zero.
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }

@@ -6,11 +6,8 @@ use crate::{HoldId, MemberId, Micros, Time};
 /// member's account gains, the house account loses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posting {
-    /// When the amount moved.
     pub at: Time,
-    /// Why the amount moved.
     pub kind: PostingKind,
-    /// The member's account.
     pub member: MemberId,
     pub house: HouseAccount,
     /// The change of the member's balance. Never zero.
@@ -25,10 +22,8 @@ pub struct Posting {
     pub reference: Option<String>,
 }
 
-/// Why an amount moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PostingKind {
-    /// A request was charged.
     Charge,
     /// A member paid in.
     TopUp,
@@ -61,7 +56,6 @@ impl Posting {
 impl PostingKind {
     pub const ALL: [Self; 3] = [Self::Charge, Self::TopUp, Self::Adjustment];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Charge => "charge",
@@ -70,7 +64,6 @@ impl PostingKind {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
@@ -88,7 +81,6 @@ impl PostingKind {
 impl HouseAccount {
     pub const ALL: [Self; 3] = [Self::Revenue, Self::Funding, Self::Adjustments];
 
-    /// The name as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Revenue => "house:revenue",
@@ -97,7 +89,6 @@ impl HouseAccount {
         }
     }
 
-    /// Parses the result of [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|account| account.as_str() == text)
     }

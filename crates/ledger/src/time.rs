@@ -7,27 +7,22 @@ pub struct Time(i64);
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
 impl Time {
-    /// The time this many microseconds after 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// The time this many milliseconds after 1970.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
     }
 
-    /// Microseconds since 1970.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// Milliseconds since 1970.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// The time this much later.
     #[must_use]
     pub const fn plus_micros(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))

@@ -5,7 +5,6 @@ use crate::{MemberId, Micros, Posting, PostingKind, Refusal};
 /// Money that moves without a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// The member whose account changes.
     pub member: MemberId,
     /// A top-up or an adjustment.
     pub kind: PostingKind,
@@ -17,10 +16,8 @@ pub struct Transfer {
     pub reference: Option<String>,
 }
 
-/// The result of a transfer that was not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransferResult {
-    /// The transfer was posted now.
     Posted(Posting),
     /// A transfer with the same reference was posted before; nothing changed.
     AlreadyPosted(Posting),

@@ -11,7 +11,6 @@ use crate::thread_pool::ThreadPool;
 
 /// How many numbers share a scale.
 pub(crate) const BLOCK: usize = 32;
-
 /// How many inputs a thread takes through the weights at once.
 const INPUTS_AT_ONCE: usize = 32;
 /// How many outputs of one input a thread computes at least; below, sharing costs more than it saves.
@@ -85,7 +84,6 @@ impl Rows {
         Row { quants, scales: &self.scales[begin..begin + self.width] }
     }
 
-    /// One row, dequantised.
     pub(crate) fn write(&self, index: usize, out: &mut [f32]) {
         let row = self.row(index);
         let blocks = out.as_chunks_mut::<BLOCK>().0;

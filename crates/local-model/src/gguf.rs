@@ -33,7 +33,6 @@ pub(crate) enum Value {
     Other,
 }
 
-/// Where a tensor is and how its numbers are stored.
 #[derive(Debug)]
 pub(crate) struct Tensor {
     /// The slowest dimension first.

@@ -12,10 +12,8 @@ use crate::model::{Model, Out};
 use crate::thread_pool::ThreadPool;
 use crate::{Defaults, Piece, Problem, Refusal, Request};
 
-/// How a file is used.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The GGUF file.
     pub path: PathBuf,
     /// The most tokens of a conversation with its answer; never more than the model was made for.
     pub window: u32,
@@ -47,13 +45,11 @@ impl Settings {
     }
 }
 
-/// A file that answers.
 #[derive(Debug)]
 pub struct Host {
     shared: Arc<Shared>,
 }
 
-/// What a host has in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The weights; 0 unless they are loaded.
@@ -93,7 +89,6 @@ struct Loaded {
 }
 
 impl Host {
-    /// A host that has not loaded its file.
     pub fn new(settings: Settings) -> Self {
         let loaded = Loaded { model: None, last_use: Instant::now(), is_watched: false };
         let shared = Shared {
@@ -107,7 +102,6 @@ impl Host {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What it has in memory.
     pub fn memory(&self) -> Memory {
         let model = self.shared.loaded().model.clone();
         model.map_or_else(Memory::default, |model| Memory {

@@ -7,6 +7,7 @@
 //! Whatever form the weights have in the file, they are held in memory as blocks of 8 bits, for which
 //! there is one fast kernel.
 
+#![expect(missing_docs, reason = "the names of most items explain them")]
 #![expect(
     clippy::inline_always,
     reason = "what runs in wide instructions must be inlined into where they are chosen"

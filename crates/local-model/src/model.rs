@@ -189,7 +189,6 @@ impl Generator<'_> {
         (!self.out.is_closed()).then_some(())
     }
 
-    /// Says words, unless there are none.
     fn say(&self, words: String) -> Option<()> {
         if words.is_empty() {
             Some(())

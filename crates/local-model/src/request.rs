@@ -2,23 +2,18 @@
 
 use crate::Problem;
 
-/// One request for an answer.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The conversation so far.
     pub messages: Vec<Message>,
-    /// How the answer is drawn.
     pub sampling: Sampling,
     /// Who asks: what was computed for one owner is never used for another.
     pub owner: String,
 }
 
-/// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Message {
     /// `system`, `user` or `assistant`.
     pub role: String,
-    /// The words.
     pub content: String,
 }
 
@@ -62,21 +57,16 @@ impl Default for Defaults {
     }
 }
 
-/// A part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// Words, at least one character.
     Text(String),
-    /// The end; nothing follows.
     End {
-        /// Why.
         reason: End,
-        /// How many tokens were computed.
         completion_tokens: u32,
     },
 }
 
-/// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The model came to its end, or to a stop sequence.
@@ -85,10 +75,8 @@ pub enum End {
     Length,
 }
 
-/// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
-    /// The conversation does not fit.
     #[error("the prompt has {prompt} tokens, but the model's context window has only {window}")]
     TooLong {
         /// How long it is, in tokens.
@@ -102,7 +90,6 @@ pub enum Refusal {
     /// As many compute and wait as may.
     #[error("the request queue is full")]
     Busy,
-    /// The file cannot be used.
     #[error(transparent)]
     Broken(#[from] Problem),
 }

@@ -7,7 +7,6 @@ const LATELY: usize = 64;
 /// The likeliest tokens, which are sorted; more are looked at only if these are not likely enough.
 const LIKELIEST: usize = 256;
 
-/// Draws tokens, by the wishes of one request.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     temperature: f32,

@@ -115,7 +115,6 @@ impl Tokenizer {
         words
     }
 
-    /// The bytes of a token.
     pub(crate) fn piece(&self, token: u32) -> &[u8] {
         self.pieces.get(token as usize).map_or(&[], |piece| piece)
     }

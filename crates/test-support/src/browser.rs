@@ -25,14 +25,12 @@ pub mod key {
     pub const SPACE: &str = " ";
 }
 
-/// The color scheme that the system prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorScheme {
     Light,
     Dark,
 }
 
-/// A browser with one window.
 #[derive(Debug)]
 pub struct Browser {
     driver: Driver,
@@ -42,16 +40,15 @@ pub struct Browser {
 
 impl Browser {
     /// Starts a browser whose viewport has exactly this size in pixels.
-    #[expect(clippy::expect_used, reason = "a test without a browser cannot go on")]
     pub fn start(width: u32, height: u32, scheme: ColorScheme) -> Browser {
         let home = tempfile::tempdir().expect("a temporary folder");
         let driver = Driver::start(home.path(), &arguments(home.path(), scheme));
         let browser = Browser { driver, home };
         // A window cannot be as narrow as a phone, but its viewport can.
-        browser.devtools(
-            "Emulation.setDeviceMetricsOverride",
-            &json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false }),
-        );
+        let viewport =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        let command = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": viewport });
+        browser.must("/goog/cdp/execute", &command);
         let is_dark = browser.eval("return matchMedia('(prefers-color-scheme: dark)').matches");
         assert_eq!(is_dark, scheme == ColorScheme::Dark, "the scheme is taken over");
         browser
@@ -62,7 +59,6 @@ impl Browser {
         self.home.path()
     }
 
-    /// Opens a URL and waits until it is loaded.
     pub fn goto(&self, address: &str) {
         self.must("/url", &json!({ "url": address }));
     }
@@ -74,7 +70,6 @@ impl Browser {
     }
 
     /// The URL of the page, also of one that could not be loaded.
-    #[expect(clippy::expect_used, reason = "tests end when the browser refuses")]
     pub fn address(&self) -> String {
         let address = self.driver.get("/url").expect("a page has an address");
         address.as_str().unwrap_or_default().to_owned()
@@ -113,7 +108,6 @@ impl Browser {
         self.must("/actions", &json!({ "actions": [keyboard] }));
     }
 
-    /// Runs a script, which may be asynchronous, and returns its result.
     pub fn eval(&self, script: &str) -> Value {
         let script = format!("return (async () => {{ {script} }})()");
         self.must("/execute/sync", &json!({ "script": script, "args": [] }))
@@ -124,7 +118,6 @@ impl Browser {
     }
 
     /// What axe-core finds wrong with the page for people with disabilities.
-    #[expect(clippy::expect_used, reason = "a test without its checker cannot go on")]
     pub fn accessibility_findings(&self) -> Vec<String> {
         let path = private_folder("axe").join("node_modules/axe-core/axe.min.js");
         must_exist(&path);
@@ -136,8 +129,6 @@ impl Browser {
         serde_json::from_value(found).expect("axe-core returns a list")
     }
 
-    /// Writes the viewport to a PNG file.
-    #[expect(clippy::expect_used, reason = "a test without its picture cannot go on")]
     pub fn screenshot(&self, path: &Path) {
         let picture = self.driver.get("/screenshot").expect("a picture");
         let bytes = BASE64_STANDARD
@@ -146,18 +137,11 @@ impl Browser {
         std::fs::write(path, bytes).expect("the file can be written");
     }
 
-    fn devtools(&self, command: &str, parameters: &Value) -> Value {
-        let body = json!({ "cmd": command, "params": parameters });
-        self.must("/goog/cdp/execute", &body)
-    }
-
-    #[expect(clippy::panic, reason = "tests end when the browser refuses")]
     fn must(&self, path: &str, body: &Value) -> Value {
         self.driver.post(path, body).unwrap_or_else(|refusal| panic!("{path} {body}: {refusal:?}"))
     }
 
     /// Runs a command on an element, and retries while the page is being drawn.
-    #[expect(clippy::panic, reason = "tests end when an element does not turn up")]
     fn with_element(&self, css: &str, act: impl Fn(&str) -> Result<Value, CommandError>) -> Value {
         let mut done = None;
         eventually(css, || match self.element(css).and_then(|element| act(&element)) {

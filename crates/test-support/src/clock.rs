@@ -18,11 +18,7 @@ pub struct MovableClock {
 
 impl MovableClock {
     /// Builds the library that the processes preload.
-    #[expect(
-        clippy::expect_used,
-        clippy::new_without_default,
-        reason = "a test without its clock cannot continue"
-    )]
+    #[expect(clippy::new_without_default, reason = "it starts a compiler")]
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         // PostgreSQL runs as another user.
@@ -40,12 +36,10 @@ impl MovableClock {
     }
 
     /// Sets the clock of all processes this many seconds ahead of the machine's.
-    #[expect(clippy::expect_used, reason = "a test without its clock cannot continue")]
     pub fn set(&self, seconds: i64) {
         self.offset.write_all_at(&seconds.to_ne_bytes(), 0).expect("the offset is written");
     }
 
-    /// Environment variables that give a process this clock.
     pub fn variables(&self) -> [(&'static str, std::path::PathBuf); 2] {
         let file = |name: &str| Path::join(self.folder.path(), name);
         [("LD_PRELOAD", file("clock.so")), ("TEST_CLOCK", file("offset"))]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 
 use tempfile::TempDir;
 
@@ -26,7 +26,6 @@ pub struct CollectedSpan {
 }
 
 impl OtelCollector {
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut launch = python_of("otel", &[&script("otel.py")]);
@@ -38,7 +37,7 @@ impl OtelCollector {
         ];
         launch.env.extend(variables.map(|(name, value)| (name.to_owned(), value)));
         let process = Process::start(&launch);
-        wait_for(http);
+        eventually("the collector accepts connections", || TcpStream::connect(http).is_ok());
         Self { process, folder }
     }
 
@@ -56,10 +55,6 @@ impl OtelCollector {
     pub fn spans(&self) -> Vec<CollectedSpan> {
         self.log().split("\nSpan #").skip(1).map(parse).collect()
     }
-}
-
-fn wait_for(address: SocketAddr) {
-    eventually("the collector accepts connections", || TcpStream::connect(address).is_ok());
 }
 
 fn parse(text: &str) -> CollectedSpan {

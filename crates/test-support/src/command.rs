@@ -23,7 +23,6 @@ pub struct ProgramOutput {
 
 impl TestHome {
     /// Prepares a home for the program at this path: `env!("CARGO_BIN_EXE_agent")` in its tests.
-    #[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let home = tempfile::tempdir().expect("a temporary folder");
         TestHome { program: program.into(), home }
@@ -64,8 +63,6 @@ impl TestHome {
 }
 
 impl ProgramOutput {
-    /// Runs a command until it exits.
-    #[expect(clippy::expect_used, reason = "a test without its program cannot go on")]
     pub fn of(command: &mut Command, input: &[u8]) -> ProgramOutput {
         let mut child = command
             .stdin(Stdio::piped())

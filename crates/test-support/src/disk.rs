@@ -12,7 +12,6 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    #[expect(clippy::expect_used, reason = "a test without its disk cannot go on")]
     pub fn mount(bytes: u64) -> SmallDisk {
         let mount = tempfile::tempdir().expect("a temporary folder");
         let options = format!("size={bytes},mode=0755");
@@ -34,7 +33,6 @@ impl SmallDisk {
     }
 
     /// Fills the free space with one file and returns its path.
-    #[expect(clippy::expect_used, reason = "a test without its disk cannot go on")]
     pub fn fill(&self) -> std::path::PathBuf {
         use std::io::Write;
         let path = self.path().join("ballast");
@@ -55,7 +53,6 @@ impl Drop for SmallDisk {
     }
 }
 
-#[expect(clippy::expect_used, clippy::panic, reason = "a test without its disk cannot go on")]
 fn run<const N: usize>(program: &str, arguments: [&str; N], path: &Path) {
     let output =
         Command::new(program).args(arguments).arg(path).output().expect("the program starts");

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 pub use crate::http::Request;
 use crate::http::{AfterReply, hold, serve};
+use crate::wait::lock;
 
 /// A running server. Its threads end with the test process.
 #[derive(Debug)]
@@ -18,7 +19,6 @@ pub struct FileServer {
 impl FileServer {
     /// Starts a server that calls `answer` with the number of each request, from 0, and the
     /// request. Every request has its own connection.
-    #[expect(clippy::expect_used, reason = "a test without its server cannot go on")]
     pub fn start(
         answer: impl Fn(usize, &Request, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
@@ -28,7 +28,7 @@ impl FileServer {
         let log = Arc::clone(&seen);
         serve(listener, move |request, stream| {
             let number = {
-                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut log = lock(&log);
                 log.push(request.clone());
                 log.len() - 1
             };
@@ -44,7 +44,7 @@ impl FileServer {
     }
 
     pub fn seen(&self) -> Vec<Request> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.seen).clone()
     }
 }
 

@@ -6,6 +6,8 @@
     missing_docs,
     clippy::missing_panics_doc,
     clippy::missing_errors_doc,
+    clippy::expect_used,
+    clippy::panic,
     reason = "names say what helpers do, and all of them fail when a peer cannot be used"
 )]
 

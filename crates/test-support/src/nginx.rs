@@ -19,7 +19,6 @@ pub struct Nginx {
 
 impl Nginx {
     /// Starts nginx with these lines in the blocks `http` and `server`.
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start(http: &str, server: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = folder.path().display().to_string();
@@ -39,7 +38,6 @@ impl Nginx {
         nginx
     }
 
-    /// The ids of its master and its worker.
     pub fn processes(&self) -> Vec<u32> {
         let children = format!("/proc/{0}/task/{0}/children", self.master.id());
         let children = fs::read_to_string(children).unwrap_or_default();

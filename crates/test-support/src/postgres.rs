@@ -15,7 +15,7 @@ mod process;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ use crate::clock::MovableClock;
 use data::Programs;
 use process::{Server, Watcher};
 
-use crate::wait::eventually;
+use crate::wait::{eventually, lock};
 
 const USER: &str = "postgres";
 
@@ -40,7 +40,6 @@ pub enum StopMode {
     Immediate,
 }
 
-/// One server and its data.
 #[derive(Debug)]
 pub struct Cluster {
     programs: Programs,
@@ -91,7 +90,6 @@ impl Cluster {
         Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
     }
 
-    /// Makes a standby the primary.
     pub fn promote(&self) {
         // It has the settings of the old primary, and must not wait for a standby.
         self.query(MAINTENANCE, "SELECT pg_promote()");
@@ -107,7 +105,6 @@ impl Cluster {
         Cluster { programs, server, databases: AtomicUsize::new(0), watcher, folder }
     }
 
-    /// Creates an empty database.
     pub fn database(self: &Arc<Self>) -> Database {
         let number = self.databases.fetch_add(1, Ordering::SeqCst);
         let name = format!("test_{}_{number}", std::process::id());
@@ -123,21 +120,21 @@ impl Cluster {
 
     /// Stops the server if it runs.
     pub fn stop(&self, mode: StopMode) {
-        if let Some(server) = self.server().take() {
+        if let Some(server) = lock(&self.server).take() {
             server.stop(mode);
         }
     }
 
     /// Kills all processes of the server with SIGKILL.
     pub fn kill(&self) {
-        if let Some(server) = self.server().take() {
+        if let Some(server) = lock(&self.server).take() {
             server.kill_all();
         }
     }
 
     /// Starts the server unless it runs, and waits until it accepts connections.
     pub fn start(&self) {
-        let mut server = self.server();
+        let mut server = lock(&self.server);
         if server.as_mut().is_none_or(Server::has_exited) {
             *server = Some(Server::start(&self.programs, self.folder.path()));
         }
@@ -148,12 +145,10 @@ impl Cluster {
         self.folder.path()
     }
 
-    #[expect(clippy::panic, reason = "a test without its database cannot go on")]
     fn query(&self, database: &str, sql: &str) -> String {
         self.try_query(database, sql).unwrap_or_else(|complaint| panic!("{sql}: {complaint}"))
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     fn try_query(&self, database: &str, sql: &str) -> Result<String, String> {
         let output = Command::new(self.programs.psql())
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", USER, "-h"])
@@ -166,15 +161,11 @@ impl Cluster {
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
-
-    fn server(&self) -> MutexGuard<'_, Option<Server>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if let Some(server) = self.server().take() {
+        if let Some(server) = lock(&self.server).take() {
             server.kill();
         }
         self.watcher.finish();

@@ -25,12 +25,10 @@ impl S3 {
         self.process.address("s3")
     }
 
-    /// The id of the only access key.
     pub fn key(&self) -> &str {
         self.process.address("key")
     }
 
-    /// The secret of the access key.
     pub fn secret(&self) -> &str {
         self.process.address("secret")
     }

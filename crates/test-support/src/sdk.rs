@@ -16,21 +16,17 @@ use crate::mcp::ServerCommand;
 use crate::mcp::installed::{must_exist, private_folder, python_of};
 
 pub const PATIENCE: Duration = Duration::from_mins(1);
-
 /// schemathesis tries many requests.
 const LONG_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Runs a script with the `openai` package of Python and returns what it printed.
 pub fn python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("openai-python", &["-"]), PATIENCE, env);
-    let run = ProgramOutput::of(&mut command, script.as_bytes());
-    must_be_json(&run)
+    python_in("openai-python", script, env)
 }
 
 /// Runs a script with the `anthropic` package of Python and returns what it printed.
 pub fn anthropic_python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("anthropic-python", &["-"]), PATIENCE, env);
-    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+    python_in("anthropic-python", script, env)
 }
 
 /// Runs a module with the `@anthropic-ai/sdk` package of Node and returns what it printed.
@@ -40,8 +36,7 @@ pub fn anthropic_node(script: &str, env: &[(&str, &str)]) -> Value {
 
 /// Runs a script with `LangChain` and `llm` and returns what it printed.
 pub fn langchain(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("langchain", &["-"]), PATIENCE, env);
-    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+    python_in("langchain", script, env)
 }
 
 /// Runs a module with the AI SDK of Vercel and returns what it printed.
@@ -65,9 +60,7 @@ pub fn coding_agent(
 
 /// Runs a script with the MCP package of Python and returns what it printed.
 pub fn mcp_python(script: &str, env: &[(&str, &str)]) -> Value {
-    let mut command = command(&python_of("python", &["-"]), PATIENCE, env);
-    let run = ProgramOutput::of(&mut command, script.as_bytes());
-    must_be_json(&run)
+    python_in("python", script, env)
 }
 
 /// Runs a module with the `openai` package of Node and returns what it printed.
@@ -86,7 +79,6 @@ pub fn mcp_typescript_before(script: &str, env: &[(&str, &str)]) -> Value {
 }
 
 /// Runs the MCP inspector with these arguments in a temporary home.
-#[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
 pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     let home = tempfile::tempdir().expect("a temporary folder");
     let package = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
@@ -99,7 +91,11 @@ pub fn inspector(arguments: &[&str]) -> ProgramOutput {
     ProgramOutput::of(command(&private_node(&words), PATIENCE, &env).current_dir(home.path()), b"")
 }
 
-/// Runs a module with these packages.
+fn python_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
+    let mut command = command(&python_of(folder, &["-"]), PATIENCE, env);
+    must_be_json(&ProgramOutput::of(&mut command, script.as_bytes()))
+}
+
 fn node_in(folder: &str, script: &str, env: &[(&str, &str)]) -> Value {
     let folder = private_folder(folder);
     must_exist(&folder);
@@ -118,7 +114,6 @@ fn private_node(arguments: &[&str]) -> ServerCommand {
 }
 
 /// Runs schemathesis with these arguments in a temporary folder.
-#[expect(clippy::expect_used, reason = "a test without a folder cannot go on")]
 pub fn schemathesis(arguments: &[&str]) -> ProgramOutput {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let words: Vec<&str> = ["-m", "schemathesis.cli"].iter().chain(arguments).copied().collect();
@@ -142,7 +137,6 @@ fn command(launch: &ServerCommand, patience: Duration, env: &[(&str, &str)]) -> 
     command
 }
 
-#[expect(clippy::panic, reason = "a script that failed is a test that failed")]
 fn must_be_json(run: &ProgramOutput) -> Value {
     document(run).unwrap_or_else(|complaint| panic!("{complaint}"))
 }

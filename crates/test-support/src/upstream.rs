@@ -36,10 +36,9 @@ use std::sync::atomic::Ordering;
 pub use recorded_request::{Outcome, RecordedRequest};
 pub use step::{Responder, Step};
 
-use crate::wait::eventually;
+use crate::wait::{eventually, lock};
 use server_state::ServerState;
 
-/// Length of the queue of pending connections.
 const BACKLOG: i32 = 4096;
 
 /// Whether [`Upstream`] has `POST /v1/responses`.
@@ -61,7 +60,6 @@ impl Upstream {
         Self::start_on(0)
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot continue")]
     pub fn start_on(port: u16) -> Self {
         let listener = listen(port).expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
@@ -75,7 +73,6 @@ impl Upstream {
         format!("{}/v1", self.site.origin())
     }
 
-    /// Scheme, host and port.
     pub fn origin(&self) -> String {
         self.site.origin()
     }
@@ -87,25 +84,25 @@ impl Upstream {
 
     /// Sets the steps of the next requests for this model, one each.
     pub fn script(&self, model: &str, steps: Vec<Step>) {
-        self.site.control().scripts.entry(model.to_owned()).or_default().extend(steps);
+        lock(&self.site.control).scripts.entry(model.to_owned()).or_default().extend(steps);
     }
 
     /// Sets the step where nothing else decides; [`Step::Echo`] at first.
     pub fn set_default(&self, step: Step) {
-        self.site.control().default = step;
+        lock(&self.site.control).default = step;
     }
 
     pub fn set_models(&self, models: &[&str]) {
-        self.site.control().models = models.iter().map(|&model| model.to_owned()).collect();
+        lock(&self.site.control).models = models.iter().map(|&model| model.to_owned()).collect();
     }
 
     pub fn set_responses(&self, api: ResponsesApi) {
-        self.site.control().responses = api;
+        lock(&self.site.control).responses = api;
     }
 
     /// Requires no key from now on, as local model servers do.
     pub fn want_no_key(&self) {
-        self.site.control().open_door = true;
+        lock(&self.site.control).open_door = true;
     }
 
     /// Releases every request that waits at a gate, and all later ones.
@@ -120,7 +117,7 @@ impl Upstream {
 
     /// All requests so far, oldest first, in their current state.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        self.site.exchanges().iter().map(|exchange| exchange.snapshot()).collect()
+        lock(&self.site.exchanges).iter().map(|exchange| lock(&exchange.seen).clone()).collect()
     }
 
     /// Requests whose client disconnected before the complete response.
@@ -137,21 +134,18 @@ impl Upstream {
         requests
     }
 
-    /// How many connections were ever made.
     pub fn connections(&self) -> usize {
         self.site.connections.load(Ordering::SeqCst)
     }
 
     pub fn open_connections(&self) -> usize {
-        self.site.live().len()
+        lock(&self.site.live).len()
     }
 
-    /// How many requests are being answered.
     pub fn in_flight(&self) -> usize {
         self.site.in_flight.load(Ordering::SeqCst)
     }
 
-    /// The maximum of concurrent requests so far.
     pub fn most_in_flight(&self) -> usize {
         self.site.most_in_flight.load(Ordering::SeqCst)
     }

@@ -1,10 +1,10 @@
-//! Waits for a condition instead of sleeping.
+//! Waits for conditions instead of sleeping, and for locks.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long any condition may take before a test fails.
 pub const DEADLINE: Duration = Duration::from_secs(30);
-
 const POLL: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds.
@@ -14,4 +14,9 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "never: {what}");
         std::thread::sleep(POLL);
     }
+}
+
+/// Locks a mutex, also after a thread that held it panicked: that test has failed already.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

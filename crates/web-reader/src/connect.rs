@@ -1,21 +1,17 @@
 //! Connections for single requests, only to addresses that the guard has checked.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use super::fault::Fault;
 use super::target::Target;
@@ -30,10 +26,11 @@ pub(crate) struct Connector {
 }
 
 /// A connection, with TLS or without.
-pub(crate) enum Connection {
-    Plain(TcpStream),
-    Secure(Box<TlsStream<TcpStream>>),
-}
+pub(crate) type Connection = Box<dyn ByteStream>;
+
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 impl Connector {
     /// A connector that trusts the certificate authorities of the machine and of a file.
@@ -65,7 +62,7 @@ impl Connector {
     ) -> Result<Connection, Fault> {
         let stream = reach(addresses).await?;
         if !target.is_secure() {
-            return Ok(Connection::Plain(stream));
+            return Ok(Box::new(stream));
         }
         let name = match target.address {
             Some(address) => ServerName::IpAddress(address.into()),
@@ -73,7 +70,7 @@ impl Connector {
                 .map_err(|_| Fault::BadUrl("has a host that is not valid in a certificate"))?,
         };
         match timeout(CONNECT_TIMEOUT, self.tls.connect(name, stream)).await {
-            Ok(Ok(stream)) => Ok(Connection::Secure(Box::new(stream))),
+            Ok(Ok(stream)) => Ok(Box::new(stream)),
             Ok(Err(error)) => {
                 tracing::debug!(%error, "TLS handshake with page failed");
                 Err(Fault::Unreachable("TLS handshake failed; check the certificate of the host"))
@@ -105,44 +102,4 @@ async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Fault> {
 
 fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
     one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port()
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Secure(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Secure(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Secure(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Secure(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
 }

@@ -22,7 +22,6 @@ enum Inner {
     Raw(DeflateDecoder<Bounded>),
 }
 
-/// Bytes up to a limit.
 struct Bounded {
     bytes: Vec<u8>,
     max: u64,

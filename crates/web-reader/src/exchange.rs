@@ -49,10 +49,14 @@ pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// One request.
 pub(crate) struct PageFetch<'a> {
     pub(crate) target: &'a Target,
     pub(crate) user_agent: &'a str,
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
     pub(crate) max_bytes: u64,
     /// Whether types without text are refused before they are read.
     pub(crate) readable_only: bool,
@@ -117,14 +121,14 @@ async fn read(
         return Ok(PageResponse::Failed(head.status.as_u16()));
     }
     let content_type = text(&head.headers, &CONTENT_TYPE);
-    if asked.readable_only && !media_type::may_have_text(content_type.as_deref()) {
+    if asked.limits.readable_only && !media_type::may_have_text(content_type.as_deref()) {
         return Err(Fault::MediaType(content_type.unwrap_or_default()));
     }
     let encoding = text(&head.headers, &CONTENT_ENCODING).unwrap_or_default();
-    let mut decoder = Decoder::new(&encoding, asked.max_bytes)?;
+    let mut decoder = Decoder::new(&encoding, asked.limits.max_bytes)?;
     let announced = text(&head.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    if announced.is_some_and(|length: u64| length > asked.max_bytes) {
-        return Err(Fault::TooLarge(asked.max_bytes));
+    if announced.is_some_and(|length: u64| length > asked.limits.max_bytes) {
+        return Err(Fault::TooLarge(asked.limits.max_bytes));
     }
     let mut body = pin!(body);
     loop {

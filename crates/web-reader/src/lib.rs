@@ -3,6 +3,7 @@
 //! `target` parses addresses, `guard` decides which hosts may be connected to; `connect`, `exchange`
 //! and `decode` send one request, within limits; [`Reader`] follows redirects and robots.txt, caches
 //! pages, and has them parsed in a confined process (`document_parser`). Knows no money.
+#![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod address;
 mod concurrency;

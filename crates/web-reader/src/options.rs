@@ -11,17 +11,14 @@ pub struct ReaderOptions {
     pub max_bytes: u64,
     /// The time limit for a page with its redirects.
     pub timeout: Duration,
-    /// The most redirects.
     pub max_redirects: u32,
     /// Whether a redirect from https to http is followed.
     pub allow_downgrade: bool,
-    /// Whether robots.txt is obeyed.
     pub robots: bool,
     /// The `User-Agent`; its first word names us in robots.txt.
     pub user_agent: String,
     /// The ports of public pages.
     pub ports: Vec<u16>,
-    /// Private hosts and networks that may be read.
     pub allow_private: Vec<AllowedPrivate>,
     /// A PEM file with additional certificate authorities.
     pub tls_ca_file: Option<PathBuf>,
@@ -29,22 +26,18 @@ pub struct ReaderOptions {
     pub concurrency: u32,
     /// The most concurrent pages of one host.
     pub concurrency_per_host: u32,
-    /// The size of the cache.
     pub cache_bytes: u64,
-    /// The age at which cached pages expire.
     pub cache_age: Duration,
 }
 
 /// A private host or network that may be read, at one port or at all of `ports`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedPrivate {
-    /// The host or network.
     pub place: PrivatePlace,
     /// The only port, if there is one.
     pub port: Option<u16>,
 }
 
-/// A host or a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrivatePlace {
     /// A name in lower case, whatever its addresses.

@@ -1,7 +1,6 @@
 //! Reads a page: checks every address on the way, follows redirects, parses the content.
 
 mod deliver;
-mod image;
 
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -11,7 +10,7 @@ use tokio::time::timeout;
 
 use super::concurrency::Concurrency;
 use super::connect::Connector;
-use super::exchange::{Content, PageFetch, PageResponse, exchange};
+use super::exchange::{Content, Limits, PageFetch, PageResponse, exchange};
 use super::fault::Fault;
 use super::guard::Guard;
 use super::options::ReaderOptions;
@@ -22,7 +21,6 @@ use super::robots::{MAX_ROBOTS_BYTES, Rules, rules_cache};
 use super::target::Target;
 use super::ttl_cache::TtlCache;
 
-/// Reads pages.
 pub struct Reader {
     options: ReaderOptions,
     guard: Guard,
@@ -34,21 +32,11 @@ pub struct Reader {
     parser: Pool,
 }
 
-/// An image.
 #[derive(Debug)]
 pub struct Image {
     /// Its type by its first bytes.
     pub media_type: &'static str,
-    /// Its content.
     pub bytes: Vec<u8>,
-}
-
-/// The limits of one request.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    max_bytes: u64,
-    /// Whether types without text are refused before they are read.
-    readable_only: bool,
 }
 
 /// Whether the robots.txt of a site is obeyed.
@@ -137,12 +125,7 @@ impl Reader {
     ) -> Result<(Target, PageResponse), Fault> {
         let mut redirects = 0;
         loop {
-            let asked = PageFetch {
-                target: &target,
-                user_agent: &self.options.user_agent,
-                max_bytes: limits.max_bytes,
-                readable_only: limits.readable_only,
-            };
+            let asked = PageFetch { target: &target, user_agent: &self.options.user_agent, limits };
             let answer = self.ask(&asked, robots).await;
             let answer =
                 answer.map_err(|fault| if redirects > 0 { behind(fault) } else { fault })?;
@@ -233,4 +216,36 @@ impl std::fmt::Debug for Reader {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Reader").finish_non_exhaustive()
     }
+}
+
+/// The first bytes of image types.
+const TYPES: &[(&str, &[u8])] =
+    &[("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", b"\xff\xd8\xff"), ("image/gif", b"GIF8")];
+
+impl Reader {
+    /// Fetches an image of at most this many bytes.
+    pub async fn image(&self, target: Target, max_bytes: u64) -> Result<Image, Fault> {
+        let _permit = self.concurrency.try_acquire()?;
+        let limits = Limits { max_bytes, readable_only: false };
+        let following = Box::pin(self.follow(target, self.robots_policy(), limits));
+        let late = |_| Fault::Late("total time limit exceeded");
+        let content = match timeout(self.options.timeout, following).await.map_err(late)?? {
+            (_, PageResponse::Content(content)) => content,
+            (_, PageResponse::Failed(status)) => return Err(Fault::Status(status)),
+            (_, PageResponse::Elsewhere(_)) => {
+                return Err(Fault::TooManyRedirects(self.options.max_redirects));
+            }
+        };
+        let is_image = content.media.as_deref().is_none_or(|media| media.starts_with("image/"));
+        let media_type = media_type(&content.bytes).filter(|_| is_image);
+        let media_type = media_type.ok_or(Fault::Unreadable("is not an image"))?;
+        Ok(Image { media_type, bytes: content.bytes })
+    }
+}
+
+/// The type of an image by its first bytes; whether the rest can be decoded is not checked.
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
+    let known = TYPES.iter().find(|(_, start)| bytes.starts_with(start)).map(|(media, _)| *media);
+    known.or(is_webp.then_some("image/webp"))
 }

@@ -125,9 +125,7 @@ fn matches(pattern: &str, path: &str) -> bool {
         return false;
     };
     let parts: Vec<&str> = parts.collect();
-    let Some((last, between)) = parts.split_last() else {
-        return !is_whole || rest.is_empty();
-    };
+    let Some((last, between)) = parts.split_last() else { return !is_whole || rest.is_empty() };
     for part in between {
         let Some(at) = rest.find(part) else { return false };
         rest = rest.get(at + part.len()..).unwrap_or_default();

@@ -39,7 +39,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Parses an address.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
         if text.len() > MAX_URL_BYTES {
@@ -101,7 +100,6 @@ impl Target {
                 }))
     }
 
-    /// The `Host` header.
     pub(crate) fn authority(&self) -> String {
         match self.url.port() {
             Some(port) => format!("{}:{port}", self.host),

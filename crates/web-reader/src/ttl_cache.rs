@@ -6,12 +6,10 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The limits of a [`TtlCache`].
 #[derive(Debug, Clone, Copy)]
 pub struct CacheLimits {
     /// The age at which entries expire; zero disables the cache.
     pub max_age: Duration,
-    /// The most entries.
     pub max_entries: usize,
     /// The most bytes of all entries, as their owner counts them.
     pub max_bytes: usize,
@@ -42,13 +40,11 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> TtlCache<K, V> {
-    /// An empty cache.
     pub fn new(limits: CacheLimits) -> Self {
         let (entries, order) = (HashMap::new(), BTreeMap::new());
         Self { limits, state: Mutex::new(State { entries, order, bytes: 0, next: 0 }) }
     }
 
-    /// The value of a key.
     pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -89,17 +85,14 @@ impl<K: Clone + Eq + Hash, V: Clone> TtlCache<K, V> {
         state.entries.insert(key, Entry { value, number, since: Instant::now(), bytes });
     }
 
-    /// The number of entries.
     pub fn len(&self) -> usize {
         self.state().entries.len()
     }
 
-    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of all entries.
     pub fn bytes(&self) -> usize {
         self.state().bytes
     }

@@ -10,7 +10,6 @@ use crate::failure::Failure;
 /// The length of the time after the name of a scenario: `-2026-01-31T12-00-00-000Z`.
 const STAMP_LENGTH: usize = 25;
 
-/// The result of one scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) scenario: String,

@@ -23,7 +23,6 @@ pub(super) const EXTENSIONS: &[&str] = &[
     "json-schema-2020-12-preservation",
 ];
 
-/// How many scenarios a revision requires.
 pub(super) fn required_count(revision: &str) -> Option<usize> {
     match revision {
         "2025-11-25" => Some(18),

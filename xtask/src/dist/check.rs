@@ -22,7 +22,6 @@ use crate::workspace::{Workspace, create_empty};
 /// The worst exposure level that `systemd-analyze security` may report, in tenths of a point.
 const MAX_EXPOSURE: &str = "20";
 
-/// What the checks use.
 struct Context<'a> {
     release: &'a Release,
     packages: PathBuf,
@@ -104,7 +103,6 @@ impl Context<'_> {
             .ok_or_else(|| Failure::work(format!("there is no artifact *{ending}")))
     }
 
-    /// Checks the version that a command prints.
     fn expect_version(&self, command: &mut Command) -> Result<String, Failure> {
         let printed = process::capture(command)?.trim().to_owned();
         if printed == format!("agent {}", self.release.version) {

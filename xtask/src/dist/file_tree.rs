@@ -45,7 +45,6 @@ impl FileTree {
         self.entries.values().filter_map(|entry| entry.bytes.as_ref()).map(Vec::len).sum()
     }
 
-    /// The files: path, mode and bytes.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, u32, &[u8])> {
         self.entries
             .iter()

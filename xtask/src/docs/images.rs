@@ -26,7 +26,6 @@ const PAUSE: f64 = 0.15;
 /// Seconds until the next command appears.
 const COMMAND_PAUSE: f64 = 1.2;
 
-/// A line of the terminal.
 struct Line {
     text: String,
     is_command: bool,
@@ -97,7 +96,6 @@ fn agent(program: &Path, home: &Path) -> Command {
     command
 }
 
-/// `agent up`, stopped when dropped.
 struct Service {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,

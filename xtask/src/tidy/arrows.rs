@@ -70,7 +70,6 @@ pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
     findings
 }
 
-/// A member and its dependencies on other members.
 struct Member {
     name: String,
     /// Path relative to the root.

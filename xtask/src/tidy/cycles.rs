@@ -49,7 +49,6 @@ fn check_crate(files: &[(&str, &str)]) -> Vec<Finding> {
         .collect()
 }
 
-/// One source file.
 struct Module {
     file: String,
     path: Vec<String>,
@@ -191,9 +190,7 @@ fn resolve<'m>(
         names.next();
     }
     let module = modules.get(&at)?;
-    let Some(name) = names.next() else {
-        return Some((module, import.path.last()?));
-    };
+    let Some(name) = names.next() else { return Some((module, import.path.last()?)) };
     let reexport = module.imports.iter().find(|import| import.alias.as_ref() == Some(name));
     match reexport {
         Some(reexport) if !module.defined.contains(name) && budget > 0 => {

@@ -24,7 +24,6 @@ pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
     }
 }
 
-/// What `deny.toml` says.
 struct Policy {
     licences: Vec<String>,
     /// Names of packages that may be there in several versions.

@@ -5,7 +5,7 @@ mod paths;
 
 use super::finding::Finding;
 use super::markdown::Document;
-use super::tree::Tree;
+use super::tree::{Tree, has_word};
 
 /// Commands that the README must show.
 const README_COMMANDS: &[&str] = &["cargo run --release -- up", "cargo xtask test"];
@@ -49,19 +49,9 @@ fn changelog_lacks(text: &str) -> Vec<String> {
 fn architecture_lacks(text: &str, member_folders: &[String]) -> Vec<String> {
     member_folders
         .iter()
-        .filter(|folder| !mentions(text, folder))
+        .filter(|folder| !has_word(text, folder, &['-', '_']))
         .map(|folder| format!("does not mention `{folder}`"))
         .collect()
-}
-
-/// Whether the text contains the path as a whole name.
-fn mentions(text: &str, path: &str) -> bool {
-    let part_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
-    text.match_indices(path).any(|(start, _)| {
-        let before = text[..start].chars().next_back();
-        let after = text[start + path.len()..].chars().next();
-        !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Rule: size, name and style of Rust source files.
 
 use super::finding::Finding;
-use super::tree::{Tree, has_extension};
+use super::tree::{Tree, has_extension, has_word};
 
 const MAX_LINES: usize = 600;
 const MAX_TEST_LINES: usize = 800;
@@ -87,11 +87,12 @@ fn check_line(path: &str, line: &str) -> Vec<String> {
             messages.push((*message).to_owned());
         }
     }
-    if is_test_file(path) && line.contains("thread::sleep") && !explains_sleep(line) {
+    let explained = line.split_once("// sleep:").is_some_and(|(_, why)| !why.trim().is_empty());
+    if is_test_file(path) && line.contains("thread::sleep") && !explained {
         messages.push("a test sleeps; wait for the event, or say why in `// sleep: …`".to_owned());
     }
     for mark in UNFINISHED_MARKS {
-        if has_word(line, mark) {
+        if has_word(line, mark, &['_']) {
             messages.push(format!("`{mark}`: do it now or drop it"));
         }
     }
@@ -101,19 +102,6 @@ fn check_line(path: &str, line: &str) -> Vec<String> {
 fn is_test_file(path: &str) -> bool {
     let rooted = format!("/{path}");
     rooted.contains("/tests/") || rooted.ends_with("/tests.rs")
-}
-
-fn explains_sleep(line: &str) -> bool {
-    line.split_once("// sleep:").is_some_and(|(_, reason)| !reason.trim().is_empty())
-}
-
-fn has_word(line: &str, word: &str) -> bool {
-    let part_of_word = |character: char| character.is_alphanumeric() || character == '_';
-    line.match_indices(word).any(|(start, _)| {
-        let before = line[..start].chars().next_back();
-        let after = line[start + word.len()..].chars().next();
-        !before.is_some_and(part_of_word) && !after.is_some_and(part_of_word)
-    })
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn check_file(path: &str, file: &File) -> Vec<Finding> {
         findings.push(Finding::new(path, 1, message));
     }
     match &file.content {
-        Content::Binary if is_picture(path) => {}
+        Content::Binary if path.starts_with("docs/") && has_extension(path, "png") => {}
         Content::Binary => {
             findings.push(Finding::new(path, 1, "a binary file; only docs/*.png may be one"));
         }
@@ -40,10 +40,6 @@ fn check_file(path: &str, file: &File) -> Vec<Finding> {
         }),
     }
     findings
-}
-
-fn is_picture(path: &str) -> bool {
-    path.starts_with("docs/") && has_extension(path, "png")
 }
 
 /// Other sources would not resolve on another machine.

@@ -47,10 +47,6 @@ impl Tree {
         Ok(Self { files })
     }
 
-    pub(super) fn file_count(&self) -> usize {
-        self.files.len()
-    }
-
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &File)> {
         self.files.iter().map(|(path, file)| (path.as_str(), file))
     }
@@ -84,6 +80,16 @@ impl Tree {
 
 pub(super) fn has_extension(path: &str, extension: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, last)| last == extension)
+}
+
+/// Whether a text contains a word: no letter, digit or `part_of_word` is next to it.
+pub(super) fn has_word(text: &str, word: &str, part_of_word: &[char]) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || part_of_word.contains(&letter);
+    text.match_indices(word).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + word.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
 }
 
 impl File {

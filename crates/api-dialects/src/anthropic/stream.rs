@@ -37,7 +37,6 @@ enum Progress {
     Done,
 }
 
-/// A tool call under way.
 #[derive(Debug)]
 struct Call {
     block: u64,

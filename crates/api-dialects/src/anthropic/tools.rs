@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::super::Untranslatable;
 use super::super::fields::{Object, flag, list, object_at, present, text_at};
 
-/// Adds `tools` and `tool_choice` to the body.
 pub(super) fn translate(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
     let tools = list(chat, "tools")?
         .iter()

@@ -6,13 +6,10 @@ use super::super::fields::Object;
 
 /// Bytes of English text, code or JSON per token, on average.
 const BYTES_PER_TOKEN: usize = 4;
-
 /// An image of usual size.
 const IMAGE_TOKENS: usize = 1600;
-
 /// Bytes of base64 in a PDF per token; a page of text takes about 2,000 tokens.
 const PDF_BYTES_PER_TOKEN: usize = 50;
-
 /// The frame of each message, block and tool.
 const FRAME_TOKENS: usize = 4;
 

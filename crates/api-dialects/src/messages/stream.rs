@@ -10,9 +10,9 @@ use wire::sse::Event;
 
 use super::super::chunk::{CallDelta, Choice, Chunk};
 use super::super::fields::Object;
-use super::super::open_calls::OpenCalls;
+use super::super::round::Round;
 use super::super::tool_table::ToolKind;
-use super::super::{MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable, Usage};
+use super::super::{MAX_OUTPUT_ITEMS, Malformed, StreamFault, ToolTable, Usage};
 use super::events::write;
 use super::shape::Shape;
 use block::Block;
@@ -25,22 +25,12 @@ use writer::BlockWriter;
 /// for web searches, `[DONE]` ends only the round: see [`begin_searches`](Self::begin_searches).
 pub struct Stream {
     shape: Shape,
-    tools: ToolTable,
-    ids: Box<dyn FnMut(&str) -> String + Send>,
+    round: Round,
     blocks: BlockWriter,
-    /// The calls of this round, by their blocks.
-    calls: OpenCalls,
-    /// The first block of this round.
-    round_start: usize,
     /// Text that came after the first call of a round: it follows the calls.
     late_text: String,
     refusal: String,
     searches: u64,
-    output_bytes: usize,
-    /// The tokens of the rounds before this one.
-    earlier_usage: Option<Usage>,
-    usage: Option<Usage>,
-    finish_reason: Option<String>,
     stop_sequence: Option<String>,
     is_done: bool,
 }
@@ -56,24 +46,16 @@ impl Stream {
     ) -> Self {
         Self {
             shape,
-            tools,
-            ids: Box::new(ids),
+            round: Round::first(tools, ids),
             blocks: BlockWriter::default(),
-            calls: OpenCalls::default(),
-            round_start: 0,
             late_text: String::new(),
             refusal: String::new(),
             searches: 0,
-            output_bytes: 0,
-            earlier_usage: None,
-            usage: None,
-            finish_reason: None,
             stop_sequence: None,
             is_done: false,
         }
     }
 
-    /// Writes the beginning of the message.
     pub fn start(&mut self, out: &mut BytesMut) {
         let end = end_fields(None, None);
         let message = self.shape.message(Vec::new(), end, Usage::default().to_message());
@@ -135,22 +117,18 @@ impl Stream {
         }
     }
 
-    /// Whether the last event has been written.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
     /// Whether the upstream said why it ended, so that a stream cut after it lost nothing.
     pub fn has_finish_reason(&self) -> bool {
-        self.finish_reason.is_some()
+        self.round.finish_reason.is_some()
     }
 
     /// The tokens used in all rounds, once the upstream has told.
     pub fn usage(&self) -> Option<Usage> {
-        match (self.earlier_usage, self.usage) {
-            (Some(earlier), Some(usage)) => Some(earlier.plus(usage)),
-            (earlier, usage) => usage.or(earlier),
-        }
+        self.round.total_usage()
     }
 
     /// The message as far as it was written.
@@ -169,7 +147,7 @@ impl Stream {
 
     /// Why the message ended.
     fn end(&self) -> Object {
-        let reason = match self.finish_reason.as_deref() {
+        let reason = match self.round.finish_reason.as_deref() {
             Some("length") => "max_tokens",
             // Some servers say `stop` after a call.
             _ if self.blocks.has_client_call() => "tool_use",
@@ -189,22 +167,22 @@ impl Stream {
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
-        self.usage = chunk.usage().or(self.usage);
+        self.round.usage = chunk.usage().or(self.round.usage);
         chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
         let delta = choice.delta.unwrap_or_default();
-        let has_calls = self.calls.positions().next().is_some();
+        let has_calls = self.round.calls.positions().next().is_some();
         if let Some(thought) = delta.thought()
             && self.shape.shows_thinking
             && !has_calls
         {
-            self.grow(thought)?;
+            self.round.grow(thought)?;
             self.blocks.thinking(thought, out);
         }
         if let Some(text) = delta.content.as_deref() {
-            self.grow(text)?;
+            self.round.grow(text)?;
             if has_calls {
                 self.late_text.push_str(text);
             } else {
@@ -212,14 +190,14 @@ impl Stream {
             }
         }
         if let Some(refusal) = delta.refusal.as_deref() {
-            self.grow(refusal)?;
+            self.round.grow(refusal)?;
             self.refusal.push_str(refusal);
         }
         for call in delta.tool_calls.unwrap_or_default() {
             self.call(&call, out)?;
         }
         if let Some(reason) = choice.finish_reason {
-            self.finish_reason = Some(reason.0.into_owned());
+            self.round.finish_reason = Some(reason.0.into_owned());
         }
         if let Some(Value::String(stop)) = choice.stop_reason {
             self.stop_sequence = Some(stop);
@@ -227,16 +205,10 @@ impl Stream {
         if self.blocks.len() > MAX_OUTPUT_ITEMS { Err(Malformed::TooLong) } else { Ok(()) }
     }
 
-    /// Counts what is about to be kept.
-    fn grow(&mut self, text: &str) -> Result<(), Malformed> {
-        self.output_bytes += text.len();
-        if self.output_bytes > MAX_OUTPUT_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
-    }
-
     /// Adds to a call, which begins with its name.
     fn call(&mut self, delta: &CallDelta<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
-        self.grow(delta.arguments())?;
-        let n = match self.calls.find(delta) {
+        self.round.grow(delta.arguments())?;
+        let n = match self.round.calls.find(delta) {
             Some(n) => n,
             None => self.begin_call(delta, out)?,
         };
@@ -250,14 +222,14 @@ impl Stream {
         out: &mut BytesMut,
     ) -> Result<usize, Malformed> {
         let function = delta.name().ok_or(Malformed::Missing("name of a call"))?;
-        let tool = self.tools.tool(function);
+        let tool = self.round.tools.tool(function);
         // The API requires this prefix of the ids of searches.
         let id = match delta.id() {
             Some(id) if tool.kind != ToolKind::WebSearch => id.to_owned(),
-            _ if tool.kind == ToolKind::WebSearch => (self.ids)("srvtoolu"),
-            _ => (self.ids)("toolu"),
+            _ if tool.kind == ToolKind::WebSearch => (self.round.ids)("srvtoolu"),
+            _ => (self.round.ids)("toolu"),
         };
-        self.calls.add(delta.index, delta.id().unwrap_or(&id), self.blocks.len());
+        self.round.calls.add(delta.index, delta.id().unwrap_or(&id), self.blocks.len());
         let function = function.to_owned();
         Ok(self.blocks.add(Block::Call { id, tool, function, arguments: String::new() }, out))
     }
@@ -287,4 +259,21 @@ impl std::fmt::Debug for Stream {
             .field("done", &self.is_done)
             .finish_non_exhaustive()
     }
+}
+
+/// The message that says what the completion says.
+///
+/// `tools` is that of the translated request; `ids` makes an id for a prefix such as `toolu`. For an
+/// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].
+pub fn answer(
+    completion: &Value,
+    shape: &Shape,
+    tools: &ToolTable,
+    ids: impl FnMut(&str) -> String + Send + 'static,
+) -> Result<Value, Malformed> {
+    let mut stream = Stream::new(shape.clone(), tools.clone(), ids);
+    let mut events = BytesMut::new();
+    stream.add_completion(completion, &mut events)?;
+    stream.finish(&mut events);
+    Ok(stream.message())
 }

@@ -6,7 +6,6 @@ use super::super::tool_table::{Tool, ToolKind};
 use super::super::web_search::{self, SearchResult};
 use super::tools::free_form_input;
 
-/// One item of a response's output.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) id: String,
@@ -16,9 +15,15 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) enum Kind {
     /// A message or what was thought before one.
-    Parts { is_reasoning: bool, parts: Vec<Part> },
-    /// A call of a tool of the client.
-    Call { call_id: String, tool: Tool, arguments: String },
+    Parts {
+        is_reasoning: bool,
+        parts: Vec<Part>,
+    },
+    Call {
+        call_id: String,
+        tool: Tool,
+        arguments: String,
+    },
     /// A web search that the service executes.
     Search(SearchItem),
 }

@@ -5,25 +5,20 @@ use serde_json::{Value, json};
 use super::super::Usage;
 use super::super::fields::{Object, present};
 
-/// The status of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Accepted in the background, not begun.
     Queued,
-    /// Under way.
     InProgress,
-    /// Whole.
     Completed,
     /// Ended before the model was finished.
     Incomplete,
-    /// Ended by an error.
     Failed,
     /// Ended by its member.
     Cancelled,
 }
 
 impl Status {
-    /// The word for it in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -36,7 +31,6 @@ impl Status {
     }
 }
 
-/// Why a response is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incomplete {
     /// The limit of tokens was reached.
@@ -66,15 +60,12 @@ impl Incomplete {
 /// What a response object says beyond its request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Its status.
     pub status: Status,
     /// The items answered so far.
     pub output: Vec<Value>,
-    /// The tokens used, once known.
     pub usage: Option<Usage>,
     /// Code and message of what made it fail.
     pub error: Option<(String, String)>,
-    /// Why it is incomplete.
     pub incomplete: Option<Incomplete>,
 }
 
@@ -99,7 +90,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of the answer to a request.
     pub fn new(body: &Object, id: &str, created_at: u64) -> Self {
         let given = |name: &str| present(body, name).cloned();
         let or_null = |name: &str| given(name).unwrap_or_default();
@@ -136,7 +126,6 @@ impl Shape {
         Self { fields }
     }
 
-    /// The id of the response.
     pub fn id(&self) -> &str {
         self.fields["id"].as_str().unwrap_or_default()
     }

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use wire::sse::Event;
 
 use super::super::chunk::{Choice, Chunk};
-use super::super::open_calls::OpenCalls;
-use super::super::{
-    MAX_OUTPUT_BYTES, MAX_OUTPUT_ITEMS, Malformed, SearchResult, StreamFault, ToolTable, Usage,
-};
+use super::super::round::Round;
+use super::super::{MAX_OUTPUT_ITEMS, Malformed, SearchResult, StreamFault, ToolTable, Usage};
 use super::events::{DeltaEvent, EventWriter, OutputPosition, ResponseEvent};
 use super::output::{Item, Kind, Part, PartKind};
 use super::shape::{Outcome, Shape, Status};
@@ -23,23 +21,13 @@ use super::shape::{Outcome, Shape, Status};
 /// for web searches, `[DONE]` ends only the round: see [`begin_searches`](Self::begin_searches).
 pub struct Stream {
     shape: Shape,
-    tools: ToolTable,
-    ids: Box<dyn FnMut(&str) -> String + Send>,
+    round: Round,
     events: EventWriter,
     items: Vec<Item>,
     /// The item, last part of it, that text is being added to.
     speaking: Option<usize>,
-    /// The calls of this round.
-    calls: OpenCalls,
-    /// The first item of this round.
-    round_start: usize,
     /// The pages that searches found.
     sources: Vec<SearchResult>,
-    output_bytes: usize,
-    /// The tokens of the rounds before this one.
-    earlier_usage: Option<Usage>,
-    usage: Option<Usage>,
-    finish_reason: Option<String>,
     end: Option<Value>,
 }
 
@@ -54,18 +42,11 @@ impl Stream {
     ) -> Self {
         Self {
             shape,
-            tools,
-            ids: Box::new(ids),
+            round: Round::first(tools, ids),
             events: EventWriter::default(),
             items: Vec::new(),
             speaking: None,
-            calls: OpenCalls::default(),
-            round_start: 0,
             sources: Vec::new(),
-            output_bytes: 0,
-            earlier_usage: None,
-            usage: None,
-            finish_reason: None,
             end: None,
         }
     }
@@ -110,14 +91,14 @@ impl Stream {
         if self.items.is_empty() {
             self.speak(PartKind::Text, "", out);
         }
-        let reason = self.finish_reason.take().unwrap_or_default();
+        let reason = self.round.finish_reason.take().unwrap_or_default();
         let mut outcome = Outcome::ended(Vec::new(), self.usage(), &reason);
         let last = self.items.len() - 1;
         let status = |n| if n == last { outcome.status.name() } else { "completed" };
         if let Some(n) = self.speaking {
             self.close_speech(status(n), out);
         }
-        for n in std::mem::take(&mut self.calls).positions() {
+        for n in std::mem::take(&mut self.round.calls).positions() {
             self.close_call(n, status(n), out);
         }
         outcome.output =
@@ -147,22 +128,18 @@ impl Stream {
         }
     }
 
-    /// Whether the last event has been written.
     pub fn is_done(&self) -> bool {
         self.end.is_some()
     }
 
     /// Whether the upstream said why it ended, so that a stream cut after it lost nothing.
     pub fn has_finish_reason(&self) -> bool {
-        self.finish_reason.is_some()
+        self.round.finish_reason.is_some()
     }
 
     /// The tokens used in all rounds, once the upstream has told.
     pub fn usage(&self) -> Option<Usage> {
-        match (self.earlier_usage, self.usage) {
-            (Some(earlier), Some(usage)) => Some(earlier.plus(usage)),
-            (earlier, usage) => usage.or(earlier),
-        }
+        self.round.total_usage()
     }
 
     /// The response object to store, after the end.
@@ -170,13 +147,12 @@ impl Stream {
         self.end.as_ref()
     }
 
-    /// The response object, after the end.
     pub fn into_response(self) -> Option<Value> {
         self.end
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut BytesMut) -> Result<(), Malformed> {
-        self.usage = chunk.usage().or(self.usage);
+        self.round.usage = chunk.usage().or(self.round.usage);
         chunk.into_choices().try_for_each(|choice| self.choice(choice, out))
     }
 
@@ -189,7 +165,7 @@ impl Stream {
         ];
         for (kind, text) in said {
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                self.grow(text)?;
+                self.round.grow(text)?;
                 self.speak(kind, text, out);
             }
         }
@@ -197,15 +173,9 @@ impl Stream {
             self.call(&call, out)?;
         }
         if let Some(reason) = choice.finish_reason {
-            self.finish_reason = Some(reason.0.into_owned());
+            self.round.finish_reason = Some(reason.0.into_owned());
         }
         if self.items.len() > MAX_OUTPUT_ITEMS { Err(Malformed::TooLong) } else { Ok(()) }
-    }
-
-    /// Counts what is about to be kept.
-    fn grow(&mut self, text: &str) -> Result<(), Malformed> {
-        self.output_bytes += text.len();
-        if self.output_bytes > MAX_OUTPUT_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
     }
 
     /// Adds text to the open part, or to a new one when it is of another kind.
@@ -248,7 +218,7 @@ impl Stream {
             }
             self.close_speech("completed", out);
         }
-        let id = (self.ids)(kind.id_prefix());
+        let id = (self.round.ids)(kind.id_prefix());
         let parts = Kind::Parts { is_reasoning: kind.is_reasoning(), parts: Vec::new() };
         let n = self.add(Item { id, kind: parts }, out);
         self.speaking = Some(n);
@@ -327,11 +297,11 @@ impl Stream {
 
     /// The part of a response that arrived before it ended early: open items stay incomplete.
     fn broken_off(&mut self, status: Status) -> Outcome {
-        let open: Vec<usize> = self.calls.positions().chain(self.speaking).collect();
+        let open: Vec<usize> = self.round.calls.positions().chain(self.speaking).collect();
         let state = |n| if open.contains(&n) { "incomplete" } else { "completed" };
         let output = self.items.iter().enumerate().map(|(n, item)| item.json(state(n))).collect();
         self.speaking = None;
-        self.calls.clear();
+        self.round.calls.clear();
         Outcome { output, usage: self.usage(), ..Outcome::of(status) }
     }
 
@@ -352,4 +322,21 @@ impl std::fmt::Debug for Stream {
             .field("done", &self.is_done())
             .finish_non_exhaustive()
     }
+}
+
+/// The response object that says what the completion says.
+///
+/// `tools` is that of the translated request; `ids` makes an id for a prefix such as `msg`. For an
+/// answer of several rounds, use a [`Stream`] and [`Stream::add_completion`].
+pub fn answer(
+    completion: &Value,
+    shape: &Shape,
+    tools: &ToolTable,
+    ids: impl FnMut(&str) -> String + Send + 'static,
+) -> Result<Value, Malformed> {
+    let mut stream = Stream::new(shape.clone(), tools.clone(), ids);
+    let mut events = BytesMut::new();
+    stream.add_completion(completion, &mut events)?;
+    stream.finish(&mut events);
+    stream.into_response().ok_or(Malformed::Missing("message"))
 }

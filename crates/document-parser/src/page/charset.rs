@@ -16,7 +16,6 @@ pub(super) enum Declarations {
     Ignored,
 }
 
-/// Decodes the text of a page.
 pub(super) fn decode(
     bytes: &[u8],
     content_type: Option<&str>,

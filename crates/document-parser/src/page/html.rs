@@ -29,7 +29,6 @@ const MIN_MAIN_SHARE: usize = 40;
 /// Pages with less text than this keep their boilerplate.
 const MIN_TEXT: usize = 80;
 
-/// Extracts the content of a page.
 pub(super) fn document(text: &str, url: &Url, format: PageFormat) -> Document {
     let dom = match parse::parse(text) {
         Ok(dom) => dom,
@@ -69,7 +68,6 @@ fn without_structure(html: &str, format: PageFormat) -> Document {
     Document { title: line(&page.title, MAX_LINE), content, ..Document::default() }
 }
 
-/// The base of relative addresses.
 fn base(dom: &Dom, url: &Url) -> Url {
     let declared = dom.select_single("base[href]").attr("href");
     let base = declared.and_then(|href| url.join(&href).ok());

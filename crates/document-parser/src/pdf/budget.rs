@@ -29,7 +29,6 @@ pub(super) struct Budget {
 impl Budget {
     const FULL: Self = Self { bytes: MAX_TOTAL_BYTES, objects: MAX_OBJECTS, is_exceeded: false };
 
-    /// The limit of the next stream.
     pub(super) fn stream_bytes(&self) -> usize {
         self.bytes.min(MAX_STREAM_BYTES)
     }
@@ -96,9 +95,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<(Document, Budget), Rejection> {
 /// Drops object streams beyond the budget. lopdf calls this for each object of the file, of which
 /// it keeps the original, and for each object of an object stream, of which it keeps the result.
 fn filter(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
-    let Object::Stream(stream) = object else {
-        return Some((id, object.clone()));
-    };
+    let Object::Stream(stream) = object else { return Some((id, object.clone())) };
     if stream.dict.has_type(b"ObjStm") {
         let mut budget = BUDGET.get();
         let taken = if budget.is_exceeded { None } else { budget.take_object_stream(stream) };

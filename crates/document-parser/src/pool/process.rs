@@ -46,8 +46,9 @@ pub(super) struct Worker {
     child: Option<Child>,
     input: ChildStdin,
     output: ChildStdout,
-    confinement: Confinement,
-    jobs: u32,
+    pub(super) confinement: Confinement,
+    /// Number of jobs so far.
+    pub(super) jobs: u32,
     runtime: Handle,
 }
 
@@ -78,15 +79,6 @@ impl Worker {
 
     pub(super) fn id(&self) -> Option<u32> {
         self.child.as_ref().and_then(Child::id)
-    }
-
-    pub(super) fn confinement(&self) -> Confinement {
-        self.confinement
-    }
-
-    /// Number of jobs so far.
-    pub(super) fn jobs(&self) -> u32 {
-        self.jobs
     }
 
     pub(super) fn is_running(&mut self) -> bool {

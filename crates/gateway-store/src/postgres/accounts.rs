@@ -1,16 +1,16 @@
 //! Accounts, lineages, receipts and statements.
 
 use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt};
-use tokio_postgres::Row;
 
 use super::Postgres;
-use super::rows::{self, HoldUuid, RowReader, page};
-use super::statements::now;
+use super::rows::{self, RowReader, page};
 use crate::error::Result;
+use crate::records::{self, Columns, HoldUuid, hold_id};
 use crate::{RelatedReceipts, SavedAnswer, StatementLine};
 
 const ACCOUNT: &str = "SELECT id, balance, held, blocked, day, day_requests, day_charged, month, \
-    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, budget_held, \
+    month_requests, month_charged, budget, budget_period, budget_start, budget_charged, \
+    budget_held, \
     kind, team FROM members WHERE id = $1";
 
 const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, concurrency, budget, \
@@ -18,7 +18,8 @@ const LINEAGE: &str = "SELECT id, member, spend_limit, requests_per_minute, conc
     last_used FROM lineages WHERE id = $1";
 
 const RECEIPT: &str = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-    output_tokens, since, at, payer, attempts FROM receipts WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
+    output_tokens, since, at, payer, attempts FROM receipts \
+    WHERE id = $1 AND ($2::bigint IS NULL OR member = $2)";
 
 const TEAM_RECEIPTS: &str = "SELECT id, member, lineage, charged, rule, operation, model, \
     input_tokens, output_tokens, since, at, payer, attempts FROM receipts \
@@ -27,13 +28,12 @@ const TEAM_RECEIPTS: &str = "SELECT id, member, lineage, charged, rule, operatio
 const PARENT: &str = "SELECT parent FROM sub_requests WHERE id = $1";
 
 const CHILDREN: &str = "SELECT r.id, member, lineage, charged, rule, operation, model, \
-    input_tokens, output_tokens, since, at, payer, attempts FROM sub_requests s JOIN receipts r ON r.id = s.id \
+    input_tokens, output_tokens, since, at, payer, attempts \
+    FROM sub_requests s JOIN receipts r ON r.id = s.id \
     WHERE s.parent = $1 ORDER BY since, r.id LIMIT $2";
 
-const ANSWER: &str = concat!(
-    "SELECT status, content_type, body FROM answers WHERE hold = $1 AND expires_at > ",
-    now!()
-);
+const ANSWER: &str = "SELECT status, content_type, body FROM answers WHERE hold = $1 AND \
+    expires_at > {now}";
 
 const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount, p.balance, \
         p.hold, p.reason, p.reference, r.operation, r.model, r.member \
@@ -42,11 +42,11 @@ const STATEMENT: &str = "SELECT p.id, p.at, p.kind, p.member, p.house, p.amount,
 
 impl Postgres {
     pub(crate) async fn account(&self, member: MemberId) -> Result<Option<Account>> {
-        self.row(ACCOUNT, &[&member.0], rows::account).await
+        self.row(ACCOUNT, &[&member.0], |row| records::account(row)).await
     }
 
     pub(crate) async fn lineage(&self, lineage: LineageId) -> Result<Option<Lineage>> {
-        self.row(LINEAGE, &[&lineage.0], rows::lineage).await
+        self.row(LINEAGE, &[&lineage.0], |row| records::lineage(row)).await
     }
 
     pub(crate) async fn receipt(
@@ -55,7 +55,7 @@ impl Postgres {
         id: HoldId,
     ) -> Result<Option<Receipt>> {
         let member = member.map(|member| member.0);
-        self.row(RECEIPT, &[&HoldUuid(id), &member], rows::receipt).await
+        self.row(RECEIPT, &[&HoldUuid(id), &member], |row| records::receipt(row)).await
     }
 
     pub(crate) async fn team_receipts(
@@ -65,19 +65,21 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<Receipt>> {
         let before = HoldUuid(before.unwrap_or(HoldId::from_bytes([u8::MAX; 16])));
-        self.rows(TEAM_RECEIPTS, &[&member.0, &before, &page(limit)], rows::receipt).await
+        self.rows(TEAM_RECEIPTS, &[&member.0, &before, &page(limit)], |row| records::receipt(row))
+            .await
     }
 
     pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
-        let parent = |row: &Row| RowReader::new(row).hold_id();
         Ok(RelatedReceipts {
-            parent: self.row(PARENT, &[&HoldUuid(id)], parent).await?,
-            children: self.rows(CHILDREN, &[&HoldUuid(id), &page(u32::MAX)], rows::receipt).await?,
+            parent: self.row(PARENT, &[&HoldUuid(id)], |row| hold_id(row)).await?,
+            children: self
+                .rows(CHILDREN, &[&HoldUuid(id), &page(u32::MAX)], |row| records::receipt(row))
+                .await?,
         })
     }
 
     pub(crate) async fn answer(&self, id: HoldId) -> Result<Option<SavedAnswer>> {
-        self.row(ANSWER, &[&HoldUuid(id)], rows::answer).await
+        self.row(ANSWER, &[&HoldUuid(id)], |row| records::answer(row)).await
     }
 
     pub(crate) async fn statement(
@@ -90,13 +92,12 @@ impl Postgres {
     }
 }
 
-fn line(row: &Row) -> Result<StatementLine> {
-    let mut columns = RowReader::new(row);
+fn line(columns: &mut RowReader<'_>) -> Result<StatementLine> {
     Ok(StatementLine {
         id: columns.take()?,
-        posting: rows::posting(&mut columns)?,
+        posting: rows::posting(columns)?,
         operation: columns.take()?,
         model: columns.take()?,
-        asked_by: columns.take::<Option<i64>>()?.map(MemberId),
+        asked_by: columns.optional_member()?,
     })
 }

@@ -1,16 +1,15 @@
 //! Alerts and their outbox. Any number of processes share it.
 
-use ledger::{MemberId, Micros};
-use tokio_postgres::Row;
+use ledger::MemberId;
 
 use super::Postgres;
 use super::connection::PgConnection;
 use super::pool::pooled;
-use super::rows::{self, RowReader, Value};
-use super::statements::now;
+use super::rows::{self, Value};
 use crate::alert::{ALERT_RETENTION_MICROS, REPEAT_MICROS, StoredOutcome};
 use crate::error::Result;
-use crate::{Alert, AlertDelivery, Credit, NewAlert, WebhookOutcome};
+use crate::records::{self, alert_delivery};
+use crate::{AlertDelivery, Credit, NewAlert, WebhookOutcome};
 
 macro_rules! columns {
     () => {
@@ -20,47 +19,33 @@ macro_rules! columns {
     };
 }
 
-const DELETE_OLD: &str = concat!(
-    "WITH old AS (DELETE FROM alerts WHERE at < ",
-    now!(),
-    " - $1::bigint RETURNING id) DELETE FROM alert_deliveries WHERE alert IN (SELECT id FROM old)"
-);
+const DELETE_OLD: &str = "WITH old AS (DELETE FROM alerts WHERE at < {now} - $1::bigint RETURNING \
+    id) DELETE FROM alert_deliveries WHERE alert IN (SELECT id FROM old)";
 
 const FREE_KEY: &str =
-    concat!("UPDATE alerts SET key = NULL WHERE key = $1 AND ended_at < ", now!(), " - $2::bigint");
+    "UPDATE alerts SET key = NULL WHERE key = $1 AND ended_at < {now} - $2::bigint";
 
-const OPEN: &str = concat!(
-    "WITH alert AS ( \
-        INSERT INTO alerts (at, kind, subject, message, key) VALUES (",
-    now!(),
-    ", $1, $2, $3, $4) ON CONFLICT (key) DO NOTHING RETURNING id, at), \
+const OPEN: &str = "WITH alert AS ( \
+        INSERT INTO alerts (at, kind, subject, message, key) VALUES ({now}, $1, $2, $3, $4) ON \
+        CONFLICT (key) DO NOTHING RETURNING id, at), \
     delivery AS ( \
         INSERT INTO alert_deliveries (alert, channel, due_at) \
         SELECT id, channel, at FROM alert, unnest($5::text[]) AS channel) \
-    SELECT id FROM alert"
-);
+    SELECT id FROM alert";
 
-const END: &str =
-    concat!("UPDATE alerts SET ended_at = ", now!(), " WHERE key = $1 AND ended_at IS NULL");
+const END: &str = "UPDATE alerts SET ended_at = {now} WHERE key = $1 AND ended_at IS NULL";
 
-const CLAIM: &str = concat!(
-    "WITH due AS ( \
-        SELECT alert, channel FROM alert_deliveries WHERE outcome IS NULL AND due_at <= ",
-    now!(),
-    " ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) \
-    UPDATE alert_deliveries d SET tries = d.tries + 1, due_at = ",
-    now!(),
-    " + $1::bigint FROM due, alerts a \
+const CLAIM: &str = "WITH due AS ( \
+        SELECT alert, channel FROM alert_deliveries WHERE outcome IS NULL AND due_at <= {now} \
+        ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) \
+    UPDATE alert_deliveries d SET tries = d.tries + 1, due_at = {now} + $1::bigint FROM due, \
+    alerts a \
       WHERE d.alert = due.alert AND d.channel = due.channel AND a.id = d.alert \
-    RETURNING a.id, a.at, a.kind, a.subject, a.message, d.channel, d.tries, d.outcome, d.error"
-);
+    RETURNING a.id, a.at, a.kind, a.subject, a.message, d.channel, d.tries, d.outcome, d.error";
 
-const FINISH: &str = concat!(
-    "UPDATE alert_deliveries SET outcome = $4, due_at = ",
-    now!(),
-    " + $5::bigint, error = $6 \
-      WHERE alert = $1 AND channel = $2 AND tries = $3 AND outcome IS NULL"
-);
+const FINISH: &str = "UPDATE alert_deliveries SET outcome = $4, due_at = {now} + $5::bigint, \
+    error = $6 \
+      WHERE alert = $1 AND channel = $2 AND tries = $3 AND outcome IS NULL";
 
 const LIST: &str = concat!(
     columns!(),
@@ -81,7 +66,7 @@ impl Postgres {
     }
 
     pub(crate) async fn claim_alert(&self, lease_micros: i64) -> Result<Option<AlertDelivery>> {
-        self.row(CLAIM, &[&lease_micros], delivery).await
+        self.row(CLAIM, &[&lease_micros], |row| alert_delivery(row)).await
     }
 
     pub(crate) async fn finish_alert(
@@ -98,15 +83,11 @@ impl Postgres {
     }
 
     pub(crate) async fn alerts(&self, before: i64, limit: u32) -> Result<Vec<AlertDelivery>> {
-        self.rows(LIST, &[&before, &rows::page(limit)], delivery).await
+        self.rows(LIST, &[&before, &rows::page(limit)], |row| alert_delivery(row)).await
     }
 
     pub(crate) async fn last_credit(&self, member: MemberId) -> Result<Option<Credit>> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok(Credit { posting: columns.take()?, balance: Micros::new(columns.take()?) })
-        };
-        self.row(LAST_CREDIT, &[&member.0], read).await
+        self.row(LAST_CREDIT, &[&member.0], |row| records::credit(row)).await
     }
 }
 
@@ -119,21 +100,4 @@ async fn open(connection: &mut PgConnection, new: &NewAlert) -> Result<Option<i6
         return Ok(None);
     };
     rows::first(&row).map(Some)
-}
-
-fn delivery(row: &Row) -> Result<AlertDelivery> {
-    let mut columns = RowReader::new(row);
-    Ok(AlertDelivery {
-        alert: Alert {
-            id: columns.take()?,
-            at: columns.time()?,
-            kind: columns.take()?,
-            subject: columns.take()?,
-            message: columns.take()?,
-        },
-        channel: columns.take()?,
-        tries: columns.count()?,
-        outcome: columns.take()?,
-        error: columns.take()?,
-    })
 }

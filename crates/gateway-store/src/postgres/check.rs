@@ -3,11 +3,12 @@
 use ledger::{HouseAccount, Micros};
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
-use super::rows::{self, RowReader};
+use super::rows::RowReader;
 use super::usage;
 use crate::audit::AuditTail;
 use crate::check::{BudgetSum, MAX_FINDINGS, wrong_budgets};
 use crate::error::Result;
+use crate::records::audit_entry;
 use crate::usage::wrong_usage;
 use crate::{LedgerCheck, LedgerFinding};
 
@@ -184,7 +185,6 @@ async fn find(
     Ok(())
 }
 
-/// Checks that no audit entry is missing or changed.
 async fn check_audit(transaction: &Transaction<'_>, check: &mut LedgerCheck) -> Result<()> {
     let entries = transaction.prepare(ENTRIES).await?;
     let mut last = AuditTail::default();
@@ -194,7 +194,7 @@ async fn check_audit(transaction: &Transaction<'_>, check: &mut LedgerCheck) -> 
             return Ok(());
         }
         for row in &page {
-            let entry = rows::audit_entry(row)?;
+            let entry = audit_entry(&mut RowReader::new(row))?;
             let expected = last.id + 1;
             if entry.id != expected || entry.digest != entry.digest_after(&last.digest) {
                 check.wrong += 1;

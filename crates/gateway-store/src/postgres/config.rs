@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -17,20 +16,16 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::Result;
-use crate::{Calendar, Error, StoreOptions};
+use crate::{Error, StoreOptions};
 
 /// The `application_name` that the server sees.
 const APPLICATION: &str = "agent-gateway";
 
-/// Settings of connections.
 #[derive(Clone)]
 pub(super) struct PgConfig {
-    driver: Config,
-    tls: MakeRustlsConnect,
-    timeout: Duration,
-    idempotency_retention_micros: i64,
-    power_loss_safe: bool,
-    calendar: Calendar,
+    pub(super) driver: Config,
+    pub(super) tls: MakeRustlsConnect,
+    pub(super) options: StoreOptions,
 }
 
 impl PgConfig {
@@ -56,38 +51,7 @@ impl PgConfig {
         } else {
             connector(RootCertStore::empty())?
         };
-        Ok(Self {
-            driver,
-            tls,
-            timeout: options.timeout,
-            idempotency_retention_micros: options.idempotency_retention_micros(),
-            power_loss_safe: options.power_loss_safe,
-            calendar: options.calendar.clone(),
-        })
-    }
-
-    pub(super) fn driver(&self) -> &Config {
-        &self.driver
-    }
-
-    pub(super) fn tls(&self) -> MakeRustlsConnect {
-        self.tls.clone()
-    }
-
-    pub(super) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
-    pub(super) fn calendar(&self) -> &Calendar {
-        &self.calendar
-    }
-
-    pub(super) fn idempotency_retention_micros(&self) -> i64 {
-        self.idempotency_retention_micros
-    }
-
-    pub(super) fn is_power_loss_safe(&self) -> bool {
-        self.power_loss_safe
+        Ok(Self { driver, tls, options: options.clone() })
     }
 }
 

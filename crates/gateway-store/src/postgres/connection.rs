@@ -15,7 +15,7 @@ use tokio_postgres::{Client, Config, Row, Statement};
 use super::config::PgConfig;
 use super::error::timed_out;
 use super::rows::Value;
-use super::statements::Statements;
+use super::statements::{Statements, with_clock};
 use crate::error::Result;
 
 /// Plans for statements that name every row by its key, whatever the planner assumes about a table that
@@ -30,9 +30,8 @@ enum ConnectionPurpose {
     Other,
 }
 
-/// A connection with its prepared statements.
 pub(super) struct PgConnection {
-    client: Client,
+    pub(super) client: Client,
     /// The task that drives the connection, unless a [`ConnectionDriver`] does.
     task: Option<JoinHandle<()>>,
     prepared: HashMap<&'static str, Statement>,
@@ -76,7 +75,7 @@ impl PgConnection {
         config: &PgConfig,
         purpose: ConnectionPurpose,
     ) -> Result<(Self, ConnectionDriver)> {
-        let opened = timeout(config.timeout(), Self::connect(config, purpose)).await;
+        let opened = timeout(config.options.timeout, Self::connect(config, purpose)).await;
         opened.map_err(|_| timed_out())?
     }
 
@@ -84,14 +83,14 @@ impl PgConnection {
         config: &PgConfig,
         purpose: ConnectionPurpose,
     ) -> Result<(Self, ConnectionDriver)> {
-        let (connection, mut driver) = match Self::connect_with(config, config.driver()).await {
+        let (connection, mut driver) = match Self::connect_with(config, &config.driver).await {
             // `prefer` accepts unencrypted connections, so it must not fail because of a certificate
             // that nobody asked to verify.
             Err(error)
-                if config.driver().get_ssl_mode() == SslMode::Prefer
+                if config.driver.get_ssl_mode() == SslMode::Prefer
                     && error.as_db_error().is_none() =>
             {
-                let mut plain = config.driver().clone();
+                let mut plain = config.driver.clone();
                 plain.ssl_mode(SslMode::Disable);
                 Self::connect_with(config, &plain).await.map_err(|_| error)?
             }
@@ -106,7 +105,7 @@ impl PgConnection {
         config: &PgConfig,
         driver: &Config,
     ) -> std::result::Result<(Self, ConnectionDriver), tokio_postgres::Error> {
-        let (client, connection) = driver.connect(config.tls()).await?;
+        let (client, connection) = driver.connect(config.tls.clone()).await?;
         let driver = ConnectionDriver(Some(Box::pin(async move {
             // Pending requests report the error.
             let _ = connection.await;
@@ -115,20 +114,6 @@ impl PgConnection {
         Ok((Self { client, task, prepared, statements }, driver))
     }
 
-    pub(super) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// The client for a transaction.
-    pub(super) fn client_mut(&mut self) -> &mut Client {
-        &mut self.client
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
-    }
-
-    /// The statements of a batch, prepared on first use.
     pub(super) async fn statements(&self) -> Result<&Statements> {
         match self.statements.get() {
             Some(statements) => Ok(statements),
@@ -169,7 +154,7 @@ impl PgConnection {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(sql).await?;
+        let statement = self.client.prepare(&with_clock(sql)).await?;
         self.prepared.insert(sql, statement.clone());
         Ok(statement)
     }
@@ -188,14 +173,14 @@ impl fmt::Debug for PgConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("PgConnection")
-            .field("is_closed", &self.is_closed())
+            .field("is_closed", &self.client.is_closed())
             .finish_non_exhaustive()
     }
 }
 
 fn settings(config: &PgConfig, purpose: ConnectionPurpose) -> String {
-    let timeout_ms = config.timeout().as_millis().max(1);
-    let durable = if config.is_power_loss_safe() { "on" } else { "off" };
+    let timeout_ms = config.options.timeout.as_millis().max(1);
+    let durable = if config.options.power_loss_safe { "on" } else { "off" };
     let mut settings = format!(
         "SET client_min_messages = error; SET synchronous_commit = {durable}; \
          SET lock_timeout = {timeout_ms}; SET statement_timeout = {timeout_ms}; \

@@ -4,17 +4,18 @@ use std::collections::HashMap;
 
 use ledger::{Limits, LineageId, MemberId, Time};
 use serde_json::json;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::Transaction;
 
 use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
 use super::rows::{RowReader, Value};
-use super::statements::{now, set_budget};
+use super::statements::{set_budget, with_clock};
 use super::{Postgres, audit, rows};
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::{scope_names, stored_budget};
+use crate::records::key_record;
 use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey};
 
 macro_rules! record {
@@ -56,12 +57,9 @@ const CREATE_LINEAGE: &str = "INSERT INTO lineages (member, spend_limit, request
     SELECT id, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::text \
     FROM members WHERE id = $1 AND kind = 'member' RETURNING id";
 
-const CREATE: &str = concat!(
-    "INSERT INTO keys (id, hash, member, lineage, name, scopes, models, expires_at, created_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ",
-    now!(),
-    ")"
-);
+const CREATE: &str = "INSERT INTO keys (id, hash, member, lineage, name, scopes, models, \
+    expires_at, created_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now})";
 
 /// The overlap starts when the new key was created.
 const SHORTEN: &str = "UPDATE keys SET expires_at = least(expires_at, \
@@ -75,7 +73,7 @@ const CHANGE_LIMITS: &str = "UPDATE lineages SET spend_limit = $2, requests_per_
 
 const SET_BUDGET: &str = set_budget!("lineages");
 
-const REVOKE: &str = concat!("UPDATE keys SET revoked_at = ", now!(), " WHERE id = $1");
+const REVOKE: &str = "UPDATE keys SET revoked_at = {now} WHERE id = $1";
 
 impl Postgres {
     pub(crate) async fn create_key(&self, new: &NewKey, by: &Actor) -> Result<Key> {
@@ -100,7 +98,7 @@ impl Postgres {
     }
 
     pub(crate) async fn key(&self, id: &str) -> Result<Option<KeyRecord>> {
-        self.row(BY_ID, &[&id], rows::key_record).await
+        self.row(BY_ID, &[&id], |row| key_record(row)).await
     }
 
     pub(crate) async fn key_names(
@@ -108,29 +106,28 @@ impl Postgres {
         lineages: &[LineageId],
     ) -> Result<HashMap<LineageId, (String, String)>> {
         let lineages: Vec<i64> = lineages.iter().map(|id| id.0).collect();
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
+        let read = |columns: &mut RowReader<'_>| {
             Ok((LineageId(columns.take()?), (columns.take()?, columns.take()?)))
         };
         Ok(self.rows(NAMES, &[&lineages], read).await?.into_iter().collect())
     }
 
     pub(crate) async fn keys(&self, member: MemberId) -> Result<Vec<KeyRecord>> {
-        self.rows(OF_MEMBER, &[&member.0], rows::key_record).await
+        self.rows(OF_MEMBER, &[&member.0], |row| key_record(row)).await
     }
 
     pub(crate) async fn find_keys(&self, search: &KeySearch, limit: u32) -> Result<Vec<KeyRecord>> {
         let KeySearch { name, member, after } = search;
         let (member, limit) = (member.map(|it| it.0), rows::page(limit));
         if name.is_empty() {
-            return self.rows(ALL, &[after, &limit], rows::key_record).await;
+            return self.rows(ALL, &[after, &limit], |row| key_record(row)).await;
         }
-        self.rows(FIND, &[name, &member, after, &limit], rows::key_record).await
+        self.rows(FIND, &[name, &member, after, &limit], |row| key_record(row)).await
     }
 }
 
 async fn create(connection: &mut PgConnection, new: &NewKey, by: &Actor) -> Result<Key> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let [spend, rate, concurrency] = stored(new.limits);
     let (budget, period) = stored_budget(new.limits.budget);
     let values: [Value<'_>; 6] = [&new.member.0, &spend, &rate, &concurrency, &budget, &period];
@@ -141,7 +138,7 @@ async fn create(connection: &mut PgConnection, new: &NewKey, by: &Actor) -> Resu
 }
 
 async fn rotate(connection: &mut PgConnection, rotation: &KeyRotation, by: &Actor) -> Result<Key> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let KeyRecord { key: old, limits, .. } = lock(&transaction, &rotation.old_id).await?;
     // A revoked key must not become valid again under another id.
     if old.revoked_at.is_some() {
@@ -169,7 +166,7 @@ async fn change(
     change: &KeyChange,
     by: &Actor,
 ) -> Result<KeyRecord> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let mut record = lock(&transaction, id).await?;
     let audited = record.apply(change);
     let KeyRecord { key, limits, .. } = record;
@@ -178,7 +175,7 @@ async fn change(
         let values: [Value<'_>; 4] = [&key.lineage.0, &spend, &rate, &concurrency];
         transaction.execute(CHANGE_LIMITS, &values).await?;
         let (budget, period) = stored_budget(limits.budget);
-        transaction.execute(SET_BUDGET, &[&key.lineage.0, &budget, &period]).await?;
+        transaction.execute(&with_clock(SET_BUDGET), &[&key.lineage.0, &budget, &period]).await?;
     }
     let (scopes, expires_at) = (scope_names(&key.scopes), key.expires_at.map(Time::micros));
     let values: [Value<'_>; 5] = [&id, &key.name, &scopes, &key.models, &expires_at];
@@ -187,12 +184,12 @@ async fn change(
 }
 
 async fn revoke(connection: &mut PgConnection, id: &str, by: &Actor) -> Result<KeyRecord> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let before = lock(&transaction, id).await?;
     if before.key.revoked_at.is_some() {
         return Ok(before);
     }
-    transaction.execute(REVOKE, &[&id]).await?;
+    transaction.execute(&with_clock(REVOKE), &[&id]).await?;
     let audited = AuditChange { action: "key.revoke", subject: id.to_owned(), detail: json!({}) };
     finish(transaction, audited, by).await
 }
@@ -200,7 +197,7 @@ async fn revoke(connection: &mut PgConnection, id: &str, by: &Actor) -> Result<K
 async fn lock(transaction: &Transaction<'_>, id: &str) -> Result<KeyRecord> {
     transaction.query(LOCK_MEMBER, &[&id]).await?;
     let row = transaction.query_opt(LOCK, &[&id]).await?;
-    rows::key_record(&row.ok_or(Error::Missing("key"))?)
+    key_record(&mut RowReader::new(&row.ok_or(Error::Missing("key"))?))
 }
 
 async fn insert(transaction: &Transaction<'_>, new: &NewKey, lineage: i64) -> Result<()> {
@@ -209,7 +206,7 @@ async fn insert(transaction: &Transaction<'_>, new: &NewKey, lineage: i64) -> Re
     let NewKey { id, name, models, .. } = new;
     let values: [Value<'_>; 8] =
         [id, &hash, &new.member.0, &lineage, name, &scopes, models, &expires_at];
-    transaction.execute(CREATE, &values).await.map_err(exists("key"))?;
+    transaction.execute(&with_clock(CREATE), &values).await.map_err(exists("key"))?;
     Ok(())
 }
 
@@ -222,7 +219,7 @@ async fn finish(
     let row = transaction.query_one(BY_ID, &[&audited.subject]).await?;
     audit::append(&transaction, audited, by).await?;
     transaction.commit().await?;
-    rows::key_record(&row)
+    key_record(&mut RowReader::new(&row))
 }
 
 fn stored(limits: Limits) -> [Option<i64>; 3] {

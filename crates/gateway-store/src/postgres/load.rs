@@ -9,11 +9,12 @@ use tokio_postgres::{Client, Error as DriverError, Row};
 
 use super::audit;
 use super::error::timed_out;
-use super::rows::{self, HoldUuid, RowReader};
+use super::rows::{self, RowReader};
 use super::statements::Statements;
 use crate::audit::AuditTail;
 use crate::batch::LedgerOperation;
 use crate::error::Result;
+use crate::records::{self, Columns, HoldUuid};
 
 /// The rows that a transaction needs, in the order in which they are locked.
 #[derive(Debug, Default)]
@@ -65,7 +66,6 @@ impl RowSet {
         self.new_holds.push(request.id);
     }
 
-    /// Whether the teams of all members are in the book.
     fn has_teams(&self, book: &Book) -> bool {
         let teams = self.members.iter().filter_map(|id| book.account(*id)?.team);
         teams.into_iter().all(|team| book.account(team).is_some())
@@ -77,13 +77,11 @@ impl RowSet {
 pub(super) struct LoadedBatch {
     pub(super) book: Book,
     pub(super) now: Time,
-    /// Ids of new holds that were used before.
     pub(super) used_ids: Vec<HoldId>,
     /// The end of the audit log, locked if the batch writes to it.
     pub(super) audit_tail: AuditTail,
 }
 
-/// Results of the queries.
 struct LoadedRows {
     members: Vec<Row>,
     lineages: Vec<Row>,
@@ -181,10 +179,10 @@ async fn query(
 fn read(loaded: &LoadedRows) -> Result<LoadedBatch> {
     let mut book = Book::default();
     for row in &loaded.members {
-        book.add_account(rows::account(row)?);
+        book.add_account(records::account(&mut RowReader::new(row))?);
     }
     for row in &loaded.lineages {
-        book.add_lineage(rows::lineage(row)?);
+        book.add_lineage(records::lineage(&mut RowReader::new(row))?);
     }
     for row in &loaded.holds {
         let (hold, record) = rows::hold(row)?;
@@ -206,7 +204,6 @@ fn read(loaded: &LoadedRows) -> Result<LoadedBatch> {
     Ok(LoadedBatch { book, now, used_ids, audit_tail: audit::tail(&loaded.audit)? })
 }
 
-/// Rolls back a transaction, up to the timeout.
 pub(super) async fn roll_back(client: &Client, limit: Duration) -> Result<()> {
     let done = timeout(limit, client.batch_execute("ROLLBACK")).await;
     Ok(done.map_err(|_| timed_out())??)

@@ -7,51 +7,35 @@ use super::connection::PgConnection;
 use super::error::timed_out;
 use super::pool::pooled;
 use super::rows::{self, page};
-use super::statements::now;
+use super::statements::with_clock;
 use crate::error::Result;
 use crate::media::UNUSED_RETENTION_MICROS;
+use crate::records::{self, first};
 use crate::{Artifact, MediaRun};
 
-const TOUCH: &str = concat!(
-    "UPDATE media_objects SET touched_at = ",
-    now!(),
-    " WHERE sha256 = $1 AND state < 2 RETURNING name"
-);
+const TOUCH: &str = "UPDATE media_objects SET touched_at = {now} WHERE sha256 = $1 AND state < 2 \
+    RETURNING name";
 
 /// Does nothing if another process was faster; the object can then be touched.
-const CLAIM: &str = concat!(
-    "INSERT INTO media_objects (name, sha256, state, touched_at) VALUES ($1, $2, 0, ",
-    now!(),
-    ") ON CONFLICT DO NOTHING"
-);
+const CLAIM: &str = "INSERT INTO media_objects (name, sha256, state, touched_at) VALUES ($1, $2, \
+    0, {now}) ON CONFLICT DO NOTHING";
 
-const RUN: &str = concat!(
-    "SELECT id, member, hold, model, capability, charge, created_at, expires_at FROM media_runs \
-    WHERE id = $1 AND member = $2 AND expires_at > ",
-    now!()
-);
+const RUN: &str = "SELECT id, member, hold, model, capability, charge, created_at, expires_at \
+    FROM media_runs \
+    WHERE id = $1 AND member = $2 AND expires_at > {now}";
 
-const RUNS: &str = concat!(
-    "SELECT id, member, hold, model, capability, charge, created_at, expires_at FROM media_runs \
-    WHERE member = $1 AND created_at < $2 AND expires_at > ",
-    now!(),
-    " ORDER BY created_at DESC LIMIT $3"
-);
+const RUNS: &str = "SELECT id, member, hold, model, capability, charge, created_at, expires_at \
+    FROM media_runs \
+    WHERE member = $1 AND created_at < $2 AND expires_at > {now} ORDER BY created_at DESC LIMIT $3";
 
 const ARTIFACTS: &str = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
     WHERE run = $1 ORDER BY position";
 
-const ARTIFACT: &str = concat!(
-    "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
-    WHERE id = $1 AND member = $2 AND expires_at > ",
-    now!()
-);
+const ARTIFACT: &str = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
+    WHERE id = $1 AND member = $2 AND expires_at > {now}";
 
-const EXPIRED: &str = concat!(
-    "SELECT id FROM media_runs WHERE expires_at <= ",
-    now!(),
-    " LIMIT $1 FOR UPDATE SKIP LOCKED"
-);
+const EXPIRED: &str = "SELECT id FROM media_runs WHERE expires_at <= {now} LIMIT $1 FOR UPDATE \
+    SKIP LOCKED";
 
 const UNREFERENCE: &str = "UPDATE media_objects SET state = 0 WHERE state = 1 \
     AND name IN (SELECT object FROM artifacts WHERE run = ANY($1)) \
@@ -61,13 +45,11 @@ const DELETE_RUNS: &str = "DELETE FROM media_runs WHERE id = ANY($1)";
 
 /// An object that was claimed meanwhile is checked again under its lock and skipped. Artifacts are
 /// checked again, because one may have been inserted while the last of another run was deleted.
-const MARK_DELETABLE: &str = concat!(
-    "UPDATE media_objects SET state = 2 WHERE name IN (SELECT name FROM media_objects \
-    WHERE state = 0 AND touched_at <= ",
-    now!(),
-    " - $1::bigint AND NOT EXISTS (SELECT FROM artifacts WHERE object = name) \
-    LIMIT $2 FOR UPDATE SKIP LOCKED)"
-);
+const MARK_DELETABLE: &str = "UPDATE media_objects SET state = 2 WHERE name IN (SELECT name FROM \
+    media_objects \
+    WHERE state = 0 AND touched_at <= {now} - $1::bigint AND NOT EXISTS (SELECT FROM artifacts \
+    WHERE object = name) \
+    LIMIT $2 FOR UPDATE SKIP LOCKED)";
 
 const DELETABLE: &str = "SELECT name FROM media_objects WHERE state = 2 LIMIT $1";
 
@@ -82,9 +64,9 @@ impl Postgres {
     }
 
     pub(crate) async fn media_run(&self, member: MemberId, id: &str) -> Result<Option<MediaRun>> {
-        let run = self.row(RUN, &[&id, &member.0], rows::media_run).await?;
+        let run = self.row(RUN, &[&id, &member.0], |row| records::media_run(row)).await?;
         let Some(mut run) = run else { return Ok(None) };
-        run.artifacts = self.rows(ARTIFACTS, &[&id], rows::artifact).await?;
+        run.artifacts = self.rows(ARTIFACTS, &[&id], |row| records::artifact(row)).await?;
         Ok(Some(run))
     }
 
@@ -95,19 +77,19 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<MediaRun>> {
         let values: [rows::Value<'_>; 3] = [&member.0, &before.micros(), &page(limit)];
-        let mut runs = self.rows(RUNS, &values, rows::media_run).await?;
+        let mut runs = self.rows(RUNS, &values, |row| records::media_run(row)).await?;
         for run in &mut runs {
-            run.artifacts = self.rows(ARTIFACTS, &[&run.id], rows::artifact).await?;
+            run.artifacts = self.rows(ARTIFACTS, &[&run.id], |row| records::artifact(row)).await?;
         }
         Ok(runs)
     }
 
     pub(crate) async fn artifact(&self, member: MemberId, id: &str) -> Result<Option<Artifact>> {
-        self.row(ARTIFACT, &[&id, &member.0], rows::artifact).await
+        self.row(ARTIFACT, &[&id, &member.0], |row| records::artifact(row)).await
     }
 
     pub(crate) async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
-        self.rows(DELETABLE, &[&page(limit)], rows::first).await
+        self.rows(DELETABLE, &[&page(limit)], |row| first(row)).await
     }
 
     pub(crate) async fn delete_objects(&self, names: &[String]) -> Result<()> {
@@ -129,14 +111,14 @@ async fn claim(connection: &mut PgConnection, sha256: &[u8; 32], name: &str) -> 
 
 /// Deletes expired runs and marks unreferenced objects as deletable; returns how many runs.
 pub(super) async fn delete_expired(connection: &mut PgConnection, limit: i64) -> Result<u64> {
-    let transaction = connection.client_mut().transaction().await?;
-    let found = transaction.query(EXPIRED, &[&limit]).await?;
+    let transaction = connection.client.transaction().await?;
+    let found = transaction.query(&with_clock(EXPIRED), &[&limit]).await?;
     let expired: Vec<String> = found.iter().map(rows::first).collect::<Result<_>>()?;
     if !expired.is_empty() {
         transaction.execute(UNREFERENCE, &[&expired]).await?;
         transaction.execute(DELETE_RUNS, &[&expired]).await?;
     }
-    transaction.execute(MARK_DELETABLE, &[&UNUSED_RETENTION_MICROS, &limit]).await?;
+    transaction.execute(&with_clock(MARK_DELETABLE), &[&UNUSED_RETENTION_MICROS, &limit]).await?;
     transaction.commit().await?;
     Ok(expired.len() as u64)
 }

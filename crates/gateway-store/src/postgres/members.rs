@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 
-use ledger::{AccountKind, MemberId, Micros};
-use tokio_postgres::{Row, Transaction};
+use ledger::{AccountKind, MemberId};
+use tokio_postgres::Transaction;
 
 use super::connection::PgConnection;
 use super::error::exists;
 use super::pool::pooled;
 use super::rows::{RowReader, Value};
-use super::statements::{now, set_budget};
+use super::statements::{set_budget, with_clock};
 use super::{Postgres, audit, rows};
 use crate::error::Result;
 use crate::key::stored_budget;
 use crate::member::TeamState;
+use crate::records::{self, Columns};
 use crate::{Actor, Error, Member, MemberChange};
 
 macro_rules! columns {
@@ -23,9 +24,7 @@ macro_rules! columns {
 }
 
 const CREATE: &str = concat!(
-    "INSERT INTO members (kind, name, created_at) VALUES ($1, $2, ",
-    now!(),
-    ") RETURNING ",
+    "INSERT INTO members (kind, name, created_at) VALUES ($1, $2, {now}) RETURNING ",
     columns!()
 );
 
@@ -88,19 +87,16 @@ impl Postgres {
     }
 
     pub(crate) async fn member(&self, id: MemberId) -> Result<Option<Member>> {
-        self.row(BY_ID, &[&id.0], rows::member).await
+        self.row(BY_ID, &[&id.0], |row| records::member(row)).await
     }
 
     pub(crate) async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
-        self.row(BY_NAME, &[&name], rows::member).await
+        self.row(BY_NAME, &[&name], |row| records::member(row)).await
     }
 
     pub(crate) async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok((MemberId(columns.take()?), columns.take()?))
-        };
+        let read = |columns: &mut RowReader<'_>| Ok((MemberId(columns.take()?), columns.take()?));
         Ok(self.rows(NAMES, &[&ids], read).await?.into_iter().collect())
     }
 
@@ -111,7 +107,7 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<Member>> {
         let sql = if kind == AccountKind::Member { MEMBERS } else { TEAMS };
-        self.rows(sql, &[&after.0, &rows::page(limit)], rows::member).await
+        self.rows(sql, &[&after.0, &rows::page(limit)], |row| records::member(row)).await
     }
 
     pub(crate) async fn team_members(
@@ -120,7 +116,8 @@ impl Postgres {
         after: MemberId,
         limit: u32,
     ) -> Result<Vec<Member>> {
-        self.rows(OF_TEAM, &[&team.0, &after.0, &rows::page(limit)], rows::member).await
+        self.rows(OF_TEAM, &[&team.0, &after.0, &rows::page(limit)], |row| records::member(row))
+            .await
     }
 }
 
@@ -130,9 +127,9 @@ async fn create(
     name: &str,
     by: &Actor,
 ) -> Result<Member> {
-    let transaction = connection.client_mut().transaction().await?;
-    let created = transaction.query_one(CREATE, &[&kind.as_str(), &name]).await;
-    let member = rows::member(&created.map_err(exists("member"))?)?;
+    let transaction = connection.client.transaction().await?;
+    let created = transaction.query_one(&with_clock(CREATE), &[&kind.as_str(), &name]).await;
+    let member = records::member(&mut RowReader::new(&created.map_err(exists("member"))?))?;
     audit::append(&transaction, member.creation(), by).await?;
     transaction.commit().await?;
     Ok(member)
@@ -144,14 +141,15 @@ async fn change(
     change: &MemberChange,
     by: &Actor,
 ) -> Result<Member> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let team = match change {
         MemberChange::Team(team) => *team,
         _ => None,
     };
     let ids: Vec<i64> = std::iter::once(id).chain(team).map(|id| id.0).collect();
     let locked = transaction.query(LOCK, &[&ids]).await?;
-    let locked: Vec<Member> = locked.iter().map(rows::member).collect::<Result<_>>()?;
+    let read = |row| records::member(&mut RowReader::new(row));
+    let locked: Vec<Member> = locked.iter().map(read).collect::<Result<_>>()?;
     let is_team = |it: &Member| Some(it.id) == team && it.kind == AccountKind::Team;
     let is_known = team.is_none() || locked.iter().any(is_team);
     let member = locked.into_iter().find(|it| it.id == id);
@@ -169,16 +167,18 @@ async fn change(
     let values: [Value<'_>; 6] = [&id.0, &member.name, &member.blocked, &kind, &role, &team];
     transaction.execute(UPDATE, &values).await.map_err(exists("member"))?;
     let (budget, period) = stored_budget(member.budget);
-    transaction.execute(SET_BUDGET, &[&id.0, &budget, &period]).await?;
+    transaction.execute(&with_clock(SET_BUDGET), &[&id.0, &budget, &period]).await?;
     audit::append(&transaction, audited, by).await?;
     transaction.commit().await?;
     Ok(member)
 }
 
-/// What decides whether a locked team can be removed.
 async fn team_state(transaction: &Transaction<'_>, id: MemberId) -> Result<TeamState> {
     let row = transaction.query_one(TEAM_STATE, &[&id.0]).await?;
     let mut columns = RowReader::new(&row);
-    let (has_members, balance, held) = (columns.take()?, columns.take()?, columns.take()?);
-    Ok(TeamState { has_members, balance: Micros::new(balance), held: Micros::new(held) })
+    Ok(TeamState {
+        has_members: columns.take()?,
+        balance: columns.micros()?,
+        held: columns.micros()?,
+    })
 }

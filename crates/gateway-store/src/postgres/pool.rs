@@ -45,10 +45,9 @@ impl Pool {
         Self { config, permits: Arc::new(Semaphore::new(size)), idle: Arc::default() }
     }
 
-    /// Returns an idle connection, or opens one.
     pub(super) async fn acquire(&self) -> Result<PooledConnection> {
         let permit = Arc::clone(&self.permits).acquire_owned();
-        let permit = timeout(self.config.timeout(), permit).await;
+        let permit = timeout(self.config.options.timeout, permit).await;
         let permit = permit.map_err(|_| timed_out())?.map_err(|_| Error::Closed)?;
         let connection = match self.idle_connection() {
             Some(connection) => connection,
@@ -59,7 +58,7 @@ impl Pool {
 
     fn idle_connection(&self) -> Option<PgConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|connection| !connection.is_closed());
+        idle.retain(|connection| !connection.client.is_closed());
         idle.pop()
     }
 
@@ -77,7 +76,8 @@ impl PooledConnection {
     pub(super) fn release<T>(self, result: Result<T>) -> Result<T> {
         let is_outside =
             result.as_ref().map_or_else(|error| error.kind() == ErrorKind::Caller, |_| true);
-        if is_outside && !self.connection.is_closed() && !self.permit.semaphore().is_closed() {
+        if is_outside && !self.connection.client.is_closed() && !self.permit.semaphore().is_closed()
+        {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.connection);
         }
         result

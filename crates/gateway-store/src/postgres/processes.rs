@@ -1,14 +1,13 @@
 //! Processes, reloads and drained providers.
 
-use tokio_postgres::Row;
-
 use super::connection::PgConnection;
 use super::pool::pooled;
 use super::rows::{self, RowReader, Value};
-use super::statements::now;
+use super::statements::with_clock;
 use super::{Postgres, audit};
 use crate::error::Result;
 use crate::process::{GENERATION, PROCESS_TIMEOUT_MICROS, provider_audit, reload_audit};
+use crate::records::{drained_provider, process_report};
 use crate::{Actor, DrainedProvider, ProcessReport, ProviderAction, SharedState};
 
 const NEXT_GENERATION: &str = "INSERT INTO settings (name, value) VALUES ($1, '1') \
@@ -19,27 +18,17 @@ const SHARED_STATE: &str = "SELECT \
     coalesce((SELECT value::bigint FROM settings WHERE name = $1), 0), \
     array(SELECT name FROM drained_providers ORDER BY name)";
 
-const REPORT: &str = concat!(
-    "INSERT INTO processes (owner, name, generation, problems, seen_at) VALUES ($1, $2, $3, $4, ",
-    now!(),
-    ") ON CONFLICT (owner) DO UPDATE SET generation = excluded.generation, \
-     problems = excluded.problems, seen_at = excluded.seen_at"
-);
+const REPORT: &str = "INSERT INTO processes (owner, name, generation, problems, seen_at) VALUES \
+    ($1, $2, $3, $4, {now}) ON CONFLICT (owner) DO UPDATE SET generation = excluded.generation, \
+     problems = excluded.problems, seen_at = excluded.seen_at";
 
-const DELETE_GONE: &str =
-    concat!("DELETE FROM processes WHERE seen_at < ", now!(), " - $1::bigint");
+const DELETE_GONE: &str = "DELETE FROM processes WHERE seen_at < {now} - $1::bigint";
 
-const LIST: &str = concat!(
-    "SELECT owner, name, generation, problems FROM processes WHERE seen_at >= ",
-    now!(),
-    " - $1::bigint ORDER BY name"
-);
+const LIST: &str = "SELECT owner, name, generation, problems FROM processes WHERE seen_at >= \
+    {now} - $1::bigint ORDER BY name";
 
-const DRAIN: &str = concat!(
-    "INSERT INTO drained_providers (name, since, actor) VALUES ($1, ",
-    now!(),
-    ", $2) ON CONFLICT (name) DO NOTHING"
-);
+const DRAIN: &str = "INSERT INTO drained_providers (name, since, actor) VALUES ($1, {now}, $2) ON \
+    CONFLICT (name) DO NOTHING";
 
 impl Postgres {
     pub(crate) async fn request_reload(&self, by: &Actor) -> Result<i64> {
@@ -47,8 +36,7 @@ impl Postgres {
     }
 
     pub(crate) async fn shared_state(&self) -> Result<SharedState> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
+        let read = |columns: &mut RowReader<'_>| {
             Ok(SharedState { generation: columns.take()?, drained: columns.take()? })
         };
         Ok(self.row(SHARED_STATE, &[&GENERATION], read).await?.unwrap_or_default())
@@ -66,16 +54,7 @@ impl Postgres {
     }
 
     pub(crate) async fn processes(&self) -> Result<Vec<ProcessReport>> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok(ProcessReport {
-                owner: columns.take()?,
-                name: columns.take()?,
-                generation: columns.take()?,
-                problems: columns.take()?,
-            })
-        };
-        self.rows(LIST, &[&PROCESS_TIMEOUT_MICROS], read).await
+        self.rows(LIST, &[&PROCESS_TIMEOUT_MICROS], |row| process_report(row)).await
     }
 
     pub(crate) async fn change_provider(
@@ -88,20 +67,13 @@ impl Postgres {
     }
 
     pub(crate) async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
-        let read = |row: &Row| {
-            let mut columns = RowReader::new(row);
-            Ok(DrainedProvider {
-                name: columns.take()?,
-                since: columns.time()?,
-                actor: columns.take()?,
-            })
-        };
-        self.rows("SELECT name, since, actor FROM drained_providers ORDER BY name", &[], read).await
+        let sql = "SELECT name, since, actor FROM drained_providers ORDER BY name";
+        self.rows(sql, &[], |row| drained_provider(row)).await
     }
 }
 
 async fn request_reload(connection: &mut PgConnection, by: &Actor) -> Result<i64> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let generation = rows::first(&transaction.query_one(NEXT_GENERATION, &[&GENERATION]).await?)?;
     audit::append(&transaction, reload_audit(generation), by).await?;
     transaction.commit().await?;
@@ -114,9 +86,11 @@ async fn change_provider(
     action: ProviderAction,
     by: &Actor,
 ) -> Result<bool> {
-    let transaction = connection.client_mut().transaction().await?;
+    let transaction = connection.client.transaction().await?;
     let changed = match action {
-        ProviderAction::Drain => transaction.execute(DRAIN, &[&name, &by.name]).await?,
+        ProviderAction::Drain => {
+            transaction.execute(&with_clock(DRAIN), &[&name, &by.name]).await?
+        }
         ProviderAction::Enable => {
             transaction.execute("DELETE FROM drained_providers WHERE name = $1", &[&name]).await?
         }

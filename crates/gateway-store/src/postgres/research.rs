@@ -9,11 +9,11 @@ use super::Postgres;
 use super::connection::PgConnection;
 use super::load::{LoadedBatch, RowSet, load};
 use super::pool::pooled;
-use super::rows::{self, HoldUuid, Value};
+use super::rows::{self, Value};
 use super::save::{BatchWrites, save};
-use super::statements::now;
 use crate::Calendar;
 use crate::error::Result;
+use crate::records::{self, HoldUuid, first};
 use crate::research::{
     FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobRelease, MAX_PAUSE_MICROS, NewJob,
     NewJobEvent, ResearchJob,
@@ -36,76 +36,53 @@ const OPEN_JOBS: &str = "SELECT count(*) FROM research_jobs \
 const CLAIM: &str = concat!(
     "WITH free AS ( \
         SELECT id FROM research_jobs \
-        WHERE status IN ('queued', 'running') AND tries < max_tries AND (free_at <= ",
-    now!(),
-    " OR free_at > ",
-    now!(),
-    " + CASE status WHEN 'running' THEN 2 * $2::bigint ELSE $3::bigint END) AND deadline > ",
-    now!(),
-    " ORDER BY free_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), \
+        WHERE status IN ('queued', 'running') AND tries < max_tries AND (free_at <= {now} \
+            OR free_at > {now} + CASE status WHEN 'running' THEN 2 * $2::bigint ELSE $3::bigint END) \
+            AND deadline > {now} ORDER BY free_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), \
     claimed AS ( \
         UPDATE research_jobs j SET status = 'running', attempt = attempt + 1, tries = tries + 1, \
-            worker = $1, free_at = ",
-    now!(),
-    " + $2::bigint, started_at = coalesce(started_at, ",
-    now!(),
-    "), events = events + 1 FROM free WHERE j.id = free.id RETURNING j.*), \
+            worker = $1, free_at = {now} + $2::bigint, started_at = coalesce(started_at, {now}), \
+            events = events + 1 FROM free WHERE j.id = free.id RETURNING j.*), \
     event AS ( \
         INSERT INTO research_events (job, sequence, at, kind, data) \
-        SELECT id, events, ",
-    now!(),
-    ", 'running', convert_to(json_build_object('attempt', attempt)::text, 'UTF8') FROM claimed) \
+        SELECT id, events, {now}, 'running', \
+            convert_to(json_build_object('attempt', attempt)::text, 'UTF8') FROM claimed) \
     SELECT ",
     read::columns!(),
     " FROM claimed"
 );
 
-const RENEW: &str = concat!(
-    "UPDATE research_jobs SET free_at = ",
-    now!(),
-    " + $3::bigint WHERE id = $1 AND attempt = $2 AND status = 'running'"
-);
+const RENEW: &str = "UPDATE research_jobs SET free_at = {now} + $3::bigint WHERE id = $1 AND \
+    attempt = $2 AND status = 'running'";
 
 /// Nothing is written if the claim is not valid any more.
-const FINISH_STEP: &str = concat!(
-    "WITH claimed AS ( \
-        UPDATE research_jobs SET free_at = ",
-    now!(),
-    " + $3::bigint, tries = 0, step = $4, done = $5, total = $6, \
+const FINISH_STEP: &str = "WITH claimed AS ( \
+        UPDATE research_jobs SET free_at = {now} + $3::bigint, tries = 0, step = $4, done = $5, \
+        total = $6, \
             events = events + cardinality($7::text[]) \
         WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING id, events), \
     step AS ( \
         INSERT INTO research_steps (job, number, kind, attempt, detail, output, started_at, \
             finished_at) \
-        SELECT id, $9, $10, $2, $11, $12, ",
-    now!(),
-    " - $13::bigint, ",
-    now!(),
-    " FROM claimed), \
+        SELECT id, $9, $10, $2, $11, $12, {now} - $13::bigint, {now} FROM claimed), \
     event AS ( \
         INSERT INTO research_events (job, sequence, at, kind, data) \
-        SELECT id, events - cardinality($7::text[]) + n.position, ",
-    now!(),
-    ", n.kind, n.data FROM claimed, \
+        SELECT id, events - cardinality($7::text[]) + n.position, {now}, n.kind, n.data FROM \
+        claimed, \
             unnest($7::text[], $8::bytea[]) WITH ORDINALITY AS n (kind, data, position)) \
-    SELECT count(*) FROM claimed"
-);
+    SELECT count(*) FROM claimed";
 
-const RELEASE: &str = concat!(
-    "WITH claimed AS ( \
-        UPDATE research_jobs SET status = 'queued', worker = NULL, free_at = ",
-    now!(),
-    " + $3::bigint, tries = greatest(tries - $4, 0), \
+const RELEASE: &str = "WITH claimed AS ( \
+        UPDATE research_jobs SET status = 'queued', worker = NULL, free_at = {now} + $3::bigint, \
+        tries = greatest(tries - $4, 0), \
             events = events + cardinality($5::text[]) \
         WHERE id = $1 AND attempt = $2 AND status = 'running' RETURNING id, events), \
     event AS ( \
         INSERT INTO research_events (job, sequence, at, kind, data) \
-        SELECT id, events - cardinality($5::text[]) + n.position, ",
-    now!(),
-    ", n.kind, n.data FROM claimed, \
+        SELECT id, events - cardinality($5::text[]) + n.position, {now}, n.kind, n.data FROM \
+        claimed, \
             unnest($5::text[], $6::bytea[]) WITH ORDINALITY AS n (kind, data, position)) \
-    SELECT count(*) FROM claimed"
-);
+    SELECT count(*) FROM claimed";
 
 impl Postgres {
     pub(crate) async fn create_job(
@@ -120,7 +97,7 @@ impl Postgres {
         worker: i64,
         lease_micros: i64,
     ) -> Result<Option<ResearchJob>> {
-        self.row(CLAIM, &[&worker, &lease_micros, &MAX_PAUSE_MICROS], read::job).await
+        self.row(CLAIM, &[&worker, &lease_micros, &MAX_PAUSE_MICROS], |row| records::job(row)).await
     }
 
     pub(crate) async fn renew_job(&self, claim: JobClaim, lease_micros: i64) -> Result<bool> {
@@ -160,7 +137,7 @@ impl Postgres {
 
     /// Runs a statement that returns the number of jobs it changed.
     async fn is_claimed(&self, sql: &'static str, values: &[Value<'_>]) -> Result<bool> {
-        Ok(self.row(sql, values, rows::first::<i64>).await?.is_some_and(|count| count > 0))
+        Ok(self.row(sql, values, |row| first::<i64>(row)).await?.is_some_and(|count| count > 0))
     }
 }
 
@@ -177,7 +154,7 @@ async fn create(
     needed.add_new_hold(&request);
     let statements = connection.statements().await?;
     let LoadedBatch { mut book, now, used_ids, .. } =
-        load(connection.client(), statements, &needed).await??;
+        load(&connection.client, statements, &needed).await??;
     let mut result = if used_ids.is_empty() {
         book.hold(request, now, &calendar.windows(now))
     } else {
@@ -185,7 +162,7 @@ async fn create(
     };
     // The lock on the member prevents that another process queues a job meanwhile.
     if result.is_ok() {
-        let row = connection.client().query_one(OPEN_JOBS, &[&member.0]).await?;
+        let row = connection.client.query_one(OPEN_JOBS, &[&member.0]).await?;
         if rows::first::<i64>(&row)? >= i64::from(job.max_open) {
             result = Err(Refusal::TooManyJobs { limit: job.max_open });
         }
@@ -193,7 +170,7 @@ async fn create(
     let hold = match result {
         Ok(hold) => hold,
         Err(refusal) => {
-            connection.client().batch_execute("ROLLBACK").await?;
+            connection.client.batch_execute("ROLLBACK").await?;
             return Ok(Err(refusal));
         }
     };
@@ -217,14 +194,13 @@ async fn create(
         &job.event.kind,
         &job.event.data,
     ];
-    connection.client().execute(INSERT, &values).await?;
+    connection.client.execute(INSERT, &values).await?;
     let expires_at = now.plus_micros(retention);
     let writes = BatchWrites { changes, expires_at, ..BatchWrites::default() };
-    Box::pin(save(connection.client(), statements, writes)).await?;
+    Box::pin(save(&connection.client, statements, writes)).await?;
     Ok(Ok(hold))
 }
 
-/// Kinds and data of events, as parameters.
 fn columns_of(events: &[NewJobEvent]) -> (Vec<&str>, Vec<&[u8]>) {
     events.iter().map(|event| (event.kind, &event.data[..])).unzip()
 }

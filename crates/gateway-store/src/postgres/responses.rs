@@ -6,19 +6,17 @@ use super::Postgres;
 use super::connection::PgConnection;
 use super::error::missing;
 use super::pool::pooled;
-use super::rows::{self, RowReader, page};
-use super::statements::now;
+use super::rows::page;
 use crate::error::Result;
+use crate::records::{self, first, response_event};
 use crate::{ResponseEvent, StoredResponse};
 
-const RESPONSE: &str = concat!(
-    "SELECT id, member, lineage, hold, status, body, input, previous, background, created_at, \
-    expires_at FROM responses WHERE id = $1 AND member = $2 AND expires_at > ",
-    now!()
-);
+const RESPONSE: &str = "SELECT id, member, lineage, hold, status, body, input, previous, \
+    background, created_at, \
+    expires_at FROM responses WHERE id = $1 AND member = $2 AND expires_at > {now}";
 
 const STATUS: &str =
-    concat!("SELECT status FROM responses WHERE id = $1 AND member = $2 AND expires_at > ", now!());
+    "SELECT status FROM responses WHERE id = $1 AND member = $2 AND expires_at > {now}";
 
 const UPDATE: &str = "UPDATE responses SET status = $3, body = $4 \
     WHERE id = $1 AND member = $2 AND status IN ('queued', 'in_progress')";
@@ -42,7 +40,7 @@ impl Postgres {
         member: MemberId,
         id: &str,
     ) -> Result<Option<StoredResponse>> {
-        self.row(RESPONSE, &[&id, &member.0], rows::response).await
+        self.row(RESPONSE, &[&id, &member.0], |row| records::response(row)).await
     }
 
     pub(crate) async fn response_status(
@@ -50,7 +48,7 @@ impl Postgres {
         member: MemberId,
         id: &str,
     ) -> Result<Option<String>> {
-        self.row(STATUS, &[&id, &member.0], rows::first).await
+        self.row(STATUS, &[&id, &member.0], |row| first(row)).await
     }
 
     pub(crate) async fn update_response(&self, response: &StoredResponse) -> Result<bool> {
@@ -77,11 +75,7 @@ impl Postgres {
         after: i64,
         limit: u32,
     ) -> Result<Vec<ResponseEvent>> {
-        self.rows(EVENTS, &[&id, &after, &page(limit)], |row| {
-            let mut columns = RowReader::new(row);
-            Ok(ResponseEvent { sequence: columns.take()?, event: columns.take()? })
-        })
-        .await
+        self.rows(EVENTS, &[&id, &after, &page(limit)], |row| response_event(row)).await
     }
 }
 
@@ -92,7 +86,7 @@ async fn append(connection: &mut PgConnection, id: &str, events: &[ResponseEvent
     let sequences: Vec<i64> = events.iter().map(|event| event.sequence).collect();
     let bodies: Vec<&[u8]> = events.iter().map(|event| &event.event[..]).collect();
     let statement = connection.statement(APPEND).await?;
-    let appended = connection.client().execute(&statement, &[&id, &sequences, &bodies]).await;
+    let appended = connection.client.execute(&statement, &[&id, &sequences, &bodies]).await;
     appended.map_err(missing("response"))?;
     Ok(())
 }

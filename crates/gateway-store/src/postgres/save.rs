@@ -3,14 +3,14 @@
 use ledger::{Changes, HoldId, IdempotencyRecord, LineageId, Time};
 use tokio_postgres::{Client, Error as DriverError, Statement};
 
-use super::rows::{HoldUuid, Value};
+use super::rows::Value;
 use super::statements::Statements;
 use crate::media::stored_bytes;
 use crate::member::stored_payer;
+use crate::records::HoldUuid;
 use crate::usage::UsageRollup;
 use crate::{Artifact, AuditEntry, MediaRun, SavedAnswer, StoredResponse};
 
-/// The writes of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct BatchWrites<'a> {
     pub(super) changes: Changes,
@@ -92,6 +92,7 @@ impl BatchWriter<'_> {
         self.client.execute(statement, columns).await
     }
 
+    #[expect(clippy::too_many_lines, reason = "one line for each column")]
     async fn ledger(&self, changes: &Changes) -> Result<u64, DriverError> {
         let members: &[Value<'_>] = columns!(changes.accounts, row =>
             row.id.0,
@@ -139,8 +140,10 @@ impl BatchWriter<'_> {
             row.rule.as_str(),
             &*row.operation,
             row.model.as_deref(),
-            row.tokens.input, row.tokens.output,
-            row.since.micros(), row.at.micros(),
+            row.tokens.input,
+            row.tokens.output,
+            row.since.micros(),
+            row.at.micros(),
             stored_payer(row.member, row.payer),
             row.attempts.as_deref(),
         );
@@ -165,8 +168,7 @@ impl BatchWriter<'_> {
             row.0.model(),
             row.0.team.0,
             row.1.requests,
-            row.1.input_tokens,
-            row.1.output_tokens,
+            row.1.input_tokens, row.1.output_tokens,
             row.1.charged.get(),
         );
         self.write_ledger([members, lineages, ended, begun, receipts, postings, usage]).await

@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, Transaction};
 
-use super::statements::now;
+use super::statements::with_clock;
 use crate::SchemaState;
 use crate::error::Result;
 
@@ -66,7 +66,7 @@ const IS_OURS: &str = "SELECT count(*) = 2 FROM information_schema.columns \
 /// Serializes migrations of processes that start together.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7310577375801501002)";
 
-const RECORD: &str = concat!("INSERT INTO schema_version (version, at) VALUES ($1, ", now!(), ")");
+const RECORD: &str = "INSERT INTO schema_version (version, at) VALUES ($1, {now})";
 
 fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
@@ -114,7 +114,7 @@ pub(super) async fn migrate(client: &mut Client) -> Result<SchemaState> {
     };
     for (version, migration) in (1_i64..).zip(MIGRATIONS).filter(|(version, _)| *version > done) {
         transaction.batch_execute(migration).await?;
-        transaction.execute(RECORD, &[&version]).await?;
+        transaction.execute(&with_clock(RECORD), &[&version]).await?;
     }
     transaction.commit().await?;
     Ok(before)

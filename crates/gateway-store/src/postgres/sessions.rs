@@ -1,55 +1,36 @@
 //! Sessions of the web pages.
 
 use ledger::MemberId;
-use tokio_postgres::Row;
 
 use super::Postgres;
 use super::connection::PgConnection;
-use super::rows::RowReader;
-use super::statements::now;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::records;
 use crate::session::{MAX_SESSIONS, NewSession, WebSession};
 
 const MAKE_ROOM: &str = "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
     WHERE member IS NOT DISTINCT FROM $1 ORDER BY created_at DESC OFFSET $2)";
 
-const CREATE: &str = concat!(
-    "INSERT INTO sessions (hash, member, key, client, address, created_at, seen_at, idle_until, \
-     ends_at) SELECT $1, $2, $3, $4, $5, at, at, at + $6, at + $7 FROM (SELECT ",
-    now!(),
-    " AS at) clock"
-);
+const CREATE: &str = "INSERT INTO sessions (hash, member, key, client, address, created_at, \
+    seen_at, idle_until, \
+     ends_at) SELECT $1, $2, $3, $4, $5, at, at, at + $6, at + $7 FROM (SELECT {now} AS at) clock";
 
-const FIND: &str = concat!(
-    "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, ends_at \
-     FROM sessions WHERE hash = $1 AND least(idle_until, ends_at) > ",
-    now!()
-);
+const FIND: &str = "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, \
+    ends_at \
+     FROM sessions WHERE hash = $1 AND least(idle_until, ends_at) > {now}";
 
-const RENEW: &str = concat!(
-    "UPDATE sessions SET seen_at = ",
-    now!(),
-    ", idle_until = ",
-    now!(),
-    " + $2 WHERE hash = $1 AND least(idle_until, ends_at) > ",
-    now!()
-);
+const RENEW: &str = "UPDATE sessions SET seen_at = {now}, idle_until = {now} + $2 WHERE hash = $1 \
+    AND least(idle_until, ends_at) > {now}";
 
-const LIST: &str = concat!(
-    "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, ends_at \
-     FROM sessions WHERE member IS NOT DISTINCT FROM $1 AND least(idle_until, ends_at) > ",
-    now!(),
-    " ORDER BY created_at DESC LIMIT $2"
-);
+const LIST: &str = "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, \
+    ends_at \
+     FROM sessions WHERE member IS NOT DISTINCT FROM $1 AND least(idle_until, ends_at) > {now} \
+     ORDER BY created_at DESC LIMIT $2";
 
 const END: &str = "DELETE FROM sessions WHERE hash = $1 AND member IS NOT DISTINCT FROM $2";
 
-const DELETE_EXPIRED: &str = concat!(
-    "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
-     WHERE least(idle_until, ends_at) <= ",
-    now!(),
-    " LIMIT $1)"
-);
+const DELETE_EXPIRED: &str = "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
+     WHERE least(idle_until, ends_at) <= {now} LIMIT $1)";
 
 impl Postgres {
     pub(crate) async fn create_session(&self, new: &NewSession) -> Result<()> {
@@ -68,7 +49,7 @@ impl Postgres {
     }
 
     pub(crate) async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
-        self.row(FIND, &[&&hash[..]], read).await
+        self.row(FIND, &[&&hash[..]], |row| records::session(row)).await
     }
 
     pub(crate) async fn renew_session(&self, hash: [u8; 32], idle_micros: i64) -> Result<()> {
@@ -77,7 +58,7 @@ impl Postgres {
 
     pub(crate) async fn sessions(&self, member: Option<MemberId>) -> Result<Vec<WebSession>> {
         let member = member.map(|member| member.0);
-        self.rows(LIST, &[&member, &i64::from(MAX_SESSIONS)], read).await
+        self.rows(LIST, &[&member, &i64::from(MAX_SESSIONS)], |row| records::session(row)).await
     }
 
     pub(crate) async fn end_session(
@@ -90,23 +71,6 @@ impl Postgres {
     }
 }
 
-fn read(row: &Row) -> Result<WebSession> {
-    let mut columns = RowReader::new(row);
-    let hash: &[u8] = columns.take()?;
-    Ok(WebSession {
-        hash: hash.try_into().map_err(|_| Error::Damaged("a digest".to_owned()))?,
-        member: columns.take::<Option<i64>>()?.map(MemberId),
-        key: columns.take()?,
-        client: columns.take()?,
-        address: columns.take()?,
-        created_at: columns.time()?,
-        seen_at: columns.time()?,
-        idle_until: columns.time()?,
-        ends_at: columns.time()?,
-    })
-}
-
-/// Deletes sessions that are over; returns how many.
 pub(super) async fn delete_expired(connection: &mut PgConnection, limit: i64) -> Result<u64> {
     connection.run(DELETE_EXPIRED, &[&limit]).await
 }

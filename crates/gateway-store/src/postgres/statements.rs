@@ -3,12 +3,12 @@
 use tokio_postgres::{Client, Error, Statement};
 
 /// The database's clock in microseconds, so that leases and rates mean the same to all processes.
-macro_rules! now {
-    () => {
-        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-    };
+const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// The statement with the clock of the database in the place of `{now}`.
+pub(super) fn with_clock(sql: &str) -> String {
+    sql.replace("{now}", CLOCK)
 }
-pub(super) use now;
 
 /// Sets or removes the budget of a row. A new one counts requests that begin after now.
 macro_rules! set_budget {
@@ -17,9 +17,7 @@ macro_rules! set_budget {
             "UPDATE ",
             $table,
             " SET budget = $2, budget_period = $3, \
-            budget_start = CASE WHEN budget IS NULL THEN 1 + ",
-            now!(),
-            " ELSE budget_start END, \
+            budget_start = CASE WHEN budget IS NULL THEN 1 + {now} ELSE budget_start END, \
             budget_charged = CASE WHEN budget IS NULL THEN 0 ELSE budget_charged END, \
             budget_held = CASE WHEN budget IS NULL THEN 0 ELSE budget_held END \
             WHERE id = $1"
@@ -45,20 +43,18 @@ const LINEAGES: &str = "SELECT id, member, spend_limit, requests_per_minute, con
     FROM lineages \
     WHERE id = ANY($1 || ARRAY(SELECT lineage FROM holds WHERE id = ANY($2)))";
 
-const HOLDS: &str = "SELECT h.id, h.member, h.payer, h.lineage, h.amount, h.operation, h.model, h.owner, \
+const HOLDS: &str = "SELECT h.id, h.member, h.payer, h.lineage, h.amount, h.operation, h.model, \
+    h.owner, \
         h.since, h.lease_until, h.idempotency, r.body_sha256, r.answered \
     FROM holds h \
     LEFT JOIN repeats r ON r.lineage = h.lineage AND r.word = h.idempotency AND r.hold = h.id \
     WHERE h.id = ANY($1)";
 
 /// A key that is not answered belongs to a live hold and does not expire.
-const IDEMPOTENCY: &str = concat!(
-    "SELECT r.lineage, r.word, r.body_sha256, r.hold, r.answered \
+const IDEMPOTENCY: &str = "SELECT r.lineage, r.word, r.body_sha256, r.hold, r.answered \
     FROM unnest($1::bigint[], $2::text[]) AS n (lineage, word) \
     JOIN repeats r ON r.lineage = n.lineage AND r.word = n.word \
-    WHERE NOT r.answered OR r.expires_at > ",
-    now!()
-);
+    WHERE NOT r.answered OR r.expires_at > {now}";
 
 const REFERENCED: &str = "SELECT p.at, p.kind, p.member, p.house, p.amount, p.balance, p.hold, \
         p.reason, p.reference \
@@ -66,7 +62,7 @@ const REFERENCED: &str = "SELECT p.at, p.kind, p.member, p.house, p.amount, p.ba
     JOIN postings p ON p.member = n.member AND p.reference = n.reference";
 
 /// The time, and those ids that were used before.
-const NOW: &str = concat!("SELECT ", now!(), ", ARRAY(SELECT id FROM receipts WHERE id = ANY($1))");
+const NOW: &str = "SELECT {now}, ARRAY(SELECT id FROM receipts WHERE id = ANY($1))";
 
 /// All ledger rows in one statement: the server answers each statement with a packet, and waking up for
 /// a packet costs more than reading it.
@@ -172,7 +168,6 @@ const INSERT_AUDIT: &str = "INSERT INTO audit (id, at, actor, request, action, s
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], \
         $6::text[], $7::text[], $8::bytea[])";
 
-/// Inserts the runs of a batch.
 const INSERT_RUNS: &str = "INSERT INTO media_runs \
         (id, member, hold, model, capability, charge, created_at, expires_at) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], \
@@ -186,13 +181,13 @@ const INSERT_ARTIFACTS: &str = "WITH \
         ORDER BY name FOR NO KEY UPDATE), \
     referred AS ( \
         UPDATE media_objects o SET state = 1 FROM locked WHERE o.name = locked.name) \
-    INSERT INTO artifacts (id, run, position, member, object, media_type, bytes, sha256, expires_at) \
+    INSERT INTO artifacts (id, run, position, member, object, media_type, bytes, sha256, \
+    expires_at) \
     SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], \
         $6::text[], $7::bigint[], $8::bytea[], $9::bigint[])";
 
 macro_rules! statements {
     ($($name:ident: $sql:expr,)*) => {
-        /// The statements of a batch.
         pub(super) struct Statements {
             $(pub(super) $name: Statement,)*
         }
@@ -200,7 +195,7 @@ macro_rules! statements {
         impl Statements {
             /// Prepares all statements in one round trip.
             pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
-                let ($($name,)*) = tokio::try_join!($(client.prepare($sql),)*)?;
+                let ($($name,)*) = tokio::try_join!($(async { client.prepare(&with_clock($sql)).await },)*)?;
                 Ok(Self { $($name,)* })
             }
         }

@@ -1,14 +1,14 @@
 //! Usage of members.
 
-use ledger::{LineageId, MemberId, Micros};
 use tokio_postgres::{Client, Row};
 
 use super::Postgres;
 use super::pool::pooled;
 use super::rows::RowReader;
 use crate::error::Result;
+use crate::records::usage_line;
 use crate::usage::{Dialect, rebuild};
-use crate::{UsageCounts, UsageDimension, UsageLine, UsageQuery};
+use crate::{UsageLine, UsageQuery};
 
 pub(super) const DIALECT: Dialect =
     Dialect { least: "least", greatest: "greatest", position: "strpos" };
@@ -20,14 +20,14 @@ const LOCK: &str = "SET LOCAL statement_timeout = 0; \
 impl Postgres {
     pub(crate) async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
         let sql = query.sql(DIALECT);
-        let found = pooled!(self, connection => select(connection.client(), &sql))?;
-        found.iter().map(|row| line(row, &query.by)).collect()
+        let found = pooled!(self, connection => select(&connection.client, &sql))?;
+        found.iter().map(|row| usage_line(&mut RowReader::new(row), &query.by)).collect()
     }
 
     /// Runs without the timeout.
     pub(crate) async fn rebuild_usage(&self) -> Result<()> {
         let mut pooled = self.pool.acquire().await?;
-        let result = rebuild_all(pooled.connection.client_mut()).await;
+        let result = rebuild_all(&mut pooled.connection.client).await;
         pooled.release(result)
     }
 }
@@ -41,27 +41,4 @@ async fn rebuild_all(client: &mut Client) -> Result<()> {
     transaction.batch_execute(LOCK).await?;
     transaction.batch_execute(&rebuild(DIALECT, ", 0")).await?;
     Ok(transaction.commit().await?)
-}
-
-fn line(row: &Row, by: &[UsageDimension]) -> Result<UsageLine> {
-    let mut columns = RowReader::new(row);
-    let mut line = UsageLine::default();
-    for dimension in by {
-        match dimension {
-            UsageDimension::Day => line.day = columns.take()?,
-            UsageDimension::Member => line.member = Some(MemberId(columns.take()?)),
-            UsageDimension::Team => line.team = Some(MemberId(columns.take()?)),
-            UsageDimension::Key => line.lineage = Some(LineageId(columns.take()?)),
-            UsageDimension::Operation => line.operation = columns.take()?,
-            UsageDimension::Model => line.model = columns.take()?,
-            UsageDimension::Provider => line.provider = columns.take()?,
-        }
-    }
-    line.counts = UsageCounts {
-        requests: columns.take()?,
-        input_tokens: columns.take()?,
-        output_tokens: columns.take()?,
-        charged: Micros::new(columns.take()?),
-    };
-    Ok(line)
 }

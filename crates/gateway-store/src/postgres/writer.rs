@@ -23,20 +23,15 @@ use crate::{AuditEntry, Error};
 
 /// The most operations in the queue.
 const MAX_WAITING: usize = 16_384;
-
 /// The most operations of one transaction.
 const MAX_BATCH: usize = 512;
-
 /// Concurrent transactions. More of them would have fewer operations each, at the same cost.
 const MAX_IN_FLIGHT: usize = 1;
-
 /// The most tries of a transaction that conflicts with others.
 const MAX_TRIES: u32 = 5;
-
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// The queue of operations and the tasks that run them.
 #[derive(Debug)]
 pub(super) struct Writer {
     operations: mpsc::Sender<QueuedOperation>,
@@ -114,7 +109,6 @@ impl Queue {
     }
 }
 
-/// A task that runs batches on one connection.
 struct BatchTask {
     config: Arc<PgConfig>,
     connection: Option<(PgConnection, ConnectionDriver)>,
@@ -147,7 +141,7 @@ impl BatchTask {
         queue: &mut Queue,
         queued: &mut Vec<QueuedOperation>,
     ) -> Option<(PgConnection, ConnectionDriver)> {
-        let open = self.connection.take().filter(|(connection, _)| !connection.is_closed());
+        let open = self.connection.take().filter(|(connection, _)| !connection.client.is_closed());
         if open.is_some() {
             return open;
         }
@@ -158,7 +152,7 @@ impl BatchTask {
                 Err(error) => error,
             };
             tracing::warn!(%error, ?pause, "cannot connect to PostgreSQL");
-            queue.refuse_late(queued, self.config.timeout(), &error);
+            queue.refuse_late(queued, self.config.options.timeout, &error);
             if queued.is_empty() {
                 return None;
             }
@@ -181,7 +175,7 @@ async fn transact(
     while let Some(operations) = parts.pop() {
         let attempt = attempt(connection, config, operations).await;
         let Err(FailedBatch { mut operations, error }) = attempt else { continue };
-        let is_usable = is_usable_after(&error, connection, config.timeout()).await;
+        let is_usable = is_usable_after(&error, connection, config.options.timeout).await;
         let is_rejected = matches!(error, Error::Refused(_) | Error::Damaged(_));
         if is_usable && is_rejected && operations.len() > 1 {
             let second = operations.split_off(operations.len() / 2);
@@ -198,7 +192,6 @@ async fn transact(
     true
 }
 
-/// The operations of a failed transaction, none of which has happened.
 struct FailedBatch {
     operations: Vec<LedgerOperation>,
     error: Error,
@@ -210,20 +203,19 @@ fn refuse(operations: Vec<LedgerOperation>, error: &Error) {
     }
 }
 
-/// Runs operations in one transaction.
 async fn attempt(
     connection: &PgConnection,
     config: &PgConfig,
     mut operations: Vec<LedgerOperation>,
 ) -> std::result::Result<(), FailedBatch> {
-    let limit = config.timeout();
+    let limit = config.options.timeout;
     let begun = timeout(limit, begin(connection, &RowSet::of(&operations), limit)).await;
     let mut loaded = match begun.unwrap_or_else(|_| Err(timed_out())) {
         Ok(loaded) => loaded,
         Err(error) => return Err(FailedBatch { operations, error }),
     };
     refuse_used_ids(&mut operations, &loaded);
-    let mut applied = apply(&mut loaded.book, operations, loaded.now, config.calendar());
+    let mut applied = apply(&mut loaded.book, operations, loaded.now, &config.options.calendar);
     let audit = audit_entries(&mut applied, &mut loaded);
     let writes = BatchWrites {
         changes: std::mem::take(&mut applied.changes),
@@ -232,11 +224,11 @@ async fn attempt(
         responses: applied.responses().collect(),
         media: applied.media().collect(),
         audit,
-        expires_at: loaded.now.plus_micros(config.idempotency_retention_micros()),
+        expires_at: loaded.now.plus_micros(config.options.idempotency_retention_micros()),
     };
     if writes.is_empty() {
         applied.committed();
-        let done = roll_back(connection.client(), limit).await;
+        let done = roll_back(&connection.client, limit).await;
         return done.map_err(|error| FailedBatch { operations: Vec::new(), error });
     }
     match timeout(limit, finish(connection, writes)).await.unwrap_or_else(|_| Err(timed_out())) {
@@ -257,21 +249,21 @@ async fn begin(connection: &PgConnection, needed: &RowSet, limit: Duration) -> R
     let statements = connection.statements().await?;
     let mut pause = FIRST_PAUSE;
     for _ in 1..MAX_TRIES {
-        match load(connection.client(), statements, needed).await {
+        match load(&connection.client, statements, needed).await {
             Err(error) if is_conflict(&error) => {
-                roll_back(connection.client(), limit).await?;
+                roll_back(&connection.client, limit).await?;
                 sleep(jittered(pause)).await;
                 pause *= 2;
             }
             result => return result?,
         }
     }
-    load(connection.client(), statements, needed).await?
+    load(&connection.client, statements, needed).await?
 }
 
 async fn finish(connection: &PgConnection, writes: BatchWrites<'_>) -> Result<()> {
     let statements = connection.statements().await?;
-    Ok(Box::pin(save(connection.client(), statements, writes)).await?)
+    Ok(Box::pin(save(&connection.client, statements, writes)).await?)
 }
 
 fn audit_entries(applied: &mut AppliedBatch, loaded: &mut LoadedBatch) -> Vec<AuditEntry> {
@@ -298,7 +290,7 @@ fn refuse_used_ids(operations: &mut Vec<LedgerOperation>, loaded: &LoadedBatch) 
 
 /// Whether a connection can be used after this error. A connection that timed out is not tried.
 async fn is_usable_after(error: &Error, connection: &PgConnection, limit: Duration) -> bool {
-    !matches!(error, Error::Unavailable(_)) && roll_back(connection.client(), limit).await.is_ok()
+    !matches!(error, Error::Unavailable(_)) && roll_back(&connection.client, limit).await.is_ok()
 }
 
 /// Between half and all of a pause, so that processes which failed together do not collide again.

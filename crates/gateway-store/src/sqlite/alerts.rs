@@ -1,15 +1,15 @@
 //! Alerts and their outbox.
 
-use ledger::{MemberId, Micros, Time};
-use rusqlite::{Connection, Row, params};
+use ledger::{MemberId, Time};
+use rusqlite::{Connection, params};
 
 use super::Sqlite;
 use super::connection::ConnectionExt;
-use super::rows::time;
 use crate::alert::{ALERT_RETENTION_MICROS, REPEAT_MICROS, StoredOutcome};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
-use crate::{Alert, AlertDelivery, Credit, NewAlert, WebhookOutcome};
+use crate::records::{self, alert_delivery, first};
+use crate::{AlertDelivery, Credit, NewAlert, WebhookOutcome};
 
 impl Sqlite {
     pub(crate) async fn open_alert(&self, new: &NewAlert) -> Result<Option<i64>> {
@@ -52,10 +52,10 @@ impl Sqlite {
                        RETURNING alert, channel";
             let until = now.plus_micros(lease_micros).micros();
             let claimed: Option<(i64, String)> =
-                db.row(sql, params![now.micros(), until], |row| row.try_into())?;
+                db.row(sql, params![now.micros(), until], |row| Ok((row.take()?, row.take()?)))?;
             let Some((alert, channel)) = claimed else { return Ok(None) };
             let sql = format!("{COLUMNS} WHERE a.id = ?1 AND d.channel = ?2");
-            db.row(&sql, params![alert, channel], delivery)
+            db.row(&sql, params![alert, channel], |row| alert_delivery(row))
         })
         .await
     }
@@ -83,7 +83,7 @@ impl Sqlite {
                 "{COLUMNS} WHERE a.id IN (SELECT id FROM alerts WHERE id < ?1 \
                  ORDER BY id DESC LIMIT ?2) ORDER BY a.id DESC, d.channel"
             );
-            db.rows(&sql, params![before, limit.min(MAX_PAGE)], delivery)
+            db.rows(&sql, params![before, limit.min(MAX_PAGE)], |row| alert_delivery(row))
         })
         .await
     }
@@ -93,9 +93,7 @@ impl Sqlite {
         self.read(move |db, _| {
             let sql = "SELECT id, balance FROM postings WHERE member = ?1 AND kind <> 'charge' \
                        AND amount > 0 ORDER BY id DESC LIMIT 1";
-            db.row(sql, [member.0], |row| {
-                Ok(Credit { posting: row.get(0)?, balance: Micros::new(row.get(1)?) })
-            })
+            db.row(sql, [member.0], |row| records::credit(row))
         })
         .await
     }
@@ -115,7 +113,7 @@ fn open(db: &Connection, new: &NewAlert, now: Time) -> Result<Option<i64>> {
     let sql = "INSERT INTO alerts (at, kind, subject, message, key) VALUES (?1, ?2, ?3, ?4, ?5) \
                ON CONFLICT (key) DO NOTHING RETURNING id";
     let values = params![now.micros(), new.kind, new.subject, new.message, new.key];
-    let Some(id) = db.row(sql, values, |row| row.get::<_, i64>(0))? else {
+    let Some(id) = db.row(sql, values, |row| first::<i64>(row))? else {
         db.run("UPDATE alerts SET ended_at = NULL WHERE key = ?1", [&new.key])?;
         return Ok(None);
     };
@@ -124,20 +122,4 @@ fn open(db: &Connection, new: &NewAlert, now: Time) -> Result<Option<i64>> {
         db.run(sql, params![id, channel, now.micros()])?;
     }
     Ok(Some(id))
-}
-
-fn delivery(row: &Row<'_>) -> rusqlite::Result<AlertDelivery> {
-    Ok(AlertDelivery {
-        alert: Alert {
-            id: row.get(0)?,
-            at: time(row, 1)?,
-            kind: row.get(2)?,
-            subject: row.get(3)?,
-            message: row.get(4)?,
-        },
-        channel: row.get(5)?,
-        tries: row.get(6)?,
-        outcome: row.get(7)?,
-        error: row.get(8)?,
-    })
 }

@@ -1,14 +1,14 @@
 //! The audit log, written in the transaction of the change that it describes.
 
 use ledger::Time;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::Sqlite;
-use super::connection::ConnectionExt;
-use super::rows::time;
+use super::connection::{ConnectionExt, RowReader};
 use crate::audit::{AuditChange, AuditTail};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
+use crate::records::audit_entry;
 use crate::{Actor, AuditEntry};
 
 impl Sqlite {
@@ -16,7 +16,7 @@ impl Sqlite {
         self.read(move |db, _| {
             let sql = "SELECT id, at, actor, request, action, subject, detail, digest FROM audit \
                        WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
-            db.rows(sql, params![before, limit.min(MAX_PAGE)], entry)
+            db.rows(sql, params![before, limit.min(MAX_PAGE)], |row| audit_entry(row))
         })
         .await
     }
@@ -24,7 +24,7 @@ impl Sqlite {
 
 pub(super) fn append(db: &Connection, change: AuditChange, at: Time, by: &Actor) -> Result<()> {
     let sql = "SELECT id, digest FROM audit ORDER BY id DESC LIMIT 1";
-    let tail = |row: &Row<'_>| Ok(AuditTail { id: row.get(0)?, digest: row.get(1)? });
+    let tail = |row: &mut RowReader<'_>| Ok(AuditTail { id: row.take()?, digest: row.take()? });
     let entry = db.row(sql, [], tail)?.unwrap_or_default().append(change, at, by);
     db.run(
         "INSERT INTO audit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -40,17 +40,4 @@ pub(super) fn append(db: &Connection, change: AuditChange, at: Time, by: &Actor)
         ],
     )?;
     Ok(())
-}
-
-/// Reads all columns of the table, in order.
-pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
-    Ok(AuditEntry {
-        id: row.get(0)?,
-        at: time(row, 1)?,
-        actor: Actor { name: row.get(2)?, request: row.get(3)? },
-        action: row.get(4)?,
-        subject: row.get(5)?,
-        detail: row.get(6)?,
-        digest: row.get(7)?,
-    })
 }

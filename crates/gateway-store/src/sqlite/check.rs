@@ -3,11 +3,13 @@
 //! Each pass merges ordered lists row by row, so that memory does not grow with the number of postings.
 
 use ledger::{ChargeRule, HoldId, HoldOutcome, Micros, PostingKind};
-use rusqlite::{Connection, Row, Rows, Statement};
+use rusqlite::{Connection, Rows, Statement};
 
-use super::{audit, rows, usage};
+use super::connection::RowReader;
+use super::usage;
 use crate::check::{BudgetSum, wrong_budgets};
 use crate::error::Result;
+use crate::records::{Columns, audit_entry};
 use crate::usage::wrong_usage;
 use crate::{LedgerCheck, LedgerFinding};
 
@@ -150,13 +152,14 @@ fn check_receipts(connection: &Connection, check: &mut LedgerCheck) -> Result<()
         "SELECT hold, member, -amount, id FROM postings WHERE hold IS NOT NULL ORDER BY hold, id",
     )?;
     let mut receipts = RowCursor::new(&mut receipts, |row| {
-        let rule: String = row.get(3)?;
+        let (id, member, charged) = (row.hold_id()?, row.take()?, row.take()?);
+        let rule: String = row.take()?;
         let is_charged =
             ChargeRule::parse(&rule).map(ChargeRule::outcome) == Some(HoldOutcome::Settled);
-        Ok((rows::hold_id(row, 0)?, row.get(1)?, row.get(2)?, is_charged))
+        Ok((id, member, charged, is_charged))
     })?;
     let mut postings = RowCursor::new(&mut postings, |row| {
-        Ok((rows::hold_id(row, 0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
+        Ok((row.hold_id()?, row.take()?, row.take()?, row.take::<i64>()?))
     })?;
     loop {
         let receipt: Option<(HoldId, i64, i64, bool)> = receipts.step()?;
@@ -190,7 +193,7 @@ fn check_ended_holds(connection: &Connection, check: &mut LedgerCheck) -> Result
         "SELECT holds.id, holds.amount FROM holds JOIN receipts ON receipts.id = holds.id \
          ORDER BY holds.id",
     )?;
-    let mut both = RowCursor::new(&mut both, |row| Ok((rows::hold_id(row, 0)?, row.get(1)?)))?;
+    let mut both = RowCursor::new(&mut both, |row| Ok((row.hold_id()?, row.take()?)))?;
     while let Some((id, amount)) = both.step()? {
         report(check, format!("hold {id}"), "live hold has a receipt", amount, 0);
     }
@@ -206,7 +209,7 @@ fn check_usage(connection: &Connection, applied: i64, check: &mut LedgerCheck) -
     for (figure, sql) in usage.into_iter().chain(budgets.map(|sql| ("budget", sql))) {
         let mut wrong = connection.prepare(&sql)?;
         let mut wrong =
-            RowCursor::new(&mut wrong, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            RowCursor::new(&mut wrong, |row| Ok((row.take()?, row.take()?, row.take()?)))?;
         while let Some((what, stored, added_up)) = wrong.step()? {
             report(check, what, figure, stored, added_up);
         }
@@ -214,12 +217,11 @@ fn check_usage(connection: &Connection, applied: i64, check: &mut LedgerCheck) -
     Ok(())
 }
 
-/// Checks that no audit entry is missing or changed.
 fn check_audit(connection: &Connection, check: &mut LedgerCheck) -> Result<()> {
     let mut entries = connection.prepare(
         "SELECT id, at, actor, request, action, subject, detail, digest FROM audit ORDER BY id",
     )?;
-    let mut entries = RowCursor::new(&mut entries, audit::entry)?;
+    let mut entries = RowCursor::new(&mut entries, |row| audit_entry(row))?;
     let (mut next, mut previous) = (1, [0; 32]);
     while let Some(entry) = entries.step()? {
         if entry.id != next {
@@ -238,14 +240,14 @@ fn check_audit(connection: &Connection, check: &mut LedgerCheck) -> Result<()> {
 /// A cursor over ordered rows with one row of lookahead.
 struct RowCursor<'rows, T> {
     rows: Rows<'rows>,
-    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    read: fn(&mut RowReader<'_>) -> Result<T>,
     next: Option<T>,
 }
 
 impl<'rows, T> RowCursor<'rows, T> {
     fn new(
         statement: &'rows mut Statement<'_>,
-        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+        read: fn(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Self> {
         let mut cursor = Self { rows: statement.query([])?, read, next: None };
         cursor.step()?;
@@ -253,20 +255,20 @@ impl<'rows, T> RowCursor<'rows, T> {
     }
 
     fn step(&mut self) -> Result<Option<T>> {
-        let following = self.rows.next()?.map(self.read).transpose()?;
+        let row = self.rows.next()?;
+        let following = row.map(|row| (self.read)(&mut RowReader::new(row))).transpose()?;
         Ok(std::mem::replace(&mut self.next, following))
     }
 
-    /// Returns the next row if the predicate accepts it.
     fn step_if(&mut self, accept: impl Fn(&T) -> bool) -> Result<Option<T>> {
         if self.next.as_ref().is_some_and(accept) { self.step() } else { Ok(None) }
     }
 }
 
-fn numbers<const N: usize>(row: &Row<'_>) -> rusqlite::Result<[i64; N]> {
+fn numbers<const N: usize>(row: &mut RowReader<'_>) -> Result<[i64; N]> {
     let mut numbers = [0; N];
-    for (column, number) in numbers.iter_mut().enumerate() {
-        *number = row.get(column)?;
+    for number in &mut numbers {
+        *number = row.take()?;
     }
     Ok(numbers)
 }

@@ -17,10 +17,8 @@ use crate::error::Result;
 
 /// Growth of the log between checkpoints, in pages: 24 MiB. A page that is written often moves once.
 const CHECKPOINT_PAGES: i64 = 6144;
-
 /// Length of the log at which the writer moves the rest: 48 MiB.
 const LONG_LOG_PAGES: i64 = 12_288;
-
 /// Length of the log at which the writer waits for a checkpoint: 64 MiB.
 const MAX_LOG_PAGES: i64 = 16_384;
 

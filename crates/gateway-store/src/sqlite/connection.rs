@@ -3,17 +3,18 @@
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
+use rusqlite::types::{FromSql, Type};
+use rusqlite::{Connection, OpenFlags, Params, Row};
 
-use crate::StoreOptions;
 use crate::error::Result;
+use crate::records::{Column, Columns};
+use crate::{Error, StoreOptions};
 
 /// Page caches of connections, in KiB. The operating system caches the file as well, so that a dropped
 /// page costs a copy, not a disk read. A larger cache of the writer is slower: a commit that moved rows
 /// between pages scans all of it.
 const WRITER_CACHE_KIB: i32 = 4096;
 const READER_CACHE_KIB: i32 = 512;
-
 /// Prepared statements that a connection caches.
 const MAX_PREPARED: usize = 64;
 
@@ -59,19 +60,63 @@ pub(super) fn open(
     Ok(connection)
 }
 
-/// Switches the file to write-ahead logging.
 pub(super) fn use_wal(connection: &Connection) -> Result<()> {
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode.eq_ignore_ascii_case("wal") {
         Ok(())
     } else {
-        Err(crate::Error::Unavailable(
+        Err(Error::Unavailable(
             "the file system does not support the shared memory of write-ahead logging".into(),
         ))
     }
 }
 
-/// Queries with cached statements.
+/// Reads the columns of a row in order.
+pub(super) struct RowReader<'a> {
+    row: &'a Row<'a>,
+    next: usize,
+}
+
+impl<'a> RowReader<'a> {
+    pub(super) fn new(row: &'a Row<'a>) -> Self {
+        Self { row, next: 0 }
+    }
+
+    pub(super) fn take<T: FromSql>(&mut self) -> Result<T> {
+        let index = self.next;
+        self.next += 1;
+        Ok(self.row.get(index)?)
+    }
+}
+
+impl Columns for RowReader<'_> {
+    fn take<T: Column>(&mut self) -> Result<T> {
+        RowReader::take(self)
+    }
+
+    fn digest(&mut self) -> Result<[u8; 32]> {
+        self.take()
+    }
+
+    fn scope_names(&mut self) -> Result<Vec<String>> {
+        let names: String = self.take()?;
+        Ok(names.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn models(&mut self) -> Result<Option<Vec<String>>> {
+        let models: Option<String> = self.take()?;
+        let list = |text: &String| {
+            serde_json::from_str(text).map_err(|_| self.unknown("a list of models", text))
+        };
+        models.as_ref().map(list).transpose()
+    }
+
+    fn unknown(&self, _: &str, value: &str) -> Error {
+        let reason = format!("unknown value {value:?}").into();
+        rusqlite::Error::FromSqlConversionFailure(self.next - 1, Type::Text, reason).into()
+    }
+}
+
 pub(super) trait ConnectionExt {
     /// Executes a statement; returns the number of changed rows.
     fn run(&self, sql: &str, values: impl Params) -> Result<usize>;
@@ -81,15 +126,14 @@ pub(super) trait ConnectionExt {
         &self,
         sql: &str,
         values: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+        read: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Option<T>>;
 
-    /// Returns all rows of a query.
     fn rows<T>(
         &self,
         sql: &str,
         values: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Vec<T>>;
 }
 
@@ -102,19 +146,20 @@ impl ConnectionExt for Connection {
         &self,
         sql: &str,
         values: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+        read: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
-        Ok(self.prepare_cached(sql)?.query_row(values, read).optional()?)
+        let mut statement = self.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
+        rows.next()?.map(|row| read(&mut RowReader::new(row))).transpose()
     }
 
     fn rows<T>(
         &self,
         sql: &str,
         values: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        mut read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut statement = self.prepare_cached(sql)?;
-        let rows = statement.query_map(values, read)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        statement.query_and_then(values, |row| read(&mut RowReader::new(row)))?.collect()
     }
 }

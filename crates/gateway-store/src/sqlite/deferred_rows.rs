@@ -16,13 +16,13 @@ use super::save::{self, LastPostings};
 use super::usage;
 use crate::Calendar;
 use crate::error::Result;
+use crate::records::first;
 use crate::usage::UsageRollup;
 
 /// The most postings that rows may be behind. As many are read when another process writes, or after a
 /// crash.
 const MAX_UNAPPLIED: usize = 16_384;
 
-/// The rows to write later.
 #[derive(Debug, Default)]
 pub(super) struct DeferredRows {
     accounts: HashSet<MemberId, RandomState>,
@@ -39,7 +39,6 @@ pub(super) enum RowWrites {
 }
 
 impl DeferredRows {
-    /// Adds the rows that a batch changed.
     pub(super) fn add(&mut self, changes: &Changes) {
         self.accounts.extend(changes.accounts.iter().map(|account| account.id));
         self.lineages.extend(changes.lineages.iter().map(|lineage| lineage.id));
@@ -73,7 +72,7 @@ impl DeferredRows {
 /// Whether there are postings that the rows do not include.
 pub(super) fn has_unapplied_postings(db: &Connection) -> Result<bool> {
     let sql = "SELECT (SELECT posting FROM followed) < (SELECT coalesce(max(id), 0) FROM postings)";
-    Ok(db.row(sql, [], |row| row.get(0))?.unwrap_or(false))
+    Ok(db.row(sql, [], |row| first(row))?.unwrap_or(false))
 }
 
 /// Applies the postings that the rows do not include.

@@ -1,19 +1,18 @@
 //! Expiry of leases, idempotency keys and stored responses.
 
 use ledger::{Book, ChargeRule, HoldEnd, HoldId, MemberId, Time, TokenCounts};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
-use super::connection::ConnectionExt;
-use super::rows::{self, hold_id};
-use super::{Sqlite, media, research, responses, save, sessions};
+use super::connection::{ConnectionExt, RowReader};
+use super::{Sqlite, media, research, responses, rows, save, sessions};
 use crate::error::Result;
 use crate::limits::MAX_EXPIRED;
+use crate::records::{Columns, first};
 use crate::research::JOB_OWNER;
 
 /// The holds to end. Holds of jobs end with their job instead.
 #[derive(Debug, Clone, Copy)]
 enum EndedHolds {
-    /// Holds whose lease is over.
     LeaseOver,
     /// Holds of all processes but this one.
     NotOwnedBy(i64),
@@ -62,7 +61,7 @@ fn end_holds(db: &Connection, holds: EndedHolds, now: Time) -> Result<u64> {
         EndedHolds::NotOwnedBy(owner) => ("owner <> ?1 AND owner <> ?3", owner),
     };
     let sql = format!("SELECT member, id FROM holds WHERE {condition} LIMIT ?2");
-    let read = |row: &Row<'_>| Ok((MemberId(row.get(0)?), hold_id(row, 1)?));
+    let read = |row: &mut RowReader<'_>| Ok((MemberId(row.take()?), row.hold_id()?));
     let found: Vec<(MemberId, HoldId)> =
         db.rows(&sql, params![value, MAX_EXPIRED, JOB_OWNER], read)?;
     let mut book = Book::default();
@@ -98,7 +97,7 @@ fn delete_expired(db: &Connection, now: Time) -> Result<u64> {
                AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.member = responses.member \
                AND holds.id = responses.hold) LIMIT ?2";
     let limit = params![now.micros(), MAX_EXPIRED];
-    let expired: Vec<String> = db.rows(sql, limit, |row| row.get(0))?;
+    let expired: Vec<String> = db.rows(sql, limit, |row| first(row))?;
     for id in &expired {
         responses::delete_events(db, id)?;
         db.run("DELETE FROM responses WHERE id = ?1", [id])?;

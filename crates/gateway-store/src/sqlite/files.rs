@@ -25,7 +25,6 @@ pub(super) fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Writes a copy to a new file.
 pub(super) fn backup(connection: &Connection, to: &Path) -> Result<()> {
     if to.try_exists().map_err(file_error)? {
         return Err(Error::Exists("file"));

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 
 use ledger::{AccountKind, LineageId, MemberId, Micros, Time};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::connection::ConnectionExt;
 use super::error::exists;
-use super::rows::{limits, optional_time, time, unknown};
 use super::{Sqlite, audit, members, save};
 use crate::audit::AuditChange;
 use crate::error::Result;
 use crate::key::{scope_names, stored_budget};
 use crate::limits::MAX_PAGE;
-use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey, Scope};
+use crate::records::key_record;
+use crate::{Actor, Error, Key, KeyChange, KeyRecord, KeyRotation, KeySearch, NewKey};
 
 /// The most keys of a member that are listed.
 const MAX_LISTED: u32 = 10_000;
@@ -100,11 +100,8 @@ impl Sqlite {
                        ORDER BY created_at DESC, id LIMIT 1";
             let mut names = HashMap::new();
             for lineage in lineages {
-                if let Some(name) =
-                    db.row(sql, [lineage.0], |row| Ok((row.get(0)?, row.get(1)?)))?
-                {
-                    names.insert(lineage, name);
-                }
+                let name = db.row(sql, [lineage.0], |row| Ok((row.take()?, row.take()?)))?;
+                names.extend(name.map(|name| (lineage, name)));
             }
             Ok(names)
         })
@@ -116,7 +113,7 @@ impl Sqlite {
             let sql = format!(
                 "{COLUMNS} WHERE keys.member = ?1 ORDER BY keys.created_at, keys.id LIMIT ?2"
             );
-            db.rows(&sql, params![member.0, MAX_LISTED], read)
+            db.rows(&sql, params![member.0, MAX_LISTED], |row| key_record(row))
         })
         .await
     }
@@ -127,7 +124,7 @@ impl Sqlite {
             let limit = limit.min(MAX_PAGE);
             if name.is_empty() {
                 let sql = format!("{COLUMNS} WHERE keys.id > ?1 ORDER BY keys.id LIMIT ?2");
-                return db.rows(&sql, params![after, limit], read);
+                return db.rows(&sql, params![after, limit], |row| key_record(row));
             }
             let found = |condition: &str| {
                 format!(
@@ -139,7 +136,7 @@ impl Sqlite {
             let sql = format!(
                 "{COLUMNS} WHERE keys.id IN ({named} UNION {owned}) ORDER BY keys.id LIMIT ?4"
             );
-            db.rows(&sql, params![name, member.map(|it| it.0), after, limit], read)
+            db.rows(&sql, params![name, member.map(|it| it.0), after, limit], |row| key_record(row))
         })
         .await
     }
@@ -175,7 +172,7 @@ fn create(db: &Connection, new: &NewKey, by: &Actor, now: Time) -> Result<Key> {
 }
 
 fn by_id(db: &Connection, id: &str) -> Result<Option<KeyRecord>> {
-    db.row(&format!("{COLUMNS} WHERE keys.id = ?1"), [id], read)
+    db.row(&format!("{COLUMNS} WHERE keys.id = ?1"), [id], |row| key_record(row))
 }
 
 fn existing(db: &Connection, id: &str) -> Result<KeyRecord> {
@@ -227,33 +224,6 @@ fn insert(db: &Connection, key: &Key) -> Result<()> {
 
 fn stored_models(key: &Key) -> Option<String> {
     key.models.as_ref().map(|models| json!(models).to_string())
-}
-
-fn read(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
-    let scopes: String = row.get(5)?;
-    let scope = |name: &str| Scope::parse(name).ok_or_else(|| unknown(5, name));
-    let models: Option<String> = row.get(6)?;
-    let list = |text: &String| serde_json::from_str(text).map_err(|_| unknown(6, text));
-    let key = Key {
-        id: row.get(0)?,
-        hash: row.get(1)?,
-        member: MemberId(row.get(2)?),
-        lineage: LineageId(row.get(3)?),
-        name: row.get(4)?,
-        scopes: scopes.split_whitespace().map(scope).collect::<rusqlite::Result<_>>()?,
-        models: models.as_ref().map(list).transpose()?,
-        created_at: time(row, 7)?,
-        expires_at: optional_time(row, 8)?,
-        revoked_at: optional_time(row, 9)?,
-    };
-    Ok(KeyRecord {
-        key,
-        limits: limits(row, 10)?,
-        member_name: row.get(15)?,
-        member_blocked: row.get(16)?,
-        role: members::role(row, 17)?,
-        team: row.get::<_, Option<i64>>(18)?.map(MemberId),
-    })
 }
 
 #[cfg(test)]

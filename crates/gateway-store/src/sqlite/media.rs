@@ -1,14 +1,14 @@
 //! Media runs, artifacts and objects.
 
-use ledger::{MemberId, Micros, Time};
-use rusqlite::{Connection, Row, params};
+use ledger::{MemberId, Time};
+use rusqlite::{Connection, params};
 
 use super::Sqlite;
 use super::connection::ConnectionExt;
-use super::rows::{hold_id, time};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
 use crate::media::{UNUSED_RETENTION_MICROS, stored_bytes};
+use crate::records::{self, first};
 use crate::{Artifact, MediaRun};
 
 const RUN: &str = "SELECT id, member, hold, model, capability, charge, created_at, expires_at \
@@ -20,7 +20,7 @@ impl Sqlite {
         self.write(move |db, now| {
             let touch = "UPDATE media_objects SET touched_at = ?2 \
                          WHERE sha256 = ?1 AND state < 2 RETURNING name";
-            if let Some(found) = db.row(touch, params![sha256, now.micros()], |row| row.get(0))? {
+            if let Some(found) = db.row(touch, params![sha256, now.micros()], |row| first(row))? {
                 return Ok(found);
             }
             let insert = "INSERT INTO media_objects VALUES (?1, ?2, 0, ?3)";
@@ -34,7 +34,8 @@ impl Sqlite {
         let id = id.to_owned();
         self.read(move |db, now| {
             let sql = format!("{RUN} WHERE id = ?1 AND member = ?2 AND expires_at > ?3");
-            let run = db.row(&sql, params![id, member.0, now.micros()], read_run)?;
+            let run =
+                db.row(&sql, params![id, member.0, now.micros()], |row| records::media_run(row))?;
             run.map(|run| with_artifacts(db, run)).transpose()
         })
         .await
@@ -53,7 +54,7 @@ impl Sqlite {
             );
             let limit = limit.min(MAX_PAGE);
             let values = params![member.0, before.micros(), now.micros(), limit];
-            let runs = db.rows(&sql, values, read_run)?;
+            let runs = db.rows(&sql, values, |row| records::media_run(row))?;
             runs.into_iter().map(|run| with_artifacts(db, run)).collect()
         })
         .await
@@ -64,7 +65,7 @@ impl Sqlite {
         self.read(move |db, now| {
             let sql = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
                        WHERE id = ?1 AND member = ?2 AND expires_at > ?3";
-            db.row(sql, params![id, member.0, now.micros()], read_artifact)
+            db.row(sql, params![id, member.0, now.micros()], |row| records::artifact(row))
         })
         .await
     }
@@ -72,7 +73,7 @@ impl Sqlite {
     pub(crate) async fn deletable_objects(&self, limit: u32) -> Result<Vec<String>> {
         self.read(move |db, _| {
             let sql = "SELECT name FROM media_objects WHERE state = 2 LIMIT ?1";
-            db.rows(sql, [limit.min(MAX_PAGE)], |row| row.get(0))
+            db.rows(sql, [limit.min(MAX_PAGE)], |row| first(row))
         })
         .await
     }
@@ -89,35 +90,11 @@ impl Sqlite {
     }
 }
 
-fn read_run(row: &Row<'_>) -> rusqlite::Result<MediaRun> {
-    Ok(MediaRun {
-        id: row.get(0)?,
-        member: MemberId(row.get(1)?),
-        hold: hold_id(row, 2)?,
-        model: row.get(3)?,
-        capability: row.get(4)?,
-        charge: Micros::new(row.get(5)?),
-        created_at: time(row, 6)?,
-        expires_at: time(row, 7)?,
-        artifacts: Vec::new(),
-    })
-}
-
 fn with_artifacts(db: &Connection, mut run: MediaRun) -> Result<MediaRun> {
     let sql = "SELECT id, object, media_type, bytes, sha256 FROM artifacts \
                WHERE run = ?1 ORDER BY position";
-    run.artifacts = db.rows(sql, [&run.id], read_artifact)?;
+    run.artifacts = db.rows(sql, [&run.id], |row| records::artifact(row))?;
     Ok(run)
-}
-
-fn read_artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
-    Ok(Artifact {
-        id: row.get(0)?,
-        object: row.get(1)?,
-        media_type: row.get(2)?,
-        bytes: row.get::<_, i64>(3)?.unsigned_abs(),
-        sha256: row.get(4)?,
-    })
 }
 
 /// Inserts a run in the transaction that ends its hold.
@@ -159,7 +136,7 @@ pub(super) fn insert(db: &Connection, run: &MediaRun) -> Result<()> {
 /// Deletes expired runs and marks unreferenced objects as deletable; returns how many runs.
 pub(super) fn delete_expired(db: &Connection, limit: u32, now: Time) -> Result<usize> {
     let sql = "SELECT id FROM media_runs WHERE expires_at <= ?1 LIMIT ?2";
-    let expired: Vec<String> = db.rows(sql, params![now.micros(), limit], |row| row.get(0))?;
+    let expired: Vec<String> = db.rows(sql, params![now.micros(), limit], |row| first(row))?;
     for id in &expired {
         for sql in [
             "UPDATE media_objects SET state = 0 WHERE state = 1 \

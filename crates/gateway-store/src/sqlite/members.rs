@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use ledger::{AccountKind, MemberId};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::connection::ConnectionExt;
 use super::error::exists;
-use super::rows::{self, budget, kind, time, unknown};
-use super::{Sqlite, audit, save};
+use super::{Sqlite, audit, rows, save};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
 use crate::member::TeamState;
-use crate::{Actor, Error, Member, MemberChange, Role};
+use crate::records::{self, first};
+use crate::{Actor, Error, Member, MemberChange};
 
 const COLUMNS: &str =
     "SELECT id, name, created_at, blocked, budget, budget_period, kind, role, team FROM members";
@@ -68,7 +68,10 @@ impl Sqlite {
 
     pub(crate) async fn member_by_name(&self, name: &str) -> Result<Option<Member>> {
         let name = name.to_owned();
-        self.read(move |db, _| db.row(&format!("{COLUMNS} WHERE name = ?1"), [name], read)).await
+        self.read(move |db, _| {
+            db.row(&format!("{COLUMNS} WHERE name = ?1"), [name], |row| records::member(row))
+        })
+        .await
     }
 
     pub(crate) async fn member_names(&self, ids: &[MemberId]) -> Result<HashMap<MemberId, String>> {
@@ -77,7 +80,7 @@ impl Sqlite {
             let mut names = HashMap::new();
             for id in ids {
                 let sql = "SELECT name FROM members WHERE id = ?1";
-                if let Some(name) = db.row(sql, [id.0], |row| row.get(0))? {
+                if let Some(name) = db.row(sql, [id.0], |row| first(row))? {
                     names.insert(id, name);
                 }
             }
@@ -96,7 +99,7 @@ impl Sqlite {
             let kind = kind.as_str();
             // The index of teams is used only if the text is part of the statement.
             let sql = format!("{COLUMNS} WHERE kind = '{kind}' AND id > ?1 ORDER BY id LIMIT ?2");
-            db.rows(&sql, params![after.0, limit.min(MAX_PAGE)], read)
+            db.rows(&sql, params![after.0, limit.min(MAX_PAGE)], |row| records::member(row))
         })
         .await
     }
@@ -109,13 +112,12 @@ impl Sqlite {
     ) -> Result<Vec<Member>> {
         self.read(move |db, _| {
             let sql = format!("{COLUMNS} WHERE team = ?1 AND id > ?2 ORDER BY id LIMIT ?3");
-            db.rows(&sql, params![team.0, after.0, limit.min(MAX_PAGE)], read)
+            db.rows(&sql, params![team.0, after.0, limit.min(MAX_PAGE)], |row| records::member(row))
         })
         .await
     }
 }
 
-/// Checks the rows of other accounts that a change depends on.
 fn check_others(db: &Connection, id: MemberId, change: &MemberChange) -> Result<()> {
     match change {
         MemberChange::Team(Some(team)) => {
@@ -134,23 +136,5 @@ fn check_others(db: &Connection, id: MemberId, change: &MemberChange) -> Result<
 }
 
 pub(super) fn by_id(db: &Connection, id: MemberId) -> Result<Option<Member>> {
-    db.row(&format!("{COLUMNS} WHERE id = ?1"), [id.0], read)
-}
-
-fn read(row: &Row<'_>) -> rusqlite::Result<Member> {
-    Ok(Member {
-        id: MemberId(row.get(0)?),
-        name: row.get(1)?,
-        created_at: time(row, 2)?,
-        blocked: row.get(3)?,
-        budget: budget(row, 4)?,
-        kind: kind(row, 6)?,
-        role: role(row, 7)?,
-        team: row.get::<_, Option<i64>>(8)?.map(MemberId),
-    })
-}
-
-pub(super) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
-    let role: String = row.get(column)?;
-    Role::parse(&role).ok_or_else(|| unknown(column, &role))
+    db.row(&format!("{COLUMNS} WHERE id = ?1"), [id.0], |row| records::member(row))
 }

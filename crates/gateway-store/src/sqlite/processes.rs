@@ -1,12 +1,12 @@
 //! Processes, reloads and drained providers.
 
-use rusqlite::{Row, params};
+use rusqlite::params;
 
 use super::connection::ConnectionExt;
-use super::rows::time;
 use super::{Sqlite, audit};
 use crate::error::Result;
 use crate::process::{GENERATION, PROCESS_TIMEOUT_MICROS, provider_audit, reload_audit};
+use crate::records::{drained_provider, first, process_report};
 use crate::{Actor, DrainedProvider, ProcessReport, ProviderAction, SharedState};
 
 impl Sqlite {
@@ -16,7 +16,7 @@ impl Sqlite {
             let sql = "INSERT INTO settings VALUES (?1, '1') ON CONFLICT (name) DO UPDATE \
                        SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) \
                        RETURNING CAST(value AS INTEGER)";
-            let generation = db.row(sql, [GENERATION], |row| row.get(0))?.unwrap_or(1);
+            let generation = db.row(sql, [GENERATION], |row| first(row))?.unwrap_or(1);
             audit::append(db, reload_audit(generation), now, &by)?;
             Ok(generation)
         })
@@ -26,9 +26,9 @@ impl Sqlite {
     pub(crate) async fn shared_state(&self) -> Result<SharedState> {
         self.read(move |db, _| {
             let sql = "SELECT CAST(value AS INTEGER) FROM settings WHERE name = ?1";
-            let generation = db.row(sql, [GENERATION], |row| row.get(0))?.unwrap_or(0);
+            let generation = db.row(sql, [GENERATION], |row| first(row))?.unwrap_or(0);
             let sql = "SELECT name FROM drained_providers ORDER BY name";
-            Ok(SharedState { generation, drained: db.rows(sql, [], |row| row.get(0))? })
+            Ok(SharedState { generation, drained: db.rows(sql, [], |row| first(row))? })
         })
         .await
     }
@@ -55,7 +55,9 @@ impl Sqlite {
         self.read(move |db, now| {
             let sql = "SELECT owner, name, generation, problems FROM processes \
                        WHERE seen_at >= ?1 ORDER BY name";
-            db.rows(sql, [now.plus_micros(-PROCESS_TIMEOUT_MICROS).micros()], report)
+            db.rows(sql, [now.plus_micros(-PROCESS_TIMEOUT_MICROS).micros()], |row| {
+                process_report(row)
+            })
         })
         .await
     }
@@ -86,19 +88,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
-        let read = |row: &Row<'_>| {
-            Ok(DrainedProvider { name: row.get(0)?, since: time(row, 1)?, actor: row.get(2)? })
-        };
         let sql = "SELECT name, since, actor FROM drained_providers ORDER BY name";
-        self.read(move |db, _| db.rows(sql, [], read)).await
+        self.read(move |db, _| db.rows(sql, [], |row| drained_provider(row))).await
     }
-}
-
-fn report(row: &Row<'_>) -> rusqlite::Result<ProcessReport> {
-    Ok(ProcessReport {
-        owner: row.get(0)?,
-        name: row.get(1)?,
-        generation: row.get(2)?,
-        problems: row.get(3)?,
-    })
 }

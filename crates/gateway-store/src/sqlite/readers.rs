@@ -10,7 +10,6 @@ use super::connection::{self, ConnectionMode};
 use crate::error::Result;
 use crate::{Error, StoreOptions};
 
-/// The most concurrent long reads.
 const MAX_LONG_READS: usize = 1;
 
 pub(super) struct ReaderPool {
@@ -28,7 +27,6 @@ impl ReaderPool {
         Self { path, options, idle: Mutex::default(), short, long }
     }
 
-    /// Runs a short query.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -93,7 +91,6 @@ impl ReaderPool {
     }
 }
 
-/// Runs blocking work on a thread that may block.
 pub(super) async fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 use super::connection::ConnectionExt;
 use super::{Sqlite, rows, save};
 use crate::error::Result;
+use crate::records::first;
 use crate::research::{
     FinishedStep, JOB_LEASE_MICROS, JOB_OWNER, JobClaim, JobRelease, NewJob, NewJobEvent,
     ResearchJob,
@@ -129,7 +130,7 @@ fn create(
 fn open_jobs(db: &Connection, member: MemberId) -> Result<u32> {
     let sql = "SELECT count(*) FROM research_jobs INDEXED BY research_jobs_free \
                WHERE status IN ('queued', 'running') AND member = ?1";
-    Ok(db.row(sql, [member.0], |row| row.get(0))?.unwrap_or_default())
+    Ok(db.row(sql, [member.0], |row| first(row))?.unwrap_or_default())
 }
 
 fn claim(db: &Connection, worker: i64, lease: i64, now: Time) -> Result<Option<ResearchJob>> {
@@ -185,7 +186,7 @@ fn add_events(db: &Connection, id: HoldId, events: &[NewJobEvent], now: Time) ->
         return Ok(());
     }
     let (sql, id) = ("SELECT events FROM research_jobs WHERE id = ?1", id.to_bytes());
-    let last: Option<i64> = db.row(sql, [id], |row| row.get(0))?;
+    let last: Option<i64> = db.row(sql, [id], |row| first(row))?;
     let mut sequence = last.ok_or(Error::Missing("job"))?;
     for event in events {
         sequence += 1;

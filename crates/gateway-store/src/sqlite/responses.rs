@@ -1,13 +1,13 @@
 //! Stored responses, their events, and answers saved for idempotency keys.
 
-use ledger::{HoldId, LineageId, MemberId};
-use rusqlite::{Connection, Row, params};
+use ledger::{HoldId, MemberId};
+use rusqlite::{Connection, params};
 
 use super::Sqlite;
-use super::connection::ConnectionExt;
-use super::rows::{hold_id, time};
+use super::connection::{ConnectionExt, RowReader};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
+use crate::records::{self, first, response_event};
 use crate::{Error, ResponseEvent, SavedAnswer, StoredResponse};
 
 impl Sqlite {
@@ -15,10 +15,7 @@ impl Sqlite {
         self.read(move |db, now| {
             let sql = "SELECT status, content_type, body FROM answers \
                        WHERE hold = ?1 AND expires_at > ?2";
-            db.row(sql, params![id.to_bytes(), now.micros()], |row| {
-                let (status, content_type, body) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                Ok(SavedAnswer { status, content_type, body })
-            })
+            db.row(sql, params![id.to_bytes(), now.micros()], |row| records::answer(row))
         })
         .await
     }
@@ -30,24 +27,10 @@ impl Sqlite {
     ) -> Result<Option<StoredResponse>> {
         let id = id.to_owned();
         self.read(move |db, now| {
-            let sql = "SELECT lineage, hold, status, body, input, previous, background, \
-                       created_at, expires_at FROM responses \
+            let sql = "SELECT id, member, lineage, hold, status, body, input, previous, \
+                       background, created_at, expires_at FROM responses \
                        WHERE id = ?1 AND member = ?2 AND expires_at > ?3";
-            db.row(sql, params![id, member.0, now.micros()], |row| {
-                Ok(StoredResponse {
-                    id: id.clone(),
-                    member,
-                    lineage: LineageId(row.get(0)?),
-                    hold: hold_id(row, 1)?,
-                    status: row.get(2)?,
-                    body: row.get(3)?,
-                    input: row.get(4)?,
-                    previous: row.get(5)?,
-                    background: row.get(6)?,
-                    created_at: time(row, 7)?,
-                    expires_at: time(row, 8)?,
-                })
-            })
+            db.row(sql, params![id, member.0, now.micros()], |row| records::response(row))
         })
         .await
     }
@@ -61,7 +44,7 @@ impl Sqlite {
         self.read(move |db, now| {
             let sql =
                 "SELECT status FROM responses WHERE id = ?1 AND member = ?2 AND expires_at > ?3";
-            db.row(sql, params![id, member.0, now.micros()], |row| row.get(0))
+            db.row(sql, params![id, member.0, now.micros()], |row| first(row))
         })
         .await
     }
@@ -125,9 +108,7 @@ impl Sqlite {
         self.read(move |db, _| {
             let sql = "SELECT sequence, event FROM response_events \
                        WHERE response = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
-            db.rows(sql, params![id, after, limit.min(MAX_PAGE)], |row| {
-                Ok(ResponseEvent { sequence: row.get(0)?, event: row.get(1)? })
-            })
+            db.rows(sql, params![id, after, limit.min(MAX_PAGE)], |row| response_event(row))
         })
         .await
     }
@@ -153,8 +134,8 @@ pub(super) fn fail_stray(db: &Connection, limit: u32) -> Result<()> {
     fail(db, db.rows(sql, [limit], id_and_body)?)
 }
 
-fn id_and_body(row: &Row<'_>) -> rusqlite::Result<(String, Vec<u8>)> {
-    Ok((row.get(0)?, row.get(1)?))
+fn id_and_body(row: &mut RowReader<'_>) -> Result<(String, Vec<u8>)> {
+    Ok((row.take()?, row.take()?))
 }
 
 fn fail(db: &Connection, responses: Vec<(String, Vec<u8>)>) -> Result<()> {

@@ -1,12 +1,12 @@
 //! Sessions of the web pages.
 
 use ledger::{MemberId, Time};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::Sqlite;
 use super::connection::ConnectionExt;
-use super::rows::time;
 use crate::error::Result;
+use crate::records;
 use crate::session::{MAX_SESSIONS, NewSession, WebSession};
 
 const COLUMNS: &str = "SELECT hash, member, key, client, address, created_at, seen_at, idle_until, \
@@ -42,7 +42,7 @@ impl Sqlite {
     pub(crate) async fn session(&self, hash: [u8; 32]) -> Result<Option<WebSession>> {
         self.read(move |db, now| {
             let sql = format!("{COLUMNS} WHERE hash = ?1 AND min(idle_until, ends_at) > ?2");
-            db.row(&sql, params![hash, now.micros()], read)
+            db.row(&sql, params![hash, now.micros()], |row| records::session(row))
         })
         .await
     }
@@ -64,7 +64,7 @@ impl Sqlite {
                  ORDER BY created_at DESC LIMIT ?3"
             );
             let member = member.map(|member| member.0);
-            db.rows(&sql, params![member, now.micros(), MAX_SESSIONS], read)
+            db.rows(&sql, params![member, now.micros(), MAX_SESSIONS], |row| records::session(row))
         })
         .await
     }
@@ -82,21 +82,6 @@ impl Sqlite {
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<WebSession> {
-    Ok(WebSession {
-        hash: row.get(0)?,
-        member: row.get::<_, Option<i64>>(1)?.map(MemberId),
-        key: row.get(2)?,
-        client: row.get(3)?,
-        address: row.get(4)?,
-        created_at: time(row, 5)?,
-        seen_at: time(row, 6)?,
-        idle_until: time(row, 7)?,
-        ends_at: time(row, 8)?,
-    })
-}
-
-/// Deletes sessions that are over; returns how many.
 pub(super) fn delete_expired(db: &Connection, limit: u32, now: Time) -> Result<usize> {
     let sql = "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions \
                WHERE min(idle_until, ends_at) <= ?1 LIMIT ?2)";

@@ -1,12 +1,13 @@
 //! Usage of members.
 
-use ledger::{LineageId, MemberId, Micros};
 use rusqlite::{Connection, Row, params};
 
 use super::Sqlite;
+use super::connection::RowReader;
 use crate::error::Result;
+use crate::records::usage_line;
 use crate::usage::{Dialect, UsageRollup, rebuild};
-use crate::{UsageCounts, UsageDimension, UsageLine, UsageQuery};
+use crate::{UsageCounts, UsageLine, UsageQuery};
 
 pub(super) const DIALECT: Dialect = Dialect { least: "min", greatest: "max", position: "instr" };
 
@@ -24,8 +25,8 @@ impl Sqlite {
         let query = query.clone();
         self.read(move |db, _| {
             let mut statement = db.prepare(&query.sql(DIALECT))?;
-            let lines = statement.query_map([], |row| line(row, &query.by))?;
-            Ok(lines.collect::<rusqlite::Result<_>>()?)
+            let line = |row: &Row<'_>| usage_line(&mut RowReader::new(row), &query.by);
+            statement.query_and_then([], line)?.collect()
         })
         .await
     }
@@ -35,7 +36,6 @@ impl Sqlite {
     }
 }
 
-/// Adds usage to the stored rows.
 pub(super) fn add(db: &Connection, rollup: &UsageRollup) -> Result<()> {
     if rollup.is_empty() {
         return Ok(());
@@ -60,38 +60,8 @@ pub(super) fn add(db: &Connection, rollup: &UsageRollup) -> Result<()> {
     for ((day, operation, model), counts) in rollup.totals() {
         let UsageCounts { requests, input_tokens, output_tokens, charged } = counts;
         let charged = charged.get();
-        insert.execute(params![
-            day,
-            operation,
-            model,
-            requests,
-            input_tokens,
-            output_tokens,
-            charged
-        ])?;
+        let tokens = [input_tokens, output_tokens];
+        insert.execute(params![day, operation, model, requests, tokens[0], tokens[1], charged])?;
     }
     Ok(())
-}
-
-fn line(row: &Row<'_>, by: &[UsageDimension]) -> rusqlite::Result<UsageLine> {
-    let mut line = UsageLine::default();
-    for (column, dimension) in by.iter().enumerate() {
-        match dimension {
-            UsageDimension::Day => line.day = row.get(column)?,
-            UsageDimension::Member => line.member = Some(MemberId(row.get(column)?)),
-            UsageDimension::Team => line.team = Some(MemberId(row.get(column)?)),
-            UsageDimension::Key => line.lineage = Some(LineageId(row.get(column)?)),
-            UsageDimension::Operation => line.operation = row.get(column)?,
-            UsageDimension::Model => line.model = row.get(column)?,
-            UsageDimension::Provider => line.provider = row.get(column)?,
-        }
-    }
-    let first = by.len();
-    line.counts = UsageCounts {
-        requests: row.get(first)?,
-        input_tokens: row.get(first + 1)?,
-        output_tokens: row.get(first + 2)?,
-        charged: Micros::new(row.get(first + 3)?),
-    };
-    Ok(line)
 }

@@ -21,34 +21,28 @@ use super::rows;
 use super::save::{self, LastPostings};
 use crate::batch::{AppliedBatch, LedgerOperation, apply};
 use crate::error::Result;
+use crate::records::first;
 use crate::{Error, StoreOptions};
 
 /// The most operations in the queue.
 pub(super) const MAX_WAITING: usize = 4096;
-
 /// The most operations of one transaction.
 const MAX_BATCH: usize = 512;
-
 /// Bytes of answers and responses after which a transaction takes no more operations, because a
 /// checkpoint cannot move a part of a transaction.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
-
 /// How long a batch waits for more operations if the previous one had several. A single operation
 /// never waits.
 const BATCH_DELAY: Duration = Duration::from_micros(100);
-
 /// Batches of one operation in a row after which deferred rows are written, because the load is over.
 const MAX_SINGLE_BATCHES: u32 = 16;
-
 /// The most cached rows, of a few hundred bytes each.
 const MAX_CACHED_ROWS: usize = 20_000;
-
 /// The most keys whose free requests are counted but not yet written.
 const MAX_ARRIVALS: usize = 10_000;
 
 pub(super) enum WriterMessage {
     Operation(LedgerOperation),
-    /// Any other work.
     Task(Task),
     /// Complete the queue, and end.
     Stop(oneshot::Sender<()>),
@@ -76,7 +70,6 @@ impl Durability {
     }
 }
 
-/// The state of the writer thread.
 pub(super) struct Writer {
     path: PathBuf,
     options: StoreOptions,
@@ -399,7 +392,7 @@ impl Writer {
 
     /// Clears the cache if another process has written.
     fn check_version(&mut self) -> Result<()> {
-        let version = self.connection.row("PRAGMA data_version", [], |row| row.get(0))?;
+        let version = self.connection.row("PRAGMA data_version", [], |row| first(row))?;
         let version = version.unwrap_or_default();
         if version != self.version {
             self.clear_cache();

@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 use super::processes;
 
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
-
 /// Largest response: a screenshot of a long page.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
-
 /// How long the browser may take to exit by itself.
 const END_WAIT: Duration = Duration::from_secs(5);
 
@@ -50,7 +48,6 @@ impl CommandError {
 }
 
 impl Driver {
-    #[expect(clippy::expect_used, clippy::panic, reason = "a test without a browser cannot go on")]
     pub(super) fn start(home: &Path, arguments: &[String]) -> Driver {
         let mut starts = (0..MAX_STARTS).map(|_| Self::listening(home));
         let mut driver = starts.find_map(|started| started).expect("chromedriver listens");
@@ -67,7 +64,6 @@ impl Driver {
 
     /// A driver without a session. It ends at once if another process takes the port that it chose for
     /// IPv4 before it listens there with IPv6 as well.
-    #[expect(clippy::expect_used, reason = "a test without a browser cannot go on")]
     fn listening(home: &Path) -> Option<Driver> {
         let process = Command::new("chromedriver")
             .arg("--port=0")
@@ -95,7 +91,6 @@ impl Driver {
         self.send("POST", &self.in_session(path), body)
     }
 
-    /// The driver, the browser and their child processes.
     pub(super) fn processes(&self) -> Vec<u32> {
         processes::tree(self.process.id())
     }

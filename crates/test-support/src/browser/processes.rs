@@ -14,7 +14,6 @@ struct Process {
     ended: bool,
 }
 
-/// A process and its running descendants.
 pub(super) fn tree(root: u32) -> Vec<u32> {
     let all = all();
     let mut found = BTreeSet::from([root]);

@@ -10,7 +10,6 @@ use super::hostile::Behaviour;
 use super::{HttpPeer, ServerCommand};
 
 /// Path of an example program of the crate under test: next to the directory of the test binary.
-#[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its program");
     let profile = test.ancestors().nth(2).expect("a test lies in a folder of the profile");
@@ -44,7 +43,6 @@ fn launch(program: &str, args: &[&str]) -> ServerCommand {
 }
 
 /// Starts a server that prints its URL on the first line.
-#[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
 fn announced(launch: &ServerCommand) -> HttpPeer {
     let mut process = launch
         .command()

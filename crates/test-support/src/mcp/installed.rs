@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The command of a server over standard input and output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerCommand {
     pub command: PathBuf,
@@ -99,7 +98,6 @@ pub(crate) fn python_script(name: &str, args: &[&str]) -> ServerCommand {
     python_of("python", &args)
 }
 
-/// Python with the packages of an installed directory.
 pub(crate) fn python_of(folder: &str, args: &[&str]) -> ServerCommand {
     let args = owned(args).collect();
     let folder = private_folder(folder);

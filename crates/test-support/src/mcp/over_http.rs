@@ -12,10 +12,8 @@ use crate::wait::DEADLINE;
 
 /// Attempts to start: another process may take the port between choice and start.
 const MAX_STARTS: u32 = 3;
-
 const POLL: Duration = Duration::from_millis(20);
 
-/// A server that runs until this value is dropped.
 #[derive(Debug)]
 pub struct HttpPeer {
     pub url: String,
@@ -53,7 +51,6 @@ impl HttpPeer {
     }
 
     /// Starts it and waits until its port accepts connections.
-    #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     fn start(path: &str, launch: impl Fn(u16) -> ServerCommand) -> HttpPeer {
         for _ in 0..MAX_STARTS {
             let port = port::free().port();
@@ -94,7 +91,6 @@ impl Drop for HttpPeer {
     }
 }
 
-#[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
 fn spawn(launch: &ServerCommand) -> Child {
     launch
         .command()

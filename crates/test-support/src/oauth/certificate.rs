@@ -16,7 +16,6 @@ pub(super) struct LoopbackCertificate {
 }
 
 impl LoopbackCertificate {
-    #[expect(clippy::expect_used, reason = "a test without its certificate cannot go on")]
     pub(super) fn new() -> Self {
         Self::try_new().expect("a certificate can be made")
     }

@@ -7,13 +7,14 @@ mod script;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
 
 use super::RecordedRequest;
 use crate::http::{AfterReply, Reply, Request, hold, serve};
+use crate::wait::lock;
 use endpoints::{EndpointAnswer, Origins};
 use grant_store::GrantStore;
 use script::merge;
@@ -21,7 +22,6 @@ pub use script::{Challenge, Endpoint, Fault, Issuer, RedirectChange, Refresh, Sc
 
 /// How many requests are kept; older ones are dropped.
 const MAX_REQUESTS: usize = 10_000;
-
 /// Size of a [`Fault::Huge`] response.
 const HUGE_BYTES: usize = 5 * 1024 * 1024;
 
@@ -84,7 +84,7 @@ impl FaultyAuthServer {
         for (listener, issuer) in [(main, Issuer::Main), (other, Issuer::Other)] {
             let site = Arc::clone(&site);
             serve(listener, move |request, stream| {
-                let fault = site.state().hear(request, issuer);
+                let fault = lock(&site.state).hear(request, issuer);
                 site.respond(request, issuer, fault.as_ref(), stream)
             });
         }
@@ -106,12 +106,12 @@ impl FaultyAuthServer {
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Script)) {
-        change(&mut self.site.state().script);
+        change(&mut lock(&self.site.state).script);
     }
 
     /// All requests so far, oldest first.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        self.site.state().log.clone()
+        lock(&self.site.state).log.clone()
     }
 
     /// The requests to one path so far, at either origin.
@@ -122,35 +122,31 @@ impl FaultyAuthServer {
     }
 
     pub fn forget_requests(&self) {
-        self.site.state().log.clear();
+        lock(&self.site.state).log.clear();
     }
 
     /// All clients, as they registered.
     pub fn clients(&self) -> Vec<Value> {
-        self.site.state().vault.clients.values().cloned().collect()
+        lock(&self.site.state).vault.clients.values().cloned().collect()
     }
 
     /// Removes all clients: the token endpoint answers `invalid_client` with 401.
     pub fn forget_clients(&self) {
-        self.site.state().vault.clients.clear();
+        lock(&self.site.state).vault.clients.clear();
     }
 
     /// Makes all access tokens so far invalid; refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
-        self.site.state().vault.expire_access();
+        lock(&self.site.state).vault.expire_access();
     }
 
     /// Removes all tokens and codes.
     pub fn revoke_everything(&self) {
-        self.site.state().vault.revoke_everything();
+        lock(&self.site.state).vault.revoke_everything();
     }
 }
 
 impl ServerState {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn respond(
         &self,
         request: &Request,
@@ -234,7 +230,7 @@ impl ServerState {
     }
 
     fn answer(&self, request: &Request, issuer: Issuer) -> EndpointAnswer {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let State { script, vault, .. } = &mut *state;
         let base = self.places.of(issuer);
         let mut answer = match Route::of(request, issuer) {

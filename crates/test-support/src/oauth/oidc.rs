@@ -10,7 +10,6 @@ use super::process::Process;
 use crate::mcp::ServerCommand;
 use crate::mcp::installed::{must_exist, private_folder, script};
 
-/// Whether a server offers a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureSupport {
     Yes,
@@ -36,7 +35,6 @@ pub enum RefreshTokens {
     Never,
 }
 
-/// Support of proofs of possession.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dpop {
     Off,
@@ -187,7 +185,6 @@ impl Oidc {
         self.settings(&json!({ "resource_issuer": issuer }));
     }
 
-    /// Issues tokens for a foreign resource.
     pub fn allow_resource(&self, resource: &str) {
         self.settings(&json!({ "extra_resources": [resource] }));
     }
@@ -197,7 +194,6 @@ impl Oidc {
         self.settings(&json!({ "redirect_iss": iss }));
     }
 
-    /// The scope that a 401 asks for.
     pub fn set_challenge_scope(&self, scope: Option<&str>) {
         self.settings(&json!({ "challenge_scope": scope }));
     }

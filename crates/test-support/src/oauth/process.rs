@@ -13,10 +13,7 @@ use crate::mcp::ServerCommand;
 use crate::wait::DEADLINE;
 
 const CONTROL_WAIT: Duration = Duration::from_secs(10);
-
-/// How long a process may take to exit.
 const EXIT_WAIT: Duration = Duration::from_secs(30);
-
 /// Largest response of the control port: all requests of a long test.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -32,13 +29,11 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts it and waits until it prints its URLs.
-    #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     pub(crate) fn start(launch: &ServerCommand) -> Process {
         let line = launch.args.join(" ");
         Self::try_start(launch).unwrap_or_else(|| panic!("`{line}` does not start: run it by hand"))
     }
 
-    #[expect(clippy::expect_used, reason = "a test without its peer cannot go on")]
     fn try_start(launch: &ServerCommand) -> Option<Process> {
         let mut child = launch
             .command()
@@ -70,8 +65,6 @@ impl Process {
         self.addresses[name].as_str().unwrap_or_default()
     }
 
-    /// Sends an action to the control port.
-    #[expect(clippy::panic, reason = "a test without its peer cannot go on")]
     pub(crate) fn control(&self, action: &str, body: &Value) -> Value {
         let config =
             ureq::Agent::config_builder().timeout_global(Some(CONTROL_WAIT)).proxy(None).build();
@@ -83,13 +76,11 @@ impl Process {
         read.unwrap_or_else(|error| panic!("{address}: {error}"))
     }
 
-    /// All requests so far, oldest first.
     pub(super) fn requests(&self) -> Vec<RecordedRequest> {
         let seen = self.control("seen", &Value::Null);
         seen["requests"].as_array().into_iter().flatten().map(RecordedRequest::from_json).collect()
     }
 
-    /// All clients that registered themselves, or were configured.
     pub(super) fn clients(&self) -> Vec<Value> {
         let seen = self.control("seen", &Value::Null);
         seen["clients"].as_array().cloned().unwrap_or_default()

@@ -29,7 +29,6 @@ impl RecordedRequest {
         in_form.or_else(|| parameter(&self.path, name))
     }
 
-    /// The path without the query.
     pub fn route(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
@@ -48,7 +47,6 @@ impl RecordedRequest {
     }
 }
 
-/// A parameter of the query of a URL.
 pub(super) fn parameter(address: &str, name: &str) -> Option<String> {
     let query = address.split_once('?')?.1.split('#').next()?;
     let mut fields = form_urlencoded::parse(query.as_bytes());

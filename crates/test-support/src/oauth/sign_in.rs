@@ -11,15 +11,12 @@ pub use http_visitor::{visit, visit_and_refuse};
 
 /// Limit of pages between the authorization URL and the redirect.
 const MAX_PAGES: usize = 8;
-
 const SIGN_IN_WAIT: Duration = Duration::from_mins(1);
 
-/// Where a login ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInResult {
     /// The last URL: that of the redirect, or of the page that refused.
     pub url: String,
-    /// The text of that page.
     pub text: String,
 }
 
@@ -38,7 +35,6 @@ pub fn sign_in_with_browser(address: &str, user: &str) -> SignInResult {
 }
 
 /// The same in a browser that stays open; one that signed in before may see no page.
-#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
 pub fn sign_in_with(browser: &Browser, address: &str, user: &str) -> SignInResult {
     let deadline = Instant::now() + SIGN_IN_WAIT;
     let back = parameter(address, "redirect_uri");

@@ -16,15 +16,12 @@ const RELEASES: &str = "/usr/lib/postgresql";
 /// The user that Debian's package creates. PostgreSQL refuses to run as root.
 const ACCOUNT: &str = "postgres";
 
-/// The data folder of a cluster, inside its folder.
 pub(super) const DATA: &str = "data";
 
-/// The programs of one release, and the user that runs them.
 #[derive(Debug)]
 pub(super) struct Programs {
     bin: PathBuf,
     run_by: ServerUser,
-    /// Additional variables of the server.
     pub(super) environment: Vec<(&'static str, PathBuf)>,
 }
 
@@ -38,7 +35,6 @@ enum ServerUser {
 
 impl Programs {
     /// The newest release that has a server.
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     pub(super) fn find() -> Self {
         let folders = fs::read_dir(RELEASES).into_iter().flatten().flatten();
         let servers = folders.map(|folder| folder.path().join("bin"));
@@ -57,7 +53,6 @@ impl Programs {
         release(&self.bin)
     }
 
-    /// A program of the server, run by a user that it accepts.
     pub(super) fn command(&self, name: &str) -> Command {
         let program = self.bin.join(name);
         let mut command = match self.run_by {
@@ -77,7 +72,6 @@ impl Programs {
     }
 
     /// A temporary folder of the server's user. Its name is short because socket paths are limited.
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     pub(super) fn private_folder(&self, parent: &Path) -> TempDir {
         let folder = tempfile::Builder::new().prefix("pg-").tempdir_in(parent);
         let folder = folder.expect("a temporary folder");
@@ -86,7 +80,6 @@ impl Programs {
     }
 
     /// Data folders depend on the release and on the user.
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     fn kind_of_data(&self) -> String {
         let output = Command::new(self.bin.join("postgres")).arg("--version").output();
         let output = output.expect("postgres starts");
@@ -100,7 +93,6 @@ impl Programs {
 }
 
 impl ServerUser {
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     fn choose() -> Self {
         let ours = fs::metadata("/proc/self").expect("/proc is there").uid();
         if ours != 0 {
@@ -137,7 +129,6 @@ pub(super) fn copy_into(programs: &Programs, folder: &Path) {
     copy(&template(programs), &folder.join(DATA));
 }
 
-/// Copies the data of a running server, to follow that server as a standby.
 pub(super) fn copy_from_running(programs: &Programs, primary: &Path, folder: &Path) {
     let mut copy = programs.command("pg_basebackup");
     copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username=postgres"]);
@@ -145,7 +136,6 @@ pub(super) fn copy_from_running(programs: &Programs, primary: &Path, folder: &Pa
 }
 
 /// The data folder that all others are copied from, created by the first caller while others wait.
-#[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
 fn template(programs: &Programs) -> PathBuf {
     let template = private_folder(&programs.kind_of_data());
     if template.is_dir() {
@@ -162,7 +152,6 @@ fn template(programs: &Programs) -> PathBuf {
 }
 
 /// Creates it where the server's user may write, then renames it into place.
-#[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
 fn make(programs: &Programs, template: &Path) {
     let workshop = programs.private_folder(&std::env::temp_dir());
     let fresh = workshop.path().join(DATA);
@@ -180,7 +169,6 @@ fn copy(from: &Path, to: &Path) {
     must_succeed(Command::new("cp").arg("-a").arg(from).arg(to));
 }
 
-#[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
 fn must_succeed(command: &mut Command) {
     let output = command.output().expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -11,7 +11,6 @@ use super::{MAX_CONNECTIONS, StopMode};
 use crate::wait::{DEADLINE, eventually};
 
 const POLL: Duration = Duration::from_millis(2);
-
 /// The first release that can sync a whole file system at once.
 const SYNCFS_SINCE: u32 = 14;
 
@@ -37,7 +36,6 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts it and waits until it accepts connections.
-    #[expect(clippy::expect_used, reason = "a test without its database cannot go on")]
     pub(super) fn start(programs: &Programs, folder: &Path) -> Self {
         let log = folder.join("log");
         let output = File::options().create(true).append(true).open(&log).expect("a log file");
@@ -67,7 +65,6 @@ impl Server {
         assert!(self.ends_in_time(), "PostgreSQL did not end");
     }
 
-    /// Stops it, with SIGKILL if necessary.
     pub(super) fn kill(mut self) {
         self.signal("-QUIT");
         if !self.ends_in_time() {
@@ -143,7 +140,6 @@ fn is_ready(status: &Path, id: u32) -> bool {
         && matches!(lines.get(7), Some(&("ready" | "standby")))
 }
 
-/// A process that cleans up after a killed test.
 #[derive(Debug)]
 pub(super) struct Watcher {
     child: Child,
@@ -151,7 +147,6 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    #[expect(clippy::expect_used, reason = "a server that nobody ends must not be started")]
     pub(super) fn start(folder: &Path) -> Self {
         let mut child = Command::new("sh")
             .args(["-c", WATCH, "sh"])
@@ -168,7 +163,6 @@ impl Watcher {
         Self { child, input }
     }
 
-    /// Makes it clean up now.
     pub(super) fn finish(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();

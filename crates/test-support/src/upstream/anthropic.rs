@@ -31,7 +31,6 @@ const FIELDS: [&str; 20] = [
     "cache_control",
 ];
 
-/// Why the request is rejected, if it is.
 pub(super) fn complaint(body: &Value, request: &Request) -> Option<String> {
     if request.header("anthropic-version").is_none() {
         return Some("anthropic-version: header is required".to_owned());

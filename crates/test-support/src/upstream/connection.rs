@@ -17,34 +17,36 @@ use super::recorded_request::{Exchange, Outcome};
 use super::server_state::{OpenConnection, ServerState};
 use super::step_runner::{StepRunner, send};
 use crate::http::{AfterReply, Reply, Request};
+use crate::wait::lock;
 
 /// Small, because there may be a thousand threads; a deeply nested body must fit.
 const STACK_BYTES: usize = 256 * 1024;
 
 /// Accepts connections in a thread until the port is closed.
 pub(super) fn accept(site: &Arc<ServerState>, listener: TcpListener) {
-    site.set_open();
+    site.closing.store(false, Ordering::SeqCst);
+    site.open.store(true, Ordering::SeqCst);
     let site = Arc::clone(site);
     thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
-            if site.is_closing() {
+            if site.closing.load(Ordering::SeqCst) {
                 break;
             }
             let number = site.connections.fetch_add(1, Ordering::SeqCst);
             let Ok(twin) = stream.try_clone() else { continue };
-            site.live().insert(number, OpenConnection { stream: twin, cut: false });
+            lock(&site.live).insert(number, OpenConnection { stream: twin, cut: false });
             let inside = Arc::clone(&site);
             let talk = move || {
                 // The client may have disconnected.
                 let _ = converse(&inside, number, &stream);
-                inside.live().remove(&number);
+                lock(&inside.live).remove(&number);
             };
             if thread::Builder::new().stack_size(STACK_BYTES).spawn(talk).is_err() {
-                site.live().remove(&number);
+                lock(&site.live).remove(&number);
             }
         }
         drop(listener);
-        site.set_closed();
+        site.open.store(false, Ordering::SeqCst);
     });
 }
 
@@ -55,9 +57,10 @@ fn converse(site: &ServerState, connection: usize, stream: &TcpStream) -> io::Re
         let exchange = site.record(connection, &request);
         let in_flight = site.enter();
         let result = respond(site, &exchange, &request, stream);
+        let was_cut = || lock(&site.live).get(&connection).is_some_and(|live| live.cut);
         exchange.end(match &result {
             Ok(_) => Outcome::Answered,
-            Err(_) if site.was_cut(connection) => Outcome::Cut,
+            Err(_) if was_cut() => Outcome::Cut,
             Err(_) => Outcome::Cancelled,
         });
         drop(in_flight);
@@ -87,7 +90,7 @@ fn respond(
     }
     match (request.method.as_str(), path) {
         ("GET", "/v1/models") => {
-            let models = dialect.models(&site.control().models).to_string();
+            let models = dialect.models(&lock(&site.control).models).to_string();
             return send(exchange, stream, &Reply::json(200, models));
         }
         ("POST", path) if media::is_path(path) => {
@@ -101,7 +104,7 @@ fn respond(
             let reply = Reply::empty(200).header("Content-Type", "image/png");
             return send(exchange, stream, &reply.body(media::png("picture")));
         }
-        ("POST", "/v1/responses") if site.control().responses == ResponsesApi::Absent => {
+        ("POST", "/v1/responses") if lock(&site.control).responses == ResponsesApi::Absent => {
             let body = json!({"detail": "Not Found"}).to_string();
             return send(exchange, stream, &Reply::json(404, body));
         }
@@ -128,7 +131,7 @@ fn respond(
 
 fn has_key(site: &ServerState, request: &Request) -> bool {
     let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    site.control().open_door
+    lock(&site.control).open_door
         || bearer == Some(&site.key)
         || request.header("x-api-key") == Some(&site.key)
 }

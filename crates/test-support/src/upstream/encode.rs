@@ -49,7 +49,6 @@ impl Dialect {
         }
     }
 
-    /// An error as the body of a response.
     pub(super) fn error(self, status: u16, message: &str) -> Value {
         match self {
             Self::Messages => anthropic::error(status, message),
@@ -57,7 +56,6 @@ impl Dialect {
         }
     }
 
-    /// An error inside a stream.
     pub(super) fn error_event(self, message: &str) -> Event {
         match self {
             Self::Chat => Event::data(EventPosition::Closing, &chat::error(500, message)),

@@ -9,7 +9,6 @@ use super::model_request::{ModelRequest, TextFormat, Tool, ToolChoice};
 
 /// Depth limit for nested schemas.
 const MAX_SCHEMA_DEPTH: usize = 16;
-
 const IMAGE_TOKENS: i64 = 100;
 
 #[derive(Debug, Clone)]
@@ -37,7 +36,6 @@ pub(super) struct Usage {
 }
 
 impl GeneratedAnswer {
-    /// The answer of a step to a request.
     pub(super) fn of(step: &Step, ask: &ModelRequest) -> Self {
         let mut answer = Self::echo(ask);
         match step {

@@ -107,8 +107,7 @@ pub(super) fn respond(
         let body = Dialect::Chat.error(400, &message).to_string();
         return send(exchange, stream, &Reply::json(400, body));
     }
-    let said = json!({"model": body["model"], "messages": [{"role": "user", "content": text}]});
-    let ask = ModelRequest::read(Dialect::Chat, &said);
+    let ask = ModelRequest::of_text(&body["model"], text);
     let step = site.choose(&ask);
     let reply = if is_image { images(&body, text) } else { speech(&body, text) };
     StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &reply)

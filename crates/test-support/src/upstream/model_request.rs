@@ -1,6 +1,6 @@
 //! The content of a request, independent of the dialect.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 
@@ -49,6 +49,12 @@ pub(super) enum Delivery {
 }
 
 impl ModelRequest {
+    /// A request with one message, for paths that take a text.
+    pub(super) fn of_text(model: &Value, text: &str) -> Self {
+        let said = json!({"model": model, "messages": [{"role": "user", "content": text}]});
+        Self::read(Dialect::Chat, &said)
+    }
+
     /// Parses a request; missing members take their defaults.
     pub(super) fn read(dialect: Dialect, body: &Value) -> Self {
         let said = match dialect {
@@ -70,7 +76,6 @@ impl ModelRequest {
     }
 }
 
-/// The last message, and the images of the whole conversation.
 #[derive(Default)]
 struct LastTurn {
     text: String,
@@ -205,7 +210,6 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The items of a list, or nothing.
 pub(super) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

@@ -62,8 +62,7 @@ pub(super) fn respond(
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let said = json!({"model": body["model"], "messages": [{"role": "user", "content": text}]});
-    let ask = ModelRequest::read(Dialect::Chat, &said);
+    let ask = ModelRequest::of_text(&body["model"], &text);
     let step = site.choose(&ask);
     StepRunner { site, exchange, ask: &ask, stream }.play_media(&step, &answer(&body))
 }

@@ -1,11 +1,12 @@
 //! A request that the model server received, and its outcome.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::http::Request;
+use crate::wait::lock;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -51,9 +52,8 @@ impl RecordedRequest {
 /// A request that may still be in progress.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// Its index in the order of requests.
     pub(super) number: usize,
-    seen: Mutex<RecordedRequest>,
+    pub(super) seen: Mutex<RecordedRequest>,
 }
 
 impl Exchange {
@@ -73,21 +73,13 @@ impl Exchange {
         Self { number, seen: Mutex::new(seen) }
     }
 
-    pub(super) fn snapshot(&self) -> RecordedRequest {
-        self.seen().clone()
-    }
-
     pub(super) fn sent(&self, bytes: usize) {
-        self.seen().sent_bytes += bytes;
+        lock(&self.seen).sent_bytes += bytes;
     }
 
     pub(super) fn end(&self, outcome: Outcome) {
-        let mut seen = self.seen();
+        let mut seen = lock(&self.seen);
         seen.outcome = outcome;
         seen.ended = Some(Instant::now());
-    }
-
-    fn seen(&self) -> MutexGuard<'_, RecordedRequest> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,6 @@ use super::dialect::{CREATED, Event, EventPosition, halves};
 use super::generated_answer::{GeneratedAnswer, ToolCall};
 use super::model_request::{ModelRequest, TextFormat};
 
-/// Why the request is rejected, if it is.
 pub(super) fn complaint(body: &Value) -> Option<String> {
     if !body["model"].is_string() {
         return Some("Missing required parameter: 'model'.".to_owned());

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::model_request::ModelRequest;
 use super::recorded_request::Exchange;
 use super::{ResponsesApi, Step};
 use crate::http::Request;
-use crate::wait::eventually;
+use crate::wait::{eventually, lock};
 
 const MODELS: [&str; 3] = ["echo", "echo-mini", "chunks-64"];
 
@@ -21,13 +21,13 @@ pub(super) struct ServerState {
     pub(super) connections: AtomicUsize,
     pub(super) in_flight: AtomicUsize,
     pub(super) most_in_flight: AtomicUsize,
-    control: Mutex<Control>,
-    exchanges: Mutex<Vec<Arc<Exchange>>>,
-    live: Mutex<HashMap<usize, OpenConnection>>,
+    pub(super) control: Mutex<Control>,
+    pub(super) exchanges: Mutex<Vec<Arc<Exchange>>>,
+    pub(super) live: Mutex<HashMap<usize, OpenConnection>>,
     /// Whether a thread listens at the port.
-    open: AtomicBool,
+    pub(super) open: AtomicBool,
     /// Whether that thread should stop.
-    closing: AtomicBool,
+    pub(super) closing: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,6 @@ pub(super) struct OpenConnection {
     pub(super) cut: bool,
 }
 
-/// What a test sets.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) scripts: HashMap<String, VecDeque<Step>>,
@@ -77,7 +76,7 @@ impl ServerState {
 
     /// Chooses the step of a request, and removes it from the script.
     pub(super) fn choose(&self, ask: &ModelRequest) -> Step {
-        let mut control = self.control();
+        let mut control = lock(&self.control);
         let short = ask.model.rsplit('/').next().unwrap_or_default();
         for name in [ask.model.as_str(), short] {
             if let Some(step) = control.scripts.get_mut(name).and_then(VecDeque::pop_front) {
@@ -90,7 +89,7 @@ impl ServerState {
     }
 
     pub(super) fn record(&self, connection: usize, request: &Request) -> Arc<Exchange> {
-        let mut exchanges = self.exchanges();
+        let mut exchanges = lock(&self.exchanges);
         let exchange = Arc::new(Exchange::new(exchanges.len(), connection, request));
         exchanges.push(Arc::clone(&exchange));
         exchange
@@ -104,35 +103,17 @@ impl ServerState {
     }
 
     pub(super) fn cut_connections(&self) {
-        for live in self.live().values_mut() {
+        for live in lock(&self.live).values_mut() {
             live.cut = true;
             // It may be closed already.
             let _ = live.stream.shutdown(Shutdown::Both);
         }
     }
 
-    pub(super) fn was_cut(&self, connection: usize) -> bool {
-        self.live().get(&connection).is_some_and(|live| live.cut)
-    }
-
-    pub(super) fn set_open(&self) {
-        self.closing.store(false, Ordering::SeqCst);
-        self.open.store(true, Ordering::SeqCst);
-    }
-
-    pub(super) fn set_closed(&self) {
-        self.open.store(false, Ordering::SeqCst);
-    }
-
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::SeqCst)
     }
 
-    pub(super) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
-    }
-
-    /// Closes the listener and waits until it is closed.
     pub(super) fn close_port(&self) {
         self.closing.store(true, Ordering::SeqCst);
         eventually("the port is closed", || {
@@ -140,18 +121,6 @@ impl ServerState {
             let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
             !self.is_open()
         });
-    }
-
-    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn exchanges(&self) -> MutexGuard<'_, Vec<Arc<Exchange>>> {
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn live(&self) -> MutexGuard<'_, HashMap<usize, OpenConnection>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

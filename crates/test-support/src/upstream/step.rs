@@ -5,7 +5,6 @@ use std::time::Duration;
 /// Size of the huge answer unless its name has one: above any limit of a proxy.
 const HUGE_MEBIBYTES: usize = 64;
 
-/// The response to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// A correct answer that repeats the last user message. With tools, if one is required or the

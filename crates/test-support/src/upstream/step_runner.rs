@@ -16,7 +16,6 @@ use crate::http::{AfterReply, Reply};
 
 /// Written at once, so that the count of sent bytes is current while more is written.
 const BLOCK_BYTES: usize = 16 * 1024;
-
 const GATE_POLL: Duration = Duration::from_millis(5);
 
 /// Neither an event nor UTF-8.
@@ -25,7 +24,6 @@ const NO_EVENT: &[u8] = b"data {\"choices\"\n\xff\xfe\x00\xc3\n\nid\nevent\n\n}}
 /// An event whose data is not JSON.
 const NO_JSON: &[u8] = b"data: {\"id\": \"broken\", \"choices\": [{\"delta\"\n\n";
 
-/// How the end of a body is marked.
 #[derive(Debug, Clone, Copy)]
 enum Framing {
     Chunked,
@@ -39,7 +37,7 @@ pub(super) fn send(
 ) -> io::Result<AfterReply> {
     let mut stream = stream.try_clone()?;
     reply.write(&mut stream)?;
-    exchange.sent(reply.body_bytes());
+    exchange.sent(reply.body.len());
     Ok(AfterReply::KeepOpen)
 }
 
@@ -90,7 +88,6 @@ impl StepRunner<'_> {
         send(self.exchange, self.stream, reply)
     }
 
-    /// The answer in one piece, with the faults of the step.
     fn whole(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let pieces = u32::try_from(answer.pieces.len()).unwrap_or(u32::MAX);
         self.wait(answer.pace * pieces)?;
@@ -135,7 +132,6 @@ impl StepRunner<'_> {
         self.write(&body[half..]).map(|()| AfterReply::KeepOpen)
     }
 
-    /// The answer as events, with the faults of the step.
     fn stream_events(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let events = self.ask.dialect.events(self.exchange.number, self.ask, answer);
         let first =

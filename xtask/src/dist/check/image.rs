@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::process;
 
 const NAME: &str = "agent-dist-check";
-/// The user of the image.
 const USER: u32 = 65532;
 
 pub(super) fn check(context: &Context<'_>) -> Result<Outcome, Failure> {

@@ -70,7 +70,6 @@ pub(super) fn free_port() -> Result<u16, Failure> {
         .map_err(|error| Failure::work(format!("there is no free port: {error}")))
 }
 
-/// Waits until the port accepts connections.
 pub(super) fn wait_until_ready(port: u16, process: &mut Child) -> Result<(), Failure> {
     let deadline = Instant::now() + START_TIMEOUT;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {

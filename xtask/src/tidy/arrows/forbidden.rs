@@ -60,9 +60,7 @@ impl Graph {
             metadata.packages.iter().map(|package| (&package.id, package.name.as_str())).collect();
         let mut graph = Self::default();
         for node in metadata.resolve.iter().flat_map(|resolve| &resolve.nodes) {
-            let Some(name) = names.get(&node.id) else {
-                continue;
-            };
+            let Some(name) = names.get(&node.id) else { continue };
             let normal = node
                 .deps
                 .iter()
@@ -100,9 +98,7 @@ fn walk_back(reached_from: &BTreeMap<&str, &str>, from: &str, to: &str) -> Vec<S
     let mut chain = vec![to.to_owned()];
     let mut package = to;
     while package != from {
-        let Some(previous) = reached_from.get(package) else {
-            break;
-        };
+        let Some(previous) = reached_from.get(package) else { break };
         package = previous;
         chain.push(package.to_owned());
     }

@@ -14,13 +14,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .files()
         .filter_map(|(path, _)| path.split_once('/').map(|(folder, _)| folder))
         .collect();
-    let generated = ignored_paths(tree);
+    // Paths that git ignores by their full name, because a task generates them.
+    let ignored = tree.text(".gitignore").unwrap_or_default().lines();
+    let generated: Vec<&str> = ignored.filter_map(|line| line.trim().strip_prefix('/')).collect();
     let mut findings = Vec::new();
     for (document, text) in tree.texts().filter(|(path, _)| is_checked(path)) {
         for (number, span) in Document::parse(text).spans {
-            let Some(path) = path_of(span, &top_level) else {
-                continue;
-            };
+            let Some(path) = path_of(span, &top_level) else { continue };
             if !tree.has(&path) && !generated.iter().any(|folder| is_within(&path, folder)) {
                 findings.push(Finding::new(document, number, format!("`{span}` does not exist")));
             }
@@ -56,12 +56,6 @@ fn without_line_number(path: &str) -> &str {
         Some((file, number)) if number.chars().all(|digit| digit.is_ascii_digit()) => file,
         _ => path,
     }
-}
-
-/// Paths that git ignores by their full name, because a task generates them.
-fn ignored_paths(tree: &Tree) -> Vec<&str> {
-    let lines = tree.text(".gitignore").unwrap_or_default().lines();
-    lines.filter_map(|line| line.trim().strip_prefix('/')).collect()
 }
 
 fn is_within(path: &str, folder: &str) -> bool {

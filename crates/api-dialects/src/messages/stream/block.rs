@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::super::super::tool_table::{Tool, ToolKind};
 
-/// One content block.
 #[derive(Debug)]
 pub(super) enum Block {
     Text {

@@ -4,6 +4,7 @@ use bytes::BytesMut;
 use serde_json::{Value, json};
 
 use super::super::super::chat_messages::tool_call;
+use super::super::super::round::round_messages;
 use super::super::super::tool_table::ToolKind;
 use super::super::super::{Search, SearchError, SearchOutcome, opaque, web_search};
 use super::Stream;
@@ -54,7 +55,7 @@ impl Stream {
     /// model also called tools of the client, which answers next.
     pub fn next_round(&mut self) -> Option<Vec<Value>> {
         let (mut said, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
-        for block in self.blocks.since(self.round_start) {
+        for block in self.blocks.since(self.round.start) {
             match block {
                 Block::Text { text, .. } => said.push_str(text),
                 Block::Call { .. } if block.is_client_call() => return None,
@@ -70,21 +71,14 @@ impl Stream {
         if results.is_empty() {
             return None;
         }
-        self.earlier_usage = self.usage();
-        self.usage = None;
-        self.finish_reason = None;
         self.stop_sequence = None;
-        self.calls.clear();
-        self.round_start = self.blocks.len();
-        let content = if said.is_empty() { Value::Null } else { said.into() };
-        let said = json!({ "role": "assistant", "content": content, "tool_calls": calls });
-        results.insert(0, said);
-        Some(results)
+        self.round.advance(self.blocks.len());
+        Some(round_messages(&said, &calls, results))
     }
 
     /// The searches of this round that have no result yet.
     pub(super) fn pending_searches(&self) -> impl Iterator<Item = Search> {
-        let round = self.blocks.since(self.round_start);
+        let round = self.blocks.since(self.round.start);
         let has_result = move |call: &str| {
             let is_it = |block: &Block| matches!(block, Block::SearchResult { tool_use_id, .. } if tool_use_id == call);
             round.iter().any(is_it)

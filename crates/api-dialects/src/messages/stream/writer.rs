@@ -34,7 +34,6 @@ impl BlockWriter {
         self.blocks.iter().any(Block::is_client_call)
     }
 
-    /// The blocks from `start` on.
     pub(super) fn since(&self, start: usize) -> &[Block] {
         &self.blocks[start..]
     }

@@ -19,8 +19,8 @@ impl Stream {
         out: &mut BytesMut,
     ) -> Result<(), Malformed> {
         let fragment = delta.arguments();
-        self.grow(fragment)?;
-        let n = match self.calls.find(delta) {
+        self.round.grow(fragment)?;
+        let n = match self.round.calls.find(delta) {
             Some(n) => n,
             None => self.begin_call(delta, out)?,
         };
@@ -50,10 +50,10 @@ impl Stream {
         let function = delta.name().ok_or(Malformed::Missing("name of a call"))?;
         self.close_speech("completed", out);
         let call_id = delta.id().map(str::to_owned);
-        let call_id = call_id.unwrap_or_else(|| (self.ids)("call"));
-        self.calls.add(delta.index, &call_id, self.items.len());
-        let tool = self.tools.tool(function);
-        let id = (self.ids)(call_id_prefix(tool.kind));
+        let call_id = call_id.unwrap_or_else(|| (self.round.ids)("call"));
+        self.round.calls.add(delta.index, &call_id, self.items.len());
+        let tool = self.round.tools.tool(function);
+        let id = (self.round.ids)(call_id_prefix(tool.kind));
         let is_search = tool.kind == ToolKind::WebSearch;
         let arguments = String::new();
         let kind = if is_search {

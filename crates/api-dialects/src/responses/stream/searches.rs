@@ -4,6 +4,7 @@ use bytes::BytesMut;
 use serde_json::{Value, json};
 
 use super::super::super::chat_messages::tool_call;
+use super::super::super::round::round_messages;
 use super::super::super::web_search;
 use super::super::super::{Search, SearchOutcome};
 use super::super::output::{FinishedSearch, Item, Kind, PartKind, SearchItem};
@@ -17,7 +18,7 @@ impl Stream {
     /// answers first: an item of a search carries no results, so they would be lost.
     pub fn begin_searches(&mut self, out: &mut BytesMut) -> Vec<Search> {
         let is_of_client = |n: usize| matches!(self.items[n].kind, Kind::Call { .. });
-        if self.calls.positions().any(is_of_client) {
+        if self.round.calls.positions().any(is_of_client) {
             return Vec::new();
         }
         let pending: Vec<(usize, Search)> = self
@@ -62,7 +63,7 @@ impl Stream {
     /// `None` means that no search has ended in this round: finish the response.
     pub fn next_round(&mut self) -> Option<Vec<Value>> {
         let (mut text, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
-        for item in &self.items[self.round_start..] {
+        for item in &self.items[self.round.start..] {
             match &item.kind {
                 Kind::Parts { parts, .. } => {
                     let said = parts.iter().filter(|part| part.kind == PartKind::Text);
@@ -82,20 +83,13 @@ impl Stream {
         if calls.is_empty() {
             return None;
         }
-        self.earlier_usage = self.usage();
-        self.usage = None;
-        self.finish_reason = None;
-        self.calls.clear();
-        self.round_start = self.items.len();
-        let content = if text.is_empty() { Value::Null } else { text.into() };
-        let said = json!({ "role": "assistant", "content": content, "tool_calls": calls });
-        results.insert(0, said);
-        Some(results)
+        self.round.advance(self.items.len());
+        Some(round_messages(&text, &calls, results))
     }
 
     /// The searches of this round that have no result yet.
     pub(super) fn pending_searches(&self) -> impl Iterator<Item = (usize, &SearchItem)> {
-        let round = self.items.iter().enumerate().skip(self.round_start);
+        let round = self.items.iter().enumerate().skip(self.round.start);
         round.filter_map(|(n, item)| match &item.kind {
             Kind::Search(search) if search.result.is_none() => Some((n, search)),
             _ => None,

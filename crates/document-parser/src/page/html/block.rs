@@ -15,7 +15,6 @@ use super::inline::{InlineRenderer, TextStyle, longest_run};
 
 /// The deepest indentation of lists and quotations.
 const MAX_INDENT: usize = 12;
-/// Block elements.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -72,7 +71,7 @@ pub(super) struct BlockRenderer<'a> {
     /// Blocks and elements that contain one.
     with_blocks: HashSet<NodeId>,
     /// Elements that contain a table.
-    with_tables: HashSet<NodeId>,
+    pub(super) with_tables: HashSet<NodeId>,
 }
 
 impl<'a> BlockRenderer<'a> {
@@ -103,11 +102,6 @@ impl<'a> BlockRenderer<'a> {
     /// Whether an element is or contains a block.
     fn has_blocks(&self, node: &NodeRef<'_>) -> bool {
         self.with_blocks.contains(&node.id)
-    }
-
-    /// Whether an element contains a table.
-    pub(super) fn has_tables(&self, node: &NodeRef<'_>) -> bool {
-        self.with_tables.contains(&node.id)
     }
 
     pub(super) fn is_markdown(&self) -> bool {

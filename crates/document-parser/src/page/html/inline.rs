@@ -41,7 +41,6 @@ impl<'a> InlineRenderer<'a> {
         self.style == TextStyle::Markdown
     }
 
-    /// The text of all children of a node.
     pub(super) fn children(&mut self, node: &NodeRef<'_>) -> String {
         let mut out = String::new();
         self.push_children(node, &mut out);

@@ -23,7 +23,6 @@ pub(super) struct TooComplex {
     pub(super) nodes: usize,
 }
 
-/// Parses a page.
 pub(super) fn parse(text: &str) -> Result<Dom, TooComplex> {
     let options = ParseOpts {
         tree_builder: TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() },

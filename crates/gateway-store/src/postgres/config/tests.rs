@@ -13,10 +13,10 @@ fn stricter_tls_modes_are_supported() {
         "postgresql://localhost/x?sslmode=verify-ca&sslrootcert=system",
         "host=localhost sslmode=verify-full user=a",
     ] {
-        let mode = parse(text).unwrap().driver().get_ssl_mode();
+        let mode = parse(text).unwrap().driver.get_ssl_mode();
         assert_eq!(mode, SslMode::Require, "{text}");
     }
-    let mode = parse("postgres://localhost/x").unwrap().driver().get_ssl_mode();
+    let mode = parse("postgres://localhost/x").unwrap().driver.get_ssl_mode();
     assert_eq!(mode, SslMode::Prefer);
 }
 

@@ -3,29 +3,26 @@
 use ledger::{EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
 use tokio_postgres::Client;
 
-use super::{columns_of, read};
+use super::columns_of;
+use super::read;
 use crate::error::Result;
 use crate::limits::MAX_ENDED_JOBS;
 use crate::postgres::Postgres;
 use crate::postgres::connection::PgConnection;
 use crate::postgres::load::{LoadedBatch, RowSet, load};
 use crate::postgres::pool::pooled;
-use crate::postgres::rows::{HoldUuid, RowReader, Value};
+use crate::postgres::rows::{RowReader, Value};
 use crate::postgres::save::{BatchWrites, save};
-use crate::postgres::statements::now;
+use crate::postgres::statements::with_clock;
+use crate::records::{Columns, HoldUuid, job_status};
 use crate::research::{
     AutomaticEnd, JobEnd, JobEndResult, JobStatus, ResearchJob, Webhook, WebhookOutcome,
 };
 
 /// An open job, locked after its member.
-const OPEN_JOB: &str = concat!(
-    "SELECT attempt, kept, status, done, deadline <= ",
-    now!(),
-    ", tries >= max_tries AND free_at <= ",
-    now!(),
-    " FROM research_jobs \
-     WHERE id = $1 AND member = $2 AND status IN ('queued', 'running') FOR NO KEY UPDATE"
-);
+const OPEN_JOB: &str = "SELECT attempt, kept, status, done, deadline <= {now}, tries >= max_tries \
+    AND free_at <= {now} FROM research_jobs \
+     WHERE id = $1 AND member = $2 AND status IN ('queued', 'running') FOR NO KEY UPDATE";
 
 const FINISH: &str = "WITH job AS ( \
         UPDATE research_jobs SET status = $2, result = $3, error = $4, charged = $5, \
@@ -42,36 +39,21 @@ const FINISH: &str = "WITH job AS ( \
     FROM job, unnest($11::text[], $12::bytea[]) WITH ORDINALITY AS n (kind, data, position)";
 
 /// Takes no locks; the condition is checked again under the lock.
-const OVERDUE: &str = concat!(
-    "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') AND (deadline <= ",
-    now!(),
-    " OR (tries >= max_tries AND free_at <= ",
-    now!(),
-    ")) LIMIT $1"
-);
+const OVERDUE: &str = "SELECT id, member FROM research_jobs WHERE status IN ('queued', 'running') \
+    AND (deadline <= {now} OR (tries >= max_tries AND free_at <= {now})) LIMIT $1";
 
-const CLAIM_WEBHOOK: &str = concat!(
-    "UPDATE research_hooks SET tries = tries + 1, due_at = ",
-    now!(),
-    " + $1::bigint WHERE job = (SELECT job FROM research_hooks \
-        WHERE outcome IS NULL AND due_at <= ",
-    now!(),
-    " ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) RETURNING job, url, tries"
-);
+const CLAIM_WEBHOOK: &str = "UPDATE research_hooks SET tries = tries + 1, due_at = {now} + \
+    $1::bigint WHERE job = (SELECT job FROM research_hooks \
+        WHERE outcome IS NULL AND due_at <= {now} ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP \
+        LOCKED) RETURNING job, url, tries";
 
-const FINISH_WEBHOOK: &str = concat!(
-    "UPDATE research_hooks SET outcome = $3, due_at = ",
-    now!(),
-    " + $4::bigint WHERE job = $1 AND tries = $2 AND outcome IS NULL"
-);
+const FINISH_WEBHOOK: &str = "UPDATE research_hooks SET outcome = $3, due_at = {now} + $4::bigint \
+    WHERE job = $1 AND tries = $2 AND outcome IS NULL";
 
 /// Steps, events and webhooks are deleted with their job.
-const DELETE_EXPIRED: &str = concat!(
-    "DELETE FROM research_jobs WHERE id IN (SELECT id FROM research_jobs \
-        WHERE expires_at <= ",
-    now!(),
-    " AND status NOT IN ('queued', 'running') LIMIT $1 FOR UPDATE SKIP LOCKED)"
-);
+const DELETE_EXPIRED: &str = "DELETE FROM research_jobs WHERE id IN (SELECT id FROM research_jobs \
+        WHERE expires_at <= {now} AND status NOT IN ('queued', 'running') LIMIT $1 FOR UPDATE \
+        SKIP LOCKED)";
 
 impl Postgres {
     pub(crate) async fn end_job(&self, job_end: JobEnd) -> Result<JobEndResult> {
@@ -103,7 +85,6 @@ impl Postgres {
     }
 }
 
-/// Who ends a job.
 #[derive(Debug, Clone, Copy)]
 enum JobEnder<'a> {
     /// The worker or the member.
@@ -165,12 +146,11 @@ async fn end(
     needed.members.insert(member);
     needed.holds.insert(id);
     let statements = connection.statements().await?;
-    let LoadedBatch { mut book, now, .. } =
-        load(connection.client(), statements, &needed).await??;
-    let job = open_job(connection.client(), id, member).await?;
+    let LoadedBatch { mut book, now, .. } = load(&connection.client, statements, &needed).await??;
+    let job = open_job(&connection.client, id, member).await?;
     let ending = job.and_then(|job| Some((ender.end(&job)?, job)));
     let Some((job_end, job)) = ending else {
-        connection.client().batch_execute("ROLLBACK").await?;
+        connection.client.batch_execute("ROLLBACK").await?;
         return Ok(JobEndResult::NotEnded);
     };
     let (rule, tokens) = (job_end.rule(job.status, job.done), job_end.tokens);
@@ -178,29 +158,29 @@ async fn end(
         HoldEnd { id, member, rule, model: None, tokens, attempts: None, answered: true };
     let result = match book.end(hold_end, now) {
         EndResult::Ended(receipt) => {
-            finish(connection.client(), &job_end, &job, receipt.charged, now).await?;
+            finish(&connection.client, &job_end, &job, receipt.charged, now).await?;
             JobEndResult::Ended(receipt)
         }
         EndResult::AlreadyEnded => {
             let failed = job_end.without_hold();
-            finish(connection.client(), &failed, &job, Micros::ZERO, now).await?;
+            finish(&connection.client, &failed, &job, Micros::ZERO, now).await?;
             JobEndResult::NotEnded
         }
     };
     let (changes, expires_at) = (book.take_changes(), now.plus_micros(retention));
     let writes = BatchWrites { changes, expires_at, ..BatchWrites::default() };
-    Box::pin(save(connection.client(), statements, writes)).await?;
+    Box::pin(save(&connection.client, statements, writes)).await?;
     Ok(result)
 }
 
 async fn open_job(client: &Client, id: HoldId, member: MemberId) -> Result<Option<OpenJob>> {
-    let row = client.query_opt(OPEN_JOB, &[&HoldUuid(id), &member.0]).await?;
+    let row = client.query_opt(&with_clock(OPEN_JOB), &[&HoldUuid(id), &member.0]).await?;
     let Some(row) = row else { return Ok(None) };
     let mut columns = RowReader::new(&row);
     Ok(Some(OpenJob {
         attempt: columns.take()?,
         retention_micros: columns.take()?,
-        status: read::status(&mut columns)?,
+        status: job_status(&mut columns)?,
         done: columns.count()?,
         is_late: columns.take()?,
         has_no_tries: columns.take()?,
@@ -250,7 +230,6 @@ async fn claim_webhook(
     Ok(job.map(|job| (Webhook { id, url, tries }, job)))
 }
 
-/// Deletes expired jobs; returns how many.
 pub(in crate::postgres) async fn delete_expired(connection: &mut PgConnection) -> Result<u64> {
     connection.run(DELETE_EXPIRED, &[&i64::from(MAX_ENDED_JOBS)]).await
 }

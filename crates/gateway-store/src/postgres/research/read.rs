@@ -1,15 +1,13 @@
 //! Queries for jobs, their steps and events.
 
-use ledger::{HoldId, LineageId, MemberId, Micros};
-use tokio_postgres::Row;
+use ledger::{HoldId, MemberId};
 
-use crate::Error;
 use crate::error::Result;
 use crate::postgres::Postgres;
 use crate::postgres::connection::PgConnection;
-use crate::postgres::rows::{HoldUuid, RowReader, Value, page};
-use crate::postgres::statements::now;
-use crate::research::{JobEvent, JobStatus, JobStep, Progress, ResearchJob};
+use crate::postgres::rows::{RowReader, Value, page};
+use crate::records::{HoldUuid, job, job_event, job_status, job_step};
+use crate::research::{JobEvent, JobStatus, JobStep, ResearchJob};
 
 macro_rules! columns {
     () => {
@@ -23,9 +21,7 @@ const JOB: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM research_jobs WHERE id = $1 AND member = $2 \
-      AND (expires_at IS NULL OR expires_at > ",
-    now!(),
-    ")"
+      AND (expires_at IS NULL OR expires_at > {now})"
 );
 
 const BY_ID: &str = concat!("SELECT ", columns!(), " FROM research_jobs WHERE id = $1");
@@ -34,9 +30,7 @@ const JOBS: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM research_jobs WHERE member = $1 AND id < $2 \
-      AND (expires_at IS NULL OR expires_at > ",
-    now!(),
-    ") ORDER BY id DESC LIMIT $3"
+      AND (expires_at IS NULL OR expires_at > {now}) ORDER BY id DESC LIMIT $3"
 );
 
 const STATUS: &str = "SELECT status, attempt FROM research_jobs WHERE id = $1";
@@ -49,7 +43,7 @@ const EVENTS: &str = "SELECT sequence, at, kind, data FROM research_events \
 
 impl Postgres {
     pub(crate) async fn job(&self, member: MemberId, id: HoldId) -> Result<Option<ResearchJob>> {
-        self.row(JOB, &[&HoldUuid(id), &member.0], job).await
+        self.row(JOB, &[&HoldUuid(id), &member.0], |row| job(row)).await
     }
 
     pub(crate) async fn jobs(
@@ -59,31 +53,16 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<ResearchJob>> {
         let values: [Value<'_>; 3] = [&member.0, &HoldUuid(before), &page(limit)];
-        self.rows(JOBS, &values, job).await
+        self.rows(JOBS, &values, |row| job(row)).await
     }
 
     pub(crate) async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>> {
-        self.row(STATUS, &[&HoldUuid(id)], |row| {
-            let mut columns = RowReader::new(row);
-            Ok((status(&mut columns)?, columns.take()?))
-        })
-        .await
+        let read = |columns: &mut RowReader<'_>| Ok((job_status(columns)?, columns.take()?));
+        self.row(STATUS, &[&HoldUuid(id)], read).await
     }
 
     pub(crate) async fn job_steps(&self, id: HoldId) -> Result<Vec<JobStep>> {
-        self.rows(STEPS, &[&HoldUuid(id)], |row| {
-            let mut columns = RowReader::new(row);
-            Ok(JobStep {
-                number: columns.count()?,
-                kind: columns.take()?,
-                attempt: columns.take()?,
-                detail: columns.take()?,
-                output: columns.take()?,
-                started_at: columns.time()?,
-                finished_at: columns.time()?,
-            })
-        })
-        .await
+        self.rows(STEPS, &[&HoldUuid(id)], |row| job_step(row)).await
     }
 
     pub(crate) async fn job_events(
@@ -92,12 +71,7 @@ impl Postgres {
         after: i64,
         limit: u32,
     ) -> Result<Vec<JobEvent>> {
-        self.rows(EVENTS, &[&HoldUuid(id), &after, &page(limit)], |row| {
-            let mut columns = RowReader::new(row);
-            let (sequence, at) = (columns.take()?, columns.time()?);
-            Ok(JobEvent { sequence, at, kind: columns.take()?, data: columns.take()? })
-        })
-        .await
+        self.rows(EVENTS, &[&HoldUuid(id), &after, &page(limit)], |row| job_event(row)).await
     }
 }
 
@@ -106,38 +80,6 @@ pub(super) async fn by_id(
     connection: &mut PgConnection,
     id: HoldId,
 ) -> Result<Option<ResearchJob>> {
-    connection.row(BY_ID, &[&HoldUuid(id)]).await?.as_ref().map(job).transpose()
-}
-
-pub(super) fn job(row: &Row) -> Result<ResearchJob> {
-    let mut columns = RowReader::new(row);
-    Ok(ResearchJob {
-        id: columns.hold_id()?,
-        member: MemberId(columns.take()?),
-        lineage: LineageId(columns.take()?),
-        status: status(&mut columns)?,
-        query: columns.take()?,
-        model: columns.take()?,
-        request: columns.take()?,
-        attempt: columns.take()?,
-        tries: columns.count()?,
-        max_tries: columns.count()?,
-        progress: Progress {
-            step: columns.take()?,
-            done: columns.count()?,
-            total: columns.count()?,
-        },
-        created_at: columns.time()?,
-        started_at: columns.optional_time()?,
-        finished_at: columns.optional_time()?,
-        deadline: columns.time()?,
-        result: columns.take()?,
-        error: columns.take()?,
-        charged: columns.take::<Option<i64>>()?.map(Micros::new),
-    })
-}
-
-pub(super) fn status(columns: &mut RowReader<'_>) -> Result<JobStatus> {
-    let unknown = || Error::Damaged("the status of a job is invalid".to_owned());
-    JobStatus::parse(columns.take()?).ok_or_else(unknown)
+    let row = connection.row(BY_ID, &[&HoldUuid(id)]).await?;
+    row.map(|row| job(&mut RowReader::new(&row))).transpose()
 }

@@ -1,14 +1,15 @@
 //! Ends of research jobs, their webhooks, and deletion.
 
 use ledger::{Book, EndResult, HoldEnd, HoldId, MemberId, Micros, Time};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
-use super::{add_events, read};
+use super::add_events;
+use super::read;
 use crate::error::Result;
 use crate::limits::MAX_ENDED_JOBS;
+use crate::records::{Columns, job_status};
 use crate::research::{AutomaticEnd, JobEnd, JobEndResult, ResearchJob, Webhook, WebhookOutcome};
-use crate::sqlite::connection::ConnectionExt;
-use crate::sqlite::rows::hold_id;
+use crate::sqlite::connection::{ConnectionExt, RowReader};
 use crate::sqlite::{Sqlite, rows, save};
 
 /// Jobs that missed their deadline or used up their tries.
@@ -29,7 +30,8 @@ impl Sqlite {
             return Ok(0);
         }
         self.write_ledger(|db, now| {
-            let read = |row: &Row<'_>| Ok((hold_id(row, 0)?, MemberId(row.get(1)?), row.get(2)?));
+            let read =
+                |row: &mut RowReader<'_>| Ok((row.hold_id()?, MemberId(row.take()?), row.take()?));
             let overdue: Vec<(HoldId, MemberId, bool)> =
                 db.rows(OVERDUE, params![now.micros(), MAX_ENDED_JOBS], read)?;
             for (id, member, is_late) in &overdue {
@@ -57,7 +59,7 @@ impl Sqlite {
                        ORDER BY due_at LIMIT 1) RETURNING job, url, tries";
             let until = now.plus_micros(lease_micros).micros();
             let webhook = db.row(sql, params![now.micros(), until], |row| {
-                Ok(Webhook { id: hold_id(row, 0)?, url: row.get(1)?, tries: row.get(2)? })
+                Ok(Webhook { id: row.hold_id()?, url: row.take()?, tries: row.take()? })
             })?;
             let Some(webhook) = webhook else { return Ok(None) };
             Ok(read::by_id(db, webhook.id)?.map(|job| (webhook, job)))
@@ -82,7 +84,6 @@ impl Sqlite {
     }
 }
 
-/// An open job with what its end needs.
 struct OpenJob {
     attempt: i64,
     retention_micros: i64,
@@ -96,11 +97,12 @@ fn end(db: &Connection, job_end: &JobEnd, now: Time) -> Result<JobEndResult> {
                WHERE id = ?1 AND member = ?2 AND status IN ('queued', 'running')";
     let (id, member, tokens) = (job_end.id, job_end.member, job_end.tokens);
     let job = db.row(sql, params![id.to_bytes(), member.0], |row| {
-        let rule = job_end.rule(read::status(row, 3)?, row.get(4)?);
+        let (attempt, retention_micros, webhook_url) = (row.take()?, row.take()?, row.take()?);
+        let rule = job_end.rule(job_status(row)?, row.take()?);
         Ok(OpenJob {
-            attempt: row.get(0)?,
-            retention_micros: row.get(1)?,
-            webhook_url: row.get(2)?,
+            attempt,
+            retention_micros,
+            webhook_url,
             end: HoldEnd { id, member, rule, model: None, tokens, attempts: None, answered: true },
         })
     })?;
@@ -152,12 +154,11 @@ fn finish(
     Ok(())
 }
 
-/// Deletes expired jobs; returns how many.
 pub(in crate::sqlite) fn delete_expired(db: &Connection, now: Time) -> Result<usize> {
     let sql = "SELECT id FROM research_jobs WHERE expires_at <= ?1 \
                AND status NOT IN ('queued', 'running') LIMIT ?2";
     let expired: Vec<[u8; 16]> =
-        db.rows(sql, params![now.micros(), MAX_ENDED_JOBS], |row| row.get(0))?;
+        db.rows(sql, params![now.micros(), MAX_ENDED_JOBS], |row| Ok(row.hold_id()?.to_bytes()))?;
     for id in &expired {
         for sql in [
             "DELETE FROM research_events WHERE job = ?1",

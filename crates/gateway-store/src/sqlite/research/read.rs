@@ -1,14 +1,14 @@
 //! Queries for jobs, their steps and events.
 
-use ledger::{HoldId, LineageId, MemberId, Micros, Time};
-use rusqlite::{Connection, Row, params};
+use ledger::{HoldId, MemberId, Time};
+use rusqlite::{Connection, params};
 
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
-use crate::research::{JobEvent, JobStatus, JobStep, MAX_PAUSE_MICROS, Progress, ResearchJob};
+use crate::records::{hold_id, job, job_event, job_status, job_step};
+use crate::research::{JobEvent, JobStatus, JobStep, MAX_PAUSE_MICROS, ResearchJob};
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::ConnectionExt;
-use crate::sqlite::rows::{hold_id, optional_time, time, unknown};
 
 const COLUMNS: &str = "SELECT id, member, lineage, status, query, model, request, attempt, tries, \
     max_tries, step, done, total, created_at, started_at, finished_at, deadline, result, error, \
@@ -21,7 +21,7 @@ impl Sqlite {
                 "{COLUMNS} WHERE id = ?1 AND member = ?2 \
                  AND (expires_at IS NULL OR expires_at > ?3)"
             );
-            db.row(&sql, params![id.to_bytes(), member.0, now.micros()], job)
+            db.row(&sql, params![id.to_bytes(), member.0, now.micros()], |row| job(row))
         })
         .await
     }
@@ -38,7 +38,7 @@ impl Sqlite {
                  AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id DESC LIMIT ?4"
             );
             let limit = limit.min(MAX_PAGE);
-            db.rows(&sql, params![member.0, before.to_bytes(), now.micros(), limit], job)
+            db.rows(&sql, params![member.0, before.to_bytes(), now.micros(), limit], |row| job(row))
         })
         .await
     }
@@ -46,7 +46,7 @@ impl Sqlite {
     pub(crate) async fn job_status(&self, id: HoldId) -> Result<Option<(JobStatus, i64)>> {
         self.read(move |db, _| {
             let sql = "SELECT status, attempt FROM research_jobs WHERE id = ?1";
-            db.row(sql, [id.to_bytes()], |row| Ok((status(row, 0)?, row.get(1)?)))
+            db.row(sql, [id.to_bytes()], |row| Ok((job_status(row)?, row.take()?)))
         })
         .await
     }
@@ -55,17 +55,7 @@ impl Sqlite {
         self.read(move |db, _| {
             let sql = "SELECT number, kind, attempt, detail, output, started_at, finished_at \
                        FROM research_steps WHERE job = ?1 ORDER BY number";
-            db.rows(sql, [id.to_bytes()], |row| {
-                Ok(JobStep {
-                    number: row.get(0)?,
-                    kind: row.get(1)?,
-                    attempt: row.get(2)?,
-                    detail: row.get(3)?,
-                    output: row.get(4)?,
-                    started_at: time(row, 5)?,
-                    finished_at: time(row, 6)?,
-                })
-            })
+            db.rows(sql, [id.to_bytes()], |row| job_step(row))
         })
         .await
     }
@@ -79,46 +69,15 @@ impl Sqlite {
         self.read(move |db, _| {
             let sql = "SELECT sequence, at, kind, data FROM research_events \
                        WHERE job = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3";
-            db.rows(sql, params![id.to_bytes(), after, limit.min(MAX_PAGE)], |row| {
-                let (sequence, at) = (row.get(0)?, time(row, 1)?);
-                Ok(JobEvent { sequence, at, kind: row.get(2)?, data: row.get(3)? })
-            })
+            db.rows(sql, params![id.to_bytes(), after, limit.min(MAX_PAGE)], |row| job_event(row))
         })
         .await
     }
 }
 
-fn job(row: &Row<'_>) -> rusqlite::Result<ResearchJob> {
-    Ok(ResearchJob {
-        id: hold_id(row, 0)?,
-        member: MemberId(row.get(1)?),
-        lineage: LineageId(row.get(2)?),
-        status: status(row, 3)?,
-        query: row.get(4)?,
-        model: row.get(5)?,
-        request: row.get(6)?,
-        attempt: row.get(7)?,
-        tries: row.get(8)?,
-        max_tries: row.get(9)?,
-        progress: Progress { step: row.get(10)?, done: row.get(11)?, total: row.get(12)? },
-        created_at: time(row, 13)?,
-        started_at: optional_time(row, 14)?,
-        finished_at: optional_time(row, 15)?,
-        deadline: time(row, 16)?,
-        result: row.get(17)?,
-        error: row.get(18)?,
-        charged: row.get::<_, Option<i64>>(19)?.map(Micros::new),
-    })
-}
-
-pub(super) fn status(row: &Row<'_>, column: usize) -> rusqlite::Result<JobStatus> {
-    let text: String = row.get(column)?;
-    JobStatus::parse(&text).ok_or_else(|| unknown(column, &text))
-}
-
 /// A job of any member.
 pub(super) fn by_id(db: &Connection, id: HoldId) -> Result<Option<ResearchJob>> {
-    db.row(&format!("{COLUMNS} WHERE id = ?1"), [id.to_bytes()], job)
+    db.row(&format!("{COLUMNS} WHERE id = ?1"), [id.to_bytes()], |row| job(row))
 }
 
 /// The job that has waited longest. A lease that ends more than two leases ahead, or a pause longer than
@@ -127,5 +86,5 @@ pub(super) fn next_free(db: &Connection, lease: i64, now: Time) -> Result<Option
     let sql = "SELECT id FROM research_jobs WHERE status IN ('queued', 'running') \
                AND (free_at <= ?1 OR free_at > ?1 + iif(status = 'running', 2 * ?2, ?3)) \
                AND tries < max_tries AND deadline > ?1 ORDER BY free_at LIMIT 1";
-    db.row(sql, [now.micros(), lease, MAX_PAUSE_MICROS], |row| hold_id(row, 0))
+    db.row(sql, [now.micros(), lease, MAX_PAUSE_MICROS], |row| hold_id(row))
 }

@@ -15,7 +15,6 @@ const MANY_IMAGES: usize = 20;
 const LINE_17_MB: usize = 17_000_000;
 const LINE_70_MIB: usize = 70 * 1024 * 1024;
 
-/// A GIF of one pixel.
 const PIXEL: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBTAA7";
 
 /// An id that no client has used.

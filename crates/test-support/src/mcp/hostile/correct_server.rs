@@ -5,14 +5,12 @@ use serde_json::{Value, json};
 pub(super) const LEGACY_VERSION: &str = "2025-11-25";
 pub(super) const STATELESS_VERSION: &str = "2026-07-28";
 
-/// The protocol generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     Legacy,
     Stateless,
 }
 
-/// The correct answer to a request.
 pub(super) fn answer(era: Era, request: &Value) -> Value {
     if era == Era::Stateless
         && let Some(refusal) = refuse_without_metadata(request)
@@ -55,7 +53,6 @@ pub(super) fn answer(era: Era, request: &Value) -> Value {
     }
 }
 
-/// The correct answer to a call, with the text of its tool.
 pub(super) fn call(era: Era, request: &Value) -> Value {
     let params = &request["params"];
     match params["name"].as_str() {
@@ -67,7 +64,6 @@ pub(super) fn call(era: Era, request: &Value) -> Value {
     }
 }
 
-/// A correct answer to a call with this text.
 pub(super) fn call_with_text(era: Era, request: &Value, text: impl Into<String>) -> Value {
     let content = json!([{"type": "text", "text": text.into()}]);
     of_era(era, request, json!({"content": content}))
@@ -93,7 +89,6 @@ pub(super) fn error(request: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}})
 }
 
-/// Rejects a protocol version and names the supported ones.
 pub(super) fn unsupported(request: &Value, supported: &[&str]) -> Value {
     let mut refusal = error(request, -32022, "unsupported protocol version");
     let requested = &request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];

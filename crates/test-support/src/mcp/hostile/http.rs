@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
 use super::server::{MessageResult, Server, complain};
 use crate::http::{self, AfterReply, Reply, Request, hold};
+use crate::wait::lock;
 use reply::ResponseSink;
 
 const STREAM_PULSE: Duration = Duration::from_millis(200);
 
-/// Which of the two origins received a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Main,
@@ -40,7 +40,6 @@ impl Origin {
     }
 }
 
-/// Both origins, and what the server remembers between requests.
 #[derive(Debug)]
 struct ServerState {
     server: Server,
@@ -102,7 +101,7 @@ impl HostileHttp {
 
     /// All requests so far, as `GET /__log` returns them.
     pub fn requests(&self) -> Vec<Value> {
-        self.site.log().clone()
+        lock(&self.site.log).clone()
     }
 
     fn announce(&self) -> std::io::Result<()> {
@@ -134,10 +133,10 @@ impl ServerState {
         stream: &mut TcpStream,
     ) -> std::io::Result<AfterReply> {
         if request.path == "/__log" {
-            let log = Value::from(self.log().clone()).to_string();
+            let log = Value::from(lock(&self.log).clone()).to_string();
             return Reply::json(200, log).write(stream).map(|()| AfterReply::KeepOpen);
         }
-        self.log().push(request.record(origin.name()));
+        lock(&self.log).push(request.record(origin.name()));
         self.respond(request, origin, stream)
     }
 
@@ -210,7 +209,7 @@ impl ServerState {
             return None;
         }
         match request.header("mcp-session-id") {
-            Some(session) if self.sessions().contains(session) => None,
+            Some(session) if lock(&self.sessions).contains(session) => None,
             Some(_) => {
                 let refusal = correct_server::error(message, -32001, "session not found");
                 Some(Reply::json(404, refusal.to_string()))
@@ -224,19 +223,11 @@ impl ServerState {
 
     fn new_session(&self) -> String {
         let session = format!("session-{}", self.count());
-        self.sessions().insert(session.clone());
+        lock(&self.sessions).insert(session.clone());
         session
     }
 
     fn count(&self) -> usize {
         self.counter.fetch_add(1, Ordering::SeqCst)
-    }
-
-    fn log(&self) -> MutexGuard<'_, Vec<Value>> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use super::bad_messages::{self, bytes};
 use super::behaviour::Behaviour;
 use super::correct_server::{self, Era};
 
+use crate::wait::lock;
+
 const LATE: Duration = Duration::from_secs(2);
 const TOOLS_COME: Duration = Duration::from_millis(500);
 const DISTURBABLE: Duration = Duration::from_secs(2);
@@ -20,7 +22,6 @@ const PROGRESS_STEPS: u32 = 10;
 const NOTIFICATION_FLOOD: usize = 100_000;
 const LIST_CHANGED_FLOOD: usize = 5_000;
 const ASK_FLOOD: usize = 5_000;
-
 /// How long the server waits for the client's answer to its request.
 const MAX_ASK_WAIT: Duration = Duration::from_mins(2);
 
@@ -49,7 +50,6 @@ pub(super) enum MessageResult {
     Exit(u8),
 }
 
-/// A behaviour and what the server remembers between messages.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) behaviour: Behaviour,
@@ -235,11 +235,11 @@ impl Server {
     /// Holds calls of `good` back until `other` was answered.
     fn reverse(&self, request: &Value, right: &Value, out: &mut dyn MessageSink) -> MessageResult {
         if request["params"]["name"] == "good" {
-            self.memory().held.push(right.clone());
+            lock(&self.memory).held.push(right.clone());
             return MessageResult::Said;
         }
         say(out, right);
-        let held = std::mem::take(&mut self.memory().held);
+        let held = std::mem::take(&mut lock(&self.memory).held);
         for message in held {
             say(out, &message);
         }
@@ -306,7 +306,6 @@ impl Server {
         }
     }
 
-    /// Sends the client a request in the middle of a call, if the behaviour does.
     fn ask_and_answer(
         &self,
         request: &Value,
@@ -357,17 +356,16 @@ impl Server {
         say(out, &correct_server::call_with_text(self.era(), request, text))
     }
 
-    /// Sends a request and waits for the client's answer.
     fn ask(&self, method: &str, params: &Value, out: &mut dyn MessageSink) -> Value {
         let id = {
-            let mut memory = self.memory();
+            let mut memory = lock(&self.memory);
             memory.asked += 1;
             format!("ask-{}", memory.asked)
         };
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         out.message(&bytes(&request));
         out.settle();
-        let waiting = self.replied.wait_timeout_while(self.memory(), MAX_ASK_WAIT, |memory| {
+        let waiting = self.replied.wait_timeout_while(lock(&self.memory), MAX_ASK_WAIT, |memory| {
             !memory.replies.contains_key(&id)
         });
         let (mut memory, _) = waiting.unwrap_or_else(PoisonError::into_inner);
@@ -376,13 +374,13 @@ impl Server {
 
     fn keep_reply(&self, message: &Value) {
         if let Some(id) = message["id"].as_str() {
-            self.memory().replies.insert(id.to_owned(), message.clone());
+            lock(&self.memory).replies.insert(id.to_owned(), message.clone());
             self.replied.notify_all();
         }
     }
 
     fn take_turn(&self, method: &str, name: &Value) -> usize {
-        let mut memory = self.memory();
+        let mut memory = lock(&self.memory);
         let turn = memory.turns.entry(format!("{method} {name}")).or_default();
         *turn += 1;
         *turn - 1
@@ -390,11 +388,7 @@ impl Server {
 
     fn pings(&self) -> usize {
         let ping = format!("ping {}", Value::Null);
-        self.memory().turns.get(&ping).copied().unwrap_or_default()
-    }
-
-    fn memory(&self) -> MutexGuard<'_, ServerMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory).turns.get(&ping).copied().unwrap_or_default()
     }
 }
 
@@ -403,7 +397,6 @@ fn say(out: &mut dyn MessageSink, message: &Value) -> MessageResult {
     MessageResult::Said
 }
 
-/// The arguments and environment of the process.
 fn report() -> String {
     let variables: HashMap<String, String> = std::env::vars_os()
         .map(|(name, value)| {

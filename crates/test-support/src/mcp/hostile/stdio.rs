@@ -85,7 +85,6 @@ struct LineSink {
     behaviour: Behaviour,
     /// Whether this is about a call of `good`.
     struck: bool,
-    /// Whether anything was sent before.
     opened: Arc<AtomicBool>,
     gone: bool,
 }

@@ -10,7 +10,6 @@ use super::script::{Issuer, Refresh, Script, merge};
 use crate::http::{Reply, Request};
 use crate::oauth::recorded_request::parameter;
 
-/// The response of a correct server.
 pub(super) enum EndpointAnswer {
     /// JSON that the script may patch.
     Json(u16, Value),
@@ -217,7 +216,6 @@ fn exchange<'a>(
     is_same.then_some(code.grant)
 }
 
-/// The authenticated client of a request.
 fn authenticated(
     vault: &GrantStore,
     script: &Script,

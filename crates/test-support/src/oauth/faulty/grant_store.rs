@@ -8,13 +8,11 @@ use serde_json::Value;
 
 use super::script::{Issuer, Refresh};
 
-/// Clients, codes and tokens of both authorization servers.
 #[derive(Debug, Default)]
 pub(super) struct GrantStore {
     pub(super) clients: BTreeMap<String, Value>,
     codes: BTreeMap<String, Code>,
     access: BTreeMap<String, AccessGrant>,
-    /// Valid refresh tokens.
     refresh: BTreeMap<String, Grant>,
     /// Used codes and refresh tokens, and the login they belonged to.
     spent: BTreeMap<String, u64>,
@@ -23,7 +21,6 @@ pub(super) struct GrantStore {
     random: RandomState,
 }
 
-/// What a user consented to.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) client: String,
@@ -34,7 +31,6 @@ pub(super) struct Grant {
     pub(super) login: u64,
 }
 
-/// An authorization code, with what its exchange must present.
 #[derive(Debug, Clone)]
 pub(super) struct Code {
     pub(super) grant: Grant,

@@ -138,7 +138,6 @@ impl Fault {
     }
 }
 
-/// A change to the query of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedirectChange {
     /// Replaces a parameter, or adds it.
@@ -189,9 +188,7 @@ pub enum Challenge {
     Full {
         scope: Option<String>,
     },
-    /// Only `Bearer`.
     Bare,
-    /// No header.
     Absent,
     Text(String),
 }

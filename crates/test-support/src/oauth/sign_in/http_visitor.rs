@@ -11,9 +11,7 @@ use super::SignInResult;
 use crate::oauth::recorded_request::parameter;
 
 const MAX_REQUESTS: usize = 30;
-
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
-
 const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Completes a login from an authorization URL as a browser would: through redirects, with cookies,
@@ -36,7 +34,6 @@ enum ConsentChoice {
     Refuses,
 }
 
-#[expect(clippy::panic, reason = "a test whose login does not end cannot go on")]
 fn go_through(address: &str, mind: ConsentChoice) -> SignInResult {
     let back = parameter(address, "redirect_uri");
     let mut visitor = HttpVisitor::new();

@@ -16,7 +16,7 @@ struct Cell {
 
 pub(super) fn render(renderer: &mut BlockRenderer<'_>, table: &NodeRef<'_>) -> String {
     let rows = rows(table);
-    if renderer.has_tables(table) || is_layout(table, &rows) {
+    if renderer.with_tables.contains(&table.id) || is_layout(table, &rows) {
         return layout_content(renderer, table, &rows);
     }
     let caption = table.children_it(false).find(|child| child.has_name("caption"));

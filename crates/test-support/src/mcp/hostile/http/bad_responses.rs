@@ -16,6 +16,7 @@ use super::super::correct_server;
 use super::super::server::strikes;
 use super::{ServerState, hold};
 use crate::http::{AfterReply, Reply, Request};
+use crate::wait::lock;
 
 const SLOW_BYTE_EVERY: Duration = Duration::from_millis(100);
 const HUGE_HEADER_BYTES: usize = 4 * 1024 * 1024;
@@ -92,7 +93,7 @@ impl ServerState {
             Behaviour::InitializedFails if initialized => Reply::text(500, "out of order"),
             Behaviour::BadSessionId if message["method"] == "initialize" => {
                 let session = "a session – with «odd» letters";
-                self.sessions().insert(session.to_owned());
+                lock(&self.sessions).insert(session.to_owned());
                 Reply::json(200, bytes(&correct_server::answer(self.server.era(), message)))
                     .header("Mcp-Session-Id", session)
             }
@@ -123,7 +124,7 @@ impl ServerState {
         let lost = bytes(&correct_server::error(call, -32001, "Session not found"));
         let forget = || {
             let session = request.header("mcp-session-id").unwrap_or_default();
-            self.sessions().remove(session);
+            lock(&self.sessions).remove(session);
         };
         Some(match self.server.behaviour {
             Behaviour::Session404Once | Behaviour::Session404NewTools if turn == 0 => {

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{MutexGuard, PoisonError};
 
 use super::super::behaviour::Behaviour;
 use super::super::server::{MessageResult, MessageSink, strikes};
 use super::reply::{STREAM_HEAD, event, write_chunk};
 use super::{Origin, STREAM_PULSE, ServerState};
 use crate::http::{AfterReply, Reply, Request};
+use crate::wait::lock;
 
 impl ServerState {
     pub(super) fn respond_old_sse(
@@ -32,7 +32,7 @@ impl ServerState {
     fn open_old_stream(&self, stream: &mut TcpStream) -> std::io::Result<AfterReply> {
         let session = format!("old-{}", self.count());
         let (sender, receiver) = mpsc::channel();
-        self.old_streams().insert(session.clone(), sender);
+        lock(&self.old_streams).insert(session.clone(), sender);
         stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes())?;
         let origin = match self.server.behaviour {
             Behaviour::SseElsewhere => format!("http://127.0.0.1:{}", self.other_port),
@@ -54,7 +54,7 @@ impl ServerState {
 
     fn post_to_old_stream(&self, request: &Request, stream: &mut TcpStream) -> std::io::Result<()> {
         let session = request.path.split_once("session=").map_or("", |(_, session)| session);
-        let Some(sender) = self.old_streams().get(session).cloned() else {
+        let Some(sender) = lock(&self.old_streams).get(session).cloned() else {
             return Reply::text(404, "no such session").write(stream);
         };
         let message = request.json();
@@ -62,7 +62,7 @@ impl ServerState {
             return Reply::text(500, "out of order").write(stream);
         }
         if strikes(&message) && self.server.behaviour == Behaviour::SseDrops {
-            self.old_streams().remove(session);
+            lock(&self.old_streams).remove(session);
             return Reply::text(202, "Accepted").write(stream);
         }
         Reply::text(202, "Accepted").write(stream)?;
@@ -71,13 +71,8 @@ impl ServerState {
             MessageResult::Said | MessageResult::Silent => Ok(()),
         }
     }
-
-    fn old_streams(&self) -> MutexGuard<'_, std::collections::HashMap<String, Sender<Vec<u8>>>> {
-        self.old_streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Sends messages to the stream of the session.
 struct StreamSink {
     sender: Sender<Vec<u8>>,
     gone: bool,

@@ -42,7 +42,6 @@ impl<'a> ResponseSink<'a> {
         ResponseSink { stream, session, era, waiting: None, streaming: false, broken: None }
     }
 
-    /// Sends what is buffered, and ends the response.
     pub(super) fn finish(mut self) -> std::io::Result<()> {
         if let Some(error) = self.broken.take() {
             return Err(error);

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::sync::PoisonError;
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use super::super::server::MessageSink;
 use super::reply::{STREAM_HEAD, end_chunks, event, write_chunk};
 use super::{STREAM_PULSE, ServerState};
 use crate::http::{AfterReply, Reply, Request};
+use crate::wait::lock;
 
 const HUGE_EVENT_BYTES: usize = 100_000_000;
 const PIECE_BYTES: usize = 64 * 1024;
@@ -32,9 +32,8 @@ impl ServerState {
             return Ok(AfterReply::KeepOpen);
         }
         stream.write_all(format!("{STREAM_HEAD}\r\n").as_bytes())?;
-        let resumed = request.header("last-event-id").and_then(|id| {
-            self.resumable.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
-        });
+        let resumed =
+            request.header("last-event-id").and_then(|id| lock(&self.resumable).remove(id));
         if let Some(message) = resumed {
             write_chunk(stream, &event(&message))?;
         }
@@ -68,7 +67,7 @@ impl ServerState {
                 begin(stream)?;
                 let id = format!("event-{}", self.count());
                 write_chunk(stream, format!("id: {id}\nretry: 200\ndata: \n\n").as_bytes())?;
-                let mut resumable = self.resumable.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut resumable = lock(&self.resumable);
                 resumable.insert(id, right);
             }
             Behaviour::SseOdd => {
@@ -140,7 +139,6 @@ fn huge_event(call: &Value, stream: &mut TcpStream) -> std::io::Result<()> {
     write_chunk(stream, format!("{after}\n\n").as_bytes())
 }
 
-/// Sends messages as events of an open stream.
 struct EventSink<'a> {
     stream: &'a mut TcpStream,
     broken: Option<std::io::Error>,
