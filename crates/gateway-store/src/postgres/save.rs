@@ -92,7 +92,6 @@ impl BatchWriter<'_> {
         self.client.execute(statement, columns).await
     }
 
-    #[expect(clippy::too_many_lines, reason = "one line for each column")]
     async fn ledger(&self, changes: &Changes) -> Result<u64, DriverError> {
         let members: &[Value<'_>] = columns!(changes.accounts, row =>
             row.id.0,
