@@ -53,7 +53,8 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
     let hasher = keep(&mut problems, key_secret::load(&config.key_secret));
     let store = keep(&mut problems, open_store(&config).await);
     let pool = parser_pool(&config, &parser, None);
-    let parts = Parts::open(&config, pool, None).map_err(|found| problems.extend(found)).ok();
+    let parts =
+        Parts::open(&config, pool.clone(), None).map_err(|found| problems.extend(found)).ok();
     if let Some(store) = &store {
         if let Some(hasher) = &hasher {
             keep(&mut problems, key_secret::check(hasher, store).await);
@@ -83,6 +84,7 @@ pub async fn prepare(mut config: Config, parser: WorkerProgram) -> Result<Ready,
         Err(error) => return Err(vec![Problem::new(chain(&error))]),
     }
     let report = report(&service).await.map_err(|error| vec![Problem::new(chain(&error))])?;
+    pool.warm();
     let reloading = Reloading { requests, parser, report };
     Ok(Ready { service, listener, metrics, reloading })
 }
@@ -113,15 +115,11 @@ pub fn parser_limits(config: &Config) -> Limits {
     Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }
 }
 
-/// The pool of parsers; an open one that fits is kept. A new one starts a worker at once.
+/// The pool of parsers; an open one that fits is kept.
 pub(crate) fn parser_pool(config: &Config, program: &WorkerProgram, open: Option<&Pool>) -> Pool {
     let (limits, workers) = (parser_limits(config), parser_workers(config));
     let kept = open.filter(|open| open.has(limits, workers));
-    kept.cloned().unwrap_or_else(|| {
-        let pool = Pool::new(program.clone(), limits, workers);
-        pool.warm();
-        pool
-    })
+    kept.cloned().unwrap_or_else(|| Pool::new(program.clone(), limits, workers))
 }
 
 fn parser_workers(config: &Config) -> usize {

@@ -81,7 +81,6 @@ const COMMANDS: &[&str] = &[
     "agent skills archive none",
     "agent skills restore none",
     "agent gateway init --member carol",
-    "agent gateway serve",
     "agent gateway reload",
     "agent gateway import litellm none.yaml",
     "agent gateway migrate",

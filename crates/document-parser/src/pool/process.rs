@@ -160,7 +160,7 @@ fn log_confinement(confinement: Confinement) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if confinement.is_complete() {
-            tracing::info!(%confinement, "parser workers are confined");
+            tracing::debug!(%confinement, "parser workers are confined");
         } else {
             tracing::warn!(%confinement, "parser workers are only partly confined");
         }

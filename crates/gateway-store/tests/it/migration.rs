@@ -111,7 +111,7 @@ async fn sqlite_files_of_the_first_schema_are_migrated() {
     let blob = |id: HoldId| format!("x'{}'", digits(id));
     write(&path, "PRAGMA journal_mode = WAL; PRAGMA application_id = 0x61677477");
     write(&path, &format!("{SQLITE_1} PRAGMA user_version = 1; {}", rows(blob, "sqlite")));
-    migrate(&DatabaseLocation::Sqlite(path), 15).await;
+    migrate(&DatabaseLocation::Sqlite(path), 16).await;
     works_after_migration(TestDatabase::sqlite_in(folder).await).await;
 }
 
@@ -159,6 +159,6 @@ async fn postgresql_databases_of_the_first_schema_are_migrated() {
     database.query(POSTGRES_1);
     database.query("INSERT INTO schema_version VALUES (1, 1)");
     database.query(&rows(uuid, "postgres"));
-    migrate(&DatabaseLocation::Postgres(database.url()), 11).await;
+    migrate(&DatabaseLocation::Postgres(database.url()), 12).await;
     works_after_migration(TestDatabase::on_database(database, StoreOptions::default()).await).await;
 }

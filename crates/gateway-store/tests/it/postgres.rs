@@ -392,8 +392,8 @@ async fn foreign_schemas_are_left_unchanged() {
     let both = tokio::join!(Store::migrate(&place, &options), Store::migrate(&place, &options));
     let both = [both.0.unwrap(), both.1.unwrap()];
     assert!(both.contains(&SchemaState::Empty) && both.contains(&SchemaState::Current(12)));
-    database.query("INSERT INTO schema_version VALUES (12, 0)");
-    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Unknown(12));
+    database.query("INSERT INTO schema_version VALUES (13, 0)");
+    assert_eq!(Store::schema(&place, &options).await.unwrap(), SchemaState::Unknown(13));
     assert!(matches!(Store::open(&place, &options).await, Err(Error::Schema(_))));
 }
 

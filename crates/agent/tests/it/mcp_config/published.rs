@@ -146,7 +146,7 @@ fn an_entry_that_lies_is_refused() {
             "returned another server",
         ),
         (Box::new(package("identifier", "--call=evil".into())), "its identifier"),
-        (Box::new(package("registryBaseUrl", "https://evil.example".into())), "not from"),
+        (Box::new(package("registryBaseUrl", "http://evil.example".into())), "is not https"),
         (
             Box::new(package("environmentVariables", json!([{"name": "A", "value": "${HOME}"}]))),
             "a variable of this machine",

@@ -18,7 +18,8 @@ pub(crate) fn run(command: &mut Command, typed: &str) -> ProgramOutput {
 
 /// The same with other questions.
 pub(crate) fn answering(command: &mut Command, typed: &str, questions: &[&str]) -> ProgramOutput {
-    let terminal = Terminal::open().without_echo();
+    // Wide: where lines with paths break depends on the machine.
+    let terminal = Terminal::open().sized(500, 24).without_echo();
     terminal.types("y\n");
     let mut answers = typed.split_inclusive('\n');
     let child = command
