@@ -187,8 +187,11 @@ impl Case {
             Client::Cancels(_) | Client::Deletes(_) => self.form == Form::Background,
         };
         let plays = match self.plays {
-            // Nobody ends it but a client that is being sent something.
-            Plays::Well("endless") => is_streamed && self.form != Form::Background,
+            // Nobody ends it but a client that is being sent something. Its long word is more than
+            // speech takes.
+            Plays::Well("endless") => {
+                is_streamed && !matches!(self.form, Form::Background | Form::Speech)
+            }
             // Only events have an end marker.
             Plays::Fails("no-done") => is_streamed && self.form != Form::Speech,
             // Bytes may be of any kind.
