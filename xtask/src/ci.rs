@@ -100,9 +100,6 @@ impl Step {
                     workspace
                         .cargo()
                         .args(["doc", "--workspace", "--no-deps"])
-                        // With the dependencies of clippy: without examples, other features are
-                        // enabled.
-                        .args(["--lib", "--bins", "--examples"])
                         .env("RUSTDOCFLAGS", "-D warnings"),
                 )
             }

@@ -2,8 +2,7 @@
 //! is interrupted.
 //!
 //! This file owns the socket, the secret address, the browser that is opened and the signals that
-//! end it all. [`server`] answers requests, [`data`] makes their data from the store, [`assets`]
-//! holds the files of the page.
+//! end it all. [`server`] answers requests, [`data`] makes their data from the store.
 
 mod data;
 mod server;
