@@ -204,6 +204,14 @@ impl PassThrough {
         if let Some(field) = self.required.iter().find(|field| !content.has(field)) {
             return Err(missing(field));
         }
+        if let Content::Json(object) = content {
+            for field in self.required {
+                if !object.raw(field).is_some_and(|value| value.starts_with(['"', '['])) {
+                    let message = format!("`{field}` must be a string or a list");
+                    return Err(ApiError::invalid(*field, message));
+                }
+            }
+        }
         if let (Content::Json(object), Some(field)) = (content, self.required.first()) {
             let bytes = object.all_like(field).map(str::len).sum();
             caps::check(&model.caps, object, &Conversation { field, bytes, images: 0 })?;

@@ -387,6 +387,17 @@ fn no_upstream_receives_an_address_that_it_would_fetch() {
 }
 
 #[test]
+fn content_that_is_neither_text_nor_a_list_reaches_no_upstream() {
+    let world = world();
+    for input in [json!(true), json!(7), json!({"text": "a"})] {
+        let answer = world.post("/v1/embeddings", &json!({"model": "up/embed", "input": input}));
+        assert_eq!(answer.failure(), (400, "invalid_request".to_owned()), "{input}");
+        assert!(answer.text().contains("`input` must be a string or a list"), "{input}");
+    }
+    assert_eq!(world.upstream.requests().len(), 0);
+}
+
+#[test]
 fn forms_are_checked() {
     let world = world();
     let post = |media_type: &str, body: &str| {

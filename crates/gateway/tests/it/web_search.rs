@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agent_test_support::upstream::{ResponsesApi, Step, Upstream};
+use agent_test_support::wait::eventually;
 use gateway_store::Scope;
 use serde_json::{Value, json};
 
@@ -150,6 +151,21 @@ fn a_streamed_response_shows_its_searches() {
     // The second answer finds the same results in the caches of search and pages.
     assert_eq!(world.running.paid(), 2 * ALL);
     assert_eq!(world.claude.completions().len(), 2);
+}
+
+#[test]
+fn a_background_response_searches_reads_and_cites() {
+    let world = world();
+    let id = world.respond("open/echo", &json!({"background": true})).good()["id"].clone();
+    let (service, key) = (&world.running.service, world.running.ada.key.as_str());
+    let path = format!("/v1/responses/{}", id.as_str().unwrap());
+    let mut response = Value::Null;
+    eventually("the response ends", || {
+        response = service.get(&path, key).good();
+        response["status"] == "completed"
+    });
+    check_response(&world, &response);
+    assert_eq!(world.running.paid(), ALL);
 }
 
 #[test]
