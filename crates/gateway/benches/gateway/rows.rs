@@ -79,7 +79,7 @@ impl Rows {
             (
                 "CPU of a chat request".to_owned(),
                 Behaviour::Small,
-                [Some(times(5.0, 3.0)), Some(times(8.0, 5.0))],
+                [Some(times(4.0, 3.0)), Some(times(8.0, 5.0))],
             ),
             (
                 format!("CPU of a stream of {CHUNKS} pieces, one by one"),
