@@ -140,6 +140,11 @@ impl Cluster {
         }
     }
 
+    /// The process that started all others of the server.
+    pub fn process_id(&self) -> u32 {
+        lock(&self.server).as_ref().expect("the server runs").id()
+    }
+
     /// The folder of its socket and its data.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -76,6 +76,7 @@ fn main() {
         table::head();
         rows.memory().await;
         rows.processor_time().await;
+        rows.database_server().await;
         rows.other_interfaces().await;
         rows.pace().await;
         rows.saturation().await;

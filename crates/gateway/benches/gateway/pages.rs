@@ -52,6 +52,8 @@ const TEAM_PAGES: &[&str] =
     &["/team", "/team/usage", "/team/usage?by=member", "/team/usage?days=365", "/team/usage.csv"];
 const ROUNDS: usize = 5;
 const GOAL: Goal = Goal { bar: 200.0, aim: Some(50.0), unit: "ms", better: Better::Lower };
+/// A file with every member and day may take longer.
+const FILE_GOAL: Goal = Goal { bar: 1000.0, aim: None, unit: "ms", better: Better::Lower };
 /// On a page that shows itself without its numbers while they are added up.
 const PENDING: &str = "<h2>Adding up</h2>";
 /// How long numbers may take.
@@ -148,7 +150,8 @@ impl Browser {
                 opened.took.as_secs_f64() * 1000.0
             }));
             let took = format!("{:.1} ms", times.median());
-            row(&name, &took, "-", &times, Some(GOAL));
+            let goal = if page.ends_with(".csv") { FILE_GOAL } else { GOAL };
+            row(&name, &took, "-", &times, Some(goal));
         }
     }
 

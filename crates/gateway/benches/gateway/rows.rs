@@ -20,6 +20,8 @@ use crate::{chat, home, idle, many, pages};
 const MEMBERS: usize = 64;
 /// How many connections ask when the cost of a request is measured.
 const CONNECTIONS: usize = 32;
+/// How many connections ask when there is little to commit at once.
+const FEW_CONNECTIONS: usize = 2;
 /// How many connections ask when as much as possible is asked.
 const MANY_CONNECTIONS: usize = 256;
 /// How many connections wait their turn to ask at a fixed rate.
@@ -44,7 +46,7 @@ pub(crate) struct Rows {
     nginx: Nginx,
     sqlite: Home,
     postgres: Home,
-    _database: Database,
+    database: Database,
 }
 
 impl Rows {
@@ -56,7 +58,7 @@ impl Rows {
         let database = Cluster::shared().database();
         let mut postgres = home::postgres(upstream, &database.url()).await;
         postgres.people(MEMBERS).await;
-        Self { effort, only, upstream, nginx, sqlite, postgres, _database: database }
+        Self { effort, only, upstream, nginx, sqlite, postgres, database }
     }
 
     fn is_wanted(&self, name: &str) -> bool {
@@ -118,6 +120,24 @@ impl Rows {
                     goal,
                 );
             }
+        }
+    }
+
+    /// What the PostgreSQL server computes for a chat: with many requests in a transaction, and few.
+    pub(crate) async fn database_server(&self) {
+        for connections in [CONNECTIONS, FEW_CONNECTIONS] {
+            let name = format!("CPU of the PostgreSQL server for a chat, {connections} connections");
+            if !self.is_wanted(&name) {
+                continue;
+            }
+            let service = Service::start(&self.postgres);
+            let ours = contender("service", &service, Behaviour::Small, &self.postgres);
+            let server = Processes(vec![self.database.cluster().process_id()]);
+            let server = Contender { name: "PostgreSQL", processes: server, ..ours.clone() };
+            let measured = self.measure(&[server, ours], connections).await;
+            let ratio = ratios(&measured[0], &measured[1], |round| round.cpu_us);
+            let [server, ours] = [0, 1].map(|at| median(&measured[at], |round| round.cpu_us));
+            row(&name, &format!("{server:.1} µs"), &format!("service {ours:.1} µs"), &ratio, None);
         }
     }
 
@@ -243,8 +263,9 @@ impl Rows {
         tokio::time::sleep(REST).await;
         let before = [&ours, &nginx].map(|who| memory(&who.processes));
         let goal = Goal { bar: 40.0, aim: Some(25.0), unit: "MiB", better: Better::Lower };
-        let [mib, theirs] = before.map(|memory| kib(memory.rss) / 1024.0);
-        let own = format!("RSS {mib:.1} MiB, PSS {:.1} MiB", kib(before[0].pss) / 1024.0);
+        // Pages of the program are shared with the parser worker, which runs it too.
+        let [mib, theirs] = before.map(|memory| kib(memory.pss) / 1024.0);
+        let own = format!("PSS {mib:.1} MiB, RSS {:.1} MiB", kib(before[0].rss) / 1024.0);
         row(&names[0], &own, &format!("nginx {theirs:.1} MiB"), &Spread::new([mib]), Some(goal));
         let mut each = Vec::new();
         for (who, before) in [&ours, &nginx].into_iter().zip(before) {

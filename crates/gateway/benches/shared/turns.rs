@@ -7,6 +7,7 @@ use crate::process::Processes;
 use crate::table::Spread;
 
 /// Someone who answers.
+#[derive(Clone)]
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     pub(crate) processes: Processes,

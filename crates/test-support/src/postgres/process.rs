@@ -57,6 +57,10 @@ impl Server {
         Self { child }
     }
 
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(super) fn stop(mut self, mode: StopMode) {
         self.signal(match mode {
             StopMode::Fast => "-INT",
