@@ -24,7 +24,6 @@ mod research;
 mod sign_in;
 mod slow_usage;
 mod team;
-mod token;
 mod usage;
 
 use std::sync::{Arc, LazyLock};

@@ -107,14 +107,7 @@ pub(super) fn show_as<T: Template>(status: StatusCode, page: &T) -> PageResult {
     Ok(pages::html(status, html))
 }
 
-/// Leads to another page, which is fetched with `GET`.
-pub(super) fn redirect(path: &str) -> Response {
-    let mut response = pages::html(StatusCode::SEE_OTHER, String::new());
-    if let Ok(path) = HeaderValue::try_from(path) {
-        response.headers_mut().insert(LOCATION, path);
-    }
-    response
-}
+pub(super) use pages::redirect;
 
 pub(super) type PageResult<T = Response> = Result<T, PageError>;
 
