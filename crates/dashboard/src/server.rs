@@ -45,7 +45,7 @@ pub struct Options {
     pub program: Program,
     /// The socket on which later commands ask for links. Its folder is private.
     pub socket: PathBuf,
-    /// The pages below `/metrics`.
+    /// The routes below `/metrics/`.
     pub metrics: Router,
     /// How long it runs after the last request.
     pub idle: Duration,
@@ -112,6 +112,7 @@ fn router(app: &Arc<App>, metrics: Router) -> Router {
         .route("/chats/{id}/stop", post(chat::stop))
         .route("/servers", get(servers::list))
         .route("/servers-add", get(server_edit::add_form).post(server_edit::add))
+        .route("/servers-import", get(server_edit::import_form).post(server_edit::import))
         .route("/servers/{name}", get(servers::details))
         .route("/servers/{name}/edit", get(server_edit::edit_form).post(server_edit::edit))
         .route("/servers/{name}/tools", get(tools::list).post(tools::choose))
@@ -130,7 +131,7 @@ fn router(app: &Arc<App>, metrics: Router) -> Router {
         .route("/alive", get(async || StatusCode::NO_CONTENT))
         .route("/assets/{version}/{name}", get(asset))
         .with_state(Arc::clone(app))
-        .nest("/metrics", metrics)
+        .merge(metrics)
         .fallback(async || plain(StatusCode::NOT_FOUND, "There is no such page.\n"))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard))
 }

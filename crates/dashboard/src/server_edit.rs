@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Submitted;
 use crate::install::Preview;
+use crate::jobs;
 use crate::page::{Viewer, bad, segment, show};
 use crate::program::CommandError;
 use crate::servers::{Configuration, Problem, saved};
@@ -89,8 +90,10 @@ pub(crate) async fn add(
     if !confirmed.is_empty() {
         let words = ["mcp", "add", "--yes", "--paste", "-"];
         return match app.program.json_with(&words, confirmed).await {
-            Ok(_) => {
-                app.chats.reload().await;
+            Ok(added) => {
+                for name in added["added"].as_array().into_iter().flatten() {
+                    app.chats.reload(name.as_str().unwrap_or_default()).await;
+                }
                 redirect(&format!("{PATH}?done=added"))
             }
             Err(error) => add_page(&app, &viewer, &fields, Vec::new(), String::new(), Some(error)),
@@ -141,6 +144,34 @@ fn typed(fields: &Fields) -> Result<String, String> {
         entry.retain(|_, value| *value != json!({}) && *value != "");
     }
     Ok(json!({"mcpServers": {name: entry}}).to_string())
+}
+
+#[derive(Template)]
+#[template(path = "server_import.html")]
+struct ImportPage {
+    frame: Frame,
+    csrf: String,
+    found: String,
+}
+
+/// Shows the servers of other clients on this machine.
+pub(crate) async fn import_form(State(app): Shared, viewer: Viewer) -> Response {
+    match app.program.run(&["mcp", "import", "--dry-run"], "").await {
+        Ok(found) => show(&ImportPage {
+            frame: viewer.frame(&app, "Servers of other clients", PATH),
+            csrf: viewer.csrf,
+            found: String::from_utf8_lossy(&found).into_owned(),
+        }),
+        Err(error) => viewer.problem(&app, PATH, error),
+    }
+}
+
+pub(crate) async fn import(
+    State(app): Shared,
+    viewer: Viewer,
+    Extension(Submitted(_)): Extension<Submitted>,
+) -> Response {
+    jobs::start(&app, &viewer, "Import of servers".to_owned(), PATH, &["mcp", "import", "--yes"])
 }
 
 pub(crate) async fn edit_form(

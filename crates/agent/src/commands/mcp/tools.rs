@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Print the input schema of each tool
     #[arg(long)]
     schema: bool,
+    /// Include the tools that `tools` of the configuration excludes
+    #[arg(long)]
+    all: bool,
 }
 
 struct Failed {
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.server.is_some() {
         fleet.with_browser(session);
     }
-    let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
+    let mut entries: Vec<ServerEntry> = if let Some(name) = &args.server {
         let entry = fleet.servers.find(name)?.entry.clone();
         fleet.servers.tell_problems_of(name, session);
         for twin in fleet.servers.twins(name) {
@@ -56,6 +59,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.servers.tell_problems(session);
         fleet.servers.enabled().cloned().collect()
     };
+    let policies: Vec<(String, ToolPolicy)> =
+        entries.iter().map(|entry| (entry.name.clone(), entry.tools.clone())).collect();
+    if args.all {
+        for entry in &mut entries {
+            entry.tools.include = None;
+            entry.tools.exclude = Vec::new();
+        }
+    }
     fleet.run(entries.clone(), async |client| {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         fleet.reporter.waiting_for(format!("connecting {}", names.join(", ")));
