@@ -138,12 +138,12 @@ impl LiveChats {
     }
 
     /// Lets all conversations take the configuration as it is by now.
-    /// The person has just confirmed the program of `confirmed`.
-    pub(crate) async fn reload(&self, confirmed: &str) {
+    /// The person has just confirmed the programs of these servers.
+    pub(crate) async fn reload(&self, confirmed: &[&str]) {
         let all: Vec<Arc<LiveChat>> = self.chats().values().cloned().collect();
         for chat in all {
             // One that has ended reads the configuration when it is resumed.
-            let _ = chat.send(&json!({"type": "reload", "confirmed": [confirmed]})).await;
+            let _ = chat.send(&json!({"type": "reload", "confirmed": confirmed})).await;
         }
     }
 }

@@ -139,7 +139,7 @@ pub(crate) async fn answer(
     match app.program.json(&words).await {
         Ok(_) => {
             app.links.remove(&id);
-            app.chats.reload(name).await;
+            app.chats.reload(&[name]).await;
             redirect(&format!("/servers/{}?done=added", segment(name)))
         }
         Err(error) => page(&app, &viewer, &id, &link, name, Some(error)).await,

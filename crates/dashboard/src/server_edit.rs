@@ -91,9 +91,9 @@ pub(crate) async fn add(
         let words = ["mcp", "add", "--yes", "--paste", "-"];
         return match app.program.json_with(&words, confirmed).await {
             Ok(added) => {
-                for name in added["added"].as_array().into_iter().flatten() {
-                    app.chats.reload(name.as_str().unwrap_or_default()).await;
-                }
+                let added = added["added"].as_array().into_iter().flatten();
+                let names: Vec<&str> = added.filter_map(|server| server["name"].as_str()).collect();
+                app.chats.reload(&names).await;
                 redirect(&format!("{PATH}?done=added"))
             }
             Err(error) => add_page(&app, &viewer, &fields, Vec::new(), String::new(), Some(error)),

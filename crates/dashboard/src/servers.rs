@@ -198,11 +198,11 @@ pub(crate) async fn change(
     };
     match app.program.json(&[words, &[&name]].concat()).await {
         Ok(_) if action == "remove" => {
-            app.chats.reload(&name).await;
+            app.chats.reload(&[&name]).await;
             redirect(&format!("{PATH}?done=removed"))
         }
         Ok(_) => {
-            app.chats.reload(&name).await;
+            app.chats.reload(&[&name]).await;
             redirect(&format!("{PATH}/{}?done={action}d", segment(&name)))
         }
         Err(error) => viewer.problem(&app, PATH, error),
@@ -211,6 +211,6 @@ pub(crate) async fn change(
 
 /// Tells all parts that the configuration changed.
 pub(crate) async fn saved(app: &Arc<App>, name: &str, word: &str) -> Response {
-    app.chats.reload(name).await;
+    app.chats.reload(&[name]).await;
     redirect(&format!("{PATH}/{}?done={word}", segment(name)))
 }
