@@ -200,14 +200,14 @@ const inputs = (schema) => {
 
 // Only a visible tab listens: browsers open few connections to one host.
 let source = null;
-let last = -1;
+let next = Number(chat.dataset.next);
 const listen = () => {
   if (source || document.hidden) return;
-  source = new EventSource(`${path}/events`);
+  source = new EventSource(`${path}/events?from=${next}`);
   source.onmessage = ({ lastEventId, data }) => {
     const number = Number(lastEventId);
-    if (number <= last) return;
-    last = number;
+    if (number < next) return;
+    next = number + 1;
     take(JSON.parse(data));
   };
   source.onerror = () => { if (source?.readyState === EventSource.CLOSED) source = null; };

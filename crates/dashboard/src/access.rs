@@ -3,7 +3,6 @@
 //! Every request passes [`guard`]. It refuses foreign host names, which a page elsewhere can point
 //! at this machine, and every change that a page of this site did not send with its token.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -168,6 +167,3 @@ pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response {
     secure(response.headers_mut());
     response
 }
-
-/// The values of a page that reads its query.
-pub(crate) type Query = axum::extract::Query<HashMap<String, String>>;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use axum::Json;
-use axum::extract::{Path, State};
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
@@ -70,10 +70,6 @@ impl LiveChats {
         let mut chats = self.chats();
         chats.retain(|_, chat| !chat.has_ended.load(Ordering::Acquire));
         chats.get(id).cloned()
-    }
-
-    pub(crate) fn is_busy(&self, id: &str) -> bool {
-        self.find(id).is_some_and(|chat| chat.turn().is_busy)
     }
 
     /// Whether any conversation waits for an answer.
@@ -150,25 +146,29 @@ impl LiveChats {
 
 impl LiveChat {
     async fn start(program: &Program, words: &[&str]) -> Result<Arc<Self>, CommandError> {
-        let cannot = |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
+        let cannot =
+            |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
         let mut child = program.start(words).map_err(cannot)?;
         let pid = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        // Numbers of a process that is gone are not used again: pages may remember them.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let first = u64::try_from(now.as_millis()).unwrap_or(0).saturating_mul(1000);
         let chat = Arc::new(Self {
             id: Mutex::default(),
             pid,
             input: tokio::sync::Mutex::new(child.stdin.take()),
-            turn: Mutex::default(),
-            count: watch::Sender::new(0),
+            turn: Mutex::new(Turn { first, ..Turn::default() }),
+            count: watch::Sender::new(first),
             has_ended: AtomicBool::new(false),
             ended: Notify::new(),
         });
         let (ready, mut is_ready) = watch::channel(false);
         let (failed, failure) = tokio::sync::oneshot::channel();
         tokio::spawn(Arc::clone(&chat).follow(child, ready, failed));
-        let started = tokio::time::timeout(MAX_START, is_ready.wait_for(|is_ready| *is_ready)).await;
-        match started {
-            Ok(Ok(_)) => Ok(Arc::clone(&chat)),
-            Ok(Err(_)) => {
+        let started = async { is_ready.wait_for(|is_ready| *is_ready).await.is_ok() };
+        match tokio::time::timeout(MAX_START, started).await {
+            Ok(true) => Ok(chat),
+            Ok(false) => {
                 let why = failure.await.unwrap_or_default();
                 let last = why.lines().rev().find_map(CommandError::of_line);
                 Err(last.unwrap_or_else(|| CommandError::new("the conversation cannot start")))
@@ -206,9 +206,12 @@ impl LiveChat {
             if event["type"] == "ready" {
                 let id = event["id"].as_str().unwrap_or_default();
                 id.clone_into(&mut self.id.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            let is_idle = event["type"] == "idle";
+            self.take(event);
+            if is_idle {
                 ready.send_replace(true);
             }
-            self.take(event);
         }
         // Nobody waits for it once the conversation has begun.
         let _ = failed.send(notes.await.unwrap_or_default());
@@ -222,6 +225,10 @@ impl LiveChat {
 
     fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.turn().is_busy
     }
 
     pub(crate) fn id(&self) -> String {
@@ -289,6 +296,12 @@ impl LiveChat {
         }
     }
 
+    /// The first event that a page needs that has everything else: that of the present answer.
+    pub(crate) fn next_event(&self) -> u64 {
+        let turn = self.turn();
+        if turn.is_busy { turn.first } else { turn.first + turn.events.len() as u64 }
+    }
+
     /// The events from a number on, and the number of the next one.
     fn events_from(&self, from: u64) -> (u64, Vec<(u64, Value)>) {
         let turn = self.turn();
@@ -299,13 +312,18 @@ impl LiveChat {
     }
 }
 
-/// The events of a conversation, from the beginning of the present answer.
-pub(crate) async fn events(State(app): Shared, Path(id): Path<String>) -> Response {
+#[derive(Debug, Deserialize)]
+pub(crate) struct From {
+    from: u64,
+}
+
+/// The events of a conversation, from a number on.
+pub(crate) async fn events(
+    State(app): Shared,
+    Path(id): Path<String>,
+    Query(From { from }): Query<From>,
+) -> Response {
     let Some(chat) = app.chats.find(&id) else { return StatusCode::NO_CONTENT.into_response() };
-    let from = {
-        let turn = chat.turn();
-        if turn.is_busy { turn.first } else { turn.first + turn.events.len() as u64 }
-    };
     let count = chat.count.subscribe();
     Sse::new(stream_of(chat, count, from)).keep_alive(KeepAlive::default()).into_response()
 }
@@ -327,9 +345,8 @@ fn stream_of(
             }
         }
     });
-    let event = |(at, event): (u64, Value)| {
-        Ok(Event::default().id(at.to_string()).data(event.to_string()))
-    };
+    let event =
+        |(at, event): (u64, Value)| Ok(Event::default().id(at.to_string()).data(event.to_string()));
     futures_util::StreamExt::flat_map(batches, move |events| {
         stream::iter(events.into_iter().map(event))
     })
@@ -344,17 +361,19 @@ fn outcome(done: Result<(), CommandError>) -> Response {
     match done {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => {
-            (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"message": error.text()}))).into_response()
+            let mut response =
+                Response::new(Body::from(json!({"message": error.text()}).to_string()));
+            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+            response
         }
     }
 }
 
 /// Sends a message; a conversation that nobody has open is resumed.
-pub(crate) async fn say(
-    State(app): Shared,
-    Path(id): Path<String>,
-    Json(message): Json<Message>,
-) -> Response {
+pub(crate) async fn say(State(app): Shared, Path(id): Path<String>, body: Bytes) -> Response {
+    let Ok(message) = serde_json::from_slice::<Message>(&body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
     outcome(match app.chats.begin(&app.program, Some(&id), None).await {
         Ok(chat) => chat.say(&message.text).await,
         Err(error) => Err(error),
@@ -362,13 +381,13 @@ pub(crate) async fn say(
 }
 
 /// Answers a question of the conversation.
-pub(crate) async fn answer(
-    State(app): Shared,
-    Path(id): Path<String>,
-    Json(answer): Json<Value>,
-) -> Response {
+pub(crate) async fn answer(State(app): Shared, Path(id): Path<String>, body: Bytes) -> Response {
+    let Ok(answer) = serde_json::from_slice::<Value>(&body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
     let Some(chat) = app.chats.find(&id) else { return StatusCode::NOT_FOUND.into_response() };
-    let line = json!({"type": "answer", "question": answer["question"], "answer": answer["answer"]});
+    let line =
+        json!({"type": "answer", "question": answer["question"], "answer": answer["answer"]});
     outcome(chat.send(&line).await)
 }
 

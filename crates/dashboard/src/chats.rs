@@ -69,12 +69,12 @@ struct Shown {
 struct ChatPage {
     frame: Frame,
     csrf: String,
-    id: String,
     path: String,
     model: String,
     spent: String,
     messages: Vec<Shown>,
     is_busy: bool,
+    next_event: u64,
 }
 
 impl Summary {
@@ -131,11 +131,13 @@ pub(crate) async fn conversation(
     viewer: Viewer,
     Path(id): Path<String>,
 ) -> Response {
-    let is_busy = app.chats.is_busy(&id);
+    let chat = app.chats.find(&id);
+    let is_busy = chat.as_ref().is_some_and(|chat| chat.is_busy());
+    let next_event = chat.as_ref().map_or(0, |chat| chat.next_event());
     let mut found = match read(&app, &id).await {
         Ok(found) => found,
         // A conversation is stored with its first message.
-        Err(_) if app.chats.find(&id).is_some() => Conversation { id: id.clone(), ..Default::default() },
+        Err(_) if chat.is_some() => Conversation { id: id.clone(), ..Default::default() },
         Err(error) => return viewer.problem(&app, PATH, error),
     };
     if is_busy {
@@ -150,11 +152,11 @@ pub(crate) async fn conversation(
         frame: viewer.frame(&app, &title, PATH),
         csrf: viewer.csrf,
         path: format!("/chats/{}", segment(&id)),
-        id,
         model: found.model,
         spent: credits(found.spent["charge_micros"].as_i64().unwrap_or(0)),
         messages: found.messages.iter().filter_map(shown).collect(),
         is_busy,
+        next_event,
     })
 }
 
@@ -187,11 +189,7 @@ fn shown(message: &Value) -> Option<Shown> {
 }
 
 /// A conversation as Markdown.
-pub(crate) async fn export(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(id): Path<String>,
-) -> Response {
+pub(crate) async fn export(State(app): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
     match app.program.run(&["chat", &format!("--export={id}")], "").await {
         Ok(text) => {
             let mut response = Response::new(Body::from(text));
@@ -199,7 +197,8 @@ pub(crate) async fn export(
             let media_type = HeaderValue::from_static("text/markdown; charset=utf-8");
             headers.insert(CONTENT_TYPE, media_type);
             let name = format!("attachment; filename=\"chat-{}.md\"", segment(&id));
-            headers.extend(HeaderValue::try_from(name).ok().map(|name| (CONTENT_DISPOSITION, name)));
+            headers
+                .extend(HeaderValue::try_from(name).ok().map(|name| (CONTENT_DISPOSITION, name)));
             response
         }
         Err(error) => viewer.problem(&app, PATH, error),

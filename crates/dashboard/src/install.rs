@@ -74,11 +74,7 @@ impl Links {
     }
 }
 
-pub(crate) async fn dialog(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(id): Path<String>,
-) -> Response {
+pub(crate) async fn dialog(State(app): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
     let Some(link) = app.links.get(&id) else { return used(&app, &viewer) };
     page(&app, &viewer, &id, &link, "", None).await
 }
@@ -119,7 +115,13 @@ async fn page(
     let mut frame = viewer.frame(app, "Install a server?", "/servers");
     frame.notice = error.map(|error| bad(error.text())).or(frame.notice);
     let name = if name.is_empty() { preview.name.clone() } else { name.to_owned() };
-    show(&InstallPage { frame, csrf: viewer.csrf.clone(), path: format!("/install/{id}"), preview, name })
+    show(&InstallPage {
+        frame,
+        csrf: viewer.csrf.clone(),
+        path: format!("/install/{id}"),
+        preview,
+        name,
+    })
 }
 
 /// Installs the server under the name of the form, or forgets the link.

@@ -134,11 +134,7 @@ fn sign_in_page(line: &str) -> Option<SignInPage> {
     is_web.then_some(SignInPage { address, issuer: text("issuer").unwrap_or_default() })
 }
 
-pub(crate) async fn page(
-    State(app): Shared,
-    viewer: Viewer,
-    Path(id): Path<u64>,
-) -> Response {
+pub(crate) async fn page(State(app): Shared, viewer: Viewer, Path(id): Path<u64>) -> Response {
     let Some(job) = app.jobs.find(id) else { return redirect("/servers") };
     let state = job.state();
     let (word, is_running) = match state.has_succeeded {

@@ -27,7 +27,12 @@ const DONE: &[(&str, &str)] = &[
     ("imported", "The servers are imported."),
 ];
 
-const fn item(group: &'static str, name: &'static str, path: &'static str, icon: &'static str) -> NavItem {
+const fn item(
+    group: &'static str,
+    name: &'static str,
+    path: &'static str,
+    icon: &'static str,
+) -> NavItem {
     NavItem { group, name, path, icon, is_current: false }
 }
 

@@ -37,7 +37,7 @@ impl CommandError {
     }
 
     /// The error in a JSON line of standard error.
-    fn of_line(line: &str) -> Option<Self> {
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         Self::deserialize(value.get("error")?).ok()
     }
@@ -60,7 +60,11 @@ impl Program {
     }
 
     /// The same, with this standard input.
-    pub(crate) async fn json_with(&self, words: &[&str], input: &str) -> Result<Value, CommandError> {
+    pub(crate) async fn json_with(
+        &self,
+        words: &[&str],
+        input: &str,
+    ) -> Result<Value, CommandError> {
         let text = self.run(&[&["--json"], words].concat(), input).await?;
         if text.is_empty() {
             return Ok(Value::Null);
@@ -71,7 +75,8 @@ impl Program {
 
     /// The standard output of a command. What it prints counts, unless it reports an error.
     pub(crate) async fn run(&self, words: &[&str], input: &str) -> Result<Vec<u8>, CommandError> {
-        let cannot = |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
+        let cannot =
+            |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
         let mut child = self.start(words).map_err(cannot)?;
         if let Some(mut stdin) = child.stdin.take() {
             // A command that reads nothing has closed it.

@@ -120,7 +120,9 @@ pub(crate) async fn add(
 fn typed(fields: &Fields) -> Result<String, String> {
     let (name, reached_by) = (fields.get("name"), fields.get("reached_by"));
     if name.is_empty() || reached_by.is_empty() {
-        return Err("Enter a name, and a command or an address; or paste a configuration".to_owned());
+        return Err(
+            "Enter a name, and a command or an address; or paste a configuration".to_owned()
+        );
     }
     let is_remote = reached_by.starts_with("http://") || reached_by.starts_with("https://");
     let mut pairs = Map::new();
@@ -136,7 +138,8 @@ fn typed(fields: &Fields) -> Result<String, String> {
         json!({"url": reached_by, "headers": pairs})
     } else {
         // The reader splits the arguments like a shell.
-        let (command, args) = reached_by.split_once(char::is_whitespace).unwrap_or((reached_by, ""));
+        let (command, args) =
+            reached_by.split_once(char::is_whitespace).unwrap_or((reached_by, ""));
         json!({"command": command, "args": args.trim(), "env": pairs})
     };
     let mut entry = entry;
@@ -203,11 +206,14 @@ async fn edit_page(
     for key in &mut keys {
         let at_key = |problem: &&Problem| {
             let at = problem.key.as_deref().unwrap_or_default();
-            at == key.name || at.strip_prefix(&key.name).is_some_and(|rest| rest.starts_with(['.', '[']))
+            at == key.name
+                || at.strip_prefix(&key.name).is_some_and(|rest| rest.starts_with(['.', '[']))
         };
         key.problems =
             configuration.problems.iter().filter(of_server).filter(at_key).cloned().collect();
-        if let Some((_, text)) = typed.iter().find(|(field, _)| *field == format!("key.{}", key.name)) {
+        if let Some((_, text)) =
+            typed.iter().find(|(field, _)| *field == format!("key.{}", key.name))
+        {
             text.clone_into(&mut key.value);
         }
         key.rows = key.value.lines().count().clamp(1, 12);

@@ -87,9 +87,8 @@ fn start(program: Program) -> Running {
     let (sender, states) = watch::channel(Arc::default());
     let looked = Arc::new(Mutex::new(Instant::now()));
     let last_look = Arc::clone(&looked);
-    let is_idle = move || {
-        last_look.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > MAX_IDLE
-    };
+    let is_idle =
+        move || last_look.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > MAX_IDLE;
     let task = tokio::spawn(async move {
         let Ok(mut child) = program.start(&["--json", "mcp", "list", "--watch"]) else { return };
         let (Some(out), Some(stdin)) = (child.stdout.take(), child.stdin.take()) else { return };

@@ -163,7 +163,8 @@ pub(crate) async fn details(
     let log = app.program.run(&["mcp", "logs", "-n", LOG_LINES, "--", &name], "").await;
     let of_server = |problem: &Problem| problem.server.as_ref() == Some(&name);
     let mut frame = viewer.frame(&app, &name, PATH);
-    if let Some(reason) = state.reason.as_ref().filter(|_| server.enabled && frame.notice.is_none()) {
+    if let Some(reason) = state.reason.as_ref().filter(|_| server.enabled && frame.notice.is_none())
+    {
         frame.notice = Some(bad(reason.clone()));
     }
     show(&ServerPage {

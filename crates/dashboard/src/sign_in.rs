@@ -31,7 +31,7 @@ struct Standing {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Client {
-    kind: String,
+    kind: Option<String>,
 }
 
 #[derive(Template)]

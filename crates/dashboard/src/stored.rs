@@ -123,7 +123,11 @@ pub(crate) async fn revoke(
 pub(crate) async fn skills(State(app): Shared, viewer: Viewer) -> Response {
     let read = async {
         let mut value = app.program.json(&["skills", "list"]).await?;
-        Ok((list(&mut value, "skills")?, list(&mut value, "problems")?, list(&mut value, "archived")?))
+        Ok((
+            list(&mut value, "skills")?,
+            list(&mut value, "problems")?,
+            list(&mut value, "archived")?,
+        ))
     };
     match read.await {
         Ok((rows, problems, archived)) => {
@@ -176,9 +180,7 @@ pub(crate) async fn models(State(app): Shared, viewer: Viewer) -> Response {
     }
 }
 
-async fn read_models(
-    app: &App,
-) -> Result<(String, Vec<ModelFile>, Vec<ModelFile>), CommandError> {
+async fn read_models(app: &App) -> Result<(String, Vec<ModelFile>, Vec<ModelFile>), CommandError> {
     let mut value = app.program.json(&["models", "local"]).await?;
     let folder = value["folder"].as_str().unwrap_or_default().to_owned();
     Ok((folder, list(&mut value, "models")?, list(&mut value, "fetchable")?))

@@ -27,7 +27,8 @@ struct Tool {
     tokens: u64,
     read_only: bool,
     needs_approval: bool,
-    excluded: bool,
+    /// `None` for the tools that read resources and prompts, which have a setting of their own.
+    excluded: Option<bool>,
     schema: Value,
 }
 
@@ -91,7 +92,8 @@ pub(crate) async fn list(
         Err(error) => return viewer.problem(&app, PATH, error),
     };
     let path = format!("{PATH}/{}/tools", segment(&server));
-    let tokens = tools.iter().filter(|tool| !tool.excluded).map(|tool| tool.tokens).sum();
+    let tokens =
+        tools.iter().filter(|tool| tool.excluded != Some(true)).map(|tool| tool.tokens).sum();
     let link = |tool: Tool| {
         let link = format!("{path}/{}", segment(&tool.native_name));
         (tool, link)
@@ -243,7 +245,8 @@ pub(crate) fn fields_of(schema: &Value, typed: &Map<String, Value>) -> Vec<Field
     properties
         .map(|(name, schema)| {
             let choices = schema["enum"].as_array().into_iter().flatten();
-            let choices: Vec<String> = choices.filter_map(Value::as_str).map(str::to_owned).collect();
+            let choices: Vec<String> =
+                choices.filter_map(Value::as_str).map(str::to_owned).collect();
             let kind = match schema["type"].as_str() {
                 _ if !choices.is_empty() => "choice",
                 Some("string") => "text",
@@ -295,7 +298,8 @@ fn parts(result: &Value) -> Vec<Part> {
     for block in result["content"].as_array().into_iter().flatten() {
         let data = |kind: &str| {
             let mime = block["mime"].as_str().filter(|mime| mime.starts_with(kind))?;
-            let is_plain = mime.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.+-".contains(&byte));
+            let is_plain =
+                mime.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.+-".contains(&byte));
             let data = block["data"].as_str()?;
             is_plain.then(|| format!("data:{mime};base64,{data}"))
         };
@@ -324,6 +328,10 @@ fn cut(text: &str) -> String {
 }
 
 impl Tool {
+    fn is_excluded(&self) -> bool {
+        self.excluded == Some(true)
+    }
+
     fn access(&self) -> Html {
         if self.needs_approval {
             pages::tag("warn", "needs approval")

@@ -36,7 +36,8 @@ impl Fields {
 /// Whether a page of this site sent the request: its origin must be the host of the request, or
 /// `public`, the host that the site has for others.
 pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
-    let text = |name: HeaderName| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let text =
+        |name: HeaderName| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
     let authority = origin.as_ref().and_then(Uri::authority).map(|it| it.as_str());
     let is_own = authority.is_some() && (authority == text(HOST) || authority == public);

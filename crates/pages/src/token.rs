@@ -64,7 +64,12 @@ impl Token {
     }
 
     /// The header that sets a cookie to this token, for some seconds or until the browser ends.
-    pub fn set_cookie(&self, name: &str, seconds: Option<u64>, secure: bool) -> Option<HeaderValue> {
+    pub fn set_cookie(
+        &self,
+        name: &str,
+        seconds: Option<u64>,
+        secure: bool,
+    ) -> Option<HeaderValue> {
         cookie(name, &self.0, seconds, secure)
     }
 

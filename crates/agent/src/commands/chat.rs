@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DAYS", conflicts_with_all = ["whole", "resume", "list"])]
     remove_older: Option<u32>,
     /// Messages and answers to questions come as lines of JSON
-    #[arg(long, hide = true, requires = "json", conflicts_with = "whole")]
+    #[arg(long, hide = true, conflicts_with = "whole")]
     attended: bool,
     #[command(flatten)]
     manner: TaskOptions,
@@ -81,6 +81,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if let Some(days) = TaskConfig::load(session)?.keep_days {
         archive.remove_older(days, session)?;
     }
+    if args.attended && !session.output.is_json() {
+        return Err(Diagnostic::usage("--attended needs --json"));
+    }
     let kept = match &args.resume {
         Some(id) => {
             let id = Some(id.as_str()).filter(|id| !id.is_empty());
@@ -95,8 +98,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let wanted = TaskRequest { attended: questions.clone(), ..args.manner.wanted() };
     let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
-        let surface =
-            if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };
+        let surface = if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };
         let counting = setup.counting(Entrypoint::Interactive, surface);
         let ready = interrupts.guard(async |stop| setup.ready(client, &counting, &stop).await);
         let model = ready.await??;
@@ -109,7 +111,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         let mut input = match questions {
             Some(questions) => Input::attended(questions, session)?,
             None => {
-                let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
+                let piece =
+                    if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
                 Input::open(piece, &chat.library, session)?
             }
         };

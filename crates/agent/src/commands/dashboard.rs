@@ -27,7 +27,7 @@ Examples:
   agent dashboard --link 'agent://mcp/install?name=docs&config=...'")]
 pub(crate) struct Args {
     /// Show the dialog of an install link
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
     link: Option<String>,
     /// Port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 0)]

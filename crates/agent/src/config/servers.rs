@@ -131,7 +131,13 @@ impl ServersFile {
     }
 
     /// The text with another value of a key of a server, or of a mapping in it.
-    fn edited_key(&self, name: &str, path: &[&str], key: &str, value: Option<&Json>) -> Option<String> {
+    fn edited_key(
+        &self,
+        name: &str,
+        path: &[&str],
+        key: &str,
+        value: Option<&Json>,
+    ) -> Option<String> {
         let mut around = vec![&self.root, self.section()?.1];
         let mut section = self.server(name)?;
         for step in path {

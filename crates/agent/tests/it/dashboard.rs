@@ -9,6 +9,7 @@ mod sign_in;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::panic::AssertUnwindSafe;
 use std::process::{Child, Command, Stdio};
 
 use agent_test_support::browser::{Browser, ColorScheme};
@@ -94,7 +95,11 @@ fn world() -> World {
     let folder = world.ground.bench.work().join("notes");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("a.txt"), "the notes of a\n").unwrap();
-    let files = launched("files", &filesystem_stdio(&folder), "    trust: untrusted\n    timeout: 60 # seconds\n");
+    let files = launched(
+        "files",
+        &filesystem_stdio(&folder),
+        "    trust: untrusted\n    timeout: 60 # seconds\n",
+    );
     let all = launched("all", &everything_stdio(), "");
     world.configure(&format!(
         "# my servers\nmodel: {}\ntask:\n  member_tools: false\nmcp_servers:\n  # my notes\n{files}{all}",
@@ -119,7 +124,17 @@ fn shows(browser: &Browser, css: &str, text: &str) {
     let script = format!(
         "return [...document.querySelectorAll({css})].some((it) => it.textContent.includes({text}))"
     );
-    browser.eventually(&format!("{css} shows {text}"), &script);
+    awaits(browser, &format!("{css} shows {text}"), &script);
+}
+
+/// Waits for something on the page, and prints the page if it never comes.
+fn awaits(browser: &Browser, what: &str, script: &str) {
+    let waited = std::panic::catch_unwind(AssertUnwindSafe(|| browser.eventually(what, script)));
+    if let Err(panic) = waited {
+        let page = browser.eval("return location.pathname + '\\n' + document.body.innerText");
+        eprintln!("{}", page.as_str().unwrap_or_default());
+        std::panic::resume_unwind(panic);
+    }
 }
 
 /// Puts a text into a field, as typing does.
@@ -134,7 +149,8 @@ fn fill(browser: &Browser, css: &str, text: &str) {
 /// Clicks the button or link with this text.
 fn press(browser: &Browser, text: &str) {
     let wanted = Value::from(text);
-    browser.eventually(
+    awaits(
+        browser,
         &format!("press {text}"),
         &format!(
             "const one = [...document.querySelectorAll('button, a.button, summary')]\

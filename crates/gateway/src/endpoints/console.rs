@@ -8,6 +8,7 @@
 mod budget;
 mod connect;
 mod context;
+mod cookie;
 mod fields;
 mod key;
 mod key_bounds;

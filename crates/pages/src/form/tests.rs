@@ -14,9 +14,12 @@ fn fields_are_trimmed_and_may_repeat() {
 fn only_the_own_origin_is_the_same_site() {
     let request = |origin: &str, site: &str| {
         let mut headers = HeaderMap::new();
-        for (name, value) in [("host", "127.0.0.1:80"), ("origin", origin), ("sec-fetch-site", site)] {
+        for (name, value) in
+            [("host", "127.0.0.1:80"), ("origin", origin), ("sec-fetch-site", site)]
+        {
             if !value.is_empty() {
-                headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
+                headers
+                    .insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
             }
         }
         headers

@@ -96,7 +96,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     /// Print what would be added
-    #[arg(long, hide = true, requires = "json", conflicts_with = "yes")]
+    #[arg(long, hide = true, conflicts_with = "yes")]
     preview: bool,
     /// A pasted text may also stand by itself
     #[arg(value_name = "TEXT", hide = true)]

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     /// Print what would be installed
-    #[arg(long, hide = true, requires = "json", conflicts_with = "yes")]
+    #[arg(long, hide = true, conflicts_with = "yes")]
     preview: bool,
     /// Wait for Enter at the end: the window of a link that was opened closes with the program
     #[arg(long, hide = true)]

@@ -59,8 +59,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.servers.tell_problems(session);
         fleet.servers.enabled().cloned().collect()
     };
-    let policies: Vec<(String, ToolPolicy)> =
-        entries.iter().map(|entry| (entry.name.clone(), entry.tools.clone())).collect();
     if args.all {
         for entry in &mut entries {
             entry.tools.include = None;
@@ -149,7 +147,7 @@ fn show(
     let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
     if session.output.is_json() {
         let tools: Vec<Value> =
-            registry.entries().map(|entry| tool_json(entry, args.schema)).collect();
+            registry.entries().map(|entry| tool_json(entry, args, fleet)).collect();
         let quarantined = client.status().into_iter().flat_map(|status| {
             let server = status.server;
             status.quarantined.into_iter().map(
@@ -227,7 +225,7 @@ pub(crate) fn access(entry: &RegisteredTool) -> &'static str {
     }
 }
 
-fn tool_json(entry: &RegisteredTool, schema: bool) -> Value {
+fn tool_json(entry: &RegisteredTool, args: &Args, fleet: &McpServers) -> Value {
     let mut tool = json!({
         "name": &*entry.name,
         "server": &*entry.server,
@@ -237,7 +235,12 @@ fn tool_json(entry: &RegisteredTool, schema: bool) -> Value {
         "tokens": entry.tokens,
         "description": &*entry.description,
     });
-    if schema {
+    if args.all && matches!(entry.action, ToolAction::Tool(_)) {
+        let server = fleet.servers.entries().find(|server| *server.name == *entry.server);
+        let is_used = server.is_some_and(|server| server.tools.admits(entry.native_name()));
+        tool["excluded"] = (!is_used).into();
+    }
+    if args.schema {
         tool["schema"] = (*entry.schema).clone();
     }
     tool

@@ -9,7 +9,8 @@ fn session(dashboard: &Dashboard) -> (String, String) {
     let path = dashboard.link.strip_prefix(&dashboard.origin()).unwrap();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, dashboard.port())).unwrap();
     let port = dashboard.port();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -112,7 +113,8 @@ fn a_later_command_opens_the_running_dashboard() {
     assert!(link.starts_with(&dashboard.origin()), "{link}");
     assert_ne!(link, dashboard.link);
     let socket = world.ground.bench.home().join("dashboard.sock");
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&socket).unwrap().permissions());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&socket).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     // One that was killed leaves its socket, which the next one takes over.
     drop(dashboard);

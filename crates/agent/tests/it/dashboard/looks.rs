@@ -3,8 +3,17 @@
 use super::*;
 
 const PAGES: &[&str] = &[
-    "/", "/chats", "/servers", "/servers-add", "/servers/files", "/servers/files/edit",
-    "/servers/all/tools", "/servers/all/tools/get-sum", "/sign-ins", "/approvals", "/skills",
+    "/",
+    "/chats",
+    "/servers",
+    "/servers-add",
+    "/servers/files",
+    "/servers/files/edit",
+    "/servers/all/tools",
+    "/servers/all/tools/get-sum",
+    "/sign-ins",
+    "/approvals",
+    "/skills",
     "/models",
 ];
 
@@ -30,9 +39,11 @@ fn check(dashboard: &Dashboard, browser: &Browser, name: &str) {
 fn pages_are_accessible_light_dark_and_on_a_phone() {
     let world = world();
     let dashboard = Dashboard::start(&world);
-    for (name, width, scheme) in
-        [("light", 1280, ColorScheme::Light), ("dark", 1280, ColorScheme::Dark), ("phone", 360, ColorScheme::Light)]
-    {
+    for (name, width, scheme) in [
+        ("light", 1280, ColorScheme::Light),
+        ("dark", 1280, ColorScheme::Dark),
+        ("phone", 360, ColorScheme::Light),
+    ] {
         let browser = Browser::start(width, 900, scheme);
         let run = world.agent(&["--json", "dashboard", "--no-open"]);
         let said: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -51,9 +51,10 @@ fn every_key_can_be_edited_with_its_documentation() {
     shows(&browser, ".hint", "Timeout of the first connection in seconds.");
     fill(&browser, "[name='key.timeout']", "never");
     press(&browser, "Save");
-    shows(&browser, "#notice", "timeout");
-    assert_eq!(browser.eval("return document.querySelector(\"[name='key.timeout']\").value"), "never");
-    assert!(config(&world).contains("timeout: 60 # seconds"));
+    // A wrong value is replaced by the default, and said so where it is.
+    shows(&browser, ".notice.warn", "timeout must be a number, found `never`");
+    browser.goto(&edit);
+    shows(&browser, ".wrong", "must be a number, found `never`");
     fill(&browser, "[name='key.timeout']", "90");
     fill(&browser, "[name='key.tools.exclude']", "[\"write_file\"]");
     fill(&browser, "[name='key.trust']", "");
@@ -113,7 +114,11 @@ fn servers_are_added_once_their_command_was_seen() {
     let dashboard = Dashboard::start(&world);
     let browser = dashboard.browser();
     browser.goto(&format!("{}/servers-add", dashboard.origin()));
-    fill(&browser, "#pasted", r#"{"mcpServers": {"pasted": {"command": "sh", "args": ["-c", "cat"], "env": {"PATH": "/tmp"}}}}"#);
+    fill(
+        &browser,
+        "#pasted",
+        r#"{"mcpServers": {"pasted": {"command": "sh", "args": ["-c", "cat"], "env": {"PATH": "/tmp"}}}}"#,
+    );
     press(&browser, "Check");
     shows(&browser, "main", "it runs a shell");
     shows(&browser, "main", "sh -c cat");
@@ -121,7 +126,11 @@ fn servers_are_added_once_their_command_was_seen() {
     press(&browser, "Cancel");
     let server = everything_stdio();
     fill(&browser, "#name", "typed");
-    fill(&browser, "#reached_by", &format!("{} {}", server.command.display(), server.args.join(" ")));
+    fill(
+        &browser,
+        "#reached_by",
+        &format!("{} {}", server.command.display(), server.args.join(" ")),
+    );
     fill(&browser, "#variables", "WORD=secret-word-of-mine");
     press(&browser, "Check");
     shows(&browser, "main", "This starts a program on this machine");
@@ -201,14 +210,23 @@ for line in sys.stdin:
     ));
     let dashboard = Dashboard::start(&world);
     let browser = dashboard.browser();
-    for page in ["/servers", "/servers/hostile", "/servers/hostile/tools", "/servers/hostile/tools/evil"] {
+    for page in
+        ["/servers", "/servers/hostile", "/servers/hostile/tools", "/servers/hostile/tools/evil"]
+    {
         browser.goto(&format!("{}{page}", dashboard.origin()));
         if page == "/servers/hostile" {
             shows(&browser, ".facts", "<img src=x");
         }
-        assert_eq!(browser.eval("return document.querySelectorAll('main img, main script').length"), 0, "{page}");
+        assert_eq!(
+            browser.eval("return document.querySelectorAll('main img, main script').length"),
+            0,
+            "{page}"
+        );
     }
     press(&browser, "Call");
     shows(&browser, "#result", "<script>alert(2)</script>");
-    assert_eq!(browser.eval("return document.querySelectorAll('main script, main svg script').length"), 0);
+    assert_eq!(
+        browser.eval("return document.querySelectorAll('main script, main svg script').length"),
+        0
+    );
 }

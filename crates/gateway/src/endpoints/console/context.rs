@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts, Request};
 use gateway_store::{Actor, NewSession, Role, Scope, Store, WebSession};
-use http::header::{HOST, ORIGIN, USER_AGENT};
+use http::header::USER_AGENT;
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use ledger::MemberId;
 use pages::{Account, CSRF_HEADER, Frame, NavItem, Token};
 
 use super::super::state::AppState;
 use super::super::{body, check_host};
+use super::cookie::Cookie;
 use super::fields::Fields;
 use super::page::{
     self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Refusal, TEAM,
 };
-use super::cookie::Cookie;
 use crate::billing::Billing;
 use crate::clock;
 use crate::config::{Config, Limits};

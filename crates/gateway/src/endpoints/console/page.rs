@@ -2,8 +2,7 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use http::header::LOCATION;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use pages::{Frame, Html, NavItem, Notice};
 
 use super::assets;

@@ -6,16 +6,16 @@ use axum::response::{IntoResponse, Response};
 use http::header::SET_COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use pages::{Frame, Html};
+use pages::{Frame, Html, Token};
 
 use super::super::admin::is_same;
 use super::super::path::Id;
 use super::super::state::AppState;
 use super::super::{check_host, not_found};
 use super::context::{self, PageContext, SessionStarter, SignedIn};
+use super::cookie::Cookie;
 use super::fields::Fields;
 use super::page::{self, PageError, PageResult, redirect};
-use super::cookie::Cookie;
 use super::{accepts_html, overview};
 use crate::billing::Billing;
 use crate::clock;

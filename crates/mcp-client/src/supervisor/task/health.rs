@@ -1,6 +1,6 @@
 //! Liveness checks, and updates of the tool list.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 

@@ -71,7 +71,8 @@ pub(in crate::commands::mcp) fn preview(
         let variables = variables(&candidate.entry, scope);
         if !variables.is_empty() {
             let names: Vec<&str> = variables.iter().map(String::as_str).collect();
-            cautions.push(format!("it receives the values of your variables: {}", names.join(", ")));
+            cautions
+                .push(format!("it receives the values of your variables: {}", names.join(", ")));
         }
         let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
         let (command, host) = match endpoint {

@@ -18,7 +18,7 @@ pub(super) fn file(
     let home = home.map(|home| format!("env {} ", argument(&format!("AGENT_HOME={home}"))));
     let profile = profile.map(|name| format!(" --profile {}", argument(name)));
     let (home, profile) = (home.unwrap_or_default(), profile.unwrap_or_default());
-    let command = if is_graphical { "dashboard --link=%u" } else { "mcp install --wait -- %u" };
+    let command = if is_graphical { "dashboard --link %u" } else { "mcp install --wait -- %u" };
     format!(
         "[Desktop Entry]\nType=Application\nName=agent install links\n\
          Comment=Show the MCP server in a link and ask before installing it\n\
