@@ -29,7 +29,7 @@ pub(crate) struct AttendedPerson {
     shown: Sanitizer,
 }
 
-/// A question; dropped without an answer, it is withdrawn.
+/// A question that waits; dropped, it is closed for everybody who shows it.
 struct Question {
     number: u64,
     person: AttendedPerson,
@@ -56,11 +56,9 @@ impl OpenQuestions {
 impl Drop for Question {
     fn drop(&mut self) {
         let (number, person) = (self.number, &self.person);
-        if person.questions.asked().1.remove(&number).is_some() {
-            let withdrawn = json!({"type": "question_closed", "question": number});
-            // A reader that has gone needs no news.
-            let _ = person.output.json_line(&withdrawn);
-        }
+        person.questions.asked().1.remove(&number);
+        // A reader that has gone needs no news.
+        let _ = person.output.json_line(&json!({"type": "question_closed", "question": number}));
     }
 }
 

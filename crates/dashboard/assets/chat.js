@@ -80,7 +80,7 @@ const events = {
   },
   waiting: ({ because }) => { status.textContent = `Waiting: ${because}`; },
   question: (event) => ask(event),
-  question_closed: ({ question }) => { if (dialog.dataset.question === String(question)) close(); },
+  question_closed: ({ question }) => answered(question),
   finished: ({ message, outcome }) => { if (outcome !== 'success' && message) show(message, 'warn'); },
   idle: () => finish(),
   closed: () => finish(),
@@ -113,8 +113,15 @@ const finish = async () => {
 const questions = [];
 const close = () => {
   questions.length = 0;
-  if (dialog.open) dialog.close();
-  delete dialog.dataset.question;
+  dialog.close();
+};
+const answered = (number) => {
+  const at = questions.findIndex(({ question }) => question === number);
+  if (at < 0) return;
+  questions.splice(at, 1);
+  if (at > 0) return;
+  dialog.close();
+  if (questions.length > 0) open();
 };
 const ask = (event) => {
   questions.push(event);
@@ -122,10 +129,7 @@ const ask = (event) => {
 };
 const reply = async (answer) => {
   const { question } = questions[0];
-  if (!await post('answers', { question, answer })) return;
-  questions.shift();
-  dialog.close();
-  if (questions.length > 0) open();
+  if (await post('answers', { question, answer })) answered(question);
 };
 const section = ([name, content]) => [element('h3', name), element('pre', content, { tabIndex: 0 })];
 const NAMES = { once: 'Run once', always: 'Always allow', no: 'Do not run', stop: 'Stop the answer' };
@@ -163,13 +167,17 @@ const inputs = (schema) => {
   const required = schema.required ?? [];
   const fields = Object.entries(schema.properties ?? {}).map(([name, field], index) => {
     const id = `answer-${index}`;
-    const options = field.enum ?? field.oneOf?.map((one) => one.const);
+    const isList = field.type === 'array';
+    const one = isList ? field.items ?? {} : field;
+    const titled = one.oneOf ?? one.anyOf;
+    const options = one.enum ?? titled?.map((it) => it.const);
     const input = options ? document.createElement('select') : document.createElement('input');
     input.id = id;
     input.required = required.includes(name) && field.type !== 'boolean';
     if (options) {
-      const titles = field.enumNames ?? field.oneOf?.map((one) => one.title) ?? options;
-      if (!input.required) input.append(element('option', '', { value: '' }));
+      const titles = one.enumNames ?? titled?.map((it) => it.title) ?? options;
+      input.multiple = isList;
+      if (!input.required && !isList) input.append(element('option', '', { value: '' }));
       options.forEach((value, at) => input.append(element('option', String(titles[at] ?? value), { value })));
     } else {
       input.type = { boolean: 'checkbox', number: 'number', integer: 'number' }[field.type]
@@ -181,6 +189,7 @@ const inputs = (schema) => {
     }
     if (field.default !== undefined) {
       if (input.type === 'checkbox') input.checked = field.default === true;
+      else if (isList) for (const option of input.options) option.selected = [field.default].flat().includes(option.value);
       else input.value = field.default;
     }
     const label = element('label', field.title ?? name, { htmlFor: id });
@@ -191,6 +200,7 @@ const inputs = (schema) => {
   form.addEventListener('submit', (event) => event.preventDefault());
   const values = () => Object.fromEntries(fields.flatMap(({ name, field, input }) => {
     if (input.type === 'checkbox') return [[name, input.checked]];
+    if (input.multiple) return [[name, [...input.selectedOptions].map(({ value }) => value)]];
     if (input.value === '') return [];
     const isNumber = field.type === 'number' || field.type === 'integer';
     return [[name, isNumber ? Number(input.value) : input.value]];
@@ -244,5 +254,7 @@ text.addEventListener('keydown', (event) => {
 stop.addEventListener('click', () => post('stop', {}));
 
 setBusy('busy' in chat.dataset);
+// Showing a page again enables its buttons.
+addEventListener('pageshow', () => setBusy(busy));
 listen();
 setInterval(() => { if (!document.hidden) fetch('/alive'); }, 60_000);

@@ -79,7 +79,7 @@ fn tools_are_called_after_approval_and_not_after_a_refusal() {
 fn a_server_asks_with_a_form_and_an_answer_can_be_stopped() {
     let world = world();
     world.script(vec![
-        calls("mcp__all__trigger-elicitation-request", &json!({})),
+        calls("mcp__all__trigger_elicitation_request", &json!({})),
         says("Thank you."),
     ]);
     let dashboard = Dashboard::start(&world);
@@ -87,8 +87,9 @@ fn a_server_asks_with_a_form_and_an_answer_can_be_stopped() {
     begin(&browser, &dashboard, "ask me");
     shows(&browser, "#question-title", "The server all asks");
     browser.eval(
-        "for (const input of document.querySelectorAll('#question-body input[required]')) \
-         if (input.type === 'text' && input.value === '') input.value = 'Ada'",
+        "const values = {email: 'ada@example.com', number: '1', date: '2000-01-01', url: 'https://example.com'}; \
+         for (const input of document.querySelectorAll('#question-body input:not([type=checkbox])')) \
+         if (input.required || input.value === '') input.value = values[input.type] ?? 'Ada'",
     );
     press(&browser, "Send");
     shows(&browser, "#messages .text", "Thank you.");

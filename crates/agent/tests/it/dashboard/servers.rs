@@ -230,3 +230,59 @@ for line in sys.stdin:
         0
     );
 }
+
+#[test]
+fn a_desktop_hands_links_to_the_dashboard() {
+    let world = world();
+    let work = world.ground.bench.work();
+    let desktop = |command: &mut Command| {
+        command
+            .env_remove("XDG_CURRENT_DESKTOP")
+            .env("HOME", work)
+            .env("XDG_DATA_HOME", work.join("share"))
+            .env("XDG_CONFIG_HOME", work.join("config"))
+            .env("DISPLAY", ":0")
+            .env("AGENT_HOME", world.ground.bench.home());
+    };
+    // A browser that only notes where it should go.
+    let applications = work.join("share/applications");
+    fs::create_dir_all(&applications).unwrap();
+    fs::create_dir_all(work.join("config")).unwrap();
+    let write = "printf '#!/bin/sh\\necho \"$1\" > \"$0.opened\"\\n' > browser && chmod +x browser";
+    assert!(Command::new("sh").args(["-c", write]).current_dir(work).status().unwrap().success());
+    let program = work.join("browser");
+    let note = format!(
+        "[Desktop Entry]\nType=Application\nName=note\nTerminal=false\nExec={} %u\n",
+        program.display()
+    );
+    fs::write(applications.join("note.desktop"), note).unwrap();
+    let choice = "[Default Applications]\nx-scheme-handler/http=note.desktop\n";
+    fs::write(work.join("config/mimeapps.list"), choice).unwrap();
+    let mut register = world.command(["mcp", "register-links"]);
+    desktop(&mut register);
+    let registered = agent_test_support::command::ProgramOutput::of(&mut register, b"");
+    assert_eq!(registered.code, 0, "{}", registered.transcript());
+    let entry = serde_json::json!({"url": "https://example.com/mcp"});
+    let link = mcp_client::install_link::make("linked", entry.as_object().unwrap()).unwrap();
+    let mut open = Command::new("xdg-open");
+    desktop(open.arg(&link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
+    let mut opening = open.spawn().unwrap();
+    let opened = work.join("browser.opened");
+    agent_test_support::wait::eventually("the dashboard opens a browser", || {
+        fs::read_to_string(&opened).is_ok_and(|text| text.ends_with('\n'))
+    });
+    let browser = Browser::start(1280, 900, ColorScheme::Light);
+    browser.goto(fs::read_to_string(&opened).unwrap().trim());
+    heading(&browser, "Install this server?");
+    assert!(!config(&world).contains("linked"));
+    press(&browser, "Install");
+    shows(&browser, "#notice", "The server is added");
+    assert!(config(&world).contains("  linked:"));
+    // The handler is the dashboard, which ends with its group.
+    let socket = world.ground.bench.home().join("dashboard.sock");
+    let id = rustix::net::sockopt::socket_peercred(
+        std::os::unix::net::UnixStream::connect(socket).unwrap(),
+    );
+    rustix::process::kill_process(id.unwrap().pid, rustix::process::Signal::TERM).unwrap();
+    opening.wait().unwrap();
+}
