@@ -3,6 +3,7 @@
 mod chat;
 mod completions;
 mod config;
+mod dashboard;
 mod doctor;
 mod down;
 mod fetch;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Down(down::Args),
     Chat(chat::Args),
     Run(run::Args),
+    Dashboard(dashboard::Args),
     Models(models::Args),
     /// Show your balance, key and usage
     #[command(after_help = "Examples:\n  agent me\n  agent me --json")]
@@ -86,6 +88,7 @@ pub(crate) fn run(
         Command::Down(args) => down::run(&args, session),
         Command::Run(args) => run::run(&args, session),
         Command::Chat(args) => chat::run(&args, session),
+        Command::Dashboard(args) => dashboard::run(&args, session),
         Command::Me(args) => me::run(args, session),
         Command::Usage(args) => usage::run(&args, session),
         Command::Models(args) => models::run(&args, session),

@@ -80,7 +80,7 @@ fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
             Some((_, value)) if value.span.length > 0 => flow::splice(text, value.span, word)?,
             Some(_) => return None,
             None if is_flow(section, text) => flow::insert(text, section, "mode", &word.into())?,
-            None => block::first_line_of(text, key, section, &format!("mode: {word}"))?,
+            None => block::first_lines_of(text, key, section, &[format!("mode: {word}")])?,
         },
     };
     // An edit that does not say what it should is worse than none.

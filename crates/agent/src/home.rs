@@ -67,6 +67,11 @@ impl Home {
         self.root.join("project-approvals.json")
     }
 
+    /// Where the running dashboard gives links to later commands.
+    pub(crate) fn dashboard_socket(&self) -> PathBuf {
+        self.root.join("dashboard.sock")
+    }
+
     pub(crate) fn chat(&self) -> PathBuf {
         self.root.join("chat")
     }

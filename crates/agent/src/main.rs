@@ -4,6 +4,7 @@
 //! what went wrong, and [`output`] is the only other place that writes to the terminal.
 
 mod attachments;
+mod attended_person;
 mod cli;
 mod commands;
 mod config;

@@ -53,6 +53,8 @@ pub(crate) struct Servers {
     /// The servers of the project, each with the folder of its file.
     pub(crate) projects: BTreeMap<String, PathBuf>,
     project_notes: Vec<String>,
+    /// The file as JSON.
+    written: Value,
 }
 
 impl Servers {
@@ -61,12 +63,14 @@ impl Servers {
         let home = session.home()?;
         let path = home.config();
         let scope = scope(session, &home)?;
-        let parsed = match &session.config()?.root {
-            Ok(root) => parse_document(root, &scope),
-            Err(problem) => Parsed { problems: vec![problem.clone()], ..Parsed::default() },
+        let (parsed, written) = match &session.config()?.root {
+            Ok(root) => (parse_document(root, &scope), root.to_json()),
+            Err(problem) => {
+                (Parsed { problems: vec![problem.clone()], ..Parsed::default() }, Value::Null)
+            }
         };
         let (projects, project_notes) = (BTreeMap::new(), Vec::new());
-        let mut servers = Self { path, parsed, scope, projects, project_notes };
+        let mut servers = Self { path, parsed, scope, projects, project_notes, written };
         // A broken file does not say which names it takes.
         if servers.whole().is_ok() {
             servers.add_project(session)?;
@@ -168,6 +172,11 @@ impl Servers {
         let prefix = registered_name(name, "");
         let names = self.enabled().map(|entry| entry.name.as_str());
         names.filter(move |other| *other != name && registered_name(other, "") == prefix)
+    }
+
+    /// The entry of a server as it is written in the file, without the values of its references.
+    pub(crate) fn written(&self, name: &str) -> Option<&Value> {
+        self.written.get("mcp_servers")?.get(name)
     }
 
     pub(crate) fn redactor(&self) -> Redactor {

@@ -25,6 +25,7 @@ use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 use usage_metrics::recorder::Recorder;
 
 pub(crate) use self::config::{TaskConfig, micros};
+use crate::attended_person::{AttendedPerson, OpenQuestions};
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::mcp::approval::ApprovalFile;
 use crate::mcp::reporter::MessageSink;
@@ -57,6 +58,8 @@ pub(crate) struct TaskRequest {
     pub(crate) no_tools: bool,
     pub(crate) beforehand: PreApprovals,
     pub(crate) is_alone: bool,
+    /// The person answers through another program.
+    pub(crate) attended: Option<Arc<OpenQuestions>>,
 }
 
 /// Everything but the model, which is found while the servers start.
@@ -101,12 +104,17 @@ impl TaskSetup {
         let member = Member::of(settings, session)?;
         let recorder = metrics_recorder::recorder(session)?;
         fleet.with_browser(session);
-        let at_terminal =
-            TerminalPerson::find(&session.output, &fleet).filter(|_| !wanted.is_alone);
+        let person: Option<Arc<dyn Person>> = match &wanted.attended {
+            Some(questions) => {
+                Some(Arc::new(AttendedPerson::new(questions, &session.output, &fleet.shown)))
+            }
+            None if wanted.is_alone => None,
+            None => TerminalPerson::find(&session.output, &fleet),
+        };
         let approved = wanted.beforehand.servers.clone();
-        let served = ServerRequests::new(at_terminal.clone(), approved, SamplingModel::OfTask);
+        let served = ServerRequests::new(person.clone(), approved, SamplingModel::OfTask);
         fleet.host.requests = Arc::new(served.clone());
-        let person = at_terminal.unwrap_or_else(|| Arc::new(NoPerson));
+        let person = person.unwrap_or_else(|| Arc::new(NoPerson));
         let skills = Skills::load(&wanted, &fleet, &recorder, session)?;
         Ok(Self { member, fleet, config, recorder, person, served, wanted, skills })
     }

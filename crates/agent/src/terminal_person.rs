@@ -5,7 +5,6 @@ mod form;
 use std::sync::Arc;
 
 use mcp_client::host::BoxFuture;
-use similar::{ChangeTag, TextDiff};
 use task_loop::Sanitizer;
 use task_loop::person::{
     ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
@@ -14,15 +13,11 @@ use task_loop::person::{
 use tokio::sync::Mutex;
 
 use crate::mcp::McpServers;
-use crate::mcp::approval::{self, ApprovalDialog, DECISIVE_ROWS, UNTRUSTED};
+use crate::mcp::approval::{self, ApprovalDialog, DECISIVE_ROWS};
 use crate::mcp::reporter::Reporter;
 use crate::output::{Output, WARNING};
 use crate::prompt::{Prompt, ask_meanwhile};
 
-/// Why a call of a tool that changed is asked about.
-const CHANGED: &str = "the tool has changed since it was last used";
-/// Why a call is asked about that the configuration names.
-const CONFIGURED: &str = "`tools.approval` of the server requires it";
 /// How often a question is put again when the answer is none.
 const MAX_ASKED: u32 = 3;
 
@@ -73,30 +68,11 @@ impl TerminalPerson {
         }
         ApprovalAnswer::No
     }
-
-    fn question(&self, ApprovalQuestion { call, why, .. }: &ApprovalQuestion) -> ApprovalDialog {
-        let (before, after) = match why {
-            ApprovalReason::Changed { before, after } => (before, after),
-            ApprovalReason::Untrusted => {
-                return approval::question(call, UNTRUSTED, None, &self.shown);
-            }
-            ApprovalReason::EveryCall | ApprovalReason::FirstCall => {
-                return approval::question(call, CONFIGURED, None, &self.shown);
-            }
-        };
-        let mut lines = difference(&self.shown.whole(before), &self.shown.whole(after));
-        if before.is_empty() {
-            lines = format!("(the earlier definition was not saved; it is now)\n{lines}");
-        } else if lines.is_empty() {
-            "(the change is beyond the compared part)".clone_into(&mut lines);
-        }
-        approval::question(call, CHANGED, Some(lines), &self.shown)
-    }
 }
 
 impl Person for TerminalPerson {
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
-        let (this, dialog) = (self.clone(), self.question(&question));
+        let (this, dialog) = (self.clone(), approval::question(&question, &self.shown));
         Box::pin(async move {
             let is_each = question.why == ApprovalReason::EveryCall;
             let (ask, choices): (_, &[_]) = match question.within {
@@ -155,22 +131,3 @@ impl Person for TerminalPerson {
         })
     }
 }
-
-/// The most lines of either text that are compared.
-const MAX_LINES: usize = 500;
-
-/// The lines that went and came, each with its sign; lines that stay are left out.
-fn difference(before: &str, after: &str) -> String {
-    let before: Vec<&str> = before.lines().take(MAX_LINES).collect();
-    let after: Vec<&str> = after.lines().take(MAX_LINES).collect();
-    let changes = TextDiff::from_slices(&before, &after);
-    let lines = changes.iter_all_changes().filter_map(|change| match change.tag() {
-        ChangeTag::Equal => None,
-        ChangeTag::Delete => Some(format!("- {}", change.value())),
-        ChangeTag::Insert => Some(format!("+ {}", change.value())),
-    });
-    lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
-}
-
-#[cfg(test)]
-mod tests;

@@ -12,6 +12,7 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use axum::Router;
 use serde_json::json;
 use tokio::net::TcpListener;
 use usage_metrics::store::StoreFolder;
@@ -62,7 +63,7 @@ async fn show(
         // The address is the only key to the page, so it must not be guessed.
         token: Uuid::new_v4().simple().to_string(),
         port,
-        reading: Reading { folder, clock: Arc::clone(&session.clock) },
+        reading: Arc::new(Reading { folder, clock: Arc::clone(&session.clock) }),
     };
     let address = site.address();
     if session.output.is_json() {
@@ -80,7 +81,7 @@ async fn show(
     result.map_err(|error| Diagnostic::failed("the page server failed").because(&error))
 }
 
-fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
+pub(crate) fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
     let diagnostic =
         Diagnostic::failed(format!("cannot listen on 127.0.0.1:{port}")).because(error);
     match error.kind() {
@@ -94,8 +95,13 @@ fn cannot_listen(port: u16, error: &io::Error) -> Diagnostic {
     }
 }
 
+/// The same page, below a path of the dashboard.
+pub(crate) fn routes(below: &str, folder: StoreFolder, session: &Session) -> Router {
+    server::routes(below, Arc::new(Reading { folder, clock: Arc::clone(&session.clock) }))
+}
+
 /// Completes on SIGINT or SIGTERM.
-fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+pub(crate) fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -108,7 +114,7 @@ fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
 }
 
 /// Opens the browser if that is wanted. Failures are only noted: the address is printed.
-async fn open(address: &str, opening: BrowserLaunch, output: &Output) {
+pub(crate) async fn open(address: &str, opening: BrowserLaunch, output: &Output) {
     if opening == BrowserLaunch::Print {
         return;
     }

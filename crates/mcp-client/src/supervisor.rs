@@ -101,6 +101,8 @@ pub struct ServerStatus {
     pub server_info: Option<String>,
     /// Instructions for models, as it sent them.
     pub instructions: Option<Arc<str>>,
+    /// How long its last response to a listing or ping took.
+    pub latency: Option<Duration>,
     pub tools: usize,
     /// Their estimated cost in every request.
     pub tokens: u32,

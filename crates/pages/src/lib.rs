@@ -6,18 +6,22 @@
 
 mod asset;
 mod chart;
+mod form;
 mod format;
 mod frame;
 mod html;
 mod icon;
 mod markdown;
 mod response;
+mod token;
 
 pub use asset::{Asset, AssetSet, BASE_STYLE};
 pub use chart::{BarChart, Series};
+pub use form::{CSRF_HEADER, Fields, is_same_site};
 pub use format::{bytes, count, credits, day, duration, exact_time, moment};
 pub use frame::{Account, Frame, NavItem, Notice};
 pub use html::{Html, escape, tag};
 pub use icon::icon;
 pub use markdown::markdown;
-pub use response::{html, secure};
+pub use response::{html, redirect, secure};
+pub use token::{Token, remove_cookie};

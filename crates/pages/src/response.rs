@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -39,5 +39,14 @@ pub fn html(status: StatusCode, page: String) -> Response {
     secure(response.headers_mut());
     let media_type = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// Leads to another page, which is fetched with `GET`.
+pub fn redirect(path: &str) -> Response {
+    let mut response = html(StatusCode::SEE_OTHER, String::new());
+    if let Ok(path) = HeaderValue::try_from(path) {
+        response.headers_mut().insert(LOCATION, path);
+    }
     response
 }

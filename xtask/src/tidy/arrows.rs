@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "agent",
         &[
+            "dashboard",
             "document-parser",
             "gateway",
             "gateway-store",
@@ -29,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agent-fuzz", &["api-dialects", "document-parser", "mcp-client", "usage-metrics", "wire"]),
     ("agent-test-support", &["wire"]),
     ("api-dialects", &["wire"]),
+    ("dashboard", &["pages"]),
     ("document-index", &["document-parser"]),
     ("document-parser", &["wire"]),
     (

@@ -12,6 +12,8 @@ mod session;
 mod show;
 mod slash_command;
 
+use std::sync::Arc;
+
 use usage_metrics::catalogue::{Entrypoint, ExecutionSurface};
 
 use self::archive::ChatArchive;
@@ -19,10 +21,11 @@ use self::input::{Input, MessageUnit};
 use self::session::ChatSession;
 use super::mcp::project;
 use super::run::TaskOptions;
+use crate::attended_person::OpenQuestions;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::reporter::MessageSink;
 use crate::session::Session;
-use crate::task_setup::{TaskConfig, TaskSetup};
+use crate::task_setup::{TaskConfig, TaskRequest, TaskSetup};
 
 /// Chat with a model that can use tools
 #[derive(Debug, clap::Args)]
@@ -45,12 +48,21 @@ pub(crate) struct Args {
     /// List saved conversations
     #[arg(long, conflicts_with_all = ["whole", "resume"])]
     list: bool,
+    /// List only conversations that contain these words
+    #[arg(long, value_name = "WORDS", requires = "list")]
+    find: Option<String>,
+    /// Print a saved conversation as Markdown
+    #[arg(long, value_name = "ID", conflicts_with_all = ["whole", "resume", "list"])]
+    export: Option<String>,
     /// Delete a saved conversation; can be repeated
     #[arg(long, value_name = "ID", conflicts_with_all = ["whole", "resume", "list"])]
     remove: Vec<String>,
     /// Delete the conversations not used for this many days
     #[arg(long, value_name = "DAYS", conflicts_with_all = ["whole", "resume", "list"])]
     remove_older: Option<u32>,
+    /// Messages and answers to questions come as lines of JSON
+    #[arg(long, hide = true, conflicts_with = "whole")]
+    attended: bool,
     #[command(flatten)]
     manner: TaskOptions,
 }
@@ -58,13 +70,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let archive = ChatArchive::of(session)?;
     if args.list {
-        return archive.list(session);
+        return archive.list(args.find.as_deref(), session);
+    }
+    if let Some(id) = &args.export {
+        return archive.export(id, session);
     }
     if !args.remove.is_empty() || args.remove_older.is_some() {
         return archive.remove(&args.remove, args.remove_older, session);
     }
     if let Some(days) = TaskConfig::load(session)?.keep_days {
         archive.remove_older(days, session)?;
+    }
+    if args.attended && !session.output.is_json() {
+        return Err(Diagnostic::usage("--attended needs --json"));
     }
     let kept = match &args.resume {
         Some(id) => {
@@ -76,9 +94,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.manner.has_tools() {
         project::offer(session)?;
     }
-    let setup = TaskSetup::load(args.manner.wanted(), MessageSink::Notes, session)?;
+    let questions = args.attended.then(Arc::<OpenQuestions>::default);
+    let wanted = TaskRequest { attended: questions.clone(), ..args.manner.wanted() };
+    let setup = TaskSetup::load(wanted, MessageSink::Notes, session)?;
     setup.open(async |setup, client, interrupts| {
-        let counting = setup.counting(Entrypoint::Interactive, ExecutionSurface::Tui);
+        let surface = if args.attended { ExecutionSurface::Desktop } else { ExecutionSurface::Tui };
+        let counting = setup.counting(Entrypoint::Interactive, surface);
         let ready = interrupts.guard(async |stop| setup.ready(client, &counting, &stop).await);
         let model = ready.await??;
         let bounds = args.manner.bounds(setup.bounds());
@@ -87,8 +108,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         if let Some(kept) = kept {
             chat.resume(kept, args.manner.names_a_model()).await;
         }
-        let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
-        let mut input = Input::open(piece, &chat.library, session)?;
+        let mut input = match questions {
+            Some(questions) => Input::attended(questions, session)?,
+            None => {
+                let piece =
+                    if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
+                Input::open(piece, &chat.library, session)?
+            }
+        };
         chat.converse(&mut input, interrupts).await
     })
 }

@@ -20,6 +20,7 @@ mod remove;
 mod search;
 mod secrets;
 mod server_registry;
+mod set;
 mod status;
 mod switch;
 mod test;
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Install(install::Args),
     Link(link::Args),
     RegisterLinks(register_links::Args),
+    Set(set::Args),
     Remove(remove::Args),
     /// Enable disabled servers
     #[command(after_help = "Examples:\n  agent mcp enable files\n  agent mcp enable files docs")]
@@ -96,6 +98,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Install(args) => install::run(&args, session),
         Command::Link(args) => link::run(&args, session),
         Command::RegisterLinks(args) => register_links::run(&args, session),
+        Command::Set(args) => set::run(&args, session),
         Command::Remove(args) => remove::run(&args, session),
         Command::Enable(args) => switch::run(&args, Switch::On, session),
         Command::Disable(args) => switch::run(&args, Switch::Off, session),

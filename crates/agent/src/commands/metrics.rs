@@ -92,7 +92,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
     }
 }
 
-fn folder(session: &Session) -> Result<StoreFolder, Diagnostic> {
+pub(super) fn folder(session: &Session) -> Result<StoreFolder, Diagnostic> {
     Ok(StoreFolder::new(session.home()?.metrics()))
 }
 

@@ -118,6 +118,7 @@ impl TaskOptions {
                 servers: self.approve.iter().cloned().collect(),
             },
             is_alone: false,
+            attended: None,
         }
     }
 

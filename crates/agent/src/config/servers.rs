@@ -60,9 +60,9 @@ impl ServersFile {
 
     /// Adds a server, or puts another in its place.
     pub(crate) fn set(&mut self, name: &str, entry: &Json) -> Result<(), Diagnostic> {
-        let edited = match self.server(name) {
-            Some((key, node)) => self.replaced(key, node, name, entry),
-            None => self.added(name, entry),
+        let edited = match (self.section(), self.server(name)) {
+            (Some(section), Some(_)) => self.edited(&[&self.root], section, name, Some(entry)),
+            _ => self.added(name, entry),
         };
         let mut meant = self.servers_json();
         meant.insert(name.to_owned(), entry.clone());
@@ -71,7 +71,8 @@ impl ServersFile {
 
     /// Removes a server and the comments that clearly belong to it.
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), Diagnostic> {
-        let edited = self.server(name).and_then(|(key, node)| self.removed(key, node));
+        let edited =
+            self.section().and_then(|section| self.edited(&[&self.root], section, name, None));
         let mut meant = self.servers_json();
         meant.remove(name);
         self.accept(edited, meant)
@@ -79,18 +80,71 @@ impl ServersFile {
 
     /// Switches a server; whether it was not so already.
     pub(crate) fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<bool, Diagnostic> {
-        let Some((key, node)) = self.server(name) else { return Ok(false) };
+        let Some((_, node)) = self.server(name) else { return Ok(false) };
         let now = entry(node, ENABLED).map(|(_, value)| value.to_json()).unwrap_or_default();
         if is_enabled(&now) == enabled {
             return Ok(false);
         }
-        let edited = self.switched(key, node, enabled);
-        let mut meant = self.servers_json();
-        if let Some(entry) = meant.get_mut(name).and_then(Json::as_object_mut) {
-            entry.insert(ENABLED.to_owned(), enabled.into());
-        }
-        self.accept(edited, meant)?;
+        self.set_key(name, ENABLED, Some(&enabled.into()))?;
         Ok(true)
+    }
+
+    /// Sets a key of a server, such as `timeout` or `tools.include`; without a value it is removed.
+    pub(crate) fn set_key(
+        &mut self,
+        name: &str,
+        key: &str,
+        value: Option<&Json>,
+    ) -> Result<(), Diagnostic> {
+        let (outer, inner) = match key.split_once('.') {
+            Some((outer, inner)) => (outer, Some(inner)),
+            None => (key, None),
+        };
+        let mut meant = self.servers_json();
+        let mut entry_meant = meant.remove(name).unwrap_or_default();
+        let is_mapping = entry_meant.get(outer).is_some_and(Json::is_object);
+        let (edited, value) = match (inner, value) {
+            (Some(inner), value) if is_mapping => {
+                set(&mut entry_meant[outer], inner, value);
+                (self.edited_key(name, &[outer], inner, value), None)
+            }
+            (Some(inner), Some(value)) if entry_meant.get(outer).is_none_or(Json::is_null) => {
+                let mut mapping = Json::Object(Map::new());
+                set(&mut mapping, inner, Some(value));
+                (self.edited_key(name, &[], outer, Some(&mapping)), Some(mapping))
+            }
+            (Some(_), None) => return Ok(()),
+            (Some(_), Some(_)) => {
+                let message = format!("`{outer}` of server `{name}` is not a mapping");
+                return Err(Diagnostic::configuration(message));
+            }
+            (None, value) => {
+                set(&mut entry_meant, outer, value);
+                (self.edited_key(name, &[], outer, value), None)
+            }
+        };
+        if value.is_some() {
+            set(&mut entry_meant, outer, value.as_ref());
+        }
+        meant.insert(name.to_owned(), entry_meant);
+        self.accept(edited, meant)
+    }
+
+    /// The text with another value of a key of a server, or of a mapping in it.
+    fn edited_key(
+        &self,
+        name: &str,
+        path: &[&str],
+        key: &str,
+        value: Option<&Json>,
+    ) -> Option<String> {
+        let mut around = vec![&self.root, self.section()?.1];
+        let mut section = self.server(name)?;
+        for step in path {
+            around.push(section.1);
+            section = entry(section.1, step)?;
+        }
+        self.edited(&around, section, key, value)
     }
 
     pub(crate) fn write(&self) -> Result<(), Diagnostic> {
@@ -131,7 +185,7 @@ impl ServersFile {
                 flow::insert(&self.text, node, name, entry)
             }
             Some((key, node)) => {
-                block::append(&self.text, &self.root, (key, node), &|indent, step| {
+                block::append(&self.text, &[&self.root], (key, node), &|indent, step| {
                     yaml::server(name, entry, indent, step)
                 })
             }
@@ -141,45 +195,45 @@ impl ServersFile {
         }
     }
 
-    fn replaced(&self, key: &Key, node: &Node, name: &str, entry: &Json) -> Option<String> {
-        let (section_key, section) = self.section()?;
-        if section.span.is_alias {
-            return None;
-        }
-        if is_flow(section, &self.text) {
-            return flow::replace(&self.text, node, entry);
-        }
-        block::replace(&self.text, &self.root, (section_key, section), key, &|indent, step| {
-            yaml::server(name, entry, indent, step)
-        })
-    }
-
-    fn removed(&self, key: &Key, node: &Node) -> Option<String> {
-        let (section_key, section) = self.section()?;
-        if section.span.is_alias || key.span.is_alias {
-            return None;
-        }
-        if is_flow(section, &self.text) {
-            return flow::remove(&self.text, section, key, node);
-        }
-        block::remove(&self.text, &self.root, (section_key, section), key)
-    }
-
-    fn switched(&self, key: &Key, node: &Node, enabled: bool) -> Option<String> {
+    /// The text with another value of an entry in a mapping, or without the entry. `around` are the
+    /// mappings that the section is in.
+    fn edited(
+        &self,
+        around: &[&Node],
+        section: (&Key, &Node),
+        name: &str,
+        value: Option<&Json>,
+    ) -> Option<String> {
+        let (section_key, node) = section;
         if node.span.is_alias {
             return None;
         }
+        let text = &self.text;
+        let is_flow = is_flow(node, text);
         // A value from a merge key precedes the entry and does not belong to it.
-        let own = entry(node, ENABLED).filter(|(_, value)| {
-            !value.span.is_alias && value.span.start > key.span.start && value.span.length > 0
+        let own = entry(node, name).filter(|(key, value)| {
+            !key.span.is_alias && !value.span.is_alias && key.span.start > section_key.span.start
         });
-        if let Some((_, value)) = own {
-            return flow::splice(&self.text, value.span, &enabled.to_string());
+        let lines = |value: &Json, indent, step| yaml::server(name, value, indent, step);
+        match (own, value) {
+            (None, None) => Some(text.clone()),
+            (Some((key, old)), None) if is_flow => flow::remove(text, node, key, old),
+            (Some((key, _)), None) => block::remove(text, around, section, key),
+            // The comment behind a short value stays.
+            (Some((_, old)), Some(value)) if is_short(value) && is_plain(old) => {
+                flow::splice(text, old.span, &value.to_string())
+            }
+            (Some((_, old)), Some(value)) if is_flow => flow::replace(text, old, value),
+            (Some((key, _)), Some(value)) => {
+                block::replace(text, around, section, key, &|indent, step| {
+                    lines(value, indent, step)
+                })
+            }
+            (None, Some(value)) if is_flow => flow::insert(text, node, name, value),
+            (None, Some(value)) => {
+                block::first_lines_of(text, section_key, node, &lines(value, 0, block::STEP))
+            }
         }
-        if is_flow(node, &self.text) {
-            return flow::insert(&self.text, node, ENABLED, &enabled.into());
-        }
-        block::first_line_of(&self.text, key, node, &format!("{ENABLED}: {enabled}"))
     }
 
     /// Takes an edited text if it says what was meant and nothing else.
@@ -220,6 +274,23 @@ fn is_enabled(value: &Json) -> bool {
         }
         _ => true,
     }
+}
+
+fn set(mapping: &mut Json, key: &str, value: Option<&Json>) {
+    let Some(entries) = mapping.as_object_mut() else { return };
+    match value {
+        Some(value) => drop(entries.insert(key.to_owned(), value.clone())),
+        None => drop(entries.remove(key)),
+    }
+}
+
+fn is_short(value: &Json) -> bool {
+    !(value.is_array() || value.is_object())
+}
+
+/// Whether a value stands on one line, without braces.
+fn is_plain(node: &Node) -> bool {
+    node.span.length > 0 && !matches!(node.value, Value::Map(_) | Value::List(_))
 }
 
 fn as_object(value: Json) -> Map<String, Json> {

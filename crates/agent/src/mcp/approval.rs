@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_client::host::{ApprovalDecision, ApprovalRequest, Approver, BoxFuture};
+use similar::{ChangeTag, TextDiff};
 use task_loop::Sanitizer;
 use task_loop::approval_memory::ApprovalStore;
 use task_loop::person::{ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, Person};
@@ -32,9 +33,10 @@ impl PersonApprover {
     }
 }
 
-/// Why a call of an untrusted server is asked about.
-pub(crate) const UNTRUSTED: &str =
-    "the server is untrusted and the tool is not marked as read-only";
+/// Why a call is asked about.
+const UNTRUSTED: &str = "the server is untrusted and the tool is not marked as read-only";
+const CHANGED: &str = "the tool has changed since it was last used";
+const CONFIGURED: &str = "`tools.approval` of the server requires it";
 
 /// What a person is asked about, bounded so that the question and what it is about stay on the
 /// screen.
@@ -67,12 +69,25 @@ const BACKGROUND_ROWS: usize = 6;
 pub(crate) const DECISIVE_ROWS: usize = 12;
 
 /// A call as a person judges it, with why it is asked about and what changed about the tool.
-pub(crate) fn question(
-    approval: &ApprovalRequest,
-    why: &str,
-    changed: Option<String>,
+pub(crate) fn question(question: &ApprovalQuestion, shown: &Sanitizer) -> ApprovalDialog {
+    let (why, sections) = sections(question, shown);
+    ApprovalDialog::new(
+        &format!("{WARNING}This call needs your approval:{WARNING:#} {why}."),
+        &sections,
+    )
+}
+
+/// Why a call is asked about, and its parts, each with the most rows that it may take.
+pub(crate) fn sections(
+    question: &ApprovalQuestion,
     shown: &Sanitizer,
-) -> ApprovalDialog {
+) -> (&'static str, Vec<(&'static str, String, usize)>) {
+    let approval = &question.call;
+    let (why, changed) = match &question.why {
+        ApprovalReason::Changed { before, after } => (CHANGED, Some(change(before, after, shown))),
+        ApprovalReason::Untrusted => (UNTRUSTED, None),
+        ApprovalReason::EveryCall | ApprovalReason::FirstCall => (CONFIGURED, None),
+    };
     let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
     let tool = format!("{} ({})", shown.line(&approval.native_name), shown.line(&approval.tool));
     let description = shown.whole(approval.description.trim_end());
@@ -81,10 +96,35 @@ pub(crate) fn question(
     sections.push(("server", shown.line(&approval.server), DECISIVE_ROWS));
     sections.push(("tool", tool, DECISIVE_ROWS));
     sections.push(("arguments", shown.whole(&arguments), DECISIVE_ROWS));
-    ApprovalDialog::new(
-        &format!("{WARNING}This call needs your approval:{WARNING:#} {why}."),
-        &sections,
-    )
+    (why, sections)
+}
+
+/// What is different about a tool.
+fn change(before: &str, after: &str, shown: &Sanitizer) -> String {
+    let lines = difference(&shown.whole(before), &shown.whole(after));
+    if before.is_empty() {
+        format!("(the earlier definition was not saved; it is now)\n{lines}")
+    } else if lines.is_empty() {
+        "(the change is beyond the compared part)".to_owned()
+    } else {
+        lines
+    }
+}
+
+/// The most lines of either text that are compared.
+const MAX_LINES: usize = 500;
+
+/// The lines that went and came, each with its sign; lines that stay are left out.
+fn difference(before: &str, after: &str) -> String {
+    let before: Vec<&str> = before.lines().take(MAX_LINES).collect();
+    let after: Vec<&str> = after.lines().take(MAX_LINES).collect();
+    let changes = TextDiff::from_slices(&before, &after);
+    let lines = changes.iter_all_changes().filter_map(|change| match change.tag() {
+        ChangeTag::Equal => None,
+        ChangeTag::Delete => Some(format!("- {}", change.value())),
+        ChangeTag::Insert => Some(format!("+ {}", change.value())),
+    });
+    lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
 impl Approver for PersonApprover {
@@ -144,3 +184,6 @@ impl ApprovalStore for ApprovalFile {
 fn one_line(diagnostic: Diagnostic) -> io::Error {
     io::Error::other(diagnostic.line())
 }
+
+#[cfg(test)]
+mod tests;

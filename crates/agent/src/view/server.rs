@@ -43,7 +43,7 @@ pub(super) struct Site {
     /// The part of the address that cannot be guessed.
     pub(super) token: String,
     pub(super) port: u16,
-    pub(super) reading: Reading,
+    pub(super) reading: Arc<Reading>,
 }
 
 impl Site {
@@ -93,7 +93,14 @@ pub(super) async fn serve(
 
 fn router(site: Site) -> Router {
     let site = Arc::new(site);
-    let at = |path: &str| format!("/{}/{path}", site.token);
+    routes(&site.token, Arc::clone(&site.reading))
+        .fallback(async || not_found())
+        .layer(middleware::from_fn_with_state(site, guard))
+}
+
+/// The page and its data, below a path. Who is answered is decided by a layer around them.
+pub(super) fn routes(below: &str, reading: Arc<Reading>) -> Router {
+    let at = |path: &str| format!("/{below}/{path}");
     Router::new()
         .route(&at(""), get(page))
         .route(&at("data.json"), get(data))
@@ -101,9 +108,7 @@ fn router(site: Site) -> Router {
         .route(&at("next/{file}"), get(draft))
         .route(&at("packages/{file}"), get(package))
         .route(&at("assets/{name}"), get(asset))
-        .fallback(async || not_found())
-        .layer(middleware::from_fn_with_state(Arc::clone(&site), guard))
-        .with_state(site)
+        .with_state(reading)
 }
 
 /// Authorizes requests and sets the headers of every response.
@@ -129,10 +134,10 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     response
 }
 
-async fn page(State(site): State<Arc<Site>>) -> Response {
+async fn page(State(reading): State<Arc<Reading>>) -> Response {
     let page = Page {
         version: env!("CARGO_PKG_VERSION"),
-        folder: site.reading.folder.root().display().to_string(),
+        folder: reading.folder.root().display().to_string(),
     };
     match page.render() {
         Ok(html) => content(HTML, html.into_bytes()),
@@ -145,20 +150,20 @@ async fn asset(Path(name): Path<String>) -> Response {
     asset.map_or_else(not_found, |asset| content(asset.media_type, asset.text))
 }
 
-async fn data(State(site): State<Arc<Site>>) -> Response {
-    json(read(&site, Reading::data_json).await)
+async fn data(State(reading): State<Arc<Reading>>) -> Response {
+    json(read(&reading, Reading::data_json).await)
 }
 
-async fn next(State(site): State<Arc<Site>>) -> Response {
-    json(read(&site, Reading::next).await)
+async fn next(State(reading): State<Arc<Reading>>) -> Response {
+    json(read(&reading, Reading::next).await)
 }
 
-async fn draft(State(site): State<Arc<Site>>, Path(file): Path<String>) -> Response {
-    json(read(&site, move |reading| reading.draft(package_id(&file))).await)
+async fn draft(State(reading): State<Arc<Reading>>, Path(file): Path<String>) -> Response {
+    json(read(&reading, move |reading| reading.draft(package_id(&file))).await)
 }
 
-async fn package(State(site): State<Arc<Site>>, Path(file): Path<String>) -> Response {
-    json(read(&site, move |reading| reading.package(package_id(&file))).await)
+async fn package(State(reading): State<Arc<Reading>>, Path(file): Path<String>) -> Response {
+    json(read(&reading, move |reading| reading.package(package_id(&file))).await)
 }
 
 /// What the file of a package is called without its ending; no package has an empty id.
@@ -168,11 +173,11 @@ fn package_id(file: &str) -> &str {
 
 /// Reads the store on a blocking thread.
 async fn read(
-    site: &Arc<Site>,
+    reading: &Arc<Reading>,
     work: impl FnOnce(&Reading) -> Result<Vec<u8>, ReadError> + Send + 'static,
 ) -> Result<Vec<u8>, ReadError> {
-    let site = Arc::clone(site);
-    tokio::task::spawn_blocking(move || work(&site.reading))
+    let reading = Arc::clone(reading);
+    tokio::task::spawn_blocking(move || work(&reading))
         .await
         .unwrap_or_else(|error| Err(ReadError::unfinished(&error)))
 }

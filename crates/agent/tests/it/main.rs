@@ -10,6 +10,7 @@ mod config_schema;
 // Recording is a person's choice, and everything about it is documented.
 mod consent;
 // Everything the program needs, looked at in one go.
+mod dashboard;
 mod doctor;
 mod documented;
 // Files of the service, and the program itself, verified.

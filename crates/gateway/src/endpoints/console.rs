@@ -8,6 +8,7 @@
 mod budget;
 mod connect;
 mod context;
+mod cookie;
 mod fields;
 mod key;
 mod key_bounds;
@@ -24,7 +25,6 @@ mod research;
 mod sign_in;
 mod slow_usage;
 mod team;
-mod token;
 mod usage;
 
 use std::sync::{Arc, LazyLock};

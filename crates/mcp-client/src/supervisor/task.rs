@@ -81,6 +81,7 @@ impl Supervisor {
             version: None,
             server_info: None,
             instructions: None,
+            latency: None,
             tools: 0,
             tokens: 0,
             quarantined: Vec::new(),
@@ -236,7 +237,10 @@ impl Supervisor {
             steps: None,
         };
         let session = connector.connect().await?;
-        match session.list_tools().await {
+        let began = Instant::now();
+        let listed = session.list_tools().await;
+        self.responded_after(began.elapsed());
+        match listed {
             Ok(catalogue) => {
                 self.settle(&session, catalogue, &ServerState::Ready);
                 Ok(session)

@@ -9,11 +9,12 @@ use serde_json::json;
 use task_loop::chat_record::{
     self, ChatRecord, ParsedRecord, RecordError, RecordHeader, RecordObserver,
 };
-use task_loop::conversation::Conversation;
+use task_loop::conversation::{Conversation, Message};
 use task_loop::untrusted::printable;
 use task_loop::{TaskUsage, nearest};
 use uuid::Uuid;
 
+use super::save::markdown;
 use crate::diagnostic::Diagnostic;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
@@ -95,6 +96,17 @@ impl ChatArchive {
                 .warn(format!("these tool calls may or may not have run: {}", names.join(", ")));
         }
         Ok(ResumedChat { record, conversation, model: read.model, spent: read.spent })
+    }
+
+    /// Whether a message of the person or the model contains these words, in lower case.
+    fn contains(&self, id: &str, words: &str) -> bool {
+        let Ok(read) = ParsedRecord::read(&self.path(id)) else { return false };
+        read.messages.iter().any(|message| match message {
+            Message::User { text, .. } | Message::Assistant { text, .. } => {
+                text.to_lowercase().contains(words)
+            }
+            Message::System { .. } | Message::Tool { .. } => false,
+        })
     }
 
     fn path(&self, id: &str) -> PathBuf {
@@ -196,8 +208,25 @@ impl ChatArchive {
         })
     }
 
-    pub(super) fn list(&self, session: &Session) -> Result<(), Diagnostic> {
-        let ids = self.ids()?;
+    /// Prints a conversation as Markdown, or as JSON.
+    pub(super) fn export(&self, id: &str, session: &Session) -> Result<(), Diagnostic> {
+        let id = self.find(id)?;
+        let read = ParsedRecord::read(&self.path(&id)).map_err(|error| failed(&error))?;
+        if session.output.is_json() {
+            let ParsedRecord { messages, model, spent, .. } = read;
+            return session.output.json(&json!({
+                "id": id, "model": model, "messages": messages, "spent": spent,
+            }));
+        }
+        session.output.text(markdown(&id, &read.model, &read.messages))
+    }
+
+    /// Lists the conversations, or those that contain these words.
+    pub(super) fn list(&self, words: Option<&str>, session: &Session) -> Result<(), Diagnostic> {
+        let mut ids = self.ids()?;
+        if let Some(words) = words.map(str::to_lowercase) {
+            ids.retain(|(id, _)| self.contains(id, &words));
+        }
         let mut table =
             Table::new(["id", "last used", "messages", "first words"]).align_right(&["messages"]);
         let mut listed = Vec::new();

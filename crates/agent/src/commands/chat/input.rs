@@ -1,11 +1,15 @@
 //! What a person types, message by message: with an editor at a terminal, line by line elsewhere.
 
 use std::io::{self, BufRead, IsTerminal, Read};
+use std::sync::Arc;
 
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::editor::{CONTINUATION_PROMPT, Editor, Key, PROMPT, is_continued};
 use super::library::Library;
+use crate::attended_person::OpenQuestions;
 use crate::diagnostic::{Diagnostic, Exit};
 use crate::output::Output;
 use crate::prompt::{Prompt, TypedAhead, line_meanwhile};
@@ -13,6 +17,8 @@ use crate::runtime::Interrupts;
 use crate::session::Session;
 
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
+/// Lines of an attended conversation that wait for the present answer. Answers never wait.
+const MAX_WAITING: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Input {
@@ -31,6 +37,17 @@ enum InputSource {
     Lines(mpsc::Receiver<Result<String, Diagnostic>>),
     /// The same: all of it is one message.
     Whole(bool),
+    /// Lines of JSON from a program that a person uses.
+    Attended(mpsc::Receiver<Result<InputEvent, Diagnostic>>),
+}
+
+/// A line of an attended conversation.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum AttendedLine {
+    Message { text: String },
+    Answer { question: u64, answer: Value },
+    Reload { confirmed: Vec<String> },
 }
 
 /// How much of standard input is a message.
@@ -44,6 +61,8 @@ pub(super) enum MessageUnit {
 pub(super) enum InputEvent {
     Typed(String),
     Message(String),
+    /// The configuration changed. The person confirmed the programs of these servers.
+    Reload(Vec<String>),
     End,
 }
 
@@ -67,8 +86,37 @@ impl Input {
         Ok(Self { from, output, is_leaving: false })
     }
 
+    /// Answers to questions reach `questions` while the conversation is busy.
+    pub(super) fn attended(
+        questions: Arc<OpenQuestions>,
+        session: &Session,
+    ) -> Result<Self, Diagnostic> {
+        let output = session.output.clone();
+        let from = InputSource::Attended(read_lines(MAX_WAITING, move |line| match line {
+            Err(diagnostic) => Some(Err(diagnostic)),
+            Ok(None) => {
+                questions.close();
+                None
+            }
+            Ok(Some(line)) => match serde_json::from_str(&line) {
+                Ok(AttendedLine::Answer { question, answer }) => {
+                    questions.answer(question, answer);
+                    None
+                }
+                Ok(AttendedLine::Message { text }) => Some(Ok(InputEvent::Typed(text))),
+                Ok(AttendedLine::Reload { confirmed }) => Some(Ok(InputEvent::Reload(confirmed))),
+                Err(error) => Some(Err(Diagnostic::usage("invalid line").because(&error))),
+            },
+        })?);
+        Ok(Self { from, output, is_leaving: false })
+    }
+
     pub(super) fn is_person(&self) -> bool {
-        matches!(self.from, InputSource::Editor(_) | InputSource::Terminal)
+        !matches!(self.from, InputSource::Lines(_) | InputSource::Whole(_))
+    }
+
+    pub(super) fn is_attended(&self) -> bool {
+        matches!(self.from, InputSource::Attended(_))
     }
 
     /// The next message. A signal ends the waiting.
@@ -91,6 +139,16 @@ impl Input {
                     return tokio::select! {
                         came = piped(lines) => came,
                         exit = interrupts.next() => Err(Diagnostic::interrupted(exit)),
+                    };
+                }
+                InputSource::Attended(lines) => {
+                    return tokio::select! {
+                        line = lines.recv() => line.unwrap_or(Ok(InputEvent::End)),
+                        // Nothing runs that it could stop.
+                        exit = interrupts.next() => match exit {
+                            Exit::Interrupted => continue,
+                            other => Err(Diagnostic::interrupted(other)),
+                        },
                     };
                 }
                 InputSource::Whole(is_read) => {
@@ -160,13 +218,23 @@ fn join(text: &mut String, line: &str) -> Result<bool, Diagnostic> {
 }
 
 fn lines() -> Result<mpsc::Receiver<Result<String, Diagnostic>>, Diagnostic> {
-    let (sender, lines) = mpsc::channel(1);
+    read_lines(1, Result::transpose)
+}
+
+/// Reads standard input on a thread. `take` makes something of each line, and of its end.
+fn read_lines<T: Send + 'static>(
+    most_waiting: usize,
+    mut take: impl FnMut(Result<Option<String>, Diagnostic>) -> Option<Result<T, Diagnostic>>
+    + Send
+    + 'static,
+) -> Result<mpsc::Receiver<Result<T, Diagnostic>>, Diagnostic> {
+    let (sender, lines) = mpsc::channel(most_waiting);
     let read = move || {
         let mut input = io::stdin().lock();
         loop {
             let line = next_line(&mut input);
             let is_last = !matches!(line, Ok(Some(_)));
-            if let Some(line) = line.transpose()
+            if let Some(line) = take(line)
                 && sender.blocking_send(line).is_err()
             {
                 return;

@@ -19,7 +19,11 @@ use crate::prompt::{Prompt, ask_meanwhile};
 
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(chat: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
+/// Reloads; the person confirmed the programs of some servers already.
+pub(super) async fn run(
+    chat: &mut ChatSession<'_>,
+    confirmed: &[String],
+) -> Result<(), Diagnostic> {
     let mut servers = read(chat)?;
     let entries = chat.setup.entries_of(&servers);
     let plan = chat.client.plan_reload(&entries);
@@ -32,7 +36,7 @@ pub(super) async fn run(chat: &mut ChatSession<'_>) -> Result<(), Diagnostic> {
         let old = before.iter().find(|old| old.name == entry.name);
         let Some(program) = new_program(old, entry) else { continue };
         let word = if old.is_some() { "changed" } else { "new" };
-        if !is_allowed(chat, entry, word, program).await {
+        if !confirmed.contains(&entry.name) && !is_allowed(chat, entry, word, program).await {
             refused.push(entry.name.clone());
         }
     }

@@ -42,7 +42,9 @@ impl ChatSession<'_> {
         let mut failed = None;
         loop {
             let reporter = Arc::clone(&self.setup.fleet.reporter);
-            if input.is_person() {
+            if input.is_attended() {
+                self.output().json_line(&json!({"type": "idle"}))?;
+            } else if input.is_person() {
                 reporter.hold();
             }
             let came = input.next(interrupts).await;
@@ -50,6 +52,13 @@ impl ChatSession<'_> {
             let (text, is_message) = match came? {
                 InputEvent::Typed(text) => (text, false),
                 InputEvent::Message(text) => (text, true),
+                InputEvent::Reload(confirmed) => {
+                    let reloaded = reload::run(self, &confirmed);
+                    if let Err(diagnostic) = unless_stopped(interrupts, reloaded).await {
+                        self.output().tell(&diagnostic);
+                    }
+                    continue;
+                }
                 InputEvent::End => break,
             };
             let done = self.take(&text, is_message, input.is_person(), interrupts).await;
@@ -239,7 +248,7 @@ impl ChatSession<'_> {
             }
             SlashCommand::Tools => show::tools(self, behind)?,
             SlashCommand::Mcp => show::servers(self)?,
-            SlashCommand::ReloadMcp => reload::run(self).await?,
+            SlashCommand::ReloadMcp => reload::run(self, &[]).await?,
             SlashCommand::Cost => show::cost(self).await?,
             SlashCommand::Metrics => show::metrics(self)?,
             SlashCommand::History => show::history(self)?,

@@ -48,7 +48,7 @@ fn expanded(file: &str, chat: &ChatSession<'_>) -> PathBuf {
     }
 }
 
-fn markdown(id: &str, model: &str, messages: &[Message]) -> String {
+pub(super) fn markdown(id: &str, model: &str, messages: &[Message]) -> String {
     let mut text = format!("# Conversation {id}\n\nModel: {model}\n");
     for message in messages {
         text.push_str(&match message {

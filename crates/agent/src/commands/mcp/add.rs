@@ -11,6 +11,7 @@ use task_loop::untrusted::printable;
 use super::candidate::{
     Candidate, NameConflict, SavedServers, SecretHandling, name_is_taken, save,
 };
+use super::install::dialog;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::advice;
@@ -94,6 +95,9 @@ pub(crate) struct Args {
     /// Skip the confirmation of pasted commands and servers of the registry
     #[arg(long, short)]
     yes: bool,
+    /// Print what would be added
+    #[arg(long, hide = true, conflicts_with = "yes")]
+    preview: bool,
     /// A pasted text may also stand by itself
     #[arg(value_name = "TEXT", hide = true)]
     texts: Vec<String>,
@@ -128,9 +132,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut candidates = all(candidates)?;
     let taken = if args.replace { NameConflict::Replace } else { NameConflict::Refuse };
     let file = ServersFile::load(&home.config())?;
-    refuse_taken(&file, &candidates, taken)?;
+    if !args.preview {
+        refuse_taken(&file, &candidates, taken)?;
+    }
     for candidate in &mut candidates {
         candidate.note_twins(file.names());
+    }
+    if args.preview {
+        return session.output.json(&dialog::preview(&candidates, &scope, &file));
     }
     tell_notes(session, candidates.iter().flat_map(|candidate| &candidate.notes));
     if paste.is_some() && !args.yes && !confirmed(session, &candidates)? {

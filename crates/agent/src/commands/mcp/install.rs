@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Install without confirmation
     #[arg(long, short)]
     yes: bool,
+    /// Print what would be installed
+    #[arg(long, hide = true, conflicts_with = "yes")]
+    preview: bool,
     /// Wait for Enter at the end: the window of a link that was opened closes with the program
     #[arg(long, hide = true)]
     wait: bool,
@@ -70,7 +73,11 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let prompt = Prompt::find(&session.output).filter(|_| !args.yes);
     let file = ServersFile::load(&home.config())?;
     let name = args.name.as_ref().unwrap_or(&link.name);
-    let Some(name) = free_name(name, &file, prompt.as_ref())? else {
+    let name = if args.preview {
+        name.clone()
+    } else if let Some(name) = free_name(name, &file, prompt.as_ref())? {
+        name
+    } else {
         session.output.note("Nothing was installed.");
         return Ok(());
     };
@@ -79,6 +86,9 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let mut candidate = Candidate::check(&name, Json::Object(link.config), Vec::new(), &scope)
         .map_err(dialog::harmless)?;
     candidate.note_twins(file.names());
+    if args.preview {
+        return session.output.json(&dialog::preview(&[candidate], &scope, &file));
+    }
     let dialog = dialog::text(&candidate, &scope);
     if !agreed(session, args, prompt.as_ref(), dialog)? {
         session.output.note("Nothing was installed.");

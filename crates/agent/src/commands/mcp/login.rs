@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::config::{Auth, Configured, Endpoint, Problem, ServerEntry};
-use mcp_client::oauth::{Account, LoginOptions, SignInStatus};
+use mcp_client::oauth::{Account, LoginFrontend, LoginOptions, SignInStatus};
 use mcp_client::registry::ServerTools;
 use mcp_client::{Client, Error};
 use serde_json::json;
@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Print the URL instead of opening a browser
     #[arg(long)]
     no_browser: bool,
+    /// The dashboard drives this login
+    #[arg(long, hide = true)]
+    dashboard: bool,
     /// Seconds to wait for the sign-in [default: `oauth.timeout`]
     #[arg(long, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
@@ -73,7 +76,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let account = account.ok_or_else(|| Diagnostic::configuration("nothing to sign in to"))?;
     let scope = args.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty());
     let (standing, seen) = fleet.run(Vec::new(), async |client| {
-        let options = LoginOptions { scope, ..LoginOptions::default() };
+        let driver =
+            if args.dashboard { LoginFrontend::Dashboard } else { LoginFrontend::Terminal };
+        let options = LoginOptions { driver, scope };
         fleet.reporter.waiting_for(format!("asking {} how to sign in", printable(&entry.name)));
         let done = account.login(&browser, options).await;
         fleet.reporter.done_waiting();

@@ -20,7 +20,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 On Linux, writes a desktop file for the current user; on macOS, prints the steps. Opened links \
-are shown in a terminal and need your confirmation.
+are shown in the dashboard, without a graphical session in a terminal, and need your confirmation.
 
 Examples:
   agent mcp register-links
@@ -62,7 +62,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         }
         None => None,
     };
-    register(session, &path, &desktop::file(program, home, session.profile()))
+    let variables = &session.environment.all;
+    let is_graphical =
+        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| variables.contains_key(*name));
+    let file = desktop::file(program, home, session.profile(), is_graphical);
+    register(session, &path, &file)
 }
 
 /// The files of default applications: the current one, and the deprecated one.

@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Print the input schema of each tool
     #[arg(long)]
     schema: bool,
+    /// Include the tools that `tools` of the configuration excludes
+    #[arg(long)]
+    all: bool,
 }
 
 struct Failed {
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     if args.server.is_some() {
         fleet.with_browser(session);
     }
-    let entries: Vec<ServerEntry> = if let Some(name) = &args.server {
+    let mut entries: Vec<ServerEntry> = if let Some(name) = &args.server {
         let entry = fleet.servers.find(name)?.entry.clone();
         fleet.servers.tell_problems_of(name, session);
         for twin in fleet.servers.twins(name) {
@@ -56,6 +59,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         fleet.servers.tell_problems(session);
         fleet.servers.enabled().cloned().collect()
     };
+    if args.all {
+        for entry in &mut entries {
+            entry.tools.include = None;
+            entry.tools.exclude = Vec::new();
+        }
+    }
     fleet.run(entries.clone(), async |client| {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         fleet.reporter.waiting_for(format!("connecting {}", names.join(", ")));
@@ -138,7 +147,7 @@ fn show(
     let tokens: u32 = registry.entries().map(|entry| entry.tokens).sum();
     if session.output.is_json() {
         let tools: Vec<Value> =
-            registry.entries().map(|entry| tool_json(entry, args.schema)).collect();
+            registry.entries().map(|entry| tool_json(entry, args, fleet)).collect();
         let quarantined = client.status().into_iter().flat_map(|status| {
             let server = status.server;
             status.quarantined.into_iter().map(
@@ -216,7 +225,7 @@ pub(crate) fn access(entry: &RegisteredTool) -> &'static str {
     }
 }
 
-fn tool_json(entry: &RegisteredTool, schema: bool) -> Value {
+fn tool_json(entry: &RegisteredTool, args: &Args, fleet: &McpServers) -> Value {
     let mut tool = json!({
         "name": &*entry.name,
         "server": &*entry.server,
@@ -226,7 +235,12 @@ fn tool_json(entry: &RegisteredTool, schema: bool) -> Value {
         "tokens": entry.tokens,
         "description": &*entry.description,
     });
-    if schema {
+    if args.all && matches!(entry.action, ToolAction::Tool(_)) {
+        let server = fleet.servers.entries().find(|server| *server.name == *entry.server);
+        let is_used = server.is_some_and(|server| server.tools.admits(entry.native_name()));
+        tool["excluded"] = (!is_used).into();
+    }
+    if args.schema {
         tool["schema"] = (*entry.schema).clone();
     }
     tool

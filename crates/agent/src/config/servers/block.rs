@@ -72,12 +72,12 @@ pub(super) fn begin(
 
 pub(super) fn append(
     text: &str,
-    root: &Node,
+    around: &[&Node],
     section: (&Key, &Node),
     server: &dyn Fn(usize, usize) -> Vec<String>,
 ) -> Option<String> {
     let page = Page::new(text);
-    let section = Section::of(&page, root, section)?;
+    let section = Section::of(&page, around, section)?;
     let last = section.keys.len().checked_sub(1)?;
     let mut lines = server(section.indent, section.step);
     // Entries that stand apart go on standing apart.
@@ -91,22 +91,27 @@ pub(super) fn append(
 /// Puts another server in the place of one; the comments above it stay.
 pub(super) fn replace(
     text: &str,
-    root: &Node,
+    around: &[&Node],
     section: (&Key, &Node),
     key: &Key,
     server: &dyn Fn(usize, usize) -> Vec<String>,
 ) -> Option<String> {
     let page = Page::new(text);
-    let section = Section::of(&page, root, section)?;
+    let section = Section::of(&page, around, section)?;
     let index = section.keys.iter().position(|line| *line == line_of(key))?;
     let range = section.keys[index]..section.end_of(&page, index);
     Some(page.with(range, &server(section.indent, section.step)))
 }
 
-pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key) -> Option<String> {
+pub(super) fn remove(
+    text: &str,
+    around: &[&Node],
+    section: (&Key, &Node),
+    key: &Key,
+) -> Option<String> {
     let page = Page::new(text);
     let (section_key, section_node) = section;
-    let section = Section::of(&page, root, section)?;
+    let section = Section::of(&page, around, section)?;
     let index = section.keys.iter().position(|line| *line == line_of(key))?;
     let mut from = section.comments_of(&page, index);
     let mut to = section.end_of(&page, index);
@@ -132,12 +137,12 @@ pub(super) fn remove(text: &str, root: &Node, section: (&Key, &Node), key: &Key)
     Some(page.lines[..section.header].concat() + &header + &kept.concat())
 }
 
-/// Adds a line as the first of an entry.
-pub(in crate::config) fn first_line_of(
+/// Adds lines as the first of a mapping, indented like its keys.
+pub(in crate::config) fn first_lines_of(
     text: &str,
     key: &Key,
     node: &Node,
-    line: &str,
+    lines: &[String],
 ) -> Option<String> {
     let page = Page::new(text);
     let (first, _) = node.entries().first()?;
@@ -145,7 +150,9 @@ pub(in crate::config) fn first_line_of(
         return None;
     }
     let at = line_of(key) + 1;
-    Some(page.with(at..at, &[format!("{}{line}", " ".repeat(column_of(first)))]))
+    let pad = " ".repeat(column_of(first));
+    let lines: Vec<String> = lines.iter().map(|line| format!("{pad}{line}")).collect();
+    Some(page.with(at..at, &lines))
 }
 
 /// The line of a key up to its colon, and what follows.
@@ -197,9 +204,10 @@ impl<'t> Page<'t> {
 }
 
 impl Section {
-    fn of(page: &Page<'_>, root: &Node, (key, node): (&Key, &Node)) -> Option<Self> {
+    /// A mapping within others, each of which ends it with its next key.
+    fn of(page: &Page<'_>, around: &[&Node], (key, node): (&Key, &Node)) -> Option<Self> {
         let header = line_of(key);
-        let later = root.entries().iter().map(|(key, _)| line_of(key));
+        let later = around.iter().flat_map(|node| node.entries()).map(|(key, _)| line_of(key));
         let until = later.filter(|line| *line > header).min();
         let until = until.unwrap_or_else(|| page.document_end(header));
         // Entries that a merge brings in stand elsewhere.

@@ -7,7 +7,7 @@ use super::*;
 
 fn at_port(port: u16) -> Site {
     let reading = Reading { folder: StoreFolder::new("nowhere"), clock: Arc::new(SystemClock) };
-    Site { token: "token".to_owned(), port, reading }
+    Site { token: "token".to_owned(), port, reading: reading.into() }
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Members made, listed, changed, and what they have.
 
-use super::{Ground, settings};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use agent_test_support::clock::MovableClock;
+
+use super::{Ground, Served, settings};
 
 #[test]
 fn a_member_is_made_with_credit_and_shown() {
@@ -148,6 +152,37 @@ fn budgets_are_set_shown_and_removed() {
     let removed = ground.json(["member", "budget", "alice", "none"]);
     assert_eq!(removed["budget"], serde_json::Value::Null);
     assert_eq!(ground.json(["key", "show", &key])["budget"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_budget_is_exhausted_until_its_day_is_over() {
+    let ground = Ground::new();
+    let key = ground.alice();
+    let clock = MovableClock::new();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    // Noon, so that no day ends while the test runs.
+    let noon = 43_200 - i64::try_from(now % 86_400).unwrap();
+    clock.set(noon);
+    let served = Served::start(ground.command(["serve"]).envs(clock.variables()));
+    let chat = || served.chat(&key, "test/echo");
+    let micros = |value: &serde_json::Value| value.as_i64().unwrap();
+    let available = || micros(&ground.json(["member", "show", "alice"])["available_micros"]);
+    let before = available();
+    assert_eq!(chat().0, 200);
+    let price = before - available();
+    let budget = format!("{}/day", 3 * price);
+    ground.json(["member", "budget", "alice", &budget, "--micros"]);
+    let left = micros(&ground.json(["member", "show", "alice"])["budget"]["left_micros"]);
+    for _ in 0..left / price {
+        assert_eq!(chat().0, 200);
+    }
+    let spent = available();
+    let (status, body) = chat();
+    assert_eq!(status, 402, "{body}");
+    assert!(body.contains("budget_reached"), "{body}");
+    clock.set(noon + 86_400);
+    assert_eq!(chat().0, 200);
+    assert_eq!(available(), spent - price);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use ledger::{Budget, BudgetStatus, Period};
 use pages::{Html, credits};
 
-use super::fields::{Fields, WrongField};
+use super::fields::{FieldValues as _, Fields, WrongField};
 use crate::clock;
 
 #[derive(Default)]

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts, Request};
 use gateway_store::{Actor, NewSession, Role, Scope, Store, WebSession};
-use http::header::{HOST, ORIGIN, USER_AGENT};
+use http::header::USER_AGENT;
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use ledger::MemberId;
-use pages::{Account, Frame, NavItem};
+use pages::{Account, CSRF_HEADER, Frame, NavItem, Token};
 
 use super::super::state::AppState;
 use super::super::{body, check_host};
+use super::cookie::Cookie;
 use super::fields::Fields;
 use super::page::{
     self, MEMBER_NAV, OPERATOR_NAV, OPERATOR_PAGES, OWN_PAGES, PageError, PageResult, Refusal, TEAM,
 };
-use super::token::{Cookie, Token};
 use crate::billing::Billing;
 use crate::clock;
 use crate::config::{Config, Limits};
@@ -32,7 +32,6 @@ const RENEW_MICROS: i64 = 60 * 1_000_000;
 const MAX_FORM_BYTES: u64 = 64 * 1024;
 /// The most characters of a browser's name that are stored.
 const MAX_CLIENT_CHARS: usize = 200;
-const CSRF_HEADER: &str = "x-csrf-token";
 /// The place of the team in the navigation of its manager, after the keys.
 const TEAM_PLACE: usize = 4;
 /// How long a session lasts unused, and at most, in seconds: of members and of operators.
@@ -120,7 +119,7 @@ pub(super) async fn find(parts: &mut Parts, state: &AppState) -> PageResult<Opti
     let identities = Arc::<Identities>::from_ref(state);
     check_host(&config, &parts.headers)?;
     let Some(info) = parts.extensions.get::<RequestInfo>().copied() else { return Ok(None) };
-    let Some(token) = Token::of(&parts.headers, &config, Cookie::Session) else { return Ok(None) };
+    let Some(token) = Cookie::Session.token(&parts.headers, &config) else { return Ok(None) };
     let Some(session) = billing.store.session(token.hash()).await? else { return Ok(None) };
     let caller = match &session.key {
         None => None,
@@ -247,16 +246,10 @@ fn stale() -> PageError {
     PageError::forbidden("This form is out of date. Go back, reload the page and try again.")
 }
 
-/// Refuses a form of another site: the origin must be the host of the request, or the public one.
+/// Refuses a form of another site.
 fn check_origin(config: &Config, headers: &HeaderMap) -> PageResult<()> {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let origin = text(&ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-    let authority = origin.as_ref().and_then(Uri::authority).map(Authority::as_str);
-    let is_own = authority.is_some()
-        && (authority == text(&HOST)
-            || authority == config.public_url.authority().map(Authority::as_str));
-    let fetched = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
-    if is_own && fetched {
+    let public = config.public_url.authority().map(Authority::as_str);
+    if pages::is_same_site(headers, public) {
         return Ok(());
     }
     Err(PageError::forbidden("This form was not sent by a page of this service."))

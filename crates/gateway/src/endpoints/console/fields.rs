@@ -1,14 +1,12 @@
-//! The fields of forms, and what their texts mean.
+//! What the texts of form fields mean.
 
 use ledger::{Micros, Time};
+pub(super) use pages::Fields;
 
 use crate::clock;
 
 const MICROS: i64 = 1_000_000;
 const DAY_MICROS: i64 = 86_400 * MICROS;
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrongField {
@@ -22,23 +20,23 @@ impl WrongField {
     }
 }
 
-impl Fields {
-    pub(super) fn parse(text: &[u8]) -> Self {
-        Self(form_urlencoded::parse(text).into_owned().collect())
-    }
-
-    /// The trimmed value of a field; empty if it is missing.
-    pub(super) fn get(&self, name: &str) -> &str {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map_or("", |(_, value)| value.trim())
-    }
-
-    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
+/// Values of fields in the forms of the console.
+pub(super) trait FieldValues {
     /// A whole number; `None` if the field is empty.
-    pub(super) fn number(&self, name: &'static str) -> Result<Option<u32>, WrongField> {
+    fn number(&self, name: &'static str) -> Result<Option<u32>, WrongField>;
+
+    /// An amount in credits; `None` if the field is empty.
+    fn credits(&self, name: &'static str) -> Result<Option<Micros>, WrongField>;
+
+    /// The end of a number of days from now; `None` if the field is empty.
+    fn days_from_now(&self, name: &'static str) -> Result<Option<Time>, WrongField> {
+        let days = self.number(name)?;
+        Ok(days.map(|days| clock::now().plus_micros(i64::from(days).saturating_mul(DAY_MICROS))))
+    }
+}
+
+impl FieldValues for Fields {
+    fn number(&self, name: &'static str) -> Result<Option<u32>, WrongField> {
         match self.get(name) {
             "" => Ok(None),
             text => text
@@ -49,8 +47,7 @@ impl Fields {
         }
     }
 
-    /// An amount in credits; `None` if the field is empty.
-    pub(super) fn credits(&self, name: &'static str) -> Result<Option<Micros>, WrongField> {
+    fn credits(&self, name: &'static str) -> Result<Option<Micros>, WrongField> {
         match self.get(name) {
             "" => Ok(None),
             text => parse_credits(text).map(Some).ok_or_else(|| {
@@ -59,12 +56,6 @@ impl Fields {
                 WrongField::new(name, message)
             }),
         }
-    }
-
-    /// The end of a number of days from now; `None` if the field is empty.
-    pub(super) fn days_from_now(&self, name: &'static str) -> Result<Option<Time>, WrongField> {
-        let days = self.number(name)?;
-        Ok(days.map(|days| clock::now().plus_micros(i64::from(days).saturating_mul(DAY_MICROS))))
     }
 }
 

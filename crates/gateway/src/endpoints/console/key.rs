@@ -14,7 +14,7 @@ use pages::Frame;
 use super::super::path::Id;
 use super::super::state::AppState;
 use super::context::{MemberContext, OperatorContext, PageContext};
-use super::fields::{Fields, WrongField};
+use super::fields::{FieldValues as _, Fields, WrongField};
 use super::key_bounds;
 use super::key_form::{KeyForm, above, limits};
 use super::key_rows::{KeyRow, is_over, rows};

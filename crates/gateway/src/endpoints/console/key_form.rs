@@ -4,7 +4,7 @@ use ledger::Limits;
 use pages::credits;
 
 use super::budget::{self, BudgetForm};
-use super::fields::{Fields, WrongField};
+use super::fields::{FieldValues as _, Fields, WrongField};
 
 #[derive(Default)]
 pub(super) struct KeyForm {

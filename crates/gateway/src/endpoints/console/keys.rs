@@ -7,7 +7,7 @@ use http::StatusCode;
 use pages::Frame;
 
 use super::context::{MemberContext, OperatorContext};
-use super::fields::{Fields, WrongField};
+use super::fields::{FieldValues as _, Fields, WrongField};
 use super::key::{self, KeyKeeper, is_id};
 use super::key_bounds;
 use super::key_form::{KeyForm, above, limits};

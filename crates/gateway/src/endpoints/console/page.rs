@@ -2,8 +2,7 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use http::header::LOCATION;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use pages::{Frame, Html, NavItem, Notice};
 
 use super::assets;
@@ -107,14 +106,7 @@ pub(super) fn show_as<T: Template>(status: StatusCode, page: &T) -> PageResult {
     Ok(pages::html(status, html))
 }
 
-/// Leads to another page, which is fetched with `GET`.
-pub(super) fn redirect(path: &str) -> Response {
-    let mut response = pages::html(StatusCode::SEE_OTHER, String::new());
-    if let Ok(path) = HeaderValue::try_from(path) {
-        response.headers_mut().insert(LOCATION, path);
-    }
-    response
-}
+pub(super) use pages::redirect;
 
 pub(super) type PageResult<T = Response> = Result<T, PageError>;
 

@@ -6,16 +6,16 @@ use axum::response::{IntoResponse, Response};
 use http::header::SET_COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use pages::{Frame, Html};
+use pages::{Frame, Html, Token};
 
 use super::super::admin::is_same;
 use super::super::path::Id;
 use super::super::state::AppState;
 use super::super::{check_host, not_found};
 use super::context::{self, PageContext, SessionStarter, SignedIn};
+use super::cookie::Cookie;
 use super::fields::Fields;
 use super::page::{self, PageError, PageResult, redirect};
-use super::token::{Cookie, Token};
 use super::{accepts_html, overview};
 use crate::billing::Billing;
 use crate::clock;
@@ -80,7 +80,7 @@ fn form(
     notice: Option<pages::Notice>,
 ) -> PageResult {
     // The token of a form that is open in another tab stays valid.
-    let token = Token::of(headers, config, Cookie::SignIn).or_else(Token::draw);
+    let token = Cookie::SignIn.token(headers, config).or_else(Token::draw);
     let token = token.ok_or_else(PageError::internal)?;
     let page = SignInPage {
         frame: Frame { notice, ..page::frame(config, "Sign in") },
@@ -102,7 +102,7 @@ pub(super) async fn sign_in(
 ) -> PageResult {
     check_host(&config, request.headers())?;
     let headers = request.headers().clone();
-    let Some(token) = Token::of(&headers, &config, Cookie::SignIn) else {
+    let Some(token) = Cookie::SignIn.token(&headers, &config) else {
         let notice = page::refused("The form was open too long, or cookies are off. Try again.");
         return form(&config, &headers, "", StatusCode::FORBIDDEN, Some(notice));
     };

@@ -1,6 +1,6 @@
 //! Liveness checks, and updates of the tool list.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
@@ -38,9 +38,13 @@ impl Supervisor {
         // A ping without a response until the next one is due counts as missed.
         let within = PING_TIMEOUT.min(self.entry.keepalive);
         if self.liveness == LivenessCheck::Ping {
+            let began = Instant::now();
             match session.ping(within).await {
                 // Any response proves it, even an error.
-                Ok(()) | Err(Error::Rpc(_)) => return self.proven(session).await,
+                Ok(()) | Err(Error::Rpc(_)) => {
+                    self.responded_after(began.elapsed());
+                    return self.proven(session).await;
+                }
                 Err(error) if error.ends_session() => return false,
                 Err(_) => {}
             }
@@ -60,6 +64,10 @@ impl Supervisor {
                 false
             }
         }
+    }
+
+    pub(super) fn responded_after(&self, time: Duration) {
+        self.status.send_modify(|status| status.latency = Some(time));
     }
 
     /// The server responds. Lists its tools if that failed before.

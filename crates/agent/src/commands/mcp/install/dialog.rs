@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use mcp_client::config::{Endpoint, Scope, StdioEndpoint, Text};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use task_loop::untrusted::{excerpt, without_blanks};
 
 use super::super::candidate::Candidate;
 use super::dangers::{self, host};
+use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
 
@@ -56,6 +57,39 @@ pub(in crate::commands::mcp) fn entry(candidate: &Candidate, scope: &Scope) -> S
         }
     });
     text
+}
+
+/// The same for a program that shows it.
+pub(in crate::commands::mcp) fn preview(
+    candidates: &[Candidate],
+    scope: &Scope,
+    file: &ServersFile,
+) -> Json {
+    let servers = candidates.iter().map(|candidate| {
+        let endpoint = &candidate.configured.entry.endpoint;
+        let mut cautions = dangers::cautions(endpoint);
+        let variables = variables(&candidate.entry, scope);
+        if !variables.is_empty() {
+            let names: Vec<&str> = variables.iter().map(String::as_str).collect();
+            cautions
+                .push(format!("it receives the values of your variables: {}", names.join(", ")));
+        }
+        let entry = serde_json::to_string_pretty(&candidate.entry).unwrap_or_default();
+        let (command, host) = match endpoint {
+            Endpoint::Stdio(stdio) => (Some(command_line(stdio)), None),
+            Endpoint::Http(http) => (None, Some(line(host(http.url.shown())))),
+        };
+        json!({
+            "name": candidate.name,
+            "config": without_blanks(&plain(&entry)),
+            "command": command,
+            "host": host,
+            "notes": candidate.notes.iter().map(|note| line(note)).collect::<Vec<_>>(),
+            "cautions": cautions.iter().map(|caution| line(caution)).collect::<Vec<_>>(),
+            "is_taken": file.entry(&candidate.name).is_some(),
+        })
+    });
+    json!({ "servers": servers.collect::<Vec<_>>() })
 }
 
 /// An error about an entry, with nothing in it that could drive the terminal.

@@ -8,7 +8,7 @@ use task_loop::Sanitizer;
 use task_loop::untrusted::printable;
 
 use crate::mcp::advice::{command_line, operand, test};
-use crate::mcp::{McpServers, Servers, told, transport};
+use crate::mcp::{McpServers, Servers, oauth, told, transport};
 use crate::output::DIM;
 use crate::table::{Table, grouped};
 
@@ -102,6 +102,7 @@ pub(crate) fn server_json(status: &ServerStatus, fleet: &McpServers) -> Value {
         "hints": hints,
         "next_try_seconds": next_try,
         "since_seconds": status.since.elapsed().as_secs(),
+        "latency_ms": status.latency.map(|time| time.as_millis()),
         "tools": status.tools,
         "tokens": status.tokens,
         "quarantined": status.quarantined.iter()
@@ -137,6 +138,9 @@ pub(super) fn configured_json(servers: &Servers) -> Value {
             "enabled": entry.enabled,
             "line": configured.line,
             "reached_by": command_line(entry),
+            "entry": servers.written(&entry.name),
+            "signs_in": oauth(entry).is_some(),
+            "is_of_project": servers.projects.contains_key(&entry.name),
         })
     });
     json!({

@@ -6,17 +6,25 @@ pub(super) const MIME_TYPE: &str = "x-scheme-handler/agent";
 /// Characters that an argument of `Exec` may only hold in quotes.
 const RESERVED: &str = " \t\n\"'\\><~|&;$*?#()`";
 
-/// The desktop file that hands links to this program. Behind `--` nothing of a link can be taken
-/// for an option; the window stays open until the person has read how it went.
-pub(super) fn file(program: &str, home: Option<&str>, profile: Option<&str>) -> String {
+/// The desktop file that hands links to this program: to the dashboard in a graphical session, else
+/// to a terminal, whose window stays open until the person has read how it went. Nothing of a link
+/// can be taken for an option.
+pub(super) fn file(
+    program: &str,
+    home: Option<&str>,
+    profile: Option<&str>,
+    is_graphical: bool,
+) -> String {
     let home = home.map(|home| format!("env {} ", argument(&format!("AGENT_HOME={home}"))));
     let profile = profile.map(|name| format!(" --profile {}", argument(name)));
     let (home, profile) = (home.unwrap_or_default(), profile.unwrap_or_default());
+    let command = if is_graphical { "dashboard --link %u" } else { "mcp install --wait -- %u" };
     format!(
         "[Desktop Entry]\nType=Application\nName=agent install links\n\
          Comment=Show the MCP server in a link and ask before installing it\n\
-         Exec={home}{}{profile} mcp install --wait -- %u\nTerminal=true\nNoDisplay=true\nMimeType={MIME_TYPE};\n",
-        argument(program)
+         Exec={home}{}{profile} {command}\nTerminal={}\nNoDisplay=true\nMimeType={MIME_TYPE};\n",
+        argument(program),
+        !is_graphical
     )
 }
 
@@ -75,9 +83,7 @@ pub(super) fn steps(system: &str, program: &str, remove: bool) -> Option<String>
             "macOS opens links only with applications. To create one for this program:\n\n\
              1. Open Script Editor, and paste:\n\n\
              \x20  on open location link\n\
-             \x20    set line_ to quoted form of {} & \" mcp install -- \" & quoted form of link\n\
-             \x20    tell application \"Terminal\" to do script line_\n\
-             \x20    tell application \"Terminal\" to activate\n\
+             \x20    do shell script quoted form of {} & \" dashboard --link=\" & quoted form of link & \" >/dev/null 2>&1 &\"\n\
              \x20  end open location\n\n\
              2. Export it as the application \"Agent Links\" into ~/Applications.\n\
              3. Register the scheme, and open the application once:\n\n\

@@ -11,7 +11,7 @@ use pages::{Frame, Html, credits};
 use crate::clock;
 use crate::endpoints::console::budget::{self, BudgetCard, BudgetForm};
 use crate::endpoints::console::context::OperatorContext;
-use crate::endpoints::console::fields::{Fields, WrongField};
+use crate::endpoints::console::fields::{FieldValues as _, Fields, WrongField};
 use crate::endpoints::console::key_rows::{self, KeyRow};
 use crate::endpoints::console::page::{self, PageError, PageResult, Refusal, redirect, refusal};
 use crate::endpoints::console::receipts::{self, ReceiptRow};

@@ -35,12 +35,14 @@ fn only_our_choice_is_taken_back() {
 
 #[test]
 fn a_link_goes_to_the_home_and_the_profile_of_who_registered() {
-    let exec = |home, profile| {
-        let file = file("/bin/agent", home, profile);
+    let exec = |home, profile, is_graphical| {
+        let file = file("/bin/agent", home, profile, is_graphical);
+        assert!(file.contains(&format!("\nTerminal={}\n", !is_graphical)), "{file}");
         file.lines().find_map(|line| line.strip_prefix("Exec=")).unwrap().to_owned()
     };
-    assert_eq!(exec(None, None), "/bin/agent mcp install --wait -- %u");
-    let both = exec(Some("/my home/x"), Some("work"));
+    assert_eq!(exec(None, None, true), "/bin/agent dashboard --link %u");
+    assert_eq!(exec(None, None, false), "/bin/agent mcp install --wait -- %u");
+    let both = exec(Some("/my home/x"), Some("work"), false);
     let expected =
         "env \"AGENT_HOME=/my home/x\" /bin/agent --profile work mcp install --wait -- %u";
     assert_eq!(both, expected);
@@ -51,7 +53,7 @@ fn each_system_has_its_way() {
     assert_eq!(steps("linux", "/a", false), None);
     assert_eq!(steps("freebsd", "/a", true), None);
     let macos = steps("macos", "/a \"b\"/agent", false).unwrap();
-    assert!(macos.contains("quoted form of \"/a \\\"b\\\"/agent\" & \" mcp install -- \""));
+    assert!(macos.contains("quoted form of \"/a \\\"b\\\"/agent\" & \" dashboard --link=\""));
     let windows = steps("windows", "C:\\x\\agent.exe", false).unwrap();
     let line = "/d \"\\\"C:\\x\\agent.exe\\\" mcp install -- \\\"%1\\\"\"\n";
     assert!(windows.ends_with(line), "{windows}");

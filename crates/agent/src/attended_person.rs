@@ -1,0 +1,151 @@
+//! A person who answers through another program, such as the dashboard: questions are lines of JSON
+//! on standard output, answers come with their number.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp_client::host::BoxFuture;
+use serde_json::{Value, json};
+use task_loop::Sanitizer;
+use task_loop::person::{
+    ApprovalAnswer, ApprovalQuestion, ApprovalReason, CallContext, FormAnswer, FormRequest, Person,
+    SamplingRequest,
+};
+use tokio::sync::oneshot;
+
+use crate::mcp::approval;
+use crate::output::Output;
+
+/// The questions that wait for an answer.
+#[derive(Debug, Default)]
+pub(crate) struct OpenQuestions {
+    asked: Mutex<(u64, HashMap<u64, oneshot::Sender<Value>>)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct AttendedPerson {
+    questions: Arc<OpenQuestions>,
+    output: Output,
+    shown: Sanitizer,
+}
+
+/// A question that waits; dropped, it is closed for everybody who shows it.
+struct Question {
+    number: u64,
+    person: AttendedPerson,
+}
+
+impl OpenQuestions {
+    fn asked(&self) -> MutexGuard<'_, (u64, HashMap<u64, oneshot::Sender<Value>>)> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an answer. One that comes too late or twice is none.
+    pub(crate) fn answer(&self, number: u64, answer: Value) {
+        if let Some(question) = self.asked().1.remove(&number) {
+            let _ = question.send(answer);
+        }
+    }
+
+    /// Nobody answers any more.
+    pub(crate) fn close(&self) {
+        self.asked().1.clear();
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let (number, person) = (self.number, &self.person);
+        person.questions.asked().1.remove(&number);
+        // A reader that has gone needs no news.
+        let _ = person.output.json_line(&json!({"type": "question_closed", "question": number}));
+    }
+}
+
+impl AttendedPerson {
+    pub(crate) fn new(questions: &Arc<OpenQuestions>, output: &Output, shown: &Sanitizer) -> Self {
+        let (questions, output, shown) = (Arc::clone(questions), output.clone(), shown.clone());
+        Self { questions, output, shown }
+    }
+
+    /// The answer; `None` if nobody gives one.
+    async fn ask(self, mut question: Value) -> Option<Value> {
+        let (sender, answer) = oneshot::channel();
+        let number = {
+            let mut asked = self.questions.asked();
+            asked.0 += 1;
+            let number = asked.0;
+            asked.1.insert(number, sender);
+            number
+        };
+        let open = Question { number, person: self };
+        question["type"] = json!("question");
+        question["question"] = json!(number);
+        let person = &open.person;
+        person.output.json_line(&person.shown.json(question)).ok()?;
+        answer.await.ok()
+    }
+
+    /// Lets the person choose one of these words.
+    async fn choose(
+        self,
+        title: String,
+        sections: Vec<(&'static str, String, usize)>,
+        choices: &'static [(&'static str, ApprovalAnswer)],
+    ) -> ApprovalAnswer {
+        let sections: Vec<_> = sections.into_iter().map(|(name, text, _)| (name, text)).collect();
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let question = json!({
+            "kind": "choice", "title": title, "sections": sections, "choices": words,
+        });
+        let answer = self.ask(question).await;
+        let Some(answer) = answer else { return ApprovalAnswer::Absent };
+        let chosen = choices.iter().find(|(word, _)| answer == *word);
+        chosen.map_or(ApprovalAnswer::No, |(_, meaning)| *meaning)
+    }
+}
+
+impl Person for AttendedPerson {
+    fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
+        const ONCE: (&str, ApprovalAnswer) = ("once", ApprovalAnswer::Once);
+        const ALWAYS: (&str, ApprovalAnswer) = ("always", ApprovalAnswer::Always);
+        const NO: (&str, ApprovalAnswer) = ("no", ApprovalAnswer::No);
+        const STOP: (&str, ApprovalAnswer) = ("stop", ApprovalAnswer::Stop);
+        let choices: &[_] = match question.within {
+            CallContext::Task if question.why == ApprovalReason::EveryCall => &[ONCE, NO, STOP],
+            CallContext::Task => &[ONCE, ALWAYS, NO, STOP],
+            CallContext::OneCall => &[ONCE, NO],
+        };
+        let (why, sections) = approval::sections(&question, &self.shown);
+        let title = format!("This call needs your approval: {why}");
+        Box::pin(self.clone().choose(title, sections, choices))
+    }
+
+    fn fill(&self, form: FormRequest) -> BoxFuture<FormAnswer> {
+        let this = self.clone();
+        Box::pin(async move {
+            let question = json!({
+                "kind": "form", "title": format!("The server {} asks", form.server),
+                "sections": [("message", form.message)], "schema": form.schema,
+            });
+            match this.ask(question).await {
+                Some(Value::Object(values)) => FormAnswer::Accepted(values),
+                Some(_) => FormAnswer::Declined,
+                None => FormAnswer::Cancelled,
+            }
+        })
+    }
+
+    fn allow_sampling(&self, wish: SamplingRequest) -> BoxFuture<ApprovalAnswer> {
+        let sections = vec![
+            ("server", wish.server, 0),
+            ("model", wish.model, 0),
+            ("at most", format!("{} tokens", wish.max_tokens), 0),
+            ("prompt", wish.prompt, 0),
+        ];
+        let title = "A server requests an answer from a model, on your account".to_owned();
+        const CHOICES: &[(&str, ApprovalAnswer)] =
+            &[("once", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)];
+        Box::pin(self.clone().choose(title, sections, CHOICES))
+    }
+}

@@ -1,0 +1,99 @@
+//! `agent dashboard`: servers, sign-ins, conversations and metrics in the browser.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use dashboard::{Options, Program};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::metrics;
+use crate::config;
+use crate::diagnostic::Diagnostic;
+use crate::session::Session;
+use crate::view::{self, BrowserLaunch};
+
+const MAX_IDLE_MINUTES: u64 = 24 * 60;
+
+/// Manage servers, sign-ins and chats in the browser
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The pages are served on this machine only, and the link opens them once. If a dashboard of this \
+profile is running, the command opens that one. Stop it with Ctrl-C.
+
+Examples:
+  agent dashboard
+  agent dashboard --no-open --port 8800
+  agent dashboard --link 'agent://mcp/install?name=docs&config=...'")]
+pub(crate) struct Args {
+    /// Show the dialog of an install link
+    #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
+    link: Option<String>,
+    /// Port on 127.0.0.1; 0 picks a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Print the link instead of opening a browser
+    #[arg(long)]
+    no_open: bool,
+    /// Minutes without requests after which it stops
+    #[arg(long, value_name = "MINUTES", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_IDLE_MINUTES))]
+    idle: u64,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Diagnostic::failed("cannot start the dashboard").because(&error))?;
+    let result = runtime.block_on(serve(args, session));
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let launch = if args.no_open { BrowserLaunch::Print } else { BrowserLaunch::Browser };
+    let home = session.home()?;
+    let socket = home.dashboard_socket();
+    let link = args.link.as_deref();
+    if let Some(address) = dashboard::ask_running(&socket, "/", link).await {
+        tell(&address, session)?;
+        view::open(&address, launch, &session.output).await;
+        return Ok(());
+    }
+    config::made_folder_of(&socket).map_err(|error| {
+        Diagnostic::failed(format!("cannot write to {}", socket.display())).because(&error)
+    })?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await;
+    let listener = listener.map_err(|error| view::cannot_listen(args.port, &error))?;
+    let stop = view::stop_signal()
+        .map_err(|error| Diagnostic::failed("cannot listen for Ctrl-C").because(&error))?;
+    let path = std::env::current_exe()
+        .map_err(|error| Diagnostic::failed("cannot find this program").because(&error))?;
+    let profile = session.profile().map(|name| format!("--profile={name}").into());
+    let options = Options {
+        program: Program { path, options: profile.into_iter().collect() },
+        socket,
+        metrics: view::routes("metrics", metrics::folder(session)?, session),
+        idle: Duration::from_mins(args.idle),
+    };
+    let output = session.output.clone();
+    let mut told = Ok(());
+    let opened = |address: String| {
+        told = tell(&address, session);
+        output.note("The dashboard is served on this machine only. Press Ctrl-C to stop.");
+        tokio::spawn(async move { view::open(&address, launch, &output).await });
+    };
+    dashboard::serve(listener, options, ("/", link), opened, stop)
+        .await
+        .map_err(|error| Diagnostic::failed("the dashboard failed").because(&error))?;
+    told
+}
+
+fn tell(address: &str, session: &Session) -> Result<(), Diagnostic> {
+    if session.output.is_json() {
+        session.output.json_line(&json!({ "address": address }))
+    } else {
+        session.output.text(format!("{address}\n"))
+    }
+}

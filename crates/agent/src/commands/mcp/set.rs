@@ -1,0 +1,63 @@
+//! `agent mcp set`: single keys of a server.
+
+use mcp_client::config::{Problem, parse_entry};
+use serde_json::{Value, json};
+use task_loop::untrusted::printable;
+
+use super::named::known;
+use crate::config::lock;
+use crate::config::servers::ServersFile;
+use crate::diagnostic::Diagnostic;
+use crate::key_value;
+use crate::output::GOOD;
+use crate::session::Session;
+
+/// Change settings of a server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A value is JSON or text; `null` removes the key. Comments in config.yaml stay. `agent mcp \
+reference` explains every key.
+
+Examples:
+  agent mcp set files timeout=60
+  agent mcp set files 'tools.exclude=[\"write_file\"]'
+  agent mcp set files trust=untrusted timeout=null")]
+pub(crate) struct Args {
+    /// Server name
+    server: String,
+    /// Keys and their values, such as `timeout=60`
+    #[arg(required = true, value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
+    let settings = key_value::object(&args.settings, "key")?;
+    let home = session.home()?;
+    let (path, name) = (home.config(), &args.server);
+    known(&ServersFile::load(&path)?, std::slice::from_ref(name))?;
+    let _lock = lock::take(&path)?;
+    let mut file = ServersFile::load(&path)?;
+    for (key, value) in &settings {
+        let value = Some(value).filter(|value| **value != Value::Null);
+        file.set_key(name, key, value).map_err(|diagnostic| {
+            let key = printable(key);
+            diagnostic.hint(format!("change `{key}` under `{name}:` yourself"))
+        })?;
+    }
+    let scope = crate::mcp::scope(session, &home)?;
+    let entry = file.entry(name).unwrap_or_default();
+    let (_, warnings) = parse_entry(name, &entry, &scope).map_err(|problems| {
+        Diagnostic::configuration("these settings are invalid; nothing was changed")
+            .hint("see `agent mcp reference` for all keys")
+            .causes(problems.iter().map(Problem::to_string))
+    })?;
+    file.write()?;
+    for warning in warnings {
+        session.output.warn(printable(&warning.to_string()));
+    }
+    let keys: Vec<&String> = settings.keys().collect();
+    if session.output.is_json() {
+        return session.output.json(&json!({ "server": name, "changed": keys, "file": path }));
+    }
+    session.output.text(format!("{GOOD}Changed{GOOD:#} {}.\n", printable(name)))
+}

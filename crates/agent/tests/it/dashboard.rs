@@ -1,0 +1,161 @@
+//! `agent dashboard`: the pages in a real browser, and their server asked directly.
+
+mod access;
+mod chats;
+mod looks;
+mod servers;
+mod sign_in;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::panic::AssertUnwindSafe;
+use std::process::{Child, Command, Stdio};
+
+use agent_test_support::browser::{Browser, ColorScheme};
+use agent_test_support::mcp::{everything_stdio, filesystem_stdio};
+use agent_test_support::wait::DEADLINE;
+use serde_json::Value;
+
+use crate::tasks::{World, launched};
+
+/// A dashboard that runs, and the link that it printed.
+struct Dashboard {
+    program: Child,
+    link: String,
+}
+
+impl Dashboard {
+    fn start(world: &World) -> Self {
+        Self::with(&mut world.command(["--json", "dashboard", "--no-open"]))
+    }
+
+    fn with(command: &mut Command) -> Self {
+        let mut program = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let link = said["address"].as_str().unwrap().to_owned();
+        Self { program, link }
+    }
+
+    fn origin(&self) -> String {
+        self.link.split("/open/").next().unwrap().to_owned()
+    }
+
+    fn port(&self) -> u16 {
+        self.origin().rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// A browser with the first page.
+    fn browser(&self) -> Browser {
+        let browser = Browser::start(1280, 900, ColorScheme::Light);
+        browser.goto(&self.link);
+        heading(&browser, "Chats");
+        browser
+    }
+
+    /// Sends a request, head and all.
+    fn ask(&self, request: &str) -> Answer {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port())).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+    }
+
+    fn get(&self, path: &str, headers: &str) -> Answer {
+        let port = self.port();
+        self.ask(&format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}Connection: close\r\n\r\n"
+        ))
+    }
+}
+
+impl Drop for Dashboard {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+/// A world with a folder server, the server with everything, and comments around them.
+fn world() -> World {
+    let world = World::new();
+    let folder = world.ground.bench.work().join("notes");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a.txt"), "the notes of a\n").unwrap();
+    let files = launched(
+        "files",
+        &filesystem_stdio(&folder),
+        "    trust: untrusted\n    timeout: 60 # seconds\n",
+    );
+    let all = launched("all", &everything_stdio(), "");
+    world.configure(&format!(
+        "# my servers\nmodel: {}\ntask:\n  member_tools: false\nmcp_servers:\n  # my notes\n{files}{all}",
+        crate::tasks::MODEL
+    ));
+    world
+}
+
+fn config(world: &World) -> String {
+    fs::read_to_string(world.ground.bench.home().join("config.yaml")).unwrap()
+}
+
+fn heading(browser: &Browser, text: &str) {
+    let text = serde_json::to_string(text).unwrap();
+    let is_there = format!("return document.querySelector('h1')?.textContent === {text}");
+    browser.eventually(&text, &is_there);
+}
+
+/// Waits until a part of the page contains this text.
+fn shows(browser: &Browser, css: &str, text: &str) {
+    let (css, text) = (Value::from(css), Value::from(text));
+    let script = format!(
+        "return [...document.querySelectorAll({css})].some((it) => it.textContent.includes({text}))"
+    );
+    awaits(browser, &format!("{css} shows {text}"), &script);
+}
+
+/// Waits for something on the page, and prints the page if it never comes.
+fn awaits(browser: &Browser, what: &str, script: &str) {
+    let waited = std::panic::catch_unwind(AssertUnwindSafe(|| browser.eventually(what, script)));
+    if let Err(panic) = waited {
+        let page = browser.eval("return location.pathname + '\\n' + document.body.innerText");
+        eprintln!("{}", page.as_str().unwrap_or_default());
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Puts a text into a field, as typing does.
+fn fill(browser: &Browser, css: &str, text: &str) {
+    let (css, text) = (Value::from(css), Value::from(text));
+    browser.eval(&format!(
+        "const field = document.querySelector({css}); field.value = {text}; \
+         field.dispatchEvent(new Event('input', {{bubbles: true}}))"
+    ));
+}
+
+/// Clicks the button or link with this text.
+fn press(browser: &Browser, text: &str) {
+    let wanted = Value::from(text);
+    awaits(
+        browser,
+        &format!("press {text}"),
+        &format!(
+            "const one = [...document.querySelectorAll('button, a.button, summary')]\
+             .find((it) => it.textContent.trim() === {wanted} && it.offsetParent !== null && !it.disabled); \
+             one?.click(); return one !== undefined"
+        ),
+    );
+}

@@ -1,0 +1,139 @@
+//! Who gets a page, and who may change something.
+
+use agent_test_support::wait::eventually;
+
+use super::*;
+
+/// The head without lower case: secrets are case-sensitive.
+fn session(dashboard: &Dashboard) -> (String, String) {
+    let path = dashboard.link.strip_prefix(&dashboard.origin()).unwrap();
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, dashboard.port())).unwrap();
+    let port = dashboard.port();
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let cookie = text.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("; HttpOnly; SameSite=Strict"), "{cookie}");
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    let page = dashboard.get("/servers-add", &cookie).body;
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    (cookie, csrf.to_owned())
+}
+
+#[test]
+fn only_the_browser_that_opened_the_link_gets_pages() {
+    let world = world();
+    let dashboard = Dashboard::start(&world);
+    for path in ["/", "/servers", "/chats", "/metrics/", "/metrics/data.json", "/no-such-page"] {
+        let answer = dashboard.get(path, "");
+        assert_eq!(answer.status, 401, "{path}");
+        assert!(answer.body.contains("Run <code>agent dashboard</code>"), "{path}");
+    }
+    let guess = format!("/open/{}", "A".repeat(43));
+    assert_eq!(dashboard.get(&guess, "").status, 401);
+    assert_eq!(dashboard.get("/open/", "").status, 401);
+    let (cookie, _) = session(&dashboard);
+    let page = dashboard.get("/", &cookie);
+    assert_eq!(page.status, 200);
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'self'",
+        "frame-ancestors 'none'",
+        "x-frame-options: deny",
+        "cache-control: no-store",
+    ] {
+        assert!(page.head.contains(header), "{header}: {}", page.head);
+    }
+    // The link is used; the session is not.
+    let path = dashboard.link.strip_prefix(&dashboard.origin()).unwrap();
+    assert_eq!(dashboard.get(path, "").status, 401);
+    assert_eq!(dashboard.get("/metrics/", &cookie).status, 200);
+    let other = cookie.replace(&dashboard.port().to_string(), "1");
+    assert_eq!(dashboard.get("/", &other).status, 401);
+}
+
+#[test]
+fn foreign_names_of_this_machine_are_refused() {
+    let world = world();
+    let dashboard = Dashboard::start(&world);
+    let (cookie, _) = session(&dashboard);
+    let port = dashboard.port();
+    for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", "127.0.0.1:1", ""] {
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\n{cookie}Connection: close\r\n\r\n");
+        assert_eq!(dashboard.ask(&request).status, 403, "{host}");
+    }
+    let absolute = format!(
+        "GET http://evil.example:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{cookie}Connection: close\r\n\r\n"
+    );
+    assert_eq!(dashboard.ask(&absolute).status, 403);
+}
+
+#[test]
+fn only_forms_of_its_own_pages_change_anything() {
+    let world = world();
+    let dashboard = Dashboard::start(&world);
+    let (cookie, csrf) = session(&dashboard);
+    let (port, before) = (dashboard.port(), config(&world));
+    let post = |origin: &str, csrf: &str, more: &str| {
+        let body = format!("csrf={csrf}");
+        let request = format!(
+            "POST /servers/all/do/remove HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{origin}{cookie}{more}\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        dashboard.ask(&request).status
+    };
+    let own = format!("Origin: http://127.0.0.1:{port}\r\n");
+    for (origin, csrf, more) in [
+        ("", csrf.as_str(), ""),
+        ("Origin: null\r\n", &csrf, ""),
+        ("Origin: http://evil.example\r\n", &csrf, ""),
+        (&*own, "", ""),
+        (&own, &"0".repeat(64), ""),
+        (&own, &csrf, "Sec-Fetch-Site: cross-site\r\n"),
+    ] {
+        assert_eq!(post(origin, csrf, more), 403, "{origin:?} {csrf} {more}");
+        assert_eq!(config(&world), before);
+    }
+    assert_eq!(post(&own, &csrf, "Sec-Fetch-Site: same-origin\r\n"), 303);
+    assert!(!config(&world).contains("  all:"));
+}
+
+#[test]
+fn a_later_command_opens_the_running_dashboard() {
+    let world = world();
+    let dashboard = Dashboard::start(&world);
+    let second = world.agent(&["--json", "dashboard", "--no-open"]);
+    assert_eq!(second.code, 0, "{}", second.transcript());
+    let said: Value = serde_json::from_str(&second.stdout).unwrap();
+    let link = said["address"].as_str().unwrap();
+    assert!(link.starts_with(&dashboard.origin()), "{link}");
+    assert_ne!(link, dashboard.link);
+    let socket = world.ground.bench.home().join("dashboard.sock");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&socket).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    // One that was killed leaves its socket, which the next one takes over.
+    drop(dashboard);
+    assert!(socket.exists());
+    let next = Dashboard::start(&world);
+    assert_eq!(next.get("/", "").status, 401);
+}
+
+#[test]
+fn a_signal_ends_it_with_its_socket() {
+    let world = world();
+    let mut dashboard = Dashboard::start(&world);
+    let id = dashboard.program.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let mut code = None;
+    eventually("it ends", || {
+        code = dashboard.program.try_wait().unwrap();
+        code.is_some()
+    });
+    assert!(code.unwrap().success());
+    assert!(!world.ground.bench.home().join("dashboard.sock").exists());
+}

@@ -1,0 +1,25 @@
+//! The dashboard: pages about a person's own servers, sign-ins and conversations, on loopback.
+//!
+//! **Boundary:** pages contain no logic of their own. What they show is the JSON of a command, what
+//! they change is changed by a command, and a conversation is an `agent chat` ([`program`]). Nobody
+//! gets a page without the session cookie of a one-time link, and no form is read before its origin
+//! and its token were checked ([`access`]).
+
+mod access;
+mod chat;
+mod chats;
+mod install;
+mod jobs;
+mod page;
+mod program;
+mod server;
+mod server_edit;
+mod server_watch;
+mod servers;
+mod sign_in;
+mod state;
+mod stored;
+mod tools;
+
+pub use program::Program;
+pub use server::{Options, ask_running, serve};

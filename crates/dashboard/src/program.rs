@@ -1,0 +1,116 @@
+//! The commands of the program, as child processes: a page shows and does what the command line does.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{Child, Command};
+
+/// How long a command may take that a page waits for.
+const MAX_WAIT: Duration = Duration::from_mins(2);
+
+/// The program, and the options of every command.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// Global options, such as the profile.
+    pub options: Vec<OsString>,
+}
+
+/// Why a command failed, in its words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct CommandError {
+    pub(crate) message: String,
+    pub(crate) causes: Vec<String>,
+    pub(crate) hints: Vec<String>,
+}
+
+impl CommandError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The error in a JSON line of standard error.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        Self::deserialize(value.get("error")?).ok()
+    }
+
+    /// What to do about it is part of it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.message.clone();
+        for more in self.causes.iter().chain(&self.hints) {
+            text.push_str(". ");
+            text.push_str(more);
+        }
+        text
+    }
+}
+
+impl Program {
+    /// The JSON that a command prints.
+    pub(crate) async fn json(&self, words: &[&str]) -> Result<Value, CommandError> {
+        self.json_with(words, "").await
+    }
+
+    /// The same, with this standard input.
+    pub(crate) async fn json_with(
+        &self,
+        words: &[&str],
+        input: &str,
+    ) -> Result<Value, CommandError> {
+        let text = self.run(&[&["--json"], words].concat(), input).await?;
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&text)
+            .map_err(|error| CommandError::new(format!("`agent {}`: {error}", words.join(" "))))
+    }
+
+    /// The standard output of a command. What it prints counts, unless it reports an error.
+    pub(crate) async fn run(&self, words: &[&str], input: &str) -> Result<Vec<u8>, CommandError> {
+        let cannot =
+            |error: std::io::Error| CommandError::new(format!("cannot run `agent`: {error}"));
+        let mut child = self.start(words).map_err(cannot)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that reads nothing has closed it.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        let output = tokio::time::timeout(MAX_WAIT, child.wait_with_output()).await;
+        let Ok(output) = output else {
+            return Err(CommandError::new(format!(
+                "`agent {}` did not finish within {} seconds",
+                words.join(" "),
+                MAX_WAIT.as_secs()
+            )));
+        };
+        let output = output.map_err(cannot)?;
+        let notes = String::from_utf8_lossy(&output.stderr);
+        if let Some(error) = notes.lines().rev().find_map(CommandError::of_line) {
+            return Err(error);
+        }
+        if !output.status.success() && output.stdout.is_empty() {
+            let last = notes.lines().last().unwrap_or("no error message");
+            return Err(CommandError::new(last));
+        }
+        Ok(output.stdout)
+    }
+
+    /// Starts a command with pipes; it ends when the child is dropped.
+    pub(crate) fn start(&self, words: &[&str]) -> std::io::Result<Child> {
+        Command::new(&self.path)
+            .args(&self.options)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+    }
+}

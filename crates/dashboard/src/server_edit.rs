@@ -1,0 +1,308 @@
+//! Forms that add servers and edit every key of one.
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use pages::{Fields, Frame, redirect};
+use serde_json::{Map, Value, json};
+
+use crate::access::Submitted;
+use crate::install::Preview;
+use crate::jobs;
+use crate::page::{Viewer, bad, segment, show};
+use crate::program::CommandError;
+use crate::servers::{Configuration, Problem, saved};
+use crate::state::{App, Shared};
+
+const PATH: &str = "/servers";
+
+#[derive(Template)]
+#[template(path = "server_add.html")]
+struct AddPage {
+    frame: Frame,
+    csrf: String,
+    name: String,
+    reached_by: String,
+    variables: String,
+    pasted: String,
+    /// Servers that are added once the person has seen them.
+    previews: Vec<Preview>,
+    /// The configuration that they come from.
+    confirmed: String,
+}
+
+#[derive(Template)]
+#[template(path = "server_edit.html")]
+struct EditPage {
+    frame: Frame,
+    csrf: String,
+    path: String,
+    config: String,
+    name: String,
+    keys: Vec<EditedKey>,
+}
+
+/// A key with its documentation, what is written in the file, and what is wrong with it.
+struct EditedKey {
+    name: String,
+    about: String,
+    default: String,
+    value: String,
+    rows: usize,
+    problems: Vec<Problem>,
+}
+
+pub(crate) async fn add_form(State(app): Shared, viewer: Viewer) -> Response {
+    add_page(&app, &viewer, &Fields::default(), Vec::new(), String::new(), None)
+}
+
+fn add_page(
+    app: &App,
+    viewer: &Viewer,
+    fields: &Fields,
+    previews: Vec<Preview>,
+    confirmed: String,
+    error: Option<CommandError>,
+) -> Response {
+    let mut frame = viewer.frame(app, "Add a server", PATH);
+    frame.notice = error.map(|error| bad(error.text())).or(frame.notice);
+    let text = |name: &str| fields.get(name).to_owned();
+    show(&AddPage {
+        frame,
+        csrf: viewer.csrf.clone(),
+        name: text("name"),
+        reached_by: text("reached_by"),
+        variables: text("variables"),
+        pasted: text("pasted"),
+        previews,
+        confirmed,
+    })
+}
+
+/// Shows what would be added; adds it when the person has confirmed that.
+pub(crate) async fn add(
+    State(app): Shared,
+    viewer: Viewer,
+    Extension(Submitted(fields)): Extension<Submitted>,
+) -> Response {
+    let confirmed = fields.get("confirmed");
+    if !confirmed.is_empty() {
+        let words = ["mcp", "add", "--yes", "--paste", "-"];
+        return match app.program.json_with(&words, confirmed).await {
+            Ok(added) => {
+                let added = added["added"].as_array().into_iter().flatten();
+                let names: Vec<&str> = added.filter_map(|server| server["name"].as_str()).collect();
+                app.chats.reload(&names).await;
+                redirect(&format!("{PATH}?done=added"))
+            }
+            Err(error) => add_page(&app, &viewer, &fields, Vec::new(), String::new(), Some(error)),
+        };
+    }
+    let text = match fields.get("pasted") {
+        "" => typed(&fields),
+        pasted => Ok(pasted.to_owned()),
+    };
+    let previewed = match text {
+        Ok(text) => {
+            let words = ["mcp", "add", "--preview", "--paste", "-"];
+            app.program.json_with(&words, &text).await.map(|value| (text, Preview::all(&value)))
+        }
+        Err(message) => Err(CommandError::new(message)),
+    };
+    match previewed {
+        Ok((text, previews)) => add_page(&app, &viewer, &fields, previews, text, None),
+        Err(error) => add_page(&app, &viewer, &fields, Vec::new(), String::new(), Some(error)),
+    }
+}
+
+/// The entry of the form, as the documentation of a server would show it.
+fn typed(fields: &Fields) -> Result<String, String> {
+    let (name, reached_by) = (fields.get("name"), fields.get("reached_by"));
+    if name.is_empty() || reached_by.is_empty() {
+        return Err(
+            "Enter a name, and a command or an address; or paste a configuration".to_owned()
+        );
+    }
+    let is_remote = reached_by.starts_with("http://") || reached_by.starts_with("https://");
+    let mut pairs = Map::new();
+    for line in fields.get("variables").lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let separators: &[char] = if is_remote { &[':', '='] } else { &['='] };
+        let Some((name, value)) = line.split_once(separators) else {
+            let form = if is_remote { "Name: value" } else { "NAME=value" };
+            return Err(format!("Write each line of variables or headers as {form}"));
+        };
+        pairs.insert(name.trim().to_owned(), value.trim().into());
+    }
+    let entry = if is_remote {
+        json!({"url": reached_by, "headers": pairs})
+    } else {
+        // The reader splits the arguments like a shell.
+        let (command, args) =
+            reached_by.split_once(char::is_whitespace).unwrap_or((reached_by, ""));
+        json!({"command": command, "args": args.trim(), "env": pairs})
+    };
+    let mut entry = entry;
+    if let Some(entry) = entry.as_object_mut() {
+        entry.retain(|_, value| *value != json!({}) && *value != "");
+    }
+    Ok(json!({"mcpServers": {name: entry}}).to_string())
+}
+
+#[derive(Template)]
+#[template(path = "server_import.html")]
+struct ImportPage {
+    frame: Frame,
+    csrf: String,
+    found: String,
+}
+
+/// Shows the servers of other clients on this machine.
+pub(crate) async fn import_form(State(app): Shared, viewer: Viewer) -> Response {
+    match app.program.run(&["mcp", "import", "--dry-run"], "").await {
+        Ok(found) => show(&ImportPage {
+            frame: viewer.frame(&app, "Servers of other clients", PATH),
+            csrf: viewer.csrf,
+            found: String::from_utf8_lossy(&found).into_owned(),
+        }),
+        Err(error) => viewer.problem(&app, PATH, error),
+    }
+}
+
+pub(crate) async fn import(
+    State(app): Shared,
+    viewer: Viewer,
+    Extension(Submitted(_)): Extension<Submitted>,
+) -> Response {
+    jobs::start(&app, &viewer, "Import of servers".to_owned(), PATH, &["mcp", "import", "--yes"])
+}
+
+pub(crate) async fn edit_form(
+    State(app): Shared,
+    viewer: Viewer,
+    Path(name): Path<String>,
+) -> Response {
+    match edit_page(&app, &viewer, &name, &Fields::default(), None).await {
+        Ok(response) => response,
+        Err(error) => viewer.problem(&app, PATH, error),
+    }
+}
+
+async fn edit_page(
+    app: &App,
+    viewer: &Viewer,
+    name: &str,
+    typed: &Fields,
+    error: Option<CommandError>,
+) -> Result<Response, CommandError> {
+    let configuration = Configuration::read(app).await?;
+    let server = configuration.find(name);
+    let server = server.ok_or_else(|| CommandError::new(format!("there is no server “{name}”")))?;
+    let schema = app.program.json(&["config", "schema"]).await?;
+    let schema = &schema["properties"]["mcp_servers"]["additionalProperties"];
+    let mut keys = Vec::new();
+    add_keys("", schema, &server.entry, &mut keys);
+    let of_server = |problem: &&Problem| problem.server.as_deref() == Some(name);
+    for key in &mut keys {
+        let at_key = |problem: &&Problem| {
+            let at = problem.key.as_deref().unwrap_or_default();
+            at == key.name
+                || at.strip_prefix(&key.name).is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        key.problems =
+            configuration.problems.iter().filter(of_server).filter(at_key).cloned().collect();
+        if let Some((_, text)) =
+            typed.iter().find(|(field, _)| *field == format!("key.{}", key.name))
+        {
+            text.clone_into(&mut key.value);
+        }
+        key.rows = key.value.lines().count().clamp(1, 12);
+    }
+    let mut frame = viewer.frame(app, &format!("Edit {name}"), PATH);
+    frame.notice = error.map(|error| bad(error.text())).or(frame.notice);
+    Ok(show(&EditPage {
+        frame,
+        csrf: viewer.csrf.clone(),
+        path: format!("{PATH}/{}", segment(name)),
+        config: configuration.config.clone(),
+        name: name.to_owned(),
+        keys,
+    }))
+}
+
+/// The keys of a mapping and of those in it, each by its whole name.
+fn add_keys(prefix: &str, schema: &Value, entry: &Value, keys: &mut Vec<EditedKey>) {
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let full = format!("{prefix}{name}");
+        let value = &entry[name];
+        let inner = mapping(schema);
+        // A short form, such as `tools: [a]`, is edited as it is.
+        if let Some(inner) = inner.filter(|_| value.is_null() || value.is_object()) {
+            add_keys(&format!("{full}."), inner, value, keys);
+            continue;
+        }
+        keys.push(EditedKey {
+            name: full,
+            about: schema["description"].as_str().unwrap_or_default().to_owned(),
+            default: match &schema["default"] {
+                Value::Null => String::new(),
+                default => written(default),
+            },
+            value: written(value),
+            rows: 1,
+            problems: Vec::new(),
+        });
+    }
+}
+
+/// The schema with the keys of a mapping, which may be one of several forms.
+fn mapping(schema: &Value) -> Option<&Value> {
+    if schema["properties"].is_object() {
+        return Some(schema);
+    }
+    let forms = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())?;
+    forms.iter().find(|form| form["properties"].is_object())
+}
+
+/// A value as it is typed: words as they are, everything else as JSON.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if serde_json::from_str::<Value>(text).is_err() => text.clone(),
+        Value::Array(_) | Value::Object(_) => {
+            serde_json::to_string_pretty(value).unwrap_or_default()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Saves the keys that were changed, and no others.
+pub(crate) async fn edit(
+    State(app): Shared,
+    viewer: Viewer,
+    Path(name): Path<String>,
+    Extension(Submitted(fields)): Extension<Submitted>,
+) -> Response {
+    let changed: Vec<String> = fields
+        .iter()
+        .filter_map(|(field, text)| {
+            let key = field.strip_prefix("key.")?;
+            let text = text.replace("\r\n", "\n");
+            let before = fields.get(&format!("before.{key}")).replace("\r\n", "\n");
+            let value = if text.trim().is_empty() { "null" } else { text.trim() };
+            (text.trim() != before.trim()).then(|| format!("{key}={value}"))
+        })
+        .collect();
+    if changed.is_empty() {
+        return redirect(&format!("{PATH}/{}", segment(&name)));
+    }
+    let mut words = vec!["mcp", "set", "--", &name];
+    words.extend(changed.iter().map(String::as_str));
+    match app.program.json(&words).await {
+        Ok(_) => saved(&app, &name, "saved").await,
+        Err(error) => match edit_page(&app, &viewer, &name, &fields, Some(error)).await {
+            Ok(response) => response,
+            Err(error) => viewer.problem(&app, PATH, error),
+        },
+    }
+}

@@ -1,0 +1,26 @@
+//! What all pages share.
+
+use std::sync::Arc;
+
+use pages::AssetSet;
+
+use crate::access::Access;
+use crate::chat::LiveChats;
+use crate::install::Links;
+use crate::jobs::Jobs;
+use crate::program::Program;
+use crate::server_watch::ServerWatch;
+
+/// The dashboard.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) program: Program,
+    pub(crate) access: Access,
+    pub(crate) assets: AssetSet,
+    pub(crate) servers: ServerWatch,
+    pub(crate) chats: LiveChats,
+    pub(crate) jobs: Jobs,
+    pub(crate) links: Links,
+}
+
+pub(crate) type Shared = axum::extract::State<Arc<App>>;

@@ -1,0 +1,49 @@
+//! What browsers send: the fields of forms, and where a request comes from.
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+
+/// The header of requests of scripts that has the token of forms.
+pub const CSRF_HEADER: &str = "x-csrf-token";
+
+/// The fields of a form or of a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads `application/x-www-form-urlencoded`.
+    pub fn parse(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// The trimmed value of a field; empty if it is missing.
+    pub fn get(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value.trim())
+    }
+
+    /// All values of a field.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All fields.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// Whether a page of this site sent the request: its origin must be the host of the request, or
+/// `public`, the host that the site has for others.
+pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
+    let text =
+        |name: HeaderName| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let origin = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
+    let authority = origin.as_ref().and_then(Uri::authority).map(|it| it.as_str());
+    let is_own = authority.is_some() && (authority == text(HOST) || authority == public);
+    let fetched = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
+    is_own && fetched
+}
+
+#[cfg(test)]
+mod tests;

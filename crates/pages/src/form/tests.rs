@@ -1,0 +1,39 @@
+//! Tests of `form`.
+
+use super::*;
+
+#[test]
+fn fields_are_trimmed_and_may_repeat() {
+    let fields = Fields::parse(b"name=+a+&scope=chat&scope=media");
+    assert_eq!(fields.get("name"), "a");
+    assert_eq!(fields.get("missing"), "");
+    assert_eq!(fields.all("scope").collect::<Vec<_>>(), ["chat", "media"]);
+}
+
+#[test]
+fn only_the_own_origin_is_the_same_site() {
+    let request = |origin: &str, site: &str| {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("host", "127.0.0.1:80"), ("origin", origin), ("sec-fetch-site", site)]
+        {
+            if !value.is_empty() {
+                headers
+                    .insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
+            }
+        }
+        headers
+    };
+    for (origin, site, public, is_same) in [
+        ("http://127.0.0.1:80", "same-origin", None, true),
+        ("http://127.0.0.1:80", "", None, true),
+        ("https://a.example", "same-origin", Some("a.example"), true),
+        ("", "", None, false),
+        ("null", "", None, false),
+        ("http://127.0.0.1:81", "", None, false),
+        ("http://127.0.0.1:80", "cross-site", None, false),
+        ("https://a.example", "same-origin", Some("b.example"), false),
+    ] {
+        assert_eq!(is_same_site(&request(origin, site), public), is_same, "{origin} {site}");
+    }
+}
