@@ -18,6 +18,7 @@ use usage_metrics::store::{DEFAULT_RETENTION_DAYS, RETENTION_DAYS};
 use self::document::{Document, entry, is_flow};
 use self::servers::{block, flow};
 use crate::diagnostic::Diagnostic;
+use crate::home::unwritable;
 
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 const METRICS: &str = "metrics";
@@ -145,7 +146,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
         Ok(())
     };
     save().map_err(|error| {
-        Diagnostic::configuration(format!("cannot write {}", path.display())).because(&error)
+        let diagnostic = Diagnostic::configuration(format!("cannot write {}", path.display()));
+        unwritable(diagnostic, &error)
     })
 }
 

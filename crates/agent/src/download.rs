@@ -21,6 +21,7 @@ use self::digest::Digest;
 use self::part::Part;
 use self::transfer::{Failure, Origin, Transfer};
 use crate::diagnostic::Diagnostic;
+use crate::home::is_full;
 use crate::member::Member;
 
 #[derive(Debug, Clone)]
@@ -185,13 +186,6 @@ pub(crate) enum OnConflict {
 /// How many bytes are free on a disk. A system that knows no blocks knows no room either.
 pub(crate) fn free_bytes(disk: &StatVfs) -> Option<u64> {
     (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
 }
 
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! The folder of a profile: `AGENT_HOME`, else `~/.agent`; profiles are below it.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
@@ -92,6 +93,26 @@ impl Home {
 
     pub(crate) fn metrics(&self) -> PathBuf {
         self.root.join("metrics")
+    }
+}
+
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+/// Why a file of the home folder cannot be written, and what to do about it.
+pub(crate) fn unwritable(diagnostic: Diagnostic, error: &io::Error) -> Diagnostic {
+    diagnostic.because(error).hint(write_hint(error))
+}
+
+pub(crate) fn write_hint(error: &io::Error) -> &'static str {
+    if is_full(error) {
+        "free up disk space, then try again"
+    } else {
+        "choose a folder you can write to with AGENT_HOME"
     }
 }
 

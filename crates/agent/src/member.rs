@@ -38,11 +38,25 @@ impl Member {
     }
 
     pub(crate) fn diagnostic(&self, error: &MemberError) -> Diagnostic {
-        diagnostic(error, &self.settings)
+        let diagnostic = diagnostic(error, &self.settings);
+        // Only the service answers in its form.
+        let may_be_the_proxy = match error {
+            MemberError::Refused { detail, .. } => detail.kind.is_empty(),
+            MemberError::Unreachable { .. } | MemberError::Nonsense { .. } => true,
+            MemberError::Broken { .. } | MemberError::Late { .. } => false,
+        };
+        match self.client.proxy().filter(|_| may_be_the_proxy) {
+            Some(proxy) => diagnostic.hint(format!(
+                "requests go through the proxy {}: correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, \
+                 or add the host to NO_PROXY",
+                printable(&proxy)
+            )),
+            None => diagnostic,
+        }
     }
 }
 
-pub(crate) fn diagnostic(error: &MemberError, settings: &Settings) -> Diagnostic {
+fn diagnostic(error: &MemberError, settings: &Settings) -> Diagnostic {
     let base = &settings.base_url.value;
     match error {
         MemberError::Refused { status, detail, retry_after } => {

@@ -70,7 +70,9 @@ pub(crate) fn store_trouble(folder: &StoreFolder, error: &Error) -> Diagnostic {
     match error.kind() {
         ErrorKind::Busy => diagnostic.hint("another process is using it; try again in a moment"),
         ErrorKind::Full => diagnostic.hint("free up disk space; no counts are lost meanwhile"),
-        ErrorKind::ReadOnly => diagnostic.hint("make the folder writable"),
+        ErrorKind::ReadOnly => {
+            diagnostic.hint("make the folder writable, or choose another one with AGENT_HOME")
+        }
         ErrorKind::Corrupt => diagnostic.hint(
             "the next count moves it aside and starts a new one; remove it with `agent metrics off \
              --purge`",

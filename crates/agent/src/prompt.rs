@@ -1,11 +1,15 @@
 //! Questions to a person at a terminal. Where there is none, nobody is asked.
 
+pub(crate) mod line;
+
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use self::line::LineInput;
 use crate::diagnostic::Diagnostic;
 use crate::output::Output;
+use crate::runtime::block_on;
 
 const MAX_ANSWER_BYTES: u64 = 4096;
 
@@ -45,14 +49,19 @@ impl Prompt {
     /// Asks for a line; nothing if the input has ended.
     #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
     pub(crate) fn ask(&self, question: &str) -> Result<Option<String>, Diagnostic> {
-        forget_typed();
-        anstream::eprint!("{question} ");
-        io::stderr().flush()?;
-        let mut answer = String::new();
-        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
-        let read =
-            read.map_err(|error| Diagnostic::failed("cannot read the answer").because(&error))?;
-        Ok((read > 0).then(|| answer.trim().to_owned()))
+        block_on(async { Ok(ask_meanwhile(question.to_owned()).await) })
+    }
+
+    /// Asks for a line of which only the length is shown; nothing if the input has ended.
+    #[expect(clippy::unused_self, reason = "only who has found a person may ask")]
+    pub(crate) fn ask_secret(&self, question: &str) -> Result<Option<String>, Diagnostic> {
+        block_on(async {
+            match line::read(format!("{question} "), &[]).await {
+                Ok(LineInput::Line(line)) => Ok(Some(line.trim().to_owned())),
+                Ok(LineInput::Ended) => Ok(None),
+                Err(error) => Err(Diagnostic::failed("cannot read the answer").because(&error)),
+            }
+        })
     }
 }
 
@@ -133,7 +142,7 @@ fn wait_for_line(is_given_up: &AtomicBool) -> bool {
 }
 
 /// Throws away what was typed before the question: it cannot be an answer to it.
-pub(crate) fn forget_typed() {
+fn forget_typed() {
     // Where there is no terminal there is nothing to throw away.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

@@ -171,6 +171,11 @@ impl MemberClient {
         &self.base_url
     }
 
+    /// The host and port of the proxy in the way to the service.
+    pub fn proxy(&self) -> Option<String> {
+        self.http.proxy(self.http.url())
+    }
+
     pub async fn ask(&self, ask: MemberRequest) -> Result<MemberResponse, MemberError> {
         let target = self.address(&ask.path)?;
         self.ask_at(&target, ask).await

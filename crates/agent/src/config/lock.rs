@@ -7,6 +7,7 @@ use std::{io, thread};
 
 use super::made_folder_of;
 use crate::diagnostic::Diagnostic;
+use crate::home::unwritable;
 
 /// The file that is locked; it is empty and stays.
 const NAME: &str = ".config.lock";
@@ -24,7 +25,7 @@ pub(crate) struct Lock {
 pub(crate) fn take(config: &Path) -> Result<Lock, Diagnostic> {
     let cannot = |error: &io::Error| {
         let message = format!("cannot lock {} for editing", config.display());
-        Diagnostic::configuration(message).because(error)
+        unwritable(Diagnostic::configuration(message), error)
     };
     let path = made_folder_of(config).map_err(|error| cannot(&error))?.join(NAME);
     let mut options = fs::OpenOptions::new();

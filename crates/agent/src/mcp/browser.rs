@@ -4,7 +4,6 @@
 //! there is none the way back is explained; either way the address the browser was sent to can be
 //! pasted.
 
-mod line;
 mod opener;
 
 use std::collections::BTreeMap;
@@ -18,10 +17,11 @@ use self::opener::{Attempt, Opener, is_remote};
 use super::client_document::Source;
 use super::reporter::Reporter;
 use crate::output::{DIM, GOOD, Output, WARNING};
+use crate::prompt::line::{self, LineInput, Words};
 use crate::session::Session;
 
 /// Words that end a sign-in.
-const GIVE_UP: &[&str] = &["skip", "cancel", "s", "n", "no", "q", "quit"];
+const GIVE_UP: Words = &["skip", "cancel", "s", "n", "no", "q", "quit"];
 const MAX_EMPTY_LINES: u32 = 1;
 const PROMPT: &str = "> ";
 
@@ -151,13 +151,12 @@ impl SignInPrompt {
 
     /// What the person brings back. It may never come.
     async fn answer(&self) -> SignInReply {
-        use self::line::LineInput;
         if !self.can_paste {
             return std::future::pending().await;
         }
         let mut empty = 0;
         loop {
-            let Ok(typed) = line::read(PROMPT).await else {
+            let Ok(typed) = line::read(PROMPT.to_owned(), GIVE_UP).await else {
                 // The browser can still come back by itself.
                 return std::future::pending().await;
             };

@@ -10,7 +10,8 @@ use super::lock;
 use super::model_dir::{ModelDir, Name, Record};
 use super::staging::{CopyError, Staging, pour};
 use crate::diagnostic::Diagnostic;
-use crate::download::{OnConflict, is_full};
+use crate::download::OnConflict;
+use crate::home::is_full;
 use crate::output::BYTES;
 use crate::session::Session;
 

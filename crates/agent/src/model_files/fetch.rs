@@ -10,7 +10,8 @@ use super::model_dir::{ModelDir, Record};
 use super::staging::Staging;
 use super::{lock, pip, wheel};
 use crate::diagnostic::Diagnostic;
-use crate::download::{digest, is_full};
+use crate::download::digest;
+use crate::home::is_full;
 use crate::output::BYTES;
 use crate::session::Session;
 

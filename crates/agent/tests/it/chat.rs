@@ -5,7 +5,7 @@ mod keeping;
 mod mentioning;
 mod piped;
 mod reloading;
-mod screen;
+pub(crate) mod screen;
 mod showing;
 mod talking;
 mod tools;

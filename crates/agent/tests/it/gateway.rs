@@ -2,6 +2,7 @@
 
 mod alerting;
 mod checking;
+mod creating;
 mod databases;
 mod documented;
 mod down;

@@ -13,6 +13,8 @@ mod consent;
 mod dashboard;
 mod doctor;
 mod documented;
+// No home, a full one, a wrong key, a service that is away, a proxy in the way.
+mod environment;
 // Files of the service, and the program itself, verified.
 mod downloads;
 // The member service: run, looked after, stopped.

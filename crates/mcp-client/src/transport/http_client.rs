@@ -151,6 +151,13 @@ impl HttpClient {
         &self.url
     }
 
+    /// The host and port of the proxy for requests to this URL.
+    pub fn proxy(&self, target: &Uri) -> Option<String> {
+        let proxy = self.proxies.for_url(target)?;
+        let place = proxy.uri().authority()?.as_str().rsplit('@').next()?;
+        Some(place.to_owned())
+    }
+
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
@@ -236,9 +243,7 @@ impl HttpClient {
         let url =
             if same_origin(target, &self.url) { self.shown.clone() } else { without_query(target) };
         let mut reason = root_cause(error);
-        if let Some(proxy) = self.proxies.for_url(target) {
-            let proxy = proxy.uri().authority().map(|place| place.as_str().rsplit('@').next());
-            let proxy = proxy.flatten().unwrap_or_default();
+        if let Some(proxy) = self.proxy(target) {
             reason = format!("via the proxy {proxy}: {reason}");
         }
         if error_chain(error).any(<dyn StdError>::is::<rustls::Error>)

@@ -47,8 +47,12 @@ impl GeneratedAnswer {
                 answer.calls.clear();
                 answer.pieces = vec![speaker.0(&ask.text)];
             }
+            Step::GateBetween(first, second) => {
+                answer.calls.clear();
+                answer.pieces = words(first).chain(words(second)).collect();
+            }
             Step::Turn(text, calls) => {
-                answer.pieces = text.split_inclusive(' ').map(str::to_owned).collect();
+                answer.pieces = words(text).collect();
                 let call = |(number, (name, arguments)): (usize, &(String, String))| ToolCall {
                     id: format!("call_{number}_{}", ask.tools_said.len()),
                     name: name.clone(),
@@ -88,7 +92,7 @@ impl GeneratedAnswer {
     fn echo(ask: &ModelRequest) -> Self {
         let calls = calls(ask);
         let text = if calls.is_empty() { reply(ask) } else { String::new() };
-        let pieces = text.split_inclusive(' ').map(str::to_owned).collect();
+        let pieces = words(&text).collect();
         Self { pieces, calls, usage: None, pace: Duration::ZERO }
     }
 
@@ -101,6 +105,10 @@ impl GeneratedAnswer {
             output: number(self.pieces.len() + self.calls.len()),
         }
     }
+}
+
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split_inclusive(' ').map(str::to_owned)
 }
 
 fn reply(ask: &ModelRequest) -> String {

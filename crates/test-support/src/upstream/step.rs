@@ -27,6 +27,8 @@ pub enum Step {
     Gate,
     /// The first event, then the rest after the gate is opened.
     GateMid,
+    /// The first text, word by word, then the second one after the gate is opened.
+    GateBetween(&'static str, &'static str),
     /// Closes the connection without a byte.
     CutBeforeFirst,
     /// Closes the connection after the status and the headers.

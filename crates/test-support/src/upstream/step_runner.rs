@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Step;
 use super::dialect::{Event, EventPosition};
-use super::generated_answer::GeneratedAnswer;
+use super::generated_answer::{GeneratedAnswer, words};
 use super::model_request::{Delivery, ModelRequest};
 use super::recorded_request::Exchange;
 use super::server_state::ServerState;
@@ -134,8 +134,12 @@ impl StepRunner<'_> {
 
     fn stream_events(&self, step: &Step, answer: &GeneratedAnswer) -> io::Result<AfterReply> {
         let events = self.ask.dialect.events(self.exchange.number, self.ask, answer);
-        let first =
-            events.iter().position(|event| event.part == EventPosition::Piece).unwrap_or(0) + 1;
+        let pieces = match step {
+            Step::GateBetween(first, _) => words(first).count(),
+            _ => 1,
+        };
+        let first = events.iter().position(|event| event.part == EventPosition::Piece);
+        let first = first.unwrap_or(0) + pieces;
         let (begin, rest) = events.split_at(first);
         self.head("text/event-stream; charset=utf-8", Framing::Chunked)?;
         match step {
@@ -156,7 +160,7 @@ impl StepRunner<'_> {
             }
             Step::ResetMid => return self.reset(),
             Step::HangMid => return self.hang(),
-            Step::GateMid => self.wait_at_gate()?,
+            Step::GateMid | Step::GateBetween(..) => self.wait_at_gate()?,
             Step::Endless => loop {
                 self.event(&begin[first - 1])?;
             },

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::save::markdown;
 use crate::diagnostic::Diagnostic;
+use crate::home::write_hint;
 use crate::output::{Output, WARNING};
 use crate::session::Session;
 use crate::table::{Table, counted};
@@ -278,8 +279,8 @@ struct StorageWarning(Output);
 
 impl RecordObserver for StorageWarning {
     fn failed(&self, path: &Path, error: &io::Error) {
-        let path = path.display();
-        self.0.warn(format!("the conversation is no longer saved to {path}: {error}"));
+        let (path, hint) = (path.display(), write_hint(error));
+        self.0.warn(format!("the conversation is no longer saved to {path}: {error}; {hint}"));
     }
 }
 

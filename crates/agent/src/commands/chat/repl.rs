@@ -112,8 +112,9 @@ impl ChatSession<'_> {
         ));
         if let Some(last) = said.last() {
             let messages = counted(said.len(), "message");
-            let last = shortened(&show::line(last), MAX_LAST_CHARS);
-            self.output().note(format!("{DIM}{messages} so far; the last one: {last}{DIM:#}"));
+            let (who, text) = show::excerpt(last);
+            let text = shortened(&text, MAX_LAST_CHARS);
+            self.output().note(format!("{DIM}{messages} so far; last ({who}): {text}{DIM:#}"));
         }
         Ok(())
     }

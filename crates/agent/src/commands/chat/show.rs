@@ -17,13 +17,13 @@ use crate::commands::mcp::tools::access;
 use crate::commands::metrics::drafts;
 use crate::diagnostic::Diagnostic;
 use crate::metrics_recorder;
-use crate::table::{Table, counted, grouped};
+use crate::table::{Table, counted, fields, grouped};
 use crate::task_printer::{shortened, size};
 
 /// How long the counts of this moment may take to be stored.
 const FLUSH: Duration = Duration::from_millis(500);
-/// How much of a message is shown in a line where no terminal says how wide it is.
-const MAX_LINE_CHARS: usize = 200;
+/// How much of a message is shown in a list of them.
+const MAX_EXCERPT_CHARS: usize = 200;
 
 pub(super) fn help(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
     if chat.output().is_json() {
@@ -226,15 +226,16 @@ pub(super) fn history(chat: &ChatSession<'_>) -> Result<(), Diagnostic> {
         let messages: Vec<&Message> = said.collect();
         return told(chat, json!({"type": "history", "messages": messages}));
     }
-    let lines: Vec<String> = said.map(line).collect();
+    let lines: Vec<(&str, String)> = said.map(excerpt).collect();
     if lines.is_empty() {
         chat.output().note("No messages yet.");
         return Ok(());
     }
-    chat.output().text(fitted(chat, &format!("{}\n", lines.join("\n"))))
+    chat.output().text(fields(&lines))
 }
 
-pub(super) fn line(message: &Message) -> String {
+/// Who wrote a message, and the beginning of it.
+pub(super) fn excerpt(message: &Message) -> (&'static str, String) {
     let (who, text) = match message {
         Message::System { text } => ("told", text.clone()),
         Message::User { text, .. } => ("you", text.clone()),
@@ -252,13 +253,7 @@ pub(super) fn line(message: &Message) -> String {
         message.attachments().iter().map(|one| format!(" [{one}]")).collect();
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ") + &attached.concat();
-    format!("{who:<5}  {}", shortened(&printable(&text), MAX_LINE_CHARS))
-}
-
-fn fitted(chat: &ChatSession<'_>, text: &str) -> String {
-    let Some(width) = chat.output().columns() else { return text.to_owned() };
-    let lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
-    format!("{}\n", lines.join("\n"))
+    (who, shortened(&printable(&text), MAX_EXCERPT_CHARS))
 }
 
 /// Writes what a program asked for, without secrets.

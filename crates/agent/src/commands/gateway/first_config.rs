@@ -8,6 +8,7 @@ use gateway::config::DEFAULT_LISTEN;
 use super::local_servers::DetectedServer;
 use crate::config;
 use crate::diagnostic::Diagnostic;
+use crate::home::unwritable;
 
 pub(in crate::commands) const SNIPPET: &str = "  openai:
     kind: openai
@@ -103,7 +104,7 @@ fn make_folders(path: &Path) -> Result<(), Diagnostic> {
         fs::create_dir_all(folder.with_file_name(MODELS))
     });
     made.map_err(|error| {
-        Diagnostic::failed(format!("cannot create {}", folder.display())).because(&error)
+        unwritable(Diagnostic::failed(format!("cannot create {}", folder.display())), &error)
     })
 }
 

@@ -181,7 +181,7 @@ fn hosted_providers(
     for provider in args.provider.iter().filter(|provider| !is_set(provider)) {
         let (name, variable) = (provider.name(), provider.variable());
         let typed = match person {
-            Some(person) => person.ask(&format!("API key of {name}:"))?.unwrap_or_default(),
+            Some(person) => person.ask_secret(&format!("API key of {name}:"))?.unwrap_or_default(),
             None => String::new(),
         };
         if typed.is_empty() {

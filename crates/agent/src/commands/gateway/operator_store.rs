@@ -12,6 +12,7 @@ use wire::key::ApiKey;
 
 use super::file::Location;
 use crate::diagnostic::Diagnostic;
+use crate::home::unwritable;
 use crate::runtime;
 use crate::session::Session;
 
@@ -150,7 +151,7 @@ pub(crate) fn make_folder(place: &DatabaseLocation) -> Result<(), Diagnostic> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|error| {
         let message = format!("cannot create the folder {}", folder.display());
-        Diagnostic::configuration(message).because(&error)
+        unwritable(Diagnostic::configuration(message), &error)
     })
 }
 

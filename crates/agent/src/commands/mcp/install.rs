@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Server name [default: the link's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Install without confirmation
+    /// Show the configuration and install without asking
     #[arg(long, short)]
     yes: bool,
     /// Print what would be installed
@@ -90,7 +90,7 @@ fn install(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         return session.output.json(&dialog::preview(&[candidate], &scope, &file));
     }
     let dialog = dialog::text(&candidate, &scope);
-    if !agreed(session, args, prompt.as_ref(), dialog)? {
+    if !dialog::confirmed(session, dialog, "Install it?", args.yes)? {
         session.output.note("Nothing was installed.");
         return Ok(());
     }
@@ -130,29 +130,6 @@ fn free_name(
         }
     }
     Ok(None)
-}
-
-/// Shows the entry and asks; without a terminal, `--yes` is required.
-fn agreed(
-    session: &Session,
-    args: &Args,
-    prompt: Option<&Prompt>,
-    dialog: String,
-) -> Result<bool, Diagnostic> {
-    // Part of the question: who asks for quiet still has to see what is asked.
-    if let Some(prompt) = prompt {
-        return prompt.confirm(&format!("{dialog}\nInstall it?"));
-    }
-    if !session.output.is_json() {
-        session.output.note(dialog);
-    }
-    if args.yes {
-        return Ok(true);
-    }
-    Err(Diagnostic::failed(
-        "the installation needs confirmation, but no terminal is attached; nothing was installed",
-    )
-    .hint("review the link, then confirm with `--yes`"))
 }
 
 fn tell(session: &Session, server: &Candidate, saved: &SavedServers) -> Result<(), Diagnostic> {

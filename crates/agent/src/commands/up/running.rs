@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::made_folder_of;
 use crate::diagnostic::Diagnostic;
+use crate::home::unwritable;
 use crate::session::Session;
 
 /// The file; it stays, and says nothing where nothing runs.
@@ -148,7 +149,5 @@ fn runs_already(path: &Path) -> Diagnostic {
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Diagnostic {
-    Diagnostic::failed(format!("cannot write {}", path.display()))
-        .because(error)
-        .hint("choose a folder you can write to with AGENT_HOME")
+    unwritable(Diagnostic::failed(format!("cannot write {}", path.display())), error)
 }

@@ -208,6 +208,33 @@ fn a_terminal_that_goes_away_ends_the_program() {
 }
 
 #[test]
+fn words_and_their_markdown_are_shown_before_the_paragraph_ends() {
+    let ground = Ground::new();
+    let first = "- The **tide** rises and falls twice a day because the Moon pulls at the water \
+                 of the _nearer_ side more ";
+    ground.script(vec![Step::GateBetween(first, "than at the rest.\n- That is `all`.\n")]);
+    let mut person = ground.person(&[]);
+    let (prompts, row) = person.here();
+    person.enters("why are there tides?").sees("nearer side more");
+    // The model server waits, so this is all that it has sent.
+    let said = |text: String| text.lines().skip(row + 1).collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        said(person.text()).trim_end(),
+        "• The tide rises and falls twice a day because the Moon pulls at the water of\n  the nearer \
+         side more"
+    );
+    ground.upstream.open_gate();
+    person.awaits_prompt(prompts + 1);
+    assert_eq!(
+        said(person.text()).trim_end_matches(['>', '\n']),
+        "• The tide rises and falls twice a day because the Moon pulls at the water of\n  the nearer \
+         side more than at the rest.\n• That is `all`."
+    );
+    person.types("\x04");
+    assert_eq!(person.finish().0, 0);
+}
+
+#[test]
 fn markdown_is_rendered_for_a_person_and_left_alone_in_a_pipe() {
     let text = "Some **bold** words.\n\n- an item\n";
     let ground = Ground::new();

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
+use std::sync::{Mutex, mpsc};
 
 use super::*;
+use crate::chat::screen::Screen;
 use crate::command_line::bench;
 use crate::gateway::{Ground, Served};
-use crate::mcp_config::terminal;
 
 /// A service that paints, and a member's key.
 struct Studio {
@@ -106,20 +106,31 @@ fn what_is_not_there_or_is_no_id_is_told() {
 }
 
 #[test]
-fn the_terminal_shows_how_far_it_is() {
+fn at_a_terminal_a_bar_moves_while_a_file_comes() {
     let bench = bench();
     let bytes = vec![7; 400_000];
     let content = bytes.clone();
+    let (go_on, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
     let server = service(&manifest(&bytes), move |_, _, stream| {
         write_head(stream, "200 OK", "Content-Length: 400000\r\n")?;
-        stream.write_all(&content[..200_000])?;
-        std::thread::sleep(Duration::from_millis(500)); // sleep: the bar is drawn ten times a second
-        stream.write_all(&content[200_000..])
+        for quarter in content.chunks(100_000) {
+            stream.write_all(quarter)?;
+            // The first two, and then the rest at once.
+            let _ = gate.lock().unwrap().recv();
+        }
+        Ok(())
     });
-    let mut command = agent(&bench, &server.url(), &["media", "download", RUN]);
-    let run = terminal::run(command.env("TERM", "xterm"), "");
-    assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("200.00 kB/400.00 kB"), "{run:?}");
+    let screen = Screen::start(&mut agent(&bench, &server.url(), &["media", "download", RUN]));
+    for position in ["100.00 kB/400.00 kB", "200.00 kB/400.00 kB"] {
+        screen.sees(position);
+        go_on.send(()).unwrap();
+    }
+    drop(go_on);
+    let (code, text) = screen.finish();
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("kB/"), "the bar is gone in the end: {text}");
+    fs::remove_file(bench.work().join(format!("{RUN}.png"))).unwrap();
     let piped =
         ProgramOutput::of(&mut agent(&bench, &server.url(), &["media", "download", RUN]), b"");
     assert_eq!((piped.code, piped.stderr.as_str()), (0, ""), "{piped:?}");

@@ -7,6 +7,7 @@ use agent_test_support::files::{FileServer, write_head};
 use serde_json::{Value, json};
 
 use super::{configuration, configure, env_file, terminal};
+use crate::chat::screen::Screen;
 use crate::command_line::bench;
 
 const WEATHER: &str = "/v0.1/servers/io.example%2Fweather/versions/latest";
@@ -113,6 +114,37 @@ fn a_server_is_shown_whole_and_its_inputs_are_asked_for() {
     let run = bench.run([&again[..], &["--as", "rain", "--disabled"]].concat());
     assert_eq!(run.code, 0, "{run:?}");
     assert!(env_file(&bench).contains("MCP_RAIN_WEATHER_FILE=other"), "{}", env_file(&bench));
+}
+
+#[test]
+fn a_secret_that_is_typed_is_not_shown() {
+    let (_server, bench) = weather(|_| ());
+    let mut screen = Screen::start(&mut bench.command(ADD));
+    screen.sees("(Key of the service):");
+    screen.types("k3y-of-mine\n");
+    screen.sees("Add it? [y/N]");
+    screen.types("y\n");
+    let (code, text) = screen.finish();
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("(11 characters)") && !text.contains("k3y"), "{text}");
+    assert_eq!(env_file(&bench), "MCP_WEATHER_WEATHER_FILE=k3y-of-mine\n");
+}
+
+#[test]
+fn ctrl_c_at_a_question_adds_nothing() {
+    for (typed, question) in [("", "(Key of the service):"), ("k3y\n", "Add it? [y/N]")] {
+        let (_server, bench) = weather(|_| ());
+        let mut screen = Screen::start(&mut bench.command(ADD));
+        if !typed.is_empty() {
+            screen.sees("(Key of the service):");
+            screen.types(typed);
+        }
+        screen.sees(question);
+        screen.types("\x03");
+        let (code, text) = screen.finish();
+        assert_eq!(code, 130, "{question}: {text}");
+        assert!(!configuration(&bench).contains("mcp_servers") && env_file(&bench).is_empty());
+    }
 }
 
 #[test]

@@ -124,14 +124,14 @@ fn where_nobody_can_be_asked_nothing_is_installed() {
       npx -y @scope/files "a b"
     Install it only if you trust the source of the link.
     error: the installation needs confirmation, but no terminal is attached; nothing was installed
-      hint: review the link, then confirm with `--yes`
+      hint: review the configuration, then confirm with `--yes`
     "#);
     let run = bench.run(["mcp", "install", &files(), "--json"]);
     insta::assert_snapshot!(transcript(&bench, &run), @r#"
     exit code: 1
     ----- stdout -----
     ----- stderr -----
-    {"error":{"causes":[],"hints":["review the link, then confirm with `--yes`"],"kind":"failed","message":"the installation needs confirmation, but no terminal is attached; nothing was installed"}}
+    {"error":{"causes":[],"hints":["review the configuration, then confirm with `--yes`"],"kind":"failed","message":"the installation needs confirmation, but no terminal is attached; nothing was installed"}}
     "#);
     // A terminal is of no use to a program that reads the output.
     let mut command = bench.command(["mcp", "install", &files(), "--json"]);

@@ -1,7 +1,13 @@
 //! `agent models pull` with the real package: once, again, damaged, at a terminal.
 
+use std::sync::{Mutex, mpsc};
+
+use agent_test_support::files::write_head;
+use agent_test_support::wait::eventually;
+
+use super::interrupted::index;
 use super::*;
-use crate::mcp_config::terminal;
+use crate::chat::screen::Screen;
 
 #[test]
 fn a_model_is_fetched_verified_and_then_left_alone() {
@@ -57,14 +63,39 @@ fn a_damaged_file_stays_where_nothing_better_comes() {
 }
 
 #[test]
-fn at_a_terminal_it_shows_how_far_it_is() {
+fn at_a_terminal_a_bar_moves_while_the_package_comes() {
     let bench = bench();
-    let mut command = model(&bench, &peers(), &["pull", NAME]);
-    command.env("TERM", "xterm");
-    let shown = terminal::run(&mut command, "");
-    assert_eq!(shown.code, 0, "{shown:?}");
-    assert!(shown.stderr.contains("/92.87 MB"), "{shown:?}");
-    assert!(shown.stderr.contains("/98.36 MB"), "{shown:?}");
+    let (go_on, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let index = index(move |package, _, stream| {
+        write_head(stream, "200 OK", &format!("Content-Length: {}\r\n", package.bytes.len()))?;
+        let (first, rest) = package.bytes.split_at(30_000_000);
+        let (second, last) = rest.split_at(30_000_000);
+        for part in [first, second] {
+            stream.write_all(part)?;
+            let _ = gate.lock().unwrap().recv();
+        }
+        stream.write_all(last)
+    });
+    let mut command = bench.command(["models", "pull", NAME]);
+    let url = format!("{}/simple", index.url());
+    command.env("PIP_INDEX_URL", url).env("PIP_TIMEOUT", "600").env("HOME", bench.work());
+    let screen = Screen::start(&mut command);
+    // pip writes in pieces, so a little of what was sent may not have been written.
+    let megabytes = || {
+        let text = screen.text();
+        let (before, _) = text.split_once(" MB/92.87 MB ")?;
+        before.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    for (least, most) in [(29.0, 30.0), (59.0, 60.0)] {
+        eventually("the bar moves", || megabytes().is_some_and(|now| now >= least));
+        let text = screen.text();
+        assert!(megabytes().is_some_and(|now| now <= most) && text.contains("B/s"), "{text}");
+        go_on.send(()).unwrap();
+    }
+    let (code, text) = screen.finish();
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("MB/"), "the bar is gone in the end: {text}");
     is_whole(&bench);
 }
 

