@@ -16,6 +16,11 @@ use tokio::sync::oneshot;
 use crate::mcp::approval;
 use crate::output::Output;
 
+const ONCE: (&str, ApprovalAnswer) = ("once", ApprovalAnswer::Once);
+const ALWAYS: (&str, ApprovalAnswer) = ("always", ApprovalAnswer::Always);
+const NO: (&str, ApprovalAnswer) = ("no", ApprovalAnswer::No);
+const STOP: (&str, ApprovalAnswer) = ("stop", ApprovalAnswer::Stop);
+
 /// The questions that wait for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct OpenQuestions {
@@ -107,10 +112,6 @@ impl AttendedPerson {
 
 impl Person for AttendedPerson {
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<ApprovalAnswer> {
-        const ONCE: (&str, ApprovalAnswer) = ("once", ApprovalAnswer::Once);
-        const ALWAYS: (&str, ApprovalAnswer) = ("always", ApprovalAnswer::Always);
-        const NO: (&str, ApprovalAnswer) = ("no", ApprovalAnswer::No);
-        const STOP: (&str, ApprovalAnswer) = ("stop", ApprovalAnswer::Stop);
         let choices: &[_] = match question.within {
             CallContext::Task if question.why == ApprovalReason::EveryCall => &[ONCE, NO, STOP],
             CallContext::Task => &[ONCE, ALWAYS, NO, STOP],
@@ -144,8 +145,6 @@ impl Person for AttendedPerson {
             ("prompt", wish.prompt, 0),
         ];
         let title = "A server requests an answer from a model, on your account".to_owned();
-        const CHOICES: &[(&str, ApprovalAnswer)] =
-            &[("once", ApprovalAnswer::Once), ("no", ApprovalAnswer::No)];
-        Box::pin(self.clone().choose(title, sections, CHOICES))
+        Box::pin(self.clone().choose(title, sections, &[ONCE, NO]))
     }
 }

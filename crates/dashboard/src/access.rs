@@ -1,24 +1,16 @@
 //! Who gets a page: a browser that opened a one-time link and has the cookie of its session.
 //!
-//! Every request passes [`guard`]. It refuses foreign host names, which a page elsewhere can point
-//! at this machine, and every change that a page of this site did not send with its token.
+//! The requests are checked by [`crate::guard`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, HOST, SET_COOKIE};
-use axum::http::{Extensions, HeaderMap, Method, StatusCode};
-use axum::middleware::Next;
+use axum::body::Body;
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use http_body_util::{BodyExt as _, Limited};
-use pages::{CSRF_HEADER, Fields, Token, is_same_site, redirect, secure};
+use pages::{Fields, Token, redirect, secure};
 
-use crate::page;
-use crate::state::App;
-
-const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 /// Links that nobody opened, beyond which the oldest are forgotten.
 const MAX_LINKS: usize = 100;
 const MAX_SESSIONS: usize = 100;
@@ -60,12 +52,16 @@ impl Access {
         Some(address)
     }
 
+    pub(crate) fn note_request(&self) {
+        *self.last_request.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
     pub(crate) fn last_request(&self) -> Instant {
         let last = self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
         last.unwrap_or_else(Instant::now)
     }
 
-    fn is_ours(&self, host: &str) -> bool {
+    pub(crate) fn is_ours(&self, host: &str) -> bool {
         // Browsers leave out the usual port.
         let (name, port) = host.split_once(':').unwrap_or((host, "80"));
         matches!(name, "127.0.0.1" | "localhost") && port == self.port.to_string()
@@ -77,7 +73,7 @@ impl Access {
     }
 
     /// Begins a session for the first who opens a link.
-    fn open(&self, secret: &str) -> Option<Response> {
+    pub(crate) fn open(&self, secret: &str) -> Option<Response> {
         let wanted = Token::parse(secret)?.hash();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let at = links.iter().position(|(token, _)| token.hash() == wanted)?;
@@ -93,72 +89,11 @@ impl Access {
         Some(response)
     }
 
-    fn session(&self, headers: &HeaderMap) -> Option<Token> {
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Token> {
         let token = Token::of_cookie(headers, &self.cookie())?;
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.contains(&token.hash()).then_some(token)
     }
-}
-
-/// Checks a request before any page sees it.
-pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let access = &app.access;
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let aimed = request.uri().authority().is_none_or(|it| access.is_ours(it.as_str()));
-    if !(aimed && host.is_some_and(|host| access.is_ours(host))) {
-        return plain(StatusCode::FORBIDDEN, "unknown host\n");
-    }
-    let path = request.uri().path();
-    if path.starts_with("/assets/") {
-        return next.run(request).await;
-    }
-    if let Some(secret) = path.strip_prefix("/open/") {
-        return access.open(secret).unwrap_or_else(|| page::locked(&app));
-    }
-    let Some(session) = access.session(request.headers()) else { return page::locked(&app) };
-    *access.last_request.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-    let visitor = Visitor { csrf: session.csrf() };
-    let request = if matches!(*request.method(), Method::GET | Method::HEAD) {
-        with(request, |extensions| drop(extensions.insert(visitor)))
-    } else {
-        match checked(request, &session).await {
-            Ok((request, fields)) => with(request, |extensions| {
-                extensions.insert(visitor);
-                extensions.insert(Submitted(Arc::new(fields)));
-            }),
-            Err(refusal) => return refusal,
-        }
-    };
-    let mut response = next.run(request).await;
-    secure(response.headers_mut());
-    response
-}
-
-fn with(mut request: Request, change: impl FnOnce(&mut Extensions)) -> Request {
-    change(request.extensions_mut());
-    request
-}
-
-/// Reads a change that a page of this site sent, with its token in a field or a header.
-async fn checked(request: Request, session: &Token) -> Result<(Request, Fields), Response> {
-    if !is_same_site(request.headers(), None) {
-        return Err(plain(StatusCode::FORBIDDEN, "This request was not sent by the dashboard.\n"));
-    }
-    let (head, body) = request.into_parts();
-    let body = Limited::new(body, MAX_BODY_BYTES).collect().await;
-    let body: Bytes = match body {
-        Ok(body) => body.to_bytes(),
-        Err(_) => return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "The request is too large.\n")),
-    };
-    let media_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let is_form = media_type.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
-    let fields = if is_form { Fields::parse(&body) } else { Fields::default() };
-    let offered = head.headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
-    if !session.is_csrf(offered.unwrap_or_else(|| fields.get("csrf"))) {
-        let text = "This form is out of date. Go back, reload the page and try again.\n";
-        return Err(plain(StatusCode::FORBIDDEN, text));
-    }
-    Ok((Request::from_parts(head, Body::from(body)), fields))
 }
 
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response {

@@ -1,13 +1,10 @@
 //! The dialog of an install link: nothing is installed before a person has seen all of it.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use askama::Template;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use pages::{Frame, Token, redirect};
+use pages::{Frame, redirect};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -15,13 +12,6 @@ use crate::access::Submitted;
 use crate::page::{Viewer, bad, segment, show};
 use crate::program::CommandError;
 use crate::state::{App, Shared};
-
-/// Links that nobody has answered, beyond which no more are taken.
-const MAX_LINKS: usize = 20;
-
-/// Links that were opened, each under a secret name until it is answered.
-#[derive(Debug, Default)]
-pub(crate) struct Links(Mutex<HashMap<String, String>>);
 
 /// A server that may be added, as a person judges it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -53,30 +43,9 @@ impl Preview {
     }
 }
 
-impl Links {
-    /// Takes a link; returns the path of its dialog.
-    pub(crate) fn add(&self, link: &str) -> Option<String> {
-        let id = Token::draw()?.secret().to_owned();
-        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if links.len() == MAX_LINKS {
-            return None;
-        }
-        links.insert(id.clone(), link.to_owned());
-        Some(format!("/install/{id}"))
-    }
-
-    fn get(&self, id: &str) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
-    }
-
-    fn remove(&self, id: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-}
-
 pub(crate) async fn dialog(State(app): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
     let Some(link) = app.links.get(&id) else { return used(&app, &viewer) };
-    page(&app, &viewer, &id, &link, "", None).await
+    page(&app, &viewer, Asked { id: &id, link: &link, name: "" }, None).await
 }
 
 fn used(app: &App, viewer: &Viewer) -> Response {
@@ -85,12 +54,17 @@ fn used(app: &App, viewer: &Viewer) -> Response {
     viewer.problem(app, "/servers", error)
 }
 
+/// A link, and the name that the person chose for its server.
+struct Asked<'a> {
+    id: &'a str,
+    link: &'a str,
+    name: &'a str,
+}
+
 async fn page(
     app: &App,
     viewer: &Viewer,
-    id: &str,
-    link: &str,
-    name: &str,
+    Asked { id, link, name }: Asked<'_>,
     error: Option<CommandError>,
 ) -> Response {
     let mut words = vec!["mcp", "install", "--preview"];
@@ -144,6 +118,6 @@ pub(crate) async fn answer(
             app.chats.reload(&[name]).await;
             redirect(&format!("/servers/{}?done=added", segment(name)))
         }
-        Err(error) => page(&app, &viewer, &id, &link, name, Some(error)).await,
+        Err(error) => page(&app, &viewer, Asked { id: &id, link: &link, name }, Some(error)).await,
     }
 }

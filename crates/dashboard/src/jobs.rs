@@ -4,16 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use askama::Template;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use pages::{Frame, redirect};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
-use crate::page::{Viewer, show};
 use crate::program::Program;
-use crate::state::{App, Shared};
 
 /// Jobs that can be looked at; older ones are forgotten.
 const MAX_JOBS: usize = 50;
@@ -30,35 +24,24 @@ pub(crate) struct Jobs {
 /// A running or finished command.
 #[derive(Debug)]
 pub(crate) struct Job {
-    title: String,
+    pub(crate) title: String,
     /// The page to go back to.
-    back: &'static str,
+    pub(crate) back: &'static str,
     state: Mutex<JobState>,
 }
 
 #[derive(Debug, Default)]
-struct JobState {
-    lines: VecDeque<String>,
+pub(crate) struct JobState {
+    pub(crate) lines: VecDeque<String>,
     /// The page of an authorization server that a person has to visit.
-    sign_in: Option<SignInPage>,
-    has_succeeded: Option<bool>,
+    pub(crate) sign_in: Option<SignInPage>,
+    pub(crate) has_succeeded: Option<bool>,
 }
 
 #[derive(Debug, Clone)]
-struct SignInPage {
-    address: String,
-    issuer: String,
-}
-
-#[derive(Template)]
-#[template(path = "job.html")]
-struct JobPage {
-    frame: Frame,
-    back: &'static str,
-    lines: String,
-    sign_in: Option<SignInPage>,
-    state: &'static str,
-    is_running: bool,
+pub(crate) struct SignInPage {
+    pub(crate) address: String,
+    pub(crate) issuer: String,
 }
 
 impl Jobs {
@@ -89,7 +72,7 @@ impl Jobs {
         Ok(format!("/jobs/{id}"))
     }
 
-    fn find(&self, id: u64) -> Option<Arc<Job>> {
+    pub(crate) fn find(&self, id: u64) -> Option<Arc<Job>> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         jobs.iter().find(|(known, _)| *known == id).map(|(_, job)| Arc::clone(job))
     }
@@ -102,7 +85,7 @@ impl Jobs {
 }
 
 impl Job {
-    fn state(&self) -> std::sync::MutexGuard<'_, JobState> {
+    pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, JobState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,56 +115,4 @@ fn sign_in_page(line: &str) -> Option<SignInPage> {
     // The address is a link of the page.
     let is_web = address.starts_with("https://") || address.starts_with("http://");
     is_web.then_some(SignInPage { address, issuer: text("issuer").unwrap_or_default() })
-}
-
-pub(crate) async fn page(State(app): Shared, viewer: Viewer, Path(id): Path<u64>) -> Response {
-    let Some(job) = app.jobs.find(id) else { return redirect("/servers") };
-    let state = job.state();
-    let (word, is_running) = match state.has_succeeded {
-        None => ("running", true),
-        Some(true) => ("done", false),
-        Some(false) => ("failed", false),
-    };
-    let lines: Vec<String> = state.lines.iter().map(|line| readable(line)).collect();
-    let page = JobPage {
-        frame: viewer.frame(&app, &job.title, job.back),
-        back: job.back,
-        lines: lines.join("\n"),
-        sign_in: state.sign_in.clone().filter(|_| is_running),
-        state: word,
-        is_running,
-    };
-    drop(state);
-    show(&page)
-}
-
-/// A JSON line of an error as words; other lines as they are.
-fn readable(line: &str) -> String {
-    let Ok(value) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
-    let texts = |name: &str| value["error"][name].as_array().cloned().unwrap_or_default();
-    let Some(message) = value["error"]["message"].as_str() else { return line.to_owned() };
-    let mut text = format!("error: {message}");
-    for (word, name) in [("cause", "causes"), ("hint", "hints")] {
-        for one in texts(name).iter().filter_map(Value::as_str) {
-            text.push_str(&format!("\n  {word}: {one}"));
-        }
-    }
-    text
-}
-
-/// Starts a command and leads to its page.
-pub(crate) fn start(
-    app: &App,
-    viewer: &Viewer,
-    title: String,
-    back: &'static str,
-    words: &[&str],
-) -> Response {
-    match app.jobs.start(&app.program, title, back, words) {
-        Ok(address) => redirect(&address),
-        Err(error) => {
-            let error = crate::program::CommandError::new(format!("cannot run `agent`: {error}"));
-            viewer.problem(app, back, error)
-        }
-    }
 }

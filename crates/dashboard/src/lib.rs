@@ -3,13 +3,17 @@
 //! **Boundary:** pages contain no logic of their own. What they show is the JSON of a command, what
 //! they change is changed by a command, and a conversation is an `agent chat` ([`program`]). Nobody
 //! gets a page without the session cookie of a one-time link, and no form is read before its origin
-//! and its token were checked ([`access`]).
+//! and its token were checked ([`guard`]).
 
 mod access;
 mod chat;
 mod chats;
+mod guard;
 mod install;
+mod job_page;
 mod jobs;
+mod links;
+mod live_chat;
 mod page;
 mod program;
 mod server;

@@ -17,10 +17,15 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
-use crate::access::{Access, guard, plain};
+use crate::access::{Access, plain};
+use crate::guard::guard;
+use crate::jobs::Jobs;
+use crate::links::Links;
+use crate::live_chat::LiveChats;
 use crate::program::Program;
+use crate::server_watch::ServerWatch;
 use crate::state::{App, Shared};
-use crate::{chat, chats, install, jobs, server_edit, servers, sign_in, stored, tools};
+use crate::{chat, chats, install, job_page, server_edit, servers, sign_in, stored, tools};
 
 const OWN_ASSETS: [Asset; 2] = [
     Asset {
@@ -78,10 +83,10 @@ pub async fn serve(
         program,
         access: Access::new(listener.local_addr()?.port()),
         assets: AssetSet::new(&OWN_ASSETS),
-        servers: Default::default(),
-        chats: Default::default(),
-        jobs: Default::default(),
-        links: Default::default(),
+        servers: ServerWatch::default(),
+        chats: LiveChats::default(),
+        jobs: Jobs::default(),
+        links: Links::default(),
     });
     let later = listen(&socket)?;
     let address = address(&app, path, link);
@@ -127,7 +132,7 @@ fn router(app: &Arc<App>, metrics: Router) -> Router {
         .route("/skills/{name}/{action}", post(stored::change_skill))
         .route("/models", get(stored::models))
         .route("/models/{name}/{action}", post(stored::change_model))
-        .route("/jobs/{id}", get(jobs::page))
+        .route("/jobs/{id}", get(job_page::page))
         .route("/alive", get(async || StatusCode::NO_CONTENT))
         .route("/assets/{version}/{name}", get(asset))
         .with_state(Arc::clone(app))

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Submitted;
 use crate::install::Preview;
-use crate::jobs;
+use crate::job_page;
 use crate::page::{Viewer, bad, segment, show};
 use crate::program::CommandError;
 use crate::servers::{Configuration, Problem, saved};
@@ -54,19 +54,24 @@ struct EditedKey {
 }
 
 pub(crate) async fn add_form(State(app): Shared, viewer: Viewer) -> Response {
-    add_page(&app, &viewer, &Fields::default(), Vec::new(), String::new(), None)
+    add_page(&app, &viewer, &Fields::default(), Ok(None))
 }
 
+/// The form, or what was `previewed` of this configuration.
 fn add_page(
     app: &App,
     viewer: &Viewer,
     fields: &Fields,
-    previews: Vec<Preview>,
-    confirmed: String,
-    error: Option<CommandError>,
+    previewed: Result<Option<(String, Vec<Preview>)>, CommandError>,
 ) -> Response {
     let mut frame = viewer.frame(app, "Add a server", PATH);
-    frame.notice = error.map(|error| bad(error.text())).or(frame.notice);
+    let (confirmed, previews) = match previewed {
+        Ok(previewed) => previewed.unwrap_or_default(),
+        Err(error) => {
+            frame.notice = Some(bad(error.text()));
+            (String::new(), Vec::new())
+        }
+    };
     let text = |name: &str| fields.get(name).to_owned();
     show(&AddPage {
         frame,
@@ -96,7 +101,7 @@ pub(crate) async fn add(
                 app.chats.reload(&names).await;
                 redirect(&format!("{PATH}?done=added"))
             }
-            Err(error) => add_page(&app, &viewer, &fields, Vec::new(), String::new(), Some(error)),
+            Err(error) => add_page(&app, &viewer, &fields, Err(error)),
         };
     }
     let text = match fields.get("pasted") {
@@ -110,10 +115,7 @@ pub(crate) async fn add(
         }
         Err(message) => Err(CommandError::new(message)),
     };
-    match previewed {
-        Ok((text, previews)) => add_page(&app, &viewer, &fields, previews, text, None),
-        Err(error) => add_page(&app, &viewer, &fields, Vec::new(), String::new(), Some(error)),
-    }
+    add_page(&app, &viewer, &fields, previewed.map(Some))
 }
 
 /// The entry of the form, as the documentation of a server would show it.
@@ -174,7 +176,13 @@ pub(crate) async fn import(
     viewer: Viewer,
     Extension(Submitted(_)): Extension<Submitted>,
 ) -> Response {
-    jobs::start(&app, &viewer, "Import of servers".to_owned(), PATH, &["mcp", "import", "--yes"])
+    job_page::start(
+        &app,
+        &viewer,
+        "Import of servers".to_owned(),
+        PATH,
+        &["mcp", "import", "--yes"],
+    )
 }
 
 pub(crate) async fn edit_form(

@@ -61,17 +61,14 @@ impl ServerWatch {
     pub(crate) async fn states(&self, program: &Program) -> Arc<BTreeMap<String, ServerState>> {
         let (mut states, is_new) = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            match running.as_ref().filter(|running| !running.task.is_finished()) {
-                Some(running) => {
-                    *running.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-                    (running.states.clone(), false)
-                }
-                None => {
-                    let started = start(program.clone());
-                    let states = started.states.clone();
-                    *running = Some(started);
-                    (states, true)
-                }
+            if let Some(running) = running.as_ref().filter(|it| !it.task.is_finished()) {
+                *running.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                (running.states.clone(), false)
+            } else {
+                let started = start(program.clone());
+                let states = started.states.clone();
+                *running = Some(started);
+                (states, true)
             }
         };
         if is_new {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::access::Submitted;
-use crate::jobs;
+use crate::job_page;
 use crate::page::{Viewer, bad, segment, show};
 use crate::program::CommandError;
 use crate::server_watch::ServerState;
@@ -193,7 +193,7 @@ pub(crate) async fn change(
         "remove" => &["mcp", "remove", "--yes", "--"],
         "test" => {
             let words = ["mcp", "test", "--", &name];
-            return jobs::start(&app, &viewer, format!("Test of {name}"), PATH, &words);
+            return job_page::start(&app, &viewer, format!("Test of {name}"), PATH, &words);
         }
         _ => return redirect(PATH),
     };

@@ -8,7 +8,7 @@ use pages::{Frame, Html, redirect, tag};
 use serde::Deserialize;
 
 use crate::access::Submitted;
-use crate::jobs;
+use crate::job_page;
 use crate::page::{Viewer, segment, show};
 use crate::program::CommandError;
 use crate::state::Shared;
@@ -79,7 +79,7 @@ pub(crate) async fn change(
 ) -> Response {
     if action == "in" {
         let words = ["--json", "mcp", "login", "--dashboard", "--", &server];
-        return jobs::start(&app, &viewer, format!("Sign in to {server}"), PATH, &words);
+        return job_page::start(&app, &viewer, format!("Sign in to {server}"), PATH, &words);
     }
     match app.program.json(&["mcp", "logout", "--yes", "--", &server]).await {
         Ok(_) => redirect(&format!("{PATH}?done=signed-out")),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pages::AssetSet;
 
 use crate::access::Access;
-use crate::chat::LiveChats;
-use crate::install::Links;
 use crate::jobs::Jobs;
+use crate::links::Links;
+use crate::live_chat::LiveChats;
 use crate::program::Program;
 use crate::server_watch::ServerWatch;
 

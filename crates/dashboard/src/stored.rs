@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::Submitted;
-use crate::jobs;
+use crate::job_page;
 use crate::page::{Viewer, show};
 use crate::program::CommandError;
 use crate::state::{App, Shared};
@@ -195,7 +195,7 @@ pub(crate) async fn change_model(
 ) -> Response {
     if action == "pull" {
         let words = ["models", "pull", "--", &name];
-        return jobs::start(&app, &viewer, format!("Download of {name}"), "/models", &words);
+        return job_page::start(&app, &viewer, format!("Download of {name}"), "/models", &words);
     }
     match app.program.json(&["models", "remove", "--yes", "--", &name]).await {
         Ok(_) => redirect("/models?done=model-removed"),

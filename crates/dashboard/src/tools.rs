@@ -153,7 +153,7 @@ pub(crate) async fn form(
     Path((server, tool)): Path<(String, String)>,
 ) -> Response {
     match find(&app, &server, &tool).await {
-        Ok(tool) => page(&app, &viewer, server, tool, &Map::new(), None),
+        Ok(tool) => page(&app, &viewer, (server, tool), &Map::new(), None),
         Err(error) => viewer.problem(&app, PATH, error),
     }
 }
@@ -186,7 +186,7 @@ pub(crate) async fn call(
     }
     if let Some(wrong) = wrong {
         let typed = typed(&fields);
-        return page(&app, &viewer, server, tool, &typed, Some(Err(CommandError::new(wrong))));
+        return page(&app, &viewer, (server, tool), &typed, Some(Err(CommandError::new(wrong))));
     }
     let arguments = Value::Object(arguments);
     let target = format!("{server}/{name}");
@@ -196,7 +196,7 @@ pub(crate) async fn call(
     }
     words.extend(["--", &target, "-"]);
     let result = app.program.json_with(&words, &arguments.to_string()).await;
-    page(&app, &viewer, server, tool, &typed(&fields), Some(result))
+    page(&app, &viewer, (server, tool), &typed(&fields), Some(result))
 }
 
 /// What was typed, to be shown again.
@@ -210,8 +210,7 @@ fn typed(fields: &pages::Fields) -> Map<String, Value> {
 fn page(
     app: &App,
     viewer: &Viewer,
-    server: String,
-    tool: Tool,
+    (server, tool): (String, Tool),
     typed: &Map<String, Value>,
     result: Option<Result<Value, CommandError>>,
 ) -> Response {

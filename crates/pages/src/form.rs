@@ -1,6 +1,7 @@
 //! What browsers send: the fields of forms, and where a request comes from.
 
 use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 /// The header of requests of scripts that has the token of forms.
@@ -39,7 +40,7 @@ pub fn is_same_site(headers: &HeaderMap, public: Option<&str>) -> bool {
     let text =
         |name: HeaderName| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-    let authority = origin.as_ref().and_then(Uri::authority).map(|it| it.as_str());
+    let authority = origin.as_ref().and_then(Uri::authority).map(Authority::as_str);
     let is_own = authority.is_some() && (authority == text(HOST) || authority == public);
     let fetched = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
     is_own && fetched

@@ -3,6 +3,7 @@
 
 mod archive;
 mod editor;
+mod export;
 mod input;
 mod library;
 mod reload;
@@ -108,13 +109,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         if let Some(kept) = kept {
             chat.resume(kept, args.manner.names_a_model()).await;
         }
-        let mut input = match questions {
-            Some(questions) => Input::attended(questions, session)?,
-            None => {
-                let piece =
-                    if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
-                Input::open(piece, &chat.library, session)?
-            }
+        let mut input = if let Some(questions) = questions {
+            Input::attended(questions, session)?
+        } else {
+            let piece = if args.whole.is_some() { MessageUnit::Whole } else { MessageUnit::Line };
+            Input::open(piece, &chat.library, session)?
         };
         chat.converse(&mut input, interrupts).await
     })

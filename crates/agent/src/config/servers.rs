@@ -288,7 +288,7 @@ fn is_short(value: &Json) -> bool {
     !(value.is_array() || value.is_object())
 }
 
-/// Whether a value stands on one line, without braces.
+/// Whether a value is on one line, without braces.
 fn is_plain(node: &Node) -> bool {
     node.span.length > 0 && !matches!(node.value, Value::Map(_) | Value::List(_))
 }

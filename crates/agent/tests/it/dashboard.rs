@@ -1,5 +1,7 @@
 //! `agent dashboard`: the pages in a real browser, and their server asked directly.
 
+#![expect(clippy::panic, reason = "what the tests share ends them, too")]
+
 mod access;
 mod chats;
 mod looks;
@@ -32,9 +34,9 @@ impl Dashboard {
 
     fn with(command: &mut Command) -> Self {
         let mut program = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
+        let mut said = String::new();
+        BufReader::new(program.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let said: Value = serde_json::from_str(&said).unwrap();
         let link = said["address"].as_str().unwrap().to_owned();
         Self { program, link }
     }
@@ -132,8 +134,8 @@ fn awaits(browser: &Browser, what: &str, script: &str) {
     let waited = std::panic::catch_unwind(AssertUnwindSafe(|| browser.eventually(what, script)));
     if let Err(panic) = waited {
         let page = browser.eval("return location.pathname + '\\n' + document.body.innerText");
-        eprintln!("{}", page.as_str().unwrap_or_default());
-        std::panic::resume_unwind(panic);
+        let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        panic!("{why}: {}", page.as_str().unwrap_or_default());
     }
 }
 

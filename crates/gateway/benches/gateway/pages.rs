@@ -150,7 +150,7 @@ impl Browser {
                 opened.took.as_secs_f64() * 1000.0
             }));
             let took = format!("{:.1} ms", times.median());
-            let goal = if page.ends_with(".csv") { FILE_GOAL } else { GOAL };
+            let goal = if page.contains(".csv") { FILE_GOAL } else { GOAL };
             row(&name, &took, "-", &times, Some(goal));
         }
     }

@@ -126,7 +126,8 @@ impl Rows {
     /// What the PostgreSQL server computes for a chat: with many requests in a transaction, and few.
     pub(crate) async fn database_server(&self) {
         for connections in [CONNECTIONS, FEW_CONNECTIONS] {
-            let name = format!("CPU of the PostgreSQL server for a chat, {connections} connections");
+            let name =
+                format!("CPU of the PostgreSQL server for a chat, {connections} connections");
             if !self.is_wanted(&name) {
                 continue;
             }

@@ -14,7 +14,7 @@ use task_loop::untrusted::printable;
 use task_loop::{TaskUsage, nearest};
 use uuid::Uuid;
 
-use super::save::markdown;
+use super::export::markdown;
 use crate::diagnostic::Diagnostic;
 use crate::home::write_hint;
 use crate::output::{Output, WARNING};

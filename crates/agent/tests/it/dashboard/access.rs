@@ -76,7 +76,7 @@ fn only_forms_of_its_own_pages_change_anything() {
     let dashboard = Dashboard::start(&world);
     let (cookie, csrf) = session(&dashboard);
     let (port, before) = (dashboard.port(), config(&world));
-    let post = |origin: &str, csrf: &str, more: &str| {
+    let status = |origin: &str, csrf: &str, more: &str| {
         let body = format!("csrf={csrf}");
         let request = format!(
             "POST /servers/all/do/remove HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{origin}{cookie}{more}\
@@ -95,10 +95,10 @@ fn only_forms_of_its_own_pages_change_anything() {
         (&own, &"0".repeat(64), ""),
         (&own, &csrf, "Sec-Fetch-Site: cross-site\r\n"),
     ] {
-        assert_eq!(post(origin, csrf, more), 403, "{origin:?} {csrf} {more}");
+        assert_eq!(status(origin, csrf, more), 403, "{origin:?} {csrf} {more}");
         assert_eq!(config(&world), before);
     }
-    assert_eq!(post(&own, &csrf, "Sec-Fetch-Site: same-origin\r\n"), 303);
+    assert_eq!(status(&own, &csrf, "Sec-Fetch-Site: same-origin\r\n"), 303);
     assert!(!config(&world).contains("  all:"));
 }
 

@@ -1,4 +1,4 @@
-//! Tests of `save`.
+//! Tests of `export`.
 
 use super::*;
 

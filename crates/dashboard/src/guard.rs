@@ -1,0 +1,80 @@
+//! The check of every request: foreign host names, which a page elsewhere can point at this machine,
+//! and changes that a page of this site did not send with its token are refused.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::{Extensions, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use http_body_util::{BodyExt as _, Limited};
+use pages::{CSRF_HEADER, Fields, Token, is_same_site, secure};
+
+use crate::access::{Submitted, Visitor, plain};
+use crate::page;
+use crate::state::App;
+
+const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
+
+/// Checks a request before any page sees it.
+pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let access = &app.access;
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let aimed = request.uri().authority().is_none_or(|it| access.is_ours(it.as_str()));
+    if !(aimed && host.is_some_and(|host| access.is_ours(host))) {
+        return plain(StatusCode::FORBIDDEN, "unknown host\n");
+    }
+    let path = request.uri().path();
+    if path.starts_with("/assets/") {
+        return next.run(request).await;
+    }
+    if let Some(secret) = path.strip_prefix("/open/") {
+        return access.open(secret).unwrap_or_else(|| page::locked(&app));
+    }
+    let Some(session) = access.session(request.headers()) else { return page::locked(&app) };
+    access.note_request();
+    let visitor = Visitor { csrf: session.csrf() };
+    let request = if matches!(*request.method(), Method::GET | Method::HEAD) {
+        with(request, |extensions| drop(extensions.insert(visitor)))
+    } else {
+        match checked(request, &session).await {
+            Ok((request, fields)) => with(request, |extensions| {
+                extensions.insert(visitor);
+                extensions.insert(Submitted(Arc::new(fields)));
+            }),
+            Err(refusal) => return refusal,
+        }
+    };
+    let mut response = next.run(request).await;
+    secure(response.headers_mut());
+    response
+}
+
+fn with(mut request: Request, change: impl FnOnce(&mut Extensions)) -> Request {
+    change(request.extensions_mut());
+    request
+}
+
+/// Reads a change that a page of this site sent, with its token in a field or a header.
+async fn checked(request: Request, session: &Token) -> Result<(Request, Fields), Response> {
+    if !is_same_site(request.headers(), None) {
+        return Err(plain(StatusCode::FORBIDDEN, "This request was not sent by the dashboard.\n"));
+    }
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, MAX_BODY_BYTES).collect().await;
+    let body: Bytes = match body {
+        Ok(body) => body.to_bytes(),
+        Err(_) => return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "The request is too large.\n")),
+    };
+    let media_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_form = media_type.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
+    let fields = if is_form { Fields::parse(&body) } else { Fields::default() };
+    let offered = head.headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+    if !session.is_csrf(offered.unwrap_or_else(|| fields.get("csrf"))) {
+        let text = "This form is out of date. Go back, reload the page and try again.\n";
+        return Err(plain(StatusCode::FORBIDDEN, text));
+    }
+    Ok((Request::from_parts(head, Body::from(body)), fields))
+}
