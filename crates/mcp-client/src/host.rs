@@ -166,6 +166,8 @@ pub struct SignInPage {
     pub redirect_uri: String,
     pub port: u16,
     pub scope: Option<String>,
+    /// The authorization server also offers a sign-in with a device code.
+    pub offers_device_code: bool,
     /// Why the last pasted text was rejected.
     pub problem: Option<String>,
 }

@@ -30,5 +30,6 @@ mod token_store;
 pub use self::account::{Account, Grant, LoginOptions, LogoutReport, SignInStatus};
 pub use self::assertion::SigningKey;
 pub use self::credentials::ClientKind;
+pub use self::login::{DeviceCode, DeviceCodeDisplay};
 pub use self::token_store::token_files;
 pub use crate::error::oauth::{Error, LikelyCause};

@@ -2,6 +2,7 @@
 //! an authorization server on a real socket.
 
 mod background;
+mod device;
 mod documents;
 mod person;
 mod signing_in;

@@ -321,16 +321,12 @@ impl Credentials {
 
     pub(crate) fn redact_client_secret(&self, client: &OAuthClient) {
         if let Some(secret) = &client.secret {
-            self.host
-                .redactor
-                .add_rotating_secret(&format!("{} client secret", self.server), secret);
+            self.redact_rotating("client secret", secret);
         }
     }
 
-    pub(crate) fn redact_code(&self, code: &str, verifier: &str) {
-        let redactor = &self.host.redactor;
-        redactor.add_rotating_secret(&format!("{} code", self.server), code);
-        redactor.add_rotating_secret(&format!("{} code verifier", self.server), verifier);
+    pub(crate) fn redact_rotating(&self, kind: &str, secret: &str) {
+        self.host.redactor.add_rotating_secret(&format!("{} {kind}", self.server), secret);
     }
 
     /// The current tokens, refreshed from disk.
@@ -392,11 +388,9 @@ impl Credentials {
     }
 
     fn in_use(&self, tokens: StoredTokens) -> Arc<AccessToken> {
-        let redactor = &self.host.redactor;
-        redactor
-            .add_rotating_secret(&format!("{} access token", self.server), &tokens.access_token);
+        self.redact_rotating("access token", &tokens.access_token);
         if let Some(token) = &tokens.refresh_token {
-            redactor.add_rotating_secret(&format!("{} refresh token", self.server), token);
+            self.redact_rotating("refresh token", token);
         }
         let key = tokens.key.as_deref().and_then(DpopKey::from_text);
         Arc::new(AccessToken { tokens, key })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::config::{Auth, Configured, Endpoint, Problem, ServerEntry};
-use mcp_client::oauth::{Account, LoginOptions, SignInStatus};
+use mcp_client::oauth::{Account, DeviceCodeDisplay, LoginOptions, SignInStatus};
 use mcp_client::registry::ServerTools;
 use mcp_client::{Client, Error};
 use serde_json::json;
@@ -29,11 +29,13 @@ const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Opens the browser. Over SSH, open the printed URL anywhere and paste the URL you are redirected \
-to. A failed sign-in keeps the previous one.
+to; or use --device, if the authorization server supports it, and enter a short code on any \
+device. A failed sign-in keeps the previous one.
 
 Servers with a non-interactive `oauth.flow` sign in without a browser.
 
-With --json, the URL is printed as an object to stderr; no browser opens and nothing is read.
+With --json, the URL, or the page and the code, are printed as an object to stderr; no browser \
+opens and nothing is read.
 
 Exit codes: 0 signed in, 3 invalid configuration, 4 the sign-in failed, was cancelled or timed \
 out, 5 a server failed, 130 Ctrl-C.
@@ -41,7 +43,8 @@ out, 5 a server failed, 130 Ctrl-C.
 Examples:
   agent mcp login docs
   agent mcp login docs --scope \"read write\"
-  agent mcp login docs --no-browser")]
+  agent mcp login docs --no-browser
+  agent mcp login docs --device")]
 pub(crate) struct Args {
     /// Server name
     server: String,
@@ -51,6 +54,9 @@ pub(crate) struct Args {
     /// Print the URL instead of opening a browser
     #[arg(long)]
     no_browser: bool,
+    /// Sign in with a code that you enter on any device
+    #[arg(long, conflicts_with = "no_browser")]
+    device: bool,
     /// Seconds to wait for the sign-in [default: `oauth.timeout`]
     #[arg(long, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
@@ -73,7 +79,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let account = account.ok_or_else(|| Diagnostic::configuration("nothing to sign in to"))?;
     let scope = args.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty());
     let (standing, seen) = fleet.run(Vec::new(), async |client| {
-        let options = LoginOptions { scope, ..LoginOptions::default() };
+        let device = args.device.then_some(&browser as &dyn DeviceCodeDisplay);
+        let options = LoginOptions { scope, device, ..LoginOptions::default() };
         fleet.reporter.waiting_for(format!("asking {} how to sign in", printable(&entry.name)));
         let done = account.login(&browser, options).await;
         fleet.reporter.done_waiting();
