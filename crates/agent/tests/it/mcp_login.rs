@@ -4,6 +4,7 @@
 mod background;
 mod device;
 mod documents;
+mod keychain;
 mod person;
 mod signing_in;
 mod signing_out;

@@ -79,6 +79,8 @@ pub enum Error {
 
     #[error("{what} {path}: {source}", path = path.display())]
     Store { path: PathBuf, what: &'static str, source: io::Error },
+    #[error("cannot use the keychain for {path}: {source}", path = path.display())]
+    Keychain { path: PathBuf, source: io::Error },
     #[error("another process has been refreshing the token for {} s", after.as_secs())]
     Busy { after: Duration },
     #[error("no directory to store tokens in")]
@@ -148,6 +150,7 @@ impl Error {
             | Self::Silent { .. }
             | Self::Malformed { .. }
             | Self::Store { .. }
+            | Self::Keychain { .. }
             | Self::Busy { .. } => ErrorKind::Transient,
         }
     }

@@ -46,6 +46,8 @@ pub struct LoginOptions<'a> {
 pub struct SignInStatus {
     pub file: PathBuf,
     pub granted: Option<Grant>,
+    /// The file refers to the keychain.
+    pub in_keychain: bool,
     /// Why an existing file cannot be used.
     pub unreadable: Option<String>,
     pub client: ClientKind,
@@ -142,6 +144,7 @@ impl Account {
         };
         SignInStatus {
             file: store.tokens_path(),
+            in_keychain: store.refers_to_keychain(),
             granted: tokens.map(|tokens| Grant {
                 issuer: tokens.issuer,
                 client_id: tokens.client_id,

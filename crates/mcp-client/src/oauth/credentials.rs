@@ -89,13 +89,18 @@ impl Credentials {
             server: entry.name.clone(),
             options: (**options).clone(),
             host: Arc::clone(host),
-            store: TokenStore::new(folder, &entry.name),
+            store: TokenStore::new(folder, &entry.name, host),
             http: OAuthHttp::new(endpoint, host, user_agent)?,
             state: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
         };
         if let Err(unreadable) = credentials.store.tokens() {
-            credentials.warn(&format!("{unreadable}; sign in again"));
+            let advice = if credentials.store.refers_to_keychain() {
+                "unlock the keychain, or set `secrets.store: file` and sign in again"
+            } else {
+                "sign in again"
+            };
+            credentials.warn(&format!("{unreadable}; {advice}"));
         }
         Ok(Some(Arc::new(credentials)))
     }

@@ -182,6 +182,11 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
             "check the free disk space and the owner of the folder; the old tokens are unchanged"
                 .to_owned(),
         ],
+        Error::Keychain { .. } => vec![
+            "unlock the keychain, for example by logging in to the desktop, and try again"
+                .to_owned(),
+            format!("or set `secrets.store: file` in config.yaml, then run {}", login(name)),
+        ],
         Error::Busy { .. } => vec!["try again when the other process has finished".to_owned()],
         Error::NoFolder => vec!["set AGENT_HOME to a folder you own".to_owned()],
     }

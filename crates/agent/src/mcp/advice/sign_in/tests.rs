@@ -116,6 +116,7 @@ fn every_way_to_fail_has_something_to_do_next() {
         (Error::Malformed { url: text(), reason: text() }, "operator"),
         (Error::Assertion { reason: text() }, "key"),
         (Error::Store { path: "x".into(), what: "x", source: source() }, "disk"),
+        (Error::Keychain { path: "x".into(), source: source() }, "`secrets.store: file`"),
         (Error::Busy { after: second }, "other process"),
         (Error::NoFolder, "AGENT_HOME"),
     ];
