@@ -21,7 +21,7 @@ use crate::diagnostic::Diagnostic;
 use crate::home::unwritable;
 
 const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
-const METRICS: &str = "metrics";
+pub(crate) const METRICS: &str = "metrics";
 
 section! {
     /// Usage counters. They stay on this machine.
@@ -50,25 +50,25 @@ impl MetricsConfig {
 
 pub(crate) fn set_metrics_mode(path: &Path, mode: Mode) -> Result<(), Diagnostic> {
     let _lock = lock::take(path)?;
-    write(path, &edited_metrics_mode(path, mode)?)
+    write(path, &edited(path, [METRICS, "mode", mode.text()])?)
 }
 
-pub(crate) fn edited_metrics_mode(path: &Path, mode: Mode) -> Result<String, Diagnostic> {
-    with_metrics_mode(&read(path)?.unwrap_or_default(), mode).ok_or_else(|| {
+/// The text of the file with another word as the value of a key of a section.
+pub(crate) fn edited(path: &Path, [section, key, word]: [&str; 3]) -> Result<String, Diagnostic> {
+    with_word(&read(path)?.unwrap_or_default(), [section, key, word]).ok_or_else(|| {
         Diagnostic::configuration(format!("cannot edit {}", path.display()))
-            .hint(format!("set `mode: {}` under `metrics:` yourself", mode.text()))
+            .hint(format!("set `{key}: {word}` under `{section}:` yourself"))
     })
 }
 
-/// Sets `metrics.mode` in a text; nothing where that cannot be done safely.
-fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
+/// The edited text; nothing where that cannot be done safely.
+fn with_word(text: &str, [name, mode, word]: [&str; 3]) -> Option<String> {
     let root = Node::from_yaml(text).ok()?;
-    let word = mode.text();
     let appended = |text: &str| {
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        format!("{text}{gap}{METRICS}:\n  mode: {word}\n")
+        format!("{text}{gap}{name}:\n  {mode}: {word}\n")
     };
-    let edited = match entry(&root, METRICS) {
+    let edited = match entry(&root, name) {
         None => appended(text),
         // An empty section makes room for a filled one.
         Some((key, section)) if section.is_null() => {
@@ -77,11 +77,11 @@ fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
             let others: Vec<&str> = lines.filter(|(n, _)| *n != at).map(|(_, line)| line).collect();
             appended(&others.concat())
         }
-        Some((key, section)) => match entry(section, "mode") {
+        Some((key, section)) => match entry(section, mode) {
             Some((_, value)) if value.span.length > 0 => flow::splice(text, value.span, word)?,
             Some(_) => return None,
-            None if is_flow(section, text) => flow::insert(text, section, "mode", &word.into())?,
-            None => block::first_lines_of(text, key, section, &[format!("mode: {word}")])?,
+            None if is_flow(section, text) => flow::insert(text, section, mode, &word.into())?,
+            None => block::first_lines_of(text, key, section, &[format!("{mode}: {word}")])?,
         },
     };
     // An edit that does not say what it should is worse than none.
@@ -89,10 +89,10 @@ fn with_metrics_mode(text: &str, mode: Mode) -> Option<String> {
     if !meant.is_object() {
         meant = Json::Object(serde_json::Map::new());
     }
-    if !meant[METRICS].is_object() {
-        meant[METRICS] = Json::Object(serde_json::Map::new());
+    if !meant[name].is_object() {
+        meant[name] = Json::Object(serde_json::Map::new());
     }
-    meant[METRICS]["mode"] = word.into();
+    meant[name][mode] = word.into();
     (Node::from_yaml(&edited).ok()?.to_json() == meant).then_some(edited)
 }
 

@@ -17,6 +17,7 @@ mod file_name;
 mod finding;
 mod home;
 mod key_value;
+mod keychain;
 mod log;
 mod markdown;
 mod mcp;

@@ -32,7 +32,9 @@ use self::advice::operand;
 use self::browser::TerminalSignIn;
 use self::project::ApprovalState;
 use self::reporter::{MessageSink, Reporter};
+use crate::config::secrets::SecretPlace;
 use crate::diagnostic::{Diagnostic, Exit};
+use crate::keychain::{Keychain, UnlockDialog};
 use crate::output::{ERROR, WARNING};
 pub(crate) use crate::reference_scope::scope;
 use crate::runtime;
@@ -372,12 +374,12 @@ impl McpServers {
     }
 }
 
-/// Whether it is the disk of this machine that failed, not a peer.
+/// Whether it is the disk or the keychain of this machine that failed, not a peer.
 fn is_of_this_machine(error: &mcp_client::Error) -> bool {
     use mcp_client::oauth::Error;
     let mcp_client::Error::OAuth(error) = error else { return false };
     let inner = if let Error::Unattended(inner) = &**error { inner } else { error };
-    matches!(**inner, Error::Store { .. })
+    matches!(**inner, Error::Store { .. } | Error::Keychain { .. })
 }
 
 /// What fails before any call is a server; the disk stays what it is.
@@ -461,6 +463,9 @@ pub(crate) fn host(
         log_dir: Some(home.logs()),
         cache_dir: Some(home.cache()),
         token_dir: Some(home.mcp_tokens()),
+        // The person was asked to unlock it when the variables were read.
+        keychain: Some(Arc::new(Keychain(UnlockDialog::Never))),
+        token_place: SecretPlace::of(session)?.into(),
         client_document: None,
         guardian: program.map(|program| vec![program, "mcp".to_owned(), "guard".to_owned()]),
         redactor,

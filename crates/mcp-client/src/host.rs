@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -31,6 +32,9 @@ pub struct Host {
     pub cache_dir: Option<PathBuf>,
     /// Folder of OAuth tokens; without it sign-in is impossible.
     pub token_dir: Option<PathBuf>,
+    pub keychain: Option<Arc<dyn SecretStore>>,
+    /// Where new tokens are stored; stored ones are found in either place.
+    pub token_place: TokenPlace,
     pub client_document: Option<String>,
     /// Command of the guardian process: see [`crate::guardian`].
     pub guardian: Option<Vec<String>>,
@@ -53,6 +57,8 @@ impl Host {
             log_dir: None,
             cache_dir: None,
             token_dir: None,
+            keychain: None,
+            token_place: TokenPlace::Files,
             client_document: None,
             guardian: None,
             redactor: Arc::new(Redactor::default()),
@@ -62,6 +68,23 @@ impl Host {
             observer: Arc::new(IgnoreEvents),
         }
     }
+}
+
+/// Stores secrets by the path of the file that would hold them otherwise.
+#[expect(missing_docs, reason = "the names of the other methods say it")]
+pub trait SecretStore: fmt::Debug + Send + Sync {
+    /// `None` if nothing is stored.
+    fn read(&self, path: &Path) -> io::Result<Option<String>>;
+    fn write(&self, path: &Path, secret: &str) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()>;
+}
+
+#[expect(missing_docs, reason = "the names of the other variants say it")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenPlace {
+    Files,
+    /// [`Host::keychain`], with a reference in the file.
+    Keychain,
 }
 
 /// The client name and version that servers receive.
@@ -166,6 +189,8 @@ pub struct SignInPage {
     pub redirect_uri: String,
     pub port: u16,
     pub scope: Option<String>,
+    /// The authorization server also offers a sign-in with a device code.
+    pub offers_device_code: bool,
     /// Why the last pasted text was rejected.
     pub problem: Option<String>,
 }

@@ -31,5 +31,6 @@ pub use self::account::{Account, Grant, LoginOptions, LogoutReport, SignInStatus
 pub use self::assertion::SigningKey;
 pub use self::credentials::ClientKind;
 pub use self::identification::LoginFrontend;
-pub use self::token_store::token_files;
+pub use self::login::{DeviceCode, DeviceCodeDisplay};
+pub use self::token_store::{move_tokens, token_files};
 pub use crate::error::oauth::{Error, LikelyCause};

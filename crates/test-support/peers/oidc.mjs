@@ -7,6 +7,7 @@
 //   refresh          "always" | "offline_access" (only when that scope was granted) | "never"
 //   registration     whether clients may register themselves
 //   client_documents whether URLs of metadata documents are clients
+//   device_codes     whether it offers device codes
 //   dpop             "off" | "on" | "nonce" (proofs need a nonce of the server)
 //   clients          clients registered from the start
 //   certificate, key PEM for the https server of the documents
@@ -115,6 +116,7 @@ const provider = new Provider(issuer, {
   features: {
     devInteractions: { enabled: true },
     registration: { enabled: options.registration },
+    deviceFlow: { enabled: options.device_codes },
     revocation: { enabled: true },
     introspection: { enabled: true, allowedPolicy: () => true },
     dPoP: options.dpop === 'nonce'
@@ -213,7 +215,7 @@ if (options.certificate) {
   documentOrigin = `https://127.0.0.1:${await listen(server)}`;
 }
 
-const isToken = (key) => /^(AccessToken|RefreshToken|AuthorizationCode|Grant):/.test(key);
+const isToken = (key) => /^(AccessToken|RefreshToken|AuthorizationCode|DeviceCode|Grant):/.test(key);
 const actions = {
   settings: (changes) => { Object.assign(settings, changes); },
   document: ({ path, status, body }) => { documents.set(path, { status, body }); },

@@ -123,6 +123,17 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         ..DEFAULT
     },
     Requirement {
+        name: "a keyring and a session bus",
+        manager: Manager::Apt(Probe::Programs(&[
+            "dbus-daemon",
+            "dbus-send",
+            "gnome-keyring-daemon",
+        ])),
+        packages: &["dbus-bin", "dbus-daemon", "gnome-keyring"],
+        reason: "secrets are stored in it",
+        ..DEFAULT
+    },
+    Requirement {
         name: "PostgreSQL",
         manager: Manager::Apt(Probe::PostgresServer),
         // The package may start a cluster of the machine; the tests have their own, without a port.

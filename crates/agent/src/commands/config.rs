@@ -5,6 +5,7 @@ use settings::Schema;
 
 use super::update::UpdateFile;
 use crate::config::MetricsConfig;
+use crate::config::secrets::SecretsConfig;
 use crate::diagnostic::Diagnostic;
 use crate::member::settings::{MemberFile, RootFile};
 use crate::session::Session;
@@ -58,5 +59,6 @@ fn own_schema() -> Schema {
         .with_key("member", Schema::of::<MemberFile>())
         .with_key("task", Schema::of::<TaskConfig>())
         .with_key("metrics", Schema::of::<MetricsConfig>())
+        .with_key("secrets", Schema::of::<SecretsConfig>())
         .with_key("update", Schema::of::<UpdateFile>())
 }

@@ -13,6 +13,7 @@ pub(crate) mod list;
 mod login;
 mod logout;
 mod logs;
+mod move_secrets;
 mod named;
 pub(crate) mod project;
 mod register_links;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Logout(logout::Args),
     Status(status::Args),
     Logs(logs::Args),
+    #[command(subcommand)]
+    Secrets(move_secrets::Command),
     Doctor(doctor::Args),
     ClientDocument(client_document::Args),
     /// Print the reference of server settings as Markdown
@@ -110,6 +113,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Diagnostic>
         Command::Logout(args) => logout::run(&args, session),
         Command::Status(args) => status::run(&args, session),
         Command::Logs(args) => logs::run(&args, session),
+        Command::Secrets(move_secrets::Command::Move(args)) => move_secrets::run(&args, session),
         Command::Doctor(args) => doctor::run(&args, session),
         Command::ClientDocument(args) => client_document::run(&args, session),
         Command::Reference => session.output.markdown(&mcp_client::config::page()),

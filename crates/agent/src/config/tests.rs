@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn edits_keep_comments_and_everything_else() {
     let before = "# mine\nmodel: gpt # the best\nmetrics:\n  # why\n  mode: off\n  retention_days: 7\nmcp_servers: {}\n";
-    let after = with_metrics_mode(before, Mode::Local).unwrap();
+    let after = with_word(before, ["metrics", "mode", "local"]).unwrap();
     assert_eq!(after, before.replace("mode: off", "mode: local"));
 }
 
@@ -18,13 +18,13 @@ fn a_missing_section_is_added_at_the_end() {
         ("metrics:\nmodel: x\n", "model: x\nmetrics:\n  mode: local\n"),
         ("model: x\nmetrics: ~\n", "model: x\nmetrics:\n  mode: local\n"),
     ] {
-        assert_eq!(with_metrics_mode(before, Mode::Local).unwrap(), after);
+        assert_eq!(with_word(before, ["metrics", "mode", "local"]).unwrap(), after);
     }
 }
 
 #[test]
 fn what_cannot_be_edited_safely_is_left_alone() {
     for text in ["metrics: 5\n", "- a\n- b\n", "metrics: [a\n"] {
-        assert_eq!(with_metrics_mode(text, Mode::Off), None, "{text}");
+        assert_eq!(with_word(text, ["metrics", "mode", "off"]), None, "{text}");
     }
 }

@@ -10,15 +10,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_client::host::{BoxFuture, Browser, SignInPage, SignInReply};
+use mcp_client::oauth::{DeviceCode, DeviceCodeDisplay};
 use serde_json::json;
 use task_loop::untrusted::printable;
 
 use self::opener::{Attempt, Opener, is_remote};
+use super::advice::operand_with;
 use super::client_document::Source;
 use super::reporter::Reporter;
 use crate::output::{DIM, GOOD, Output, WARNING};
 use crate::prompt::line::{self, LineInput, Words};
 use crate::session::Session;
+use crate::table::counted;
 
 /// Words that end a sign-in.
 const GIVE_UP: Words = &["skip", "cancel", "s", "n", "no", "q", "quit"];
@@ -115,6 +118,25 @@ impl Browser for TerminalSignIn {
     }
 }
 
+impl DeviceCodeDisplay for TerminalSignIn {
+    fn show(&self, code: &DeviceCode) {
+        self.desk.reporter.done_waiting();
+        if self.desk.output.is_json() {
+            self.desk.output.need(json!({ "device_sign_in": {
+                "server": code.server,
+                "issuer": code.issuer,
+                "scope": code.scope,
+                "user_code": code.user_code,
+                "verification_uri": code.verification_uri,
+                "verification_uri_complete": code.verification_uri_complete,
+                "expires_in": code.expires_in.as_secs(),
+            }}));
+        } else {
+            self.desk.output.need(device_steps(code));
+        }
+    }
+}
+
 impl SignInPrompt {
     fn show(&self, visit: &SignInPage) {
         let address = shown_address(&visit.address);
@@ -126,6 +148,7 @@ impl SignInPrompt {
                 "scope": visit.scope,
                 "redirect_uri": visit.redirect_uri,
                 "port": visit.port,
+                "offers_device_code": visit.offers_device_code,
                 "problem": visit.problem,
             }}));
             return;
@@ -198,14 +221,7 @@ fn shown_address(address: &str) -> String {
 /// What a person reads before anything else happens.
 fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPrompt) -> String {
     let SignInPage { server, issuer, scope, redirect_uri, port, .. } = visit;
-    let mut text = format!(
-        "{GOOD}Signing in to {}{GOOD:#}\n  at     {}\n",
-        printable(server),
-        printable(issuer)
-    );
-    if let Some(scope) = scope {
-        text.push_str(&format!("  scope  {}\n", printable(scope)));
-    }
+    let mut text = heading(server, issuer, scope.as_deref());
     text.push_str(match page {
         PageDelivery::Opens => {
             "This page opens in your browser. If it does not, open it yourself:\n"
@@ -214,7 +230,15 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
     });
     // On a separate line, so that it can be selected whole.
     text.push_str(&format!("\n{address}\n\n"));
-    if (page == PageDelivery::IsPrinted || desk.here.remote) && is_loopback(redirect_uri) {
+    let is_elsewhere = page == PageDelivery::IsPrinted || desk.here.remote;
+    if is_elsewhere && visit.offers_device_code {
+        text.push_str(&format!(
+            "Without a browser on this machine, a code is easier: press Ctrl-C and run\n\n  agent \
+             mcp login {}\n\n",
+            operand_with(server, "--device")
+        ));
+    }
+    if is_elsewhere && is_loopback(redirect_uri) {
         text.push_str(&format!(
             "If the browser runs on another machine, run this there first, so that it can reach \
              this one:\n\n  {}\n\n",
@@ -236,6 +260,29 @@ fn steps(visit: &SignInPage, address: &str, page: PageDelivery, desk: &SignInPro
         text.push_str(&format!("{DIM}Waiting. Press Ctrl-C to cancel.{DIM:#}"));
     }
     text
+}
+
+fn heading(server: &str, issuer: &str, scope: Option<&str>) -> String {
+    let (server, issuer) = (printable(server), printable(issuer));
+    let scope = scope.map(|scope| format!("  scope  {}\n", printable(scope))).unwrap_or_default();
+    format!("{GOOD}Signing in to {server}{GOOD:#}\n  at     {issuer}\n{scope}")
+}
+
+fn device_steps(code: &DeviceCode) -> String {
+    let mut text = heading(&code.server, &code.issuer, code.scope.as_deref());
+    text.push_str(&format!(
+        "Open this page in a browser on any device:\n\n{}\n\nand enter this code:\n\n{}\n\n",
+        shown_address(&code.verification_uri),
+        printable(&code.user_code),
+    ));
+    if let Some(page) = &code.verification_uri_complete {
+        text.push_str(&format!("Or open the page with the code:\n\n{}\n\n", shown_address(page)));
+    }
+    let minutes = code.expires_in.as_secs().div_ceil(60);
+    text + &format!(
+        "{DIM}Waiting for up to {}. Press Ctrl-C to cancel.{DIM:#}",
+        counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute")
+    )
 }
 
 /// Whether a browser comes back to the machine it runs on.

@@ -2,7 +2,9 @@
 //! an authorization server on a real socket.
 
 mod background;
+mod device;
 mod documents;
+mod keychain;
 mod person;
 mod signing_in;
 mod signing_out;

@@ -47,6 +47,10 @@ pub enum Error {
     TimedOut { after: Duration, suspect: LikelyCause },
     #[error("the sign-in was cancelled")]
     Cancelled,
+    #[error("the authorization server {issuer} does not offer a sign-in with a device code")]
+    NoDeviceCode { issuer: String },
+    #[error("the code was not confirmed within {} s", after.as_secs())]
+    CodeExpired { after: Duration },
 
     #[error(
         "the authorization server rejected the request: `{code}`{}",
@@ -75,6 +79,8 @@ pub enum Error {
 
     #[error("{what} {path}: {source}", path = path.display())]
     Store { path: PathBuf, what: &'static str, source: io::Error },
+    #[error("cannot use the keychain for {path}: {source}", path = path.display())]
+    Keychain { path: PathBuf, source: io::Error },
     #[error("another process has been refreshing the token for {} s", after.as_secs())]
     Busy { after: Duration },
     #[error("no directory to store tokens in")]
@@ -114,6 +120,7 @@ impl Error {
             | Self::NoPkce { .. }
             | Self::NoPage { .. }
             | Self::NoIdentity { .. }
+            | Self::NoDeviceCode { .. }
             | Self::Moved { .. }
             | Self::PortTaken { .. }
             | Self::Assertion { .. }
@@ -126,7 +133,10 @@ impl Error {
                 other => other,
             },
             Self::Registration { status, .. } if *status < 500 => ErrorKind::Configuration,
-            Self::Redirect(_) | Self::TimedOut { .. } | Self::Cancelled => ErrorKind::SignIn,
+            Self::Redirect(_)
+            | Self::TimedOut { .. }
+            | Self::Cancelled
+            | Self::CodeExpired { .. } => ErrorKind::SignIn,
             Self::Refused { code, .. } if ENDS_SIGN_IN.contains(&code.as_str()) => {
                 ErrorKind::SignIn
             }
@@ -140,6 +150,7 @@ impl Error {
             | Self::Silent { .. }
             | Self::Malformed { .. }
             | Self::Store { .. }
+            | Self::Keychain { .. }
             | Self::Busy { .. } => ErrorKind::Transient,
         }
     }

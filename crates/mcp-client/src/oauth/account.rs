@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::credentials::{ClientKind, Credentials};
 use super::identification::LoginFrontend;
-use super::login::SignInRequest;
+use super::login::{DeviceCodeDisplay, SignInRequest};
 use super::oauth_http::{FormTarget, REQUEST_TIMEOUT};
 use crate::config::{Endpoint, HttpEndpoint, HttpTransport, ServerEntry};
 use crate::host::{Browser, Host};
@@ -36,6 +36,8 @@ pub struct LoginOptions<'a> {
     pub driver: LoginFrontend,
     /// Overrides the scopes of the entry and of the server.
     pub scope: Option<&'a str>,
+    /// Shows a device code; without it the login uses the browser.
+    pub device: Option<&'a dyn DeviceCodeDisplay>,
 }
 
 /// What is stored of a sign-in.
@@ -44,6 +46,8 @@ pub struct LoginOptions<'a> {
 pub struct SignInStatus {
     pub file: PathBuf,
     pub granted: Option<Grant>,
+    /// The file refers to the keychain.
+    pub in_keychain: bool,
     /// Why an existing file cannot be used.
     pub unreadable: Option<String>,
     pub client: ClientKind,
@@ -86,7 +90,7 @@ impl Account {
         let store = &self.credentials.store;
         let anew = store.has_refused_document();
         store.clear_refused_document()?;
-        let LoginOptions { driver, scope } = options;
+        let LoginOptions { driver, scope, device } = options;
         let since = Instant::now();
         let done = async {
             let challenge = self.challenge().await?;
@@ -94,7 +98,7 @@ impl Account {
             if self.credentials.is_unattended() {
                 return self.credentials.obtain_anew(challenge).await;
             }
-            let wanted = SignInRequest { since, driver, scope, anew };
+            let wanted = SignInRequest { since, driver, scope, anew, device };
             self.credentials.sign_in(browser, challenge, wanted).await
         };
         done.await.map_err(|error| error.redacted(&self.host.redactor))
@@ -140,6 +144,7 @@ impl Account {
         };
         SignInStatus {
             file: store.tokens_path(),
+            in_keychain: store.refers_to_keychain(),
             granted: tokens.map(|tokens| Grant {
                 issuer: tokens.issuer,
                 client_id: tokens.client_id,

@@ -89,13 +89,18 @@ impl Credentials {
             server: entry.name.clone(),
             options: (**options).clone(),
             host: Arc::clone(host),
-            store: TokenStore::new(folder, &entry.name),
+            store: TokenStore::new(folder, &entry.name, host),
             http: OAuthHttp::new(endpoint, host, user_agent)?,
             state: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
         };
         if let Err(unreadable) = credentials.store.tokens() {
-            credentials.warn(&format!("{unreadable}; sign in again"));
+            let advice = if credentials.store.refers_to_keychain() {
+                "unlock the keychain, or set `secrets.store: file` and sign in again"
+            } else {
+                "sign in again"
+            };
+            credentials.warn(&format!("{unreadable}; {advice}"));
         }
         Ok(Some(Arc::new(credentials)))
     }
@@ -321,16 +326,12 @@ impl Credentials {
 
     pub(crate) fn redact_client_secret(&self, client: &OAuthClient) {
         if let Some(secret) = &client.secret {
-            self.host
-                .redactor
-                .add_rotating_secret(&format!("{} client secret", self.server), secret);
+            self.redact_rotating("client secret", secret);
         }
     }
 
-    pub(crate) fn redact_code(&self, code: &str, verifier: &str) {
-        let redactor = &self.host.redactor;
-        redactor.add_rotating_secret(&format!("{} code", self.server), code);
-        redactor.add_rotating_secret(&format!("{} code verifier", self.server), verifier);
+    pub(crate) fn redact_rotating(&self, kind: &str, secret: &str) {
+        self.host.redactor.add_rotating_secret(&format!("{} {kind}", self.server), secret);
     }
 
     /// The current tokens, refreshed from disk.
@@ -392,11 +393,9 @@ impl Credentials {
     }
 
     fn in_use(&self, tokens: StoredTokens) -> Arc<AccessToken> {
-        let redactor = &self.host.redactor;
-        redactor
-            .add_rotating_secret(&format!("{} access token", self.server), &tokens.access_token);
+        self.redact_rotating("access token", &tokens.access_token);
         if let Some(token) = &tokens.refresh_token {
-            redactor.add_rotating_secret(&format!("{} refresh token", self.server), token);
+            self.redact_rotating("refresh token", token);
         }
         let key = tokens.key.as_deref().and_then(DpopKey::from_text);
         Arc::new(AccessToken { tokens, key })

@@ -164,6 +164,7 @@ fn read(document: &Map<String, Value>, place: &str) -> Result<ServerMetadata, Er
         ("the authorization endpoint", metadata.authorization_endpoint.as_deref()),
         ("the token endpoint", Some(metadata.token_endpoint.as_str())),
         ("the registration endpoint", metadata.registration_endpoint.as_deref()),
+        ("the device authorization endpoint", metadata.device_authorization_endpoint.as_deref()),
         ("the revocation endpoint", metadata.revocation_endpoint.as_deref()),
     ];
     for (what, endpoint) in endpoints {

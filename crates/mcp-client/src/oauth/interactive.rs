@@ -48,6 +48,7 @@ impl<'a> InteractiveSignIn<'a> {
             driver: LoginFrontend::default(),
             scope: None,
             anew: false,
+            device: None,
         };
         let signed_in = credentials.sign_in(&**browser, challenge, wanted).await;
         self.since = Instant::now();

@@ -4,26 +4,29 @@
 //! redeemed, so that it reports the real outcome; if the login continues as another client, the
 //! same tab is redirected.
 
+mod device;
+mod identity;
+
 use std::time::Duration;
 
 use http::Uri;
 use tokio::time::{Instant, sleep_until};
 
+pub use self::device::{DeviceCode, DeviceCodeDisplay};
 use super::callback::{CALLBACK_PATH, Callback, CallbackListener, LoginOutcome};
 use super::challenge;
-use super::credentials::{Credentials, GrantContext};
+use super::credentials::Credentials;
 use super::discovery::{Discovery, DiscoveryHints, discover};
 use super::dpop::DpopKey;
 use super::identification::{DocumentExclusion, LoginFacts, LoginFrontend};
 use super::metadata::ServerMetadata;
 use super::redirect::{self, AuthorizationCode, ExpectedRedirect, RedirectError};
-use super::registration::{Registration, RegistrationRequest, register};
+use super::registration::Registration;
 use super::scope::{self, ScopeRequest};
 use super::token::{OAuthClient, TokenEndpoint, TokenResponse};
 use super::token_store::StoredTokens;
 use super::{pkce, redirect_ports};
-use crate::error::ErrorKind;
-use crate::error::oauth::{Error, LikelyCause};
+use crate::error::oauth::Error;
 use crate::host::{Browser, SignInPage, SignInReply};
 use crate::url::is_secure;
 
@@ -39,6 +42,7 @@ pub(crate) struct SignInRequest<'a> {
     pub(crate) scope: Option<&'a str>,
     /// Tries a refused client document again.
     pub(crate) anew: bool,
+    pub(crate) device: Option<&'a dyn DeviceCodeDisplay>,
 }
 
 impl Credentials {
@@ -69,8 +73,9 @@ impl Credentials {
         let keeps = configured.is_none() || scope::is_insufficient(&challenges);
         let before = held.as_ref().and_then(|held| held.requested()).filter(|_| keeps);
         let scopes = ScopeRequest { configured, challenges: &challenges, before };
-        let SignInRequest { driver, anew, .. } = wanted;
-        match (Login { credentials: self, browser, driver, scopes, anew }).run().await {
+        let SignInRequest { driver, anew, device, .. } = wanted;
+        let login = Login { credentials: self, browser, driver, scopes, anew, device };
+        match login.run().await {
             Ok(tokens) => {
                 self.hold(tokens);
                 Ok(())
@@ -90,6 +95,8 @@ pub(crate) struct Login<'a> {
     pub(crate) driver: LoginFrontend,
     pub(crate) scopes: ScopeRequest<'a>,
     pub(crate) anew: bool,
+    /// Shows a device code; without it the login uses the browser.
+    pub(crate) device: Option<&'a dyn DeviceCodeDisplay>,
 }
 
 struct RedirectTarget {
@@ -99,24 +106,13 @@ struct RedirectTarget {
     pinned: bool,
 }
 
-struct LoginClient {
-    client: OAuthClient,
-    kind: ClientSource,
-    registration: Option<Registration>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ClientSource {
-    Configured,
-    Document,
-    Registered,
-    NewlyRegistered,
-}
-
 struct LoginRound<'a> {
     facts: &'a LoginFacts<'a>,
-    way: &'a RedirectTarget,
     found: &'a Discovery,
+    /// Empty for a login with a device code.
+    redirect_uri: &'a str,
+    /// The client document names the redirect, if there is one.
+    fits_document: bool,
     scope: Option<String>,
     key: Option<DpopKey>,
     /// The document may still identify us.
@@ -149,10 +145,17 @@ impl Login<'_> {
             refused: !self.anew && store.has_refused_document(),
             supports_client_documents: before.map(|found| found.server.supports_client_documents),
         };
-        let mut way = self.listen(&facts).await?;
         let hints =
             DiscoveryHints { challenges: self.scopes.challenges, prefer: issuer.as_deref() };
-        let found = discover(&self.credentials.http, hints).await?;
+        let discovery = discover(&self.credentials.http, hints);
+        if let Some(display) = self.device {
+            let found = discovery.await?;
+            store.save_metadata(&found)?;
+            facts.supports_client_documents = Some(found.server.supports_client_documents);
+            return self.with_device_code(&facts, &found, display).await;
+        }
+        let mut way = self.listen(&facts).await?;
+        let found = discovery.await?;
         if !found.server.supports_pkce() {
             return Err(Error::NoPkce { issuer: found.server.issuer });
         }
@@ -225,57 +228,51 @@ impl Login<'_> {
         way: &RedirectTarget,
         found: &Discovery,
     ) -> Result<StoredTokens, Error> {
-        let scope = self.scopes.choose(found.offered_scopes());
-        let key = found.bind.then(DpopKey::generate).flatten();
         let after = self.credentials.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let end = Instant::now() + after;
-        let mut round =
-            LoginRound { facts, way, found, scope, key, document: way.pinned, tab: None };
+        let mut round = self.round(facts, found, Some(way));
         for _ in 0..MAX_IDENTITIES {
             let who = match self.identify(&round).await {
                 Ok(who) => who,
                 Err(error) => return Err(self.fail(round.tab, error).await),
             };
-            let Some(came) = self.visit(&mut round, &who.client, end).await? else {
+            let Some(came) = self.visit(&mut round, way, &who.client, end).await? else {
                 let suspect = self.suspect(&who, found)?;
                 return Err(Error::TimedOut { after, suspect });
             };
             let redeemed = self.redeem(&mut round, &who.client, came).await;
-            match (redeemed, who.kind) {
-                (Ok(granted), _) => {
+            match redeemed {
+                Ok(granted) => {
                     let tokens = self.keep(granted, &round, &who).await;
                     return self.finish(round.tab, tokens).await;
                 }
-                (Err(error), ClientSource::Document) if error.is_refusal("invalid_client") => {
-                    self.credentials.document_refused(&who.client.id)?;
-                    round.document = false;
+                Err(error) => {
+                    if let Err(error) = self.discard(&mut round, &who, error) {
+                        return Err(self.fail(round.tab, error).await);
+                    }
                 }
-                (Err(error), ClientSource::Registered) if error.is_refusal("invalid_client") => {
-                    self.credentials.store.change_clients(|clients| {
-                        clients.registrations.remove(&found.server.issuer);
-                    })?;
-                }
-                (Err(error), _) => return Err(self.fail(round.tab, error).await),
             }
         }
         let error = Error::NoIdentity { issuer: found.server.issuer.clone() };
         Err(self.fail(round.tab, error).await)
     }
 
-    /// The likely cause of a missing redirect. A suspect registration is not used for another
-    /// login.
-    fn suspect(&self, who: &LoginClient, found: &Discovery) -> Result<LikelyCause, Error> {
-        match who.kind {
-            ClientSource::Document => Ok(LikelyCause::Document(who.client.id.clone())),
-            ClientSource::Registered => {
-                self.credentials.store.change_clients(|clients| {
-                    if let Some(known) = clients.registrations.get_mut(&found.server.issuer) {
-                        known.suspect = true;
-                    }
-                })?;
-                Ok(LikelyCause::Registration)
-            }
-            ClientSource::Configured | ClientSource::NewlyRegistered => Ok(LikelyCause::Unknown),
+    fn round<'r>(
+        &self,
+        facts: &'r LoginFacts<'r>,
+        found: &'r Discovery,
+        way: Option<&'r RedirectTarget>,
+    ) -> LoginRound<'r> {
+        let fits_document = way.is_none_or(|way| way.pinned);
+        LoginRound {
+            facts,
+            found,
+            redirect_uri: way.map(|way| way.redirect_uri.as_str()).unwrap_or_default(),
+            fits_document,
+            document: fits_document,
+            scope: self.scopes.choose(found.offered_scopes()),
+            key: found.bind.then(DpopKey::generate).flatten(),
+            tab: None,
         }
     }
 
@@ -283,6 +280,7 @@ impl Login<'_> {
     async fn visit(
         &self,
         round: &mut LoginRound<'_>,
+        way: &RedirectTarget,
         client: &OAuthClient,
         end: Instant,
     ) -> Result<Option<(ReceivedCode, String)>, Error> {
@@ -294,9 +292,10 @@ impl Login<'_> {
             server: self.credentials.server.clone(),
             address: address.clone(),
             issuer: server.issuer.clone(),
-            redirect_uri: round.way.redirect_uri.clone(),
-            port: round.way.listener.port(),
+            redirect_uri: way.redirect_uri.clone(),
+            port: way.listener.port(),
             scope: round.scope.clone(),
+            offers_device_code: server.device_authorization_endpoint.is_some(),
             problem: None,
         };
         let (issuer, issuer_required) = (server.issuer.clone(), server.sends_issuer);
@@ -305,7 +304,7 @@ impl Login<'_> {
         if let Some(tab) = round.tab.take() {
             tab.answer(LoginOutcome::Continue { address }).await;
         }
-        let coming = self.come_back(&round.way.listener, &expected, visit, sent_on);
+        let coming = self.come_back(&way.listener, &expected, visit, sent_on);
         tokio::select! {
             came = coming => Ok(Some((came?, verifier))),
             () = sleep_until(end) => Ok(None),
@@ -319,86 +318,19 @@ impl Login<'_> {
         (came, verifier): (ReceivedCode, String),
     ) -> Result<TokenResponse, Error> {
         // The server may echo both in its response.
-        self.credentials.redact_code(came.code.value(), &verifier);
+        self.credentials.redact_rotating("code", came.code.value());
+        self.credentials.redact_rotating("code verifier", &verifier);
         round.tab = came.page;
         let (server, key) = (&round.found.server, round.key.as_ref());
         let endpoint = TokenEndpoint { http: &self.credentials.http, server, client, key };
         let grant = [
             ("grant_type", "authorization_code"),
             ("code", came.code.value()),
-            ("redirect_uri", round.way.redirect_uri.as_str()),
+            ("redirect_uri", round.redirect_uri),
             ("code_verifier", verifier.as_str()),
             ("resource", round.found.resource.as_str()),
         ];
         endpoint.request(&grant).await
-    }
-
-    async fn identify(&self, round: &LoginRound<'_>) -> Result<LoginClient, Error> {
-        let server = &round.found.server;
-        if let Some(client) = self.credentials.configured_client(server)? {
-            return Ok(LoginClient { client, kind: ClientSource::Configured, registration: None });
-        }
-        if round.document
-            && let Some(document) = round.facts.document(server)
-        {
-            let client = OAuthClient::public(document);
-            return Ok(LoginClient { client, kind: ClientSource::Document, registration: None });
-        }
-        let store = &self.credentials.store;
-        let name = self.credentials.client_name();
-        let redirect_uri = &round.way.redirect_uri;
-        let clients = store.clients();
-        let known = clients.registrations.get(&server.issuer);
-        let known = known.filter(|known| known.is_good() && known.client_name == name);
-        let as_known = |known: &Registration| {
-            let registration = Some(known.clone());
-            LoginClient { client: known.client(), kind: ClientSource::Registered, registration }
-        };
-        if let Some(known) = known.filter(|known| known.redirect_uri == *redirect_uri) {
-            return Ok(as_known(known));
-        }
-        let could_name =
-            round.facts.check_document().is_ok() && round.facts.configured_document().is_some();
-        if could_name
-            && !round.way.pinned
-            && server.supports_client_documents
-            && server.registration_endpoint.is_none()
-        {
-            return Err(Error::PortsTaken { issuer: server.issuer.clone() });
-        }
-        let method = self.credentials.options.token_endpoint_auth_method.as_ref();
-        let wanted = RegistrationRequest {
-            client_name: &name,
-            redirect_uri,
-            // A server may restrict us to registered scopes, so only configured ones are
-            // registered.
-            scope: self.scopes.configured,
-            method: method.map(|method| method.value().trim()),
-        };
-        // The port differs each time. Some servers compare it, so we register again; if that is
-        // refused, RFC 8252 allows a registered client any loopback port.
-        let registered = register(&self.credentials.http, server, wanted).await;
-        let registration = match (registered, known.filter(|known| known.is_at(redirect_uri))) {
-            (Ok(registration), _) => registration,
-            (Err(error), Some(known)) if error.kind() == ErrorKind::Configuration => {
-                return Ok(as_known(known));
-            }
-            (Err(error), _) => return Err(error),
-        };
-        let client = registration.client();
-        self.credentials.redact_client_secret(&client);
-        // Later logins can use the registration even if this one fails; one that stored tokens
-        // depend on is replaced only with the tokens.
-        if !clients.registrations.contains_key(&server.issuer) {
-            store.change_clients(|clients| {
-                clients.registrations.insert(server.issuer.clone(), registration.clone());
-            })?;
-        }
-        Ok(LoginClient {
-            client,
-            kind: ClientSource::NewlyRegistered,
-            registration: Some(registration),
-        })
     }
 
     async fn come_back(
@@ -447,38 +379,6 @@ impl Login<'_> {
         }
     }
 
-    /// Stores the tokens, after a renewal in progress.
-    async fn keep(
-        &self,
-        granted: TokenResponse,
-        round: &LoginRound<'_>,
-        who: &LoginClient,
-    ) -> Result<StoredTokens, Error> {
-        let (client, scope) = (&who.client.id, round.scope.as_deref());
-        let asked = GrantContext { scope, client, key: round.key.as_ref() };
-        let mut tokens = Credentials::tokens(granted, round.found, asked);
-        tokens.login = pkce::random_token().map_err(|source| Error::NoPort { source })?;
-        let store = &self.credentials.store;
-        // A renewal that takes this long renews tokens that are being replaced.
-        let _lock = match store.lock().await {
-            Err(Error::Busy { .. }) => None,
-            lock => Some(lock?),
-        };
-        // The registration is stored with the tokens: only this client can renew them.
-        let issuer = &round.found.server.issuer;
-        let known = store.clients().registrations.get(issuer).cloned();
-        if known != who.registration {
-            store.change_clients(|clients| match &who.registration {
-                Some(registration) => {
-                    clients.registrations.insert(issuer.clone(), registration.clone());
-                }
-                None => drop(clients.registrations.remove(issuer)),
-            })?;
-        }
-        store.save_tokens(&tokens)?;
-        Ok(tokens)
-    }
-
     async fn finish(
         &self,
         page: Option<Callback>,
@@ -521,7 +421,7 @@ impl LoginRound<'_> {
         query.extend_pairs([
             ("response_type", "code"),
             ("client_id", &client.id),
-            ("redirect_uri", &self.way.redirect_uri),
+            ("redirect_uri", self.redirect_uri),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
             ("state", state),

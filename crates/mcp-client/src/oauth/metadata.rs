@@ -8,6 +8,9 @@ use crate::url::{origin, same_origin};
 
 const MAX_ITEMS: usize = 200;
 
+/// The grant type of device codes (RFC 8628).
+pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResourceMetadata {
     pub(crate) resource: Option<String>,
@@ -36,6 +39,8 @@ pub(crate) struct ServerMetadata {
     pub(crate) authorization_endpoint: Option<String>,
     pub(crate) token_endpoint: String,
     pub(crate) registration_endpoint: Option<String>,
+    /// `None` also if the server lists its grant types without that of device codes.
+    pub(crate) device_authorization_endpoint: Option<String>,
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) scopes_supported: Vec<String>,
     pub(crate) auth_methods: Option<Vec<String>>,
@@ -53,11 +58,15 @@ impl ServerMetadata {
     /// Parses a document. The error names the missing key.
     pub(crate) fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let flag = |key: &str| document.get(key) == Some(&Value::Bool(true));
+        let takes_device_codes = list(document, "grant_types_supported")
+            .is_none_or(|grants| grants.iter().any(|grant| grant == DEVICE_CODE));
         Ok(Self {
             issuer: text(document, "issuer").ok_or("missing `issuer`")?,
             authorization_endpoint: text(document, "authorization_endpoint"),
             token_endpoint: text(document, "token_endpoint").ok_or("missing `token_endpoint`")?,
             registration_endpoint: text(document, "registration_endpoint"),
+            device_authorization_endpoint: text(document, "device_authorization_endpoint")
+                .filter(|_| takes_device_codes),
             revocation_endpoint: text(document, "revocation_endpoint"),
             scopes_supported: list(document, "scopes_supported").unwrap_or_default(),
             auth_methods: list(document, "token_endpoint_auth_methods_supported"),
@@ -89,6 +98,7 @@ impl ServerMetadata {
             "authorization_endpoint": self.authorization_endpoint,
             "token_endpoint": self.token_endpoint,
             "registration_endpoint": self.registration_endpoint,
+            "device_authorization_endpoint": self.device_authorization_endpoint,
             "revocation_endpoint": self.revocation_endpoint,
             "scopes_supported": self.scopes_supported,
             "token_endpoint_auth_methods_supported": self.auth_methods,

@@ -193,6 +193,22 @@ impl HttpReply {
         (text("error"), text("error_description"))
     }
 
+    /// The error of a reply that is not a success.
+    pub(crate) fn error(&self) -> Error {
+        let (code, description) = self.refusal();
+        match (self.unavailable(), code) {
+            (Some(unavailable), _) => unavailable,
+            (None, Some(code)) => Error::Refused { status: self.status, code, description },
+            (None, None) => {
+                self.malformed(&format!("HTTP status {} without an error code", self.status))
+            }
+        }
+    }
+
+    pub(crate) fn malformed(&self, reason: &str) -> Error {
+        Error::Malformed { url: self.url.clone(), reason: reason.to_owned() }
+    }
+
     /// The error for a status that asks to retry later.
     pub(crate) fn unavailable(&self) -> Option<Error> {
         (self.status == 429 || self.status >= 500).then(|| Error::Unavailable {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::metadata::ServerMetadata;
+use super::metadata::{DEVICE_CODE, ServerMetadata};
 use super::oauth_http::OAuthHttp;
 use super::token::{ClientAuthMethod, OAuthClient};
 use crate::error::oauth::Error;
@@ -21,6 +21,7 @@ pub(crate) struct Registration {
     #[serde(default)]
     pub(crate) client_secret_expires_at: u64,
     pub(crate) token_endpoint_auth_method: String,
+    /// Empty for a client that uses device codes.
     pub(crate) redirect_uri: String,
     pub(crate) client_name: String,
     /// A login with it timed out: the next one registers again.
@@ -72,6 +73,7 @@ impl Registration {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RegistrationRequest<'a> {
     pub(crate) client_name: &'a str,
+    /// Empty for a client that uses device codes.
     pub(crate) redirect_uri: &'a str,
     pub(crate) scope: Option<&'a str>,
     /// Overrides the default for the server.
@@ -89,11 +91,15 @@ pub(crate) async fn register(
     };
     tracing::debug!(endpoint, "registering a client");
     let method = wanted.method.unwrap_or_else(|| default_auth_method(server));
+    let (redirects, grant, responses) = match wanted.redirect_uri {
+        "" => (json!([]), DEVICE_CODE, json!([])),
+        uri => (json!([uri]), "authorization_code", json!(["code"])),
+    };
     let mut document = json!({
         "client_name": wanted.client_name,
-        "redirect_uris": [wanted.redirect_uri],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
+        "redirect_uris": redirects,
+        "grant_types": [grant, "refresh_token"],
+        "response_types": responses,
         "token_endpoint_auth_method": method,
         "application_type": "native",
     });
@@ -120,9 +126,7 @@ pub(crate) async fn register(
             description,
         }));
     }
-    let malformed =
-        |reason: &str| Error::Malformed { url: endpoint.clone(), reason: reason.to_owned() };
-    let object = reply.object().ok_or_else(|| malformed("not a JSON object"))?;
+    let object = reply.object().ok_or_else(|| reply.malformed("not a JSON object"))?;
     let text = |key: &str| {
         let text = object.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text.is_empty()).then(|| text.to_owned())
@@ -131,7 +135,7 @@ pub(crate) async fn register(
     let fallback =
         if client_secret.is_some() && method == "none" { "client_secret_post" } else { method };
     Ok(Registration {
-        client_id: text("client_id").ok_or_else(|| malformed("missing `client_id`"))?,
+        client_id: text("client_id").ok_or_else(|| reply.malformed("missing `client_id`"))?,
         client_secret_expires_at: object
             .get("client_secret_expires_at")
             .and_then(Value::as_u64)

@@ -174,19 +174,10 @@ fn basic_header(id: &str, secret: &str) -> Result<HeaderValue, Error> {
 }
 
 fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
-    let malformed =
-        |reason: &str| Error::Malformed { url: reply.url.clone(), reason: reason.to_owned() };
     if !reply.is_success() {
-        let (code, description) = reply.refusal();
-        return Err(match (reply.unavailable(), code) {
-            (Some(unavailable), _) => unavailable,
-            (None, Some(code)) => Error::Refused { status: reply.status, code, description },
-            (None, None) => {
-                malformed(&format!("HTTP status {} without an error code", reply.status))
-            }
-        });
+        return Err(reply.error());
     }
-    let Some(object) = reply.object() else { return Err(malformed("not a JSON object")) };
+    let Some(object) = reply.object() else { return Err(reply.malformed("not a JSON object")) };
     // Some servers refuse with a status of success.
     if let (Some(code), None) = (reply.refusal().0, object.get("access_token")) {
         let description = reply.refusal().1;
@@ -196,14 +187,16 @@ fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
         let text = object.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text.is_empty() && text.len() <= MAX_TOKEN_BYTES).then(|| text.to_owned())
     };
-    let access_token = text("access_token").ok_or_else(|| malformed("missing access token"))?;
+    let missing = || reply.malformed("missing access token");
+    let access_token = text("access_token").ok_or_else(missing)?;
     if HeaderValue::from_str(&access_token).is_err() {
-        return Err(malformed("the access token cannot be sent in a header"));
+        return Err(reply.malformed("the access token cannot be sent in a header"));
     }
     let kind = text("token_type").unwrap_or_else(|| "Bearer".to_owned());
     let bound = kind.eq_ignore_ascii_case("DPoP");
     if !bound && !kind.eq_ignore_ascii_case("Bearer") {
-        return Err(malformed(&format!("unsupported token type `{}`", one_line_excerpt(&kind))));
+        let reason = format!("unsupported token type `{}`", one_line_excerpt(&kind));
+        return Err(reply.malformed(&reason));
     }
     Ok(TokenResponse {
         access_token,
@@ -216,7 +209,7 @@ fn parse_token_response(reply: &HttpReply) -> Result<TokenResponse, Error> {
 
 /// The lifetime in seconds: a number, or a string that holds one. Zero counts as unknown: the token
 /// would otherwise be renewed before every request.
-fn lifetime_seconds(object: &Map<String, Value>) -> Option<u64> {
+pub(super) fn lifetime_seconds(object: &Map<String, Value>) -> Option<u64> {
     let seconds = match object.get("expires_in")? {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,

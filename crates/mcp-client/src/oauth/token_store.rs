@@ -1,8 +1,9 @@
-//! Stored grants, in files that only their owner can read.
+//! Stored grants, in files that only their owner can read, or in the keychain.
 //!
 //! Each server has its files: `<server>.json` holds tokens, `.client.json` client registrations by
 //! issuer, `.meta.json` the discovered metadata, `.cimd-off` marks a refused client document, and
-//! `.lock` serializes renewals. Files are replaced atomically.
+//! `.lock` serializes renewals. Files are replaced atomically. If tokens or registrations are in the
+//! keychain, their file is a reference to it, and is still replaced with every change.
 
 mod private_file;
 pub mod token_files;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,7 @@ pub(crate) use self::private_file::{RenewalLock, ReservedFile};
 use super::discovery::Discovery;
 use super::registration::Registration;
 use crate::error::oauth::Error;
+use crate::host::{Host, SecretStore, TokenPlace};
 
 const VERSION: u64 = 1;
 const MAX_ISSUERS: usize = 8;
@@ -112,6 +115,8 @@ pub(crate) struct UnreadableFile {
 pub(crate) struct TokenStore {
     folder: PathBuf,
     stem: String,
+    keychain: Option<Arc<dyn SecretStore>>,
+    place: TokenPlace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +140,8 @@ impl StoreFile {
     }
 }
 
+const SECRET_FILES: [StoreFile; 2] = [StoreFile::Tokens, StoreFile::Clients];
+
 /// Changes whenever the file is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStamp {
@@ -144,8 +151,13 @@ pub(crate) struct FileStamp {
 }
 
 impl TokenStore {
-    pub(crate) fn new(folder: &Path, server: &str) -> Self {
-        Self { folder: folder.to_owned(), stem: file_stem(server) }
+    pub(crate) fn new(folder: &Path, server: &str, host: &Host) -> Self {
+        Self::of_stem(folder, file_stem(server), host)
+    }
+
+    fn of_stem(folder: &Path, stem: String, host: &Host) -> Self {
+        let (keychain, place) = (host.keychain.clone(), host.token_place);
+        Self { folder: folder.to_owned(), stem, keychain, place }
     }
 
     pub(crate) fn tokens(&self) -> Result<Option<StoredTokens>, UnreadableFile> {
@@ -168,15 +180,15 @@ impl TokenStore {
         room: ReservedFile,
         tokens: &StoredTokens,
     ) -> Result<(), Error> {
-        let place = self.place(StoreFile::Tokens);
-        room.fill(&to_json_text(tokens)).map_err(|source| place.cannot_be("written", source))
+        self.put(StoreFile::Tokens, &to_json_text(tokens), |content| room.fill(content))
     }
 
     pub(crate) fn back_up_tokens(&self) {
-        self.place(StoreFile::Tokens).back_up();
+        self.back_up_damaged::<StoredTokens>(StoreFile::Tokens);
     }
 
     pub(crate) fn clear_tokens(&self) -> Result<(), Error> {
+        self.remove_secret(StoreFile::Tokens)?;
         remove(self.path(StoreFile::Tokens))
     }
 
@@ -228,6 +240,7 @@ impl TokenStore {
     /// Deletes all files of the server. The caller holds the lock.
     pub(crate) fn forget(&self) -> Result<(), Error> {
         self.place(StoreFile::Tokens).sweep();
+        SECRET_FILES.into_iter().try_for_each(|part| self.remove_secret(part))?;
         // Backups of damaged files may hold tokens too.
         token_files::files(&self.folder, &self.stem).into_iter().try_for_each(remove)
     }
@@ -262,13 +275,23 @@ impl TokenStore {
     ) -> Result<Option<T>, UnreadableFile> {
         let place = self.place(part);
         let unreadable = |reason: String| UnreadableFile { path: place.path.clone(), reason };
+        let corrupt = |_| unreadable("is corrupt: invalid JSON".to_owned());
         let bytes = match place.read() {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(None),
             Err(error) => return Err(unreadable(format!("cannot be read: {error}"))),
         };
-        let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| unreadable("is corrupt: invalid JSON".to_owned()))?;
+        let mut value: Value = serde_json::from_slice(&bytes).map_err(corrupt)?;
+        if is_reference(&value) {
+            let text = self.keychain().and_then(|keychain| {
+                let gone = || io::Error::other("it has no entry for this file");
+                keychain.read(&place.path)?.ok_or_else(gone)
+            });
+            let text = text.map_err(|error| {
+                unreadable(format!("refers to the keychain, which cannot be used: {error}"))
+            })?;
+            value = serde_json::from_str(&text).map_err(corrupt)?;
+        }
         // Files without a version are of version 1.
         let version = value.get("version").map_or(Some(VERSION), Value::as_u64);
         if version != Some(VERSION) {
@@ -284,13 +307,99 @@ impl TokenStore {
     where
         T: Serialize + serde::de::DeserializeOwned,
     {
+        self.back_up_damaged::<T>(part);
         let place = self.place(part);
-        // An unreadable file is backed up, never overwritten.
-        if matches!(part, StoreFile::Tokens | StoreFile::Clients) && self.load::<T>(part).is_err() {
-            place.back_up();
-        }
-        place.write(&to_json_text(value)).map_err(|source| place.cannot_be("written", source))
+        self.put(part, &to_json_text(value), |content| place.write(content))
     }
+
+    /// An unreadable file is backed up, never overwritten.
+    fn back_up_damaged<T: serde::de::DeserializeOwned>(&self, part: StoreFile) {
+        if SECRET_FILES.contains(&part) && !self.is_reference(part) && self.load::<T>(part).is_err()
+        {
+            self.place(part).back_up();
+        }
+    }
+
+    /// Stores a text in its place, and then the content of its file.
+    fn put(
+        &self,
+        part: StoreFile,
+        text: &str,
+        write: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let place = self.place(part);
+        let cannot = |source| place.cannot_be("written", source);
+        if self.place == TokenPlace::Keychain && SECRET_FILES.contains(&part) {
+            let stored = self.keychain().and_then(|keychain| keychain.write(&place.path, text));
+            let path = place.path.clone();
+            stored.map_err(|source| Error::Keychain { path, source })?;
+            return write(REFERENCE.as_bytes()).map_err(cannot);
+        }
+        let was_reference = self.is_reference(part);
+        write(text.as_bytes()).map_err(cannot)?;
+        if was_reference && let Ok(keychain) = self.keychain() {
+            // It is no longer used.
+            let _ = keychain.remove(&place.path);
+        }
+        Ok(())
+    }
+
+    /// Removes what a file refers to.
+    fn remove_secret(&self, part: StoreFile) -> Result<(), Error> {
+        if !self.is_reference(part) {
+            return Ok(());
+        }
+        let path = self.path(part);
+        let removed = self.keychain().and_then(|keychain| keychain.remove(&path));
+        removed.map_err(|source| Error::Keychain { path, source })
+    }
+
+    fn is_reference(&self, part: StoreFile) -> bool {
+        let bytes = self.place(part).read().ok().flatten().unwrap_or_default();
+        serde_json::from_slice(&bytes).is_ok_and(|value| is_reference(&value))
+    }
+
+    fn keychain(&self) -> io::Result<&dyn SecretStore> {
+        let missing = || io::Error::new(io::ErrorKind::Unsupported, "this system has none");
+        self.keychain.as_deref().ok_or_else(missing)
+    }
+
+    /// Whether the tokens are in the keychain.
+    pub(crate) fn refers_to_keychain(&self) -> bool {
+        self.is_reference(StoreFile::Tokens)
+    }
+}
+
+/// Moves the stored secrets of all servers to the host's [`TokenPlace`]. Returns their number, and
+/// what could not be read.
+pub async fn move_tokens(host: &Host) -> Result<(usize, Vec<String>), Error> {
+    let folder = host.token_dir.as_ref().ok_or(Error::NoFolder)?;
+    let (mut moved, mut unreadable) = (0, Vec::new());
+    for stem in token_files::stems(folder) {
+        let store = TokenStore::of_stem(folder, stem, host);
+        let _lock = store.lock().await?;
+        for part in SECRET_FILES {
+            if store.is_reference(part) == (host.token_place == TokenPlace::Keychain) {
+                continue;
+            }
+            match store.load::<Value>(part) {
+                Ok(None) => {}
+                Ok(Some(value)) => {
+                    store.save(part, &value)?;
+                    moved += 1;
+                }
+                Err(error) => unreadable.push(error.to_string()),
+            }
+        }
+    }
+    Ok((moved, unreadable))
+}
+
+/// What a file contains if its secret is in the keychain.
+const REFERENCE: &str = "{\n  \"keychain\": true,\n  \"version\": 1\n}\n";
+
+fn is_reference(value: &Value) -> bool {
+    value.get("keychain") == Some(&Value::Bool(true))
 }
 
 fn remove(path: PathBuf) -> Result<(), Error> {
@@ -302,14 +411,12 @@ fn remove(path: PathBuf) -> Result<(), Error> {
     }
 }
 
-fn to_json_text(value: &impl Serialize) -> Vec<u8> {
+fn to_json_text(value: &impl Serialize) -> String {
     let mut value = serde_json::to_value(value).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("version".to_owned(), VERSION.into());
     }
-    let mut text = serde_json::to_vec_pretty(&value).unwrap_or_default();
-    text.push(b'\n');
-    text
+    format!("{value:#}\n")
 }
 
 /// The prefix of a server's file names. Names that collide with suffixes, or that some file system

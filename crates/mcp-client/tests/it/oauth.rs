@@ -3,6 +3,7 @@
 
 mod browser;
 mod concurrent;
+mod device;
 mod faults;
 mod identity;
 mod kept;

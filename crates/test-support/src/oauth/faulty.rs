@@ -239,6 +239,9 @@ impl ServerState {
             Route::Registration => endpoints::register(vault, script, request),
             Route::Authorization => endpoints::authorize(vault, script, request, (issuer, base)),
             Route::Token => endpoints::token(vault, script, request, issuer),
+            Route::DeviceAuthorization => {
+                endpoints::authorize_device(vault, script, request, (issuer, base))
+            }
             Route::Revocation => endpoints::revoke(vault, request),
             Route::Mcp => mcp_server::answer(vault, script, &self.places, request),
             Route::Nowhere => EndpointAnswer::Other(Reply::text(404, "not here")),
@@ -272,6 +275,7 @@ enum Route {
     Registration,
     Authorization,
     Token,
+    DeviceAuthorization,
     Revocation,
     Mcp,
     Nowhere,
@@ -295,6 +299,7 @@ impl Route {
             "/register" => Self::Registration,
             "/authorize" => Self::Authorization,
             "/token" => Self::Token,
+            "/device_authorization" => Self::DeviceAuthorization,
             "/revoke" => Self::Revocation,
             _ => Self::Nowhere,
         }
@@ -309,6 +314,7 @@ impl Script {
             Route::Registration => &mut self.registration,
             Route::Authorization => &mut self.authorization,
             Route::Token => &mut self.token,
+            Route::DeviceAuthorization => &mut self.device_authorization,
             Route::Revocation => &mut self.revocation,
             Route::Mcp => &mut self.mcp,
             Route::Nowhere => return None,

@@ -51,6 +51,7 @@ pub struct OidcOptions {
     pub refresh_tokens: RefreshTokens,
     pub registration: FeatureSupport,
     pub client_documents: FeatureSupport,
+    pub device_codes: FeatureSupport,
     pub dpop: Dpop,
     /// Clients registered from the start: `client_id`, `client_secret`, `redirect_uris`,
     /// `token_endpoint_auth_method`, `grant_types`, `application_type` and so on.
@@ -65,6 +66,7 @@ impl Default for OidcOptions {
             refresh_tokens: RefreshTokens::Always,
             registration: FeatureSupport::Yes,
             client_documents: FeatureSupport::No,
+            device_codes: FeatureSupport::No,
             dpop: Dpop::Off,
             clients: Vec::new(),
         }
@@ -82,8 +84,8 @@ impl Default for OidcOptions {
 /// - **Authorization server**: metadata at both well-known paths, PKCE with S256 required, resource
 ///   indicators (a token is only for the requested resource; an unknown one is `invalid_target`),
 ///   `iss` on every redirect, rotating refresh tokens whose reuse ends the login, revocation,
-///   introspection, and by option dynamic registration, client metadata documents (draft 02), and
-///   proofs of possession. Scopes: `openid`, `offline_access`, `mcp:read`, `mcp:write`.
+///   introspection, and by option dynamic registration, client metadata documents (draft 02),
+///   device codes, and proofs of possession. Scopes: `openid`, `offline_access`, `mcp:read`, `mcp:write`.
 /// - **Pages**: any name and password sign in, then a page asks for consent;
 ///   [`sign_in_with_browser`](super::sign_in_with_browser) completes them.
 /// - A client that registers as `native` may redirect to any port of its loopback URI. One that
@@ -224,6 +226,7 @@ impl OidcOptions {
             },
             "registration": self.registration == FeatureSupport::Yes,
             "client_documents": self.client_documents == FeatureSupport::Yes,
+            "device_codes": self.device_codes == FeatureSupport::Yes,
             "dpop": match self.dpop {
                 Dpop::Off => "off",
                 Dpop::On => "on",

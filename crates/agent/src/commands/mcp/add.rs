@@ -373,7 +373,7 @@ fn tell(
         return session.output.json(&json!({
             "added": added,
             "file": saved.file,
-            "env_file": saved.env_file,
+            "env_file": saved.secrets,
             "moved_secrets": saved.moved,
             "notes": saved.notes,
         }));
@@ -396,10 +396,7 @@ pub(super) fn tell_moved(session: &Session, saved: &SavedServers) {
     for moved in &saved.moved {
         session.output.note(format!(
             "The secret of {} ({}) is stored as {} in {}.",
-            moved.server,
-            moved.key,
-            moved.variable,
-            saved.env_file.display()
+            moved.server, moved.key, moved.variable, saved.secrets
         ));
     }
     tell_notes(session, &saved.notes);

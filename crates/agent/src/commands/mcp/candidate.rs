@@ -47,7 +47,8 @@ pub(super) enum NameConflict {
 #[derive(Debug)]
 pub(super) struct SavedServers {
     pub(super) file: PathBuf,
-    pub(super) env_file: PathBuf,
+    /// Where secrets are stored.
+    pub(super) secrets: String,
     pub(super) replaced: Vec<String>,
     pub(super) moved: Vec<MovedSecret>,
     pub(super) notes: Vec<String>,
@@ -145,10 +146,10 @@ pub(super) fn save(
     taken: NameConflict,
 ) -> Result<SavedServers, Diagnostic> {
     let home = session.home()?;
-    let (config, env_file) = (home.config(), home.env_file());
+    let config = home.config();
     let _lock = lock::take(&config)?;
     let mut file = ServersFile::load(&config)?;
-    let mut secrets = SecretsFile::load(&env_file)?;
+    let mut secrets = SecretsFile::load(session)?;
     let (mut replaced, mut moved, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for Candidate { name, entry, .. } in candidates {
         if file.entry(name).is_some() {
@@ -173,10 +174,11 @@ pub(super) fn save(
     secrets.write()?;
     file.write()?;
     if !moved.is_empty() && secrets.is_open_to_others() {
-        let path = env_file.display();
+        let path = secrets.location();
         notes.push(format!("other users can read {path}; protect it with `chmod 600 {path}`"));
     }
-    Ok(SavedServers { file: config, env_file, replaced, moved, notes })
+    let secrets = secrets.location();
+    Ok(SavedServers { file: config, secrets, replaced, moved, notes })
 }
 
 pub(super) fn name_is_taken(name: &str) -> Diagnostic {

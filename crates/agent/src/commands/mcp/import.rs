@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let scope = crate::mcp::scope(session, &home)?;
     let known = ExistingServers {
         file: ServersFile::load(&home.config())?,
-        secrets: SecretsFile::load(&home.env_file())?,
+        secrets: SecretsFile::load(session)?,
         scope,
     };
     let files = match &args.file {

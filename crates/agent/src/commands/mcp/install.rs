@@ -138,7 +138,7 @@ fn tell(session: &Session, server: &Candidate, saved: &SavedServers) -> Result<(
         return session.output.json(&json!({
             "installed": { "name": name, "kind": server.kind(), "notes": server.notes },
             "file": saved.file,
-            "env_file": saved.env_file,
+            "env_file": saved.secrets,
             "moved_secrets": saved.moved,
             "notes": saved.notes,
         }));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_client::config::{Auth, Configured, Endpoint, Problem, ServerEntry};
-use mcp_client::oauth::{Account, LoginFrontend, LoginOptions, SignInStatus};
+use mcp_client::oauth::{Account, DeviceCodeDisplay, LoginFrontend, LoginOptions, SignInStatus};
 use mcp_client::registry::ServerTools;
 use mcp_client::{Client, Error};
 use serde_json::json;
@@ -29,11 +29,13 @@ const MAX_TIMEOUT_SECONDS: u64 = 60 * 60;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Opens the browser. Over SSH, open the printed URL anywhere and paste the URL you are redirected \
-to. A failed sign-in keeps the previous one.
+to; or use --device, if the authorization server supports it, and enter a short code on any \
+device. A failed sign-in keeps the previous one.
 
 Servers with a non-interactive `oauth.flow` sign in without a browser.
 
-With --json, the URL is printed as an object to stderr; no browser opens and nothing is read.
+With --json, the URL, or the page and the code, are printed as an object to stderr; no browser \
+opens and nothing is read.
 
 Exit codes: 0 signed in, 3 invalid configuration, 4 the sign-in failed, was cancelled or timed \
 out, 5 a server failed, 130 Ctrl-C.
@@ -41,7 +43,8 @@ out, 5 a server failed, 130 Ctrl-C.
 Examples:
   agent mcp login docs
   agent mcp login docs --scope \"read write\"
-  agent mcp login docs --no-browser")]
+  agent mcp login docs --no-browser
+  agent mcp login docs --device")]
 pub(crate) struct Args {
     /// Server name
     server: String,
@@ -54,6 +57,9 @@ pub(crate) struct Args {
     /// The dashboard drives this login
     #[arg(long, hide = true)]
     dashboard: bool,
+    /// Sign in with a code that you enter on any device
+    #[arg(long, conflicts_with = "no_browser")]
+    device: bool,
     /// Seconds to wait for the sign-in [default: `oauth.timeout`]
     #[arg(long, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
@@ -78,7 +84,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
     let (standing, seen) = fleet.run(Vec::new(), async |client| {
         let driver =
             if args.dashboard { LoginFrontend::Dashboard } else { LoginFrontend::Terminal };
-        let options = LoginOptions { driver, scope };
+        let device = args.device.then_some(&browser as &dyn DeviceCodeDisplay);
+        let options = LoginOptions { driver, scope, device };
         fleet.reporter.waiting_for(format!("asking {} how to sign in", printable(&entry.name)));
         let done = account.login(&browser, options).await;
         fleet.reporter.done_waiting();

@@ -7,6 +7,7 @@ use task_loop::untrusted::printable;
 use super::logout::{SignedOut, as_signing_in, is_kept, sign_out};
 use super::named::known;
 use crate::config::lock;
+use crate::config::secrets::SecretsFile;
 use crate::config::servers::ServersFile;
 use crate::diagnostic::Diagnostic;
 use crate::mcp::McpServers;
@@ -76,8 +77,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<(), Diagnostic> {
         session.output.note(format!("Its sign-in was removed: {}.", printable(name)));
     }
     if had_secrets {
-        let env_file = home.env_file();
-        session.output.note(format!("Its secrets remain in {}.", env_file.display()));
+        let secrets = SecretsFile::load(session)?;
+        session.output.note(format!("Its secrets remain in {}.", secrets.location()));
     }
     Ok(())
 }

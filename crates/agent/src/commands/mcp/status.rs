@@ -96,6 +96,9 @@ fn detail(entry: &ServerEntry, standing: &SignInStatus, session: &Session) -> St
     if standing.document_refused {
         line("document", "rejected by the authorization server; the next login tries it again");
     }
+    if standing.in_keychain {
+        line("stored", "in the keychain");
+    }
     // A path is not cut.
     text.push_str(&format!("  {:<9} {}\n", "file", standing.file.display()));
     text

@@ -17,7 +17,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Diagnostic> {
     // What is wrong with the configuration shows before anything is made.
     decision(session)?;
     let path = session.home()?.config();
-    config::edited_metrics_mode(&path, Mode::Local)?;
+    config::edited(&path, [config::METRICS, "mode", Mode::Local.text()])?;
     let mut store = Store::open(&folder, session.clock.now(), Uuid::new_v4)
         .map_err(|error| store_trouble(&folder, &error))?;
     let install_id = store.install_id().map_err(|error| store_trouble(&folder, &error))?;

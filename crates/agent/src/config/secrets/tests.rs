@@ -4,7 +4,8 @@ use super::*;
 
 fn file(text: &str) -> SecretsFile {
     let variables = env_file::parse(text).0;
-    SecretsFile { path: ".env".into(), text: text.to_owned(), variables, is_changed: false }
+    let (path, place) = (".env".into(), SecretPlace::File);
+    SecretsFile { path, place, text: text.to_owned(), variables, is_changed: false }
 }
 
 #[test]
@@ -26,6 +27,17 @@ fn a_name_that_is_taken_gives_way_and_an_equal_value_is_used_again() {
     assert_eq!(file.add("A", "old").unwrap(), "A");
     assert_eq!(file.add("A", "new").unwrap(), "A_2");
     assert_eq!(file.text, "A=old\nA_2=new\n");
+}
+
+#[test]
+fn secrets_of_another_place_are_taken_with_comments_or_added_unless_they_differ() {
+    let mut empty = file("");
+    empty.take_all(&file("# mine\nA=1\n")).unwrap();
+    assert_eq!(empty.text, "# mine\nA=1\n");
+    let mut some = file("A=1\nB=2\n");
+    some.take_all(&file("# theirs\nA=1\nC='x y'\n")).unwrap();
+    assert_eq!(some.text, "A=1\nB=2\nC='x y'\n");
+    assert!(some.take_all(&file("B=3\n")).is_err());
 }
 
 #[test]

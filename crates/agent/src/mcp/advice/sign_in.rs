@@ -131,6 +131,12 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
             vec!["its operator must publish an authorization endpoint".to_owned()]
         }
         Error::NoIdentity { .. } => vec![by_hand(name)],
+        Error::NoDeviceCode { .. } => {
+            vec![format!("sign in with a browser: {}; it can be on another machine", login(name))]
+        }
+        Error::CodeExpired { .. } => {
+            vec![format!("get a new code: `agent mcp login {}`", operand_with(name, "--device"))]
+        }
         Error::Moved { .. } => vec![format!(
             "if that is correct, run {} and then {}; set a client id of the new issuer in \
              `oauth.client_id`",
@@ -175,6 +181,11 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Store { .. } => vec![
             "check the free disk space and the owner of the folder; the old tokens are unchanged"
                 .to_owned(),
+        ],
+        Error::Keychain { .. } => vec![
+            "unlock the keychain, for example by logging in to the desktop, and try again"
+                .to_owned(),
+            format!("or set `secrets.store: file` in config.yaml, then run {}", login(name)),
         ],
         Error::Busy { .. } => vec!["try again when the other process has finished".to_owned()],
         Error::NoFolder => vec!["set AGENT_HOME to a folder you own".to_owned()],
@@ -237,13 +248,8 @@ fn only_known_clients(name: &str) -> Vec<String> {
 
 fn refused_redirect(fault: &RedirectError, name: &str) -> Vec<String> {
     vec![match fault {
-        RedirectError::Refused { error, .. } if error == "access_denied" => {
-            format!("access was denied on the page; try again with {}", login(name))
-        }
-        RedirectError::Refused { error, .. } if error == "invalid_scope" => format!(
-            "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
-            operand_with(name, "--scope \"...\"")
-        ),
+        RedirectError::Refused { error, .. } if error == "access_denied" => denied(name),
+        RedirectError::Refused { error, .. } if error == "invalid_scope" => unknown_scope(name),
         RedirectError::MissingIssuer | RedirectError::WrongIssuer => {
             "the code was not used, because sign-ins may be mixed up; if this happens again, tell \
              the server's operator"
@@ -251,6 +257,17 @@ fn refused_redirect(fault: &RedirectError, name: &str) -> Vec<String> {
         }
         _ => format!("try again: {}", login(name)),
     }]
+}
+
+fn denied(name: &str) -> String {
+    format!("access was denied on the page; try again with {}", login(name))
+}
+
+fn unknown_scope(name: &str) -> String {
+    format!(
+        "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
+        operand_with(name, "--scope \"...\"")
+    )
 }
 
 fn refused(code: &str, name: &str) -> Vec<String> {
@@ -261,10 +278,8 @@ fn refused(code: &str, name: &str) -> Vec<String> {
             logout(name),
             login(name)
         ),
-        "invalid_scope" => format!(
-            "use scopes that the server knows: `agent mcp login {}`, or `oauth.scope`",
-            operand_with(name, "--scope \"...\"")
-        ),
+        "invalid_scope" => unknown_scope(name),
+        "access_denied" => denied(name),
         _ => format!("try again: {}", login(name)),
     }]
 }

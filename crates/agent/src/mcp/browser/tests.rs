@@ -33,6 +33,7 @@ fn visit() -> SignInPage {
         redirect_uri: "http://127.0.0.1:27890/callback".to_owned(),
         port: 27890,
         scope: Some("read write".to_owned()),
+        offers_device_code: false,
         problem: None,
     }
 }
@@ -67,6 +68,15 @@ fn the_tunnel_leads_to_the_port_that_listens() {
     let redirect_uri = "https://proxy.example/callback".to_owned();
     let text = told(&SignInPage { redirect_uri, ..visit() }, PageDelivery::IsPrinted, true);
     assert!(!text.contains("ssh"), "{text}");
+}
+
+#[test]
+fn a_code_is_suggested_only_where_no_browser_opens_and_the_server_offers_it() {
+    let suggestion = "agent mcp login docs --device\n";
+    let offering = SignInPage { offers_device_code: true, ..visit() };
+    assert!(told(&offering, PageDelivery::IsPrinted, true).contains(suggestion));
+    assert!(!told(&offering, PageDelivery::Opens, true).contains(suggestion));
+    assert!(!told(&visit(), PageDelivery::IsPrinted, true).contains(suggestion));
 }
 
 #[test]

@@ -89,29 +89,18 @@ impl Credentials {
         let headers = http::HeaderMap::new();
         let reply = self.http.post_form(FormTarget::Other, endpoint, headers, &form).await?;
         if !reply.is_success() {
-            let (code, description) = reply.refusal();
-            return Err(match (reply.unavailable(), code) {
-                (Some(unavailable), _) => unavailable,
-                (None, Some(code)) => Error::Refused { status: reply.status, code, description },
-                (None, None) => Error::Malformed {
-                    url: reply.url.clone(),
-                    reason: format!("HTTP status {} without an error code", reply.status),
-                },
-            });
+            return Err(reply.error());
         }
         let object = reply.object().unwrap_or_default();
         let kind = object.get("issued_token_type").and_then(Value::as_str);
         let token = object.get("access_token").and_then(Value::as_str);
         match (kind, token) {
             (Some(ID_JAG), Some(token)) => Ok(token.to_owned()),
-            (Some(other), _) if other != ID_JAG => Err(Error::Malformed {
-                url: reply.url.clone(),
-                reason: format!("unexpected token type `{}`", one_line_excerpt(other)),
-            }),
-            _ => Err(Error::Malformed {
-                url: reply.url.clone(),
-                reason: "no assertion for the authorization server".to_owned(),
-            }),
+            (Some(other), _) if other != ID_JAG => {
+                Err(reply
+                    .malformed(&format!("unexpected token type `{}`", one_line_excerpt(other))))
+            }
+            _ => Err(reply.malformed("no assertion for the authorization server")),
         }
     }
 
@@ -139,7 +128,7 @@ impl Credentials {
             let reason = "the value of `assertion_file` or `assertion` is not a JSON Web Token";
             return Err(Error::Assertion { reason: reason.to_owned() });
         }
-        self.host.redactor.add_rotating_secret(&format!("{} assertion", self.server), &text);
+        self.redact_rotating("assertion", &text);
         Ok(text)
     }
 }

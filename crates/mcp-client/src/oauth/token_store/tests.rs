@@ -24,7 +24,8 @@ fn tokens() -> StoredTokens {
 
 fn store() -> (tempfile::TempDir, TokenStore) {
     let home = tempfile::tempdir().unwrap();
-    let store = TokenStore::new(&home.path().join("mcp-tokens"), "docs");
+    let store =
+        TokenStore::new(&home.path().join("mcp-tokens"), "docs", &Host::bare(BTreeMap::new()));
     (home, store)
 }
 
@@ -123,7 +124,7 @@ fn two_servers_never_share_a_file() {
     ];
     let mut seen = BTreeMap::new();
     for name in names {
-        let store = TokenStore::new(Path::new("/x"), name);
+        let store = TokenStore::new(Path::new("/x"), name, &Host::bare(BTreeMap::new()));
         for part in parts {
             let path = store.path(part);
             assert_eq!(path.parent(), Some(Path::new("/x")), "{name}");

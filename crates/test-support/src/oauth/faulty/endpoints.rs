@@ -65,7 +65,47 @@ pub(super) fn server_metadata(base: &str, script: &Script) -> EndpointAnswer {
     if script.client_documents {
         metadata["client_id_metadata_document_supported"] = true.into();
     }
+    if script.device_codes {
+        metadata["device_authorization_endpoint"] = format!("{base}/device_authorization").into();
+        metadata["grant_types_supported"] =
+            json!(["authorization_code", "refresh_token", DEVICE_CODE]);
+    }
     EndpointAnswer::Json(200, metadata)
+}
+
+/// Issues a code that is confirmed already.
+pub(super) fn authorize_device(
+    vault: &mut GrantStore,
+    script: &Script,
+    request: &Request,
+    (issuer, base): (Issuer, &str),
+) -> EndpointAnswer {
+    let form = form(request);
+    let field = |name: &str| form.get(name).and_then(Value::as_str).map(str::to_owned);
+    let Some(client) = authenticated(vault, script, request, &form) else {
+        return refuse(401, "invalid_client", "this is not a client of ours");
+    };
+    let grants = vault.clients.get(&client).map(|client| client["grant_types"].to_string());
+    if grants.is_some_and(|grants| !grants.contains(DEVICE_CODE)) {
+        return refuse(400, "unauthorized_client", "not registered for device codes");
+    }
+    let scope = field("scope").unwrap_or_default();
+    let (login, resource) = (vault.new_login(), field("resource"));
+    let grant = Grant { client, scope, resource, issuer, login };
+    let code = Code { grant, redirect_uri: String::new(), challenge: String::new() };
+    let device_code = vault.new_code(code);
+    EndpointAnswer::Json(
+        200,
+        json!({
+            "device_code": device_code,
+            "user_code": "ABCD-EFGH",
+            "verification_uri": format!("{base}/device"),
+            "verification_uri_complete": format!("{base}/device?user_code=ABCD-EFGH"),
+            "expires_in": 600,
+            // Clients wait for the shortest time they know.
+            "interval": 0,
+        }),
+    )
 }
 
 /// Registers a client as the patched response describes it.
@@ -146,6 +186,7 @@ fn is_document(script: &Script, client: &str) -> bool {
     script.client_documents && client.starts_with("https://")
 }
 
+const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// Exchanges a code or a refresh token, or signs in a program by its own credentials.
@@ -162,6 +203,10 @@ pub(super) fn token(
     };
     let exchanged = match field("grant_type") {
         "authorization_code" => exchange(vault, field, &client),
+        DEVICE_CODE => {
+            let code = vault.take_code(field("device_code"));
+            code.map(|code| code.grant).filter(|grant| grant.client == client)
+        }
         "refresh_token" => {
             let grant = vault.refreshed(field("refresh_token"));
             grant.filter(|grant| grant.client == client)
@@ -177,7 +222,7 @@ pub(super) fn token(
         return refuse(400, "invalid_grant", "it is not good, or was used");
     };
     let is_refresh = field("grant_type") == "refresh_token";
-    let is_alone = !is_refresh && field("grant_type") != "authorization_code";
+    let is_alone = matches!(field("grant_type"), "client_credentials" | JWT_BEARER);
     let refresh = match script.refresh {
         Refresh::Lasting if is_refresh => Refresh::Never,
         _ if is_alone => Refresh::Never,

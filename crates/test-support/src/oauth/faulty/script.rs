@@ -17,6 +17,8 @@ pub struct Script {
     /// Changes to the query of the redirect, in order.
     pub redirect: Vec<RedirectChange>,
     pub token: Endpoint,
+    /// `/device_authorization`; only announced with [`device_codes`](Self::device_codes).
+    pub device_authorization: Endpoint,
     pub revocation: Endpoint,
     /// `/mcp`, before it checks the token.
     pub mcp: Endpoint,
@@ -33,6 +35,8 @@ pub struct Script {
     pub clients: Vec<Value>,
     /// Whether URLs of metadata documents are clients. The document is not fetched.
     pub client_documents: bool,
+    /// Whether it offers device codes. They are confirmed at once, without a page.
+    pub device_codes: bool,
 }
 
 impl Default for Script {
@@ -44,6 +48,7 @@ impl Default for Script {
             authorization: Endpoint::default(),
             redirect: Vec::new(),
             token: Endpoint::default(),
+            device_authorization: Endpoint::default(),
             revocation: Endpoint::default(),
             mcp: Endpoint::default(),
             challenge: Challenge::Full { scope: None },
@@ -53,6 +58,7 @@ impl Default for Script {
             issuer: Issuer::Main,
             clients: Vec::new(),
             client_documents: false,
+            device_codes: false,
         }
     }
 }

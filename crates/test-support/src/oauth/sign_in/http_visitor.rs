@@ -16,9 +16,9 @@ const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Completes a login from an authorization URL as a browser would: through redirects, with cookies,
 /// and through the pages of an [`Oidc`](crate::oauth::Oidc), where it signs in as `somebody` and
-/// consents.
+/// consents. The page of a device code with its code filled in works, too.
 ///
-/// Ends at the redirect, whether a server listens there or not, or at an error page.
+/// Ends at the redirect, whether a server listens there or not, or at a page without a form.
 pub fn visit(address: &str) -> SignInResult {
     go_through(address, ConsentChoice::Consents)
 }
@@ -38,7 +38,7 @@ fn go_through(address: &str, mind: ConsentChoice) -> SignInResult {
     let back = parameter(address, "redirect_uri");
     let mut visitor = HttpVisitor::new();
     let mut url = address.to_owned();
-    let mut form = None;
+    let (mut form, mut is_refused) = (None, false);
     for _ in 0..MAX_REQUESTS {
         let is_back = back.as_deref().is_some_and(|back| url.starts_with(back));
         let mut answer = match visitor.go(&url, form.take()) {
@@ -53,14 +53,21 @@ fn go_through(address: &str, mind: ConsentChoice) -> SignInResult {
         }
         let page = answer.body_mut().with_config().limit(MAX_PAGE_BYTES).read_to_string();
         let page = page.unwrap_or_default();
-        let target = between(&page, "action=\"", "\"").filter(|_| !is_back);
+        let target = between(&page, "action=\"", "\"").filter(|_| !is_back && !is_refused);
         let Some(target) = target else { return SignInResult { url, text: page } };
-        if mind == ConsentChoice::Refuses {
+        let mut fields = hidden_fields(&page);
+        let is_code = fields.iter().any(|(name, _)| *name == "user_code");
+        if mind == ConsentChoice::Refuses && !is_code {
             url = format!("{}/abort", resolve(&url, target));
             continue;
         }
-        let prompt = between(&page, "name=\"prompt\" value=\"", "\"").unwrap_or_default();
-        form = Some(format!("prompt={prompt}&login=somebody&password=a+word"));
+        if mind == ConsentChoice::Refuses && fields.iter().any(|(name, _)| *name == "confirm") {
+            fields.push(("abort", "yes"));
+            is_refused = true;
+        }
+        fields.extend([("login", "somebody"), ("password", "a word")]);
+        let mut encoded = form_urlencoded::Serializer::new(String::new());
+        form = Some(encoded.extend_pairs(fields).finish());
         url = resolve(&url, target);
     }
     panic!("the login does not end: {url}")
@@ -114,6 +121,12 @@ fn origin(url: &str) -> &str {
 
 fn resolve(base: &str, target: &str) -> String {
     if target.starts_with('/') { format!("{}{target}", origin(base)) } else { target.to_owned() }
+}
+
+fn hidden_fields(page: &str) -> Vec<(&str, &str)> {
+    let inputs = page.split("<input type=\"hidden\" ").skip(1);
+    let field = |input| Some((between(input, "name=\"", "\"")?, between(input, "value=\"", "\"")?));
+    inputs.filter_map(field).collect()
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

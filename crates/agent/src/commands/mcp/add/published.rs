@@ -58,8 +58,7 @@ pub(super) fn add(
     let prompt = Prompt::find(&session.output);
     let mut answers = answers(&template, args, prompt.as_ref())?;
     let mut scope = crate::mcp::scope(session, &home)?;
-    let env_file = home.env_file();
-    let secrets = hide(&own_name, &template, &mut answers, &env_file, &mut scope)?;
+    let secrets = hide(&own_name, &template, &mut answers, session, &mut scope)?;
     let mut entry = template.entry(&answers);
     if let Some(entry) = entry.as_object_mut() {
         if args.disabled {
@@ -200,11 +199,11 @@ fn hide(
     server: &str,
     template: &EntryTemplate,
     answers: &mut [Option<String>],
-    env_file: &std::path::Path,
+    session: &Session,
     scope: &mut Scope,
 ) -> Result<Vec<NewSecret>, Diagnostic> {
     // A copy: nothing is stored before the confirmation.
-    let mut names = SecretsFile::load(env_file)?;
+    let mut names = SecretsFile::load(session)?;
     let mut secrets = Vec::new();
     for (question, answer) in template.questions.iter().zip(answers) {
         let Some(value) = answer.take_if(|value| question.is_secret && !value.contains("${"))
@@ -228,11 +227,11 @@ fn store(
 ) -> Result<Vec<MovedSecret>, Diagnostic> {
     let home = session.home()?;
     let _lock = lock::take(&home.config())?;
-    let mut file = SecretsFile::load(&home.env_file())?;
+    let mut file = SecretsFile::load(session)?;
     let mut moved = Vec::new();
     for NewSecret { input, variable, value } in secrets {
         if file.add(variable, value)? != *variable {
-            return Err(Diagnostic::failed("the profile's .env changed meanwhile; try again"));
+            return Err(Diagnostic::failed("the profile's secrets changed meanwhile; try again"));
         }
         let (server, key, variable) = (server.to_owned(), input.clone(), variable.clone());
         moved.push(MovedSecret { server, key, variable });

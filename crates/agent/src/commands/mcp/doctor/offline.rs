@@ -209,7 +209,11 @@ fn signed_in(
         }
         State::Unreadable => {
             let reason = standing.unreadable.as_deref().unwrap_or_default();
-            let fix = if is_alone(entry) { logout(name) } else { login(name) };
+            let fix = match standing.in_keychain {
+                true => "unlock the keychain".to_owned(),
+                false if is_alone(entry) => logout(name),
+                false => login(name),
+            };
             Finding::error(format!("its token file {reason}")).hint(fix)
         }
         State::SignedOut => Finding::error("not signed in").hint(login(name)),

@@ -87,6 +87,9 @@ fn every_way_to_fail_has_something_to_do_next() {
         (Error::NoPkce { issuer: text() }, "PKCE"),
         (Error::NoPage { issuer: text() }, "authorization endpoint"),
         (Error::NoIdentity { issuer: text() }, "`oauth.client_id`"),
+        (Error::NoDeviceCode { issuer: text() }, "`agent mcp login docs`"),
+        (Error::CodeExpired { after: second }, "`agent mcp login docs --device`"),
+        (refused("access_denied"), "denied on the page"),
         (Error::Moved { expected: text(), found: text() }, "`agent mcp logout docs`"),
         (registration(403), "three ways"),
         (registration(400), "by hand"),
@@ -113,6 +116,7 @@ fn every_way_to_fail_has_something_to_do_next() {
         (Error::Malformed { url: text(), reason: text() }, "operator"),
         (Error::Assertion { reason: text() }, "key"),
         (Error::Store { path: "x".into(), what: "x", source: source() }, "disk"),
+        (Error::Keychain { path: "x".into(), source: source() }, "`secrets.store: file`"),
         (Error::Busy { after: second }, "other process"),
         (Error::NoFolder, "AGENT_HOME"),
     ];
