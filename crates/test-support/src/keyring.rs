@@ -1,4 +1,4 @@
-//! The keyring of GNOME on a session bus of its own.
+//! The keyring of GNOME on a separate session bus.
 
 use std::path::PathBuf;
 use std::process::Command;

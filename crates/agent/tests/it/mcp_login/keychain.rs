@@ -1,4 +1,4 @@
-//! `secrets.store: keychain`, with the keyring of GNOME on a bus of its own.
+//! `secrets.store: keychain`, with the keyring of GNOME on a separate bus.
 
 use std::fs;
 use std::process::Command;
