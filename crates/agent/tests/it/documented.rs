@@ -2,14 +2,17 @@
 //!
 //! Blocks marked `sh` run in order in an empty home whose `agent up` serves a scripted model. Blocks
 //! marked `sh operator` run in another empty home, as one script. Blocks marked `sh serve` start what
-//! runs already, and `sh skip` cannot run here.
+//! runs already, and `sh skip: REASON` cannot run here.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use agent_test_support::mcp::filesystem_stdio;
 use agent_test_support::port;
 use agent_test_support::wait::eventually;
+use agent_test_support::weights::{smollm2, smollm2_wheel};
 
 use crate::gateway::up::Machine;
 
@@ -44,6 +47,15 @@ fn shell(script: &str, home: &Path, work: &Path) -> Command {
     shell
 }
 
+/// The files of a reader that pages mention, and the packages that `npx` would download.
+fn add_files(folder: &Path) {
+    fs::write(folder.join("shot.png"), b"\x89PNG\r\n\x1a\nnot much of an image").unwrap();
+    symlink(smollm2(), folder.join("some-model.Q8_0.gguf")).unwrap();
+    let server = filesystem_stdio(folder);
+    let modules = Path::new(&server.args[0]).ancestors().find(|it| it.ends_with("node_modules"));
+    symlink(modules.unwrap(), folder.join("node_modules")).unwrap();
+}
+
 #[track_caller]
 fn check(page: &str, script: &str, output: &Output) {
     assert!(output.status.success(), "{page}:\n{script}\n{output:?}");
@@ -52,18 +64,24 @@ fn check(page: &str, script: &str, output: &Output) {
 /// Runs the blocks of a page; returns how many there were.
 fn run(name: &str, page: &str) -> usize {
     let blocks = blocks(page);
-    let known = ["", "serve", "operator", "skip"];
-    assert!(blocks.iter().all(|(mark, _)| known.contains(&mark.as_str())), "{name}: {blocks:?}");
+    let is_known = |mark: &str| {
+        matches!(mark, "" | "serve" | "operator")
+            || mark.strip_prefix("skip: ").is_some_and(|reason| !reason.is_empty())
+    };
+    assert!(blocks.iter().all(|(mark, _)| is_known(mark)), "{name}: {blocks:?}");
     let of = |wanted: &'static str| blocks.iter().filter(move |(mark, _)| mark == wanted);
     let machine = Machine::new();
     let home = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(machine.home(), home.path().join(".agent")).unwrap();
     if of("").next().is_some() {
         let served = machine.start();
+        add_files(machine.folder());
         let of_service = |script: &str| {
             let script = script.replace(ADDRESS, &served.address);
             let mut shell = shell(&script, home.path(), machine.folder());
             shell.env("AGENT_BASE_URL", format!("http://{}/v1", served.address));
+            // What pip and npx would download is here.
+            shell.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", smollm2_wheel().parent().unwrap());
             shell.output().unwrap()
         };
         eventually("the documents are read", || {
