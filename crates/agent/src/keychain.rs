@@ -78,6 +78,7 @@ mod system {
         done().map_err(|error| failure(&error))
     }
 
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "an item borrows its service")]
     pub(super) fn read(keychain: Keychain, account: &str) -> io::Result<Option<Vec<u8>>> {
         with_item(keychain, account, |item| item.get_secret())
     }
@@ -94,6 +95,7 @@ mod system {
         done().map_err(|error| failure(&error))
     }
 
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "an item borrows its service")]
     pub(super) fn remove(keychain: Keychain, account: &str) -> io::Result<()> {
         with_item(keychain, account, |item| item.delete()).map(drop)
     }

@@ -148,18 +148,7 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         Error::Registration { .. } | Error::Unavailable { .. } | Error::Silent { .. } => {
             vec!["the authorization server has a problem; try again later".to_owned()]
         }
-        Error::PortTaken { .. } => vec![format!(
-            "stop the other program, or set `oauth.redirect_port` of {name} to another port (one \
-             that the client is registered with)"
-        )],
-        Error::NoPort { .. } => vec!["check that programs may listen on 127.0.0.1".to_owned()],
         Error::Redirect(fault) => refused_redirect(fault, name),
-        Error::PortsTaken { .. } => vec![
-            "stop the programs that use these ports; another `agent` may be waiting there for a \
-             sign-in"
-                .to_owned(),
-            format!("or sign in without the document: {}", by_hand(name)),
-        ],
         Error::TimedOut { suspect, .. } => timed_out(suspect, name),
         Error::Cancelled => vec![format!("start again with {}", login(name))],
         Error::Refused { code, .. } => refused(code, name),
@@ -178,6 +167,30 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
             "the server rejected a newly issued token: check `url` and `oauth.scope` of {name}, \
              and the permissions of this client"
         )],
+        Error::PortTaken { .. }
+        | Error::NoPort { .. }
+        | Error::PortsTaken { .. }
+        | Error::Store { .. }
+        | Error::Keychain { .. }
+        | Error::Busy { .. }
+        | Error::NoFolder => on_this_machine(error, name),
+    }
+}
+
+/// The person can solve it here.
+fn on_this_machine(error: &Error, name: &str) -> Vec<String> {
+    match error {
+        Error::PortTaken { .. } => vec![format!(
+            "stop the other program, or set `oauth.redirect_port` of {name} to another port (one \
+             that the client is registered with)"
+        )],
+        Error::NoPort { .. } => vec!["check that programs may listen on 127.0.0.1".to_owned()],
+        Error::PortsTaken { .. } => vec![
+            "stop the programs that use these ports; another `agent` may be waiting there for a \
+             sign-in"
+                .to_owned(),
+            format!("or sign in without the document: {}", by_hand(name)),
+        ],
         Error::Store { .. } => vec![
             "check the free disk space and the owner of the folder; the old tokens are unchanged"
                 .to_owned(),
@@ -189,6 +202,7 @@ pub(super) fn failed(error: &Error, entry: &ServerEntry, granted: Option<&str>) 
         ],
         Error::Busy { .. } => vec!["try again when the other process has finished".to_owned()],
         Error::NoFolder => vec!["set AGENT_HOME to a folder you own".to_owned()],
+        _ => Vec::new(),
     }
 }
 

@@ -32,7 +32,7 @@ fn a_code_is_read_with_its_pages_lifetime_and_interval() {
     assert_eq!(read.verification_uri, "https://a.example/device");
     let complete = "https://a.example/device?user_code=ABCD-EFGH";
     assert_eq!(read.verification_uri_complete.as_deref(), Some(complete));
-    assert_eq!(read.expires_in, Duration::from_secs(900));
+    assert_eq!(read.expires_in, Duration::from_mins(15));
     assert_eq!(read.interval, Duration::from_secs(7));
     let draft = parsed(|body| {
         body["verification_url"] = body["verification_uri"].take();
