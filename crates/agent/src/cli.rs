@@ -13,7 +13,6 @@ use crate::session::Session;
 
 /// The page of `agent -h`: it fits 24 lines.
 const TEMPLATE: &str = "{about}
-
 Usage: agent [OPTIONS] <COMMAND>
 
 {subcommands}{after-help}";
