@@ -152,7 +152,7 @@ fn home_on(disk: &SmallDisk, world: &World) -> std::path::PathBuf {
     home
 }
 
-/// Members need nothing but to read their home; what is not saved is told once.
+/// Member commands only read their home. That something cannot be saved is reported once.
 fn all_commands_work(world: &World, home: &Path, why: &str) {
     world.each(
         |command| {

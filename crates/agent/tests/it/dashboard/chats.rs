@@ -54,7 +54,7 @@ fn tools_are_called_after_approval_and_not_after_a_refusal() {
     idle(&browser);
     shows(&browser, "#messages summary", "Result of mcp__all__echo");
 
-    // It goes on, is found, exported and deleted.
+    // It can be continued, found, exported and deleted.
     world.script(vec![says("Nothing more.")]);
     fill(&browser, "#text", "anything else?");
     press(&browser, "Send");

@@ -22,7 +22,7 @@ fn a_sign_in_starts_in_the_page_and_ends_in_the_browser() {
     let job = browser.address();
     let link = browser.eval("return document.querySelector('#job a.button').href");
     let link = link.as_str().unwrap();
-    // The dashboard receives the redirect at a port of its own choice.
+    // The redirect goes to a random port, not to one of the pinned ones.
     let redirect = link.split("redirect_uri=").nth(1).unwrap().split('&').next().unwrap();
     for port in 27890..=27894 {
         assert!(!redirect.contains(&port.to_string()), "{redirect}");
