@@ -44,10 +44,12 @@ type Check = fn(&Context<'_>) -> Result<Outcome, Failure>;
 
 const CHECKS: &[(&str, Check)] = &[
     ("reproducible", reproducible),
+    ("checksums", checksums),
     ("scripts", scripts),
     ("systemd unit", systemd_unit),
     ("tarball", tarball),
     ("wheel", wheel),
+    ("pipx and uvx", pipx_and_uvx),
     ("npm package", npm_package),
     ("debian package", debian::check),
     ("image", image::check),
@@ -145,6 +147,25 @@ fn reproducible(context: &Context<'_>) -> Result<Outcome, Failure> {
     }
 }
 
+/// As `docs/install.md` says: the sums match, and a damaged file is found.
+fn checksums(context: &Context<'_>) -> Result<Outcome, Failure> {
+    let verify = |folder: &Path| {
+        let options = ["--check", "--strict", "--ignore-missing", SUMS];
+        process::capture(Command::new("sha256sum").args(options).current_dir(folder))
+    };
+    let files = verify(&context.packages)?.lines().count();
+    let artifact = context.artifact(".whl")?;
+    let name = artifact.file_name().unwrap_or_default();
+    let mut bytes = read(&artifact)?;
+    bytes[0] ^= 1;
+    super::write(&context.scratch.join(name), &bytes)?;
+    super::write(&context.scratch.join(SUMS), &read(&context.packages.join(SUMS))?)?;
+    if verify(&context.scratch).is_ok() {
+        return Err(Failure::work("sha256sum accepted a damaged file"));
+    }
+    Ok(Outcome::Passed(format!("sha256sum --check: {files} files; a damaged one is rejected")))
+}
+
 fn scripts(context: &Context<'_>) -> Result<Outcome, Failure> {
     if let Some(outcome) = missing(&["shellcheck"]) {
         return Ok(outcome);
@@ -207,6 +228,28 @@ fn wheel(context: &Context<'_>) -> Result<Outcome, Failure> {
     let answer = service::up(Command::new(&agent), &context.home()?)?;
     Ok(Outcome::Passed(format!(
         "pip install; agent --version: {version}; agent up with a model file: {answer}"
+    )))
+}
+
+fn pipx_and_uvx(context: &Context<'_>) -> Result<Outcome, Failure> {
+    let programs = context.peers.folder("installers").join("bin");
+    if !programs.is_dir() {
+        return Ok(Outcome::NotRun("Python has no virtual environments here".to_owned()));
+    }
+    let wheel = context.artifact(".whl")?;
+    let home = context.home()?;
+    let mut pipx = Command::new(programs.join("pipx"));
+    pipx.args(["install", "--quiet", "--pip-args=--no-index"]).arg(&wheel);
+    process::capture(pipx.env("HOME", &home).env("PIPX_HOME", home.join("pipx")))?;
+    let agent = home.join(".local/bin/agent");
+    let version = context.expect_version(Command::new(&agent).arg("--version"))?;
+    let answer = service::up(Command::new(&agent), &home)?;
+    let mut uvx = Command::new(programs.join("uvx"));
+    uvx.args(["--offline", "--no-index", "--from"]).arg(&wheel).args(["agent", "--version"]);
+    context.expect_version(uvx.env("HOME", &home))?;
+    Ok(Outcome::Passed(format!(
+        "pipx install; agent --version: {version}; agent up with a model file: {answer}; \
+         uvx --from WHEEL agent --version: {version}"
     )))
 }
 

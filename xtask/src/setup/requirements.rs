@@ -374,6 +374,14 @@ pub(super) const REQUIREMENTS: &[Requirement] = &[
         importance: Importance::Optional,
     },
     Requirement {
+        name: "pipx and uv",
+        manager: Manager::Venv("installers"),
+        packages: &["pipx==1.18.4", "uv==0.13.8"],
+        reason: "the wheel is installed with them",
+        tasks: &[Task::Dist],
+        ..DEFAULT
+    },
+    Requirement {
         name: "a Debian base system",
         manager: Manager::Apt(Probe::Programs(&["mmdebstrap"])),
         packages: &["mmdebstrap"],

@@ -29,7 +29,8 @@ pub(crate) fn program() -> WorkerProgram {
     } else {
         std::env::current_exe().unwrap_or_else(|_| PathBuf::from("agent"))
     };
-    // The allocator would reserve a gigabyte of the limited address space in advance.
-    let environment = vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())];
+    // The allocator reserves 64 MiB (in KiB) instead of 1 GiB of the limited address space in advance.
+    // Without a reserve, it maps and unmaps memory all the time: a page of 500 kB takes 8 ms longer.
+    let environment = vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "65536".to_owned())];
     WorkerProgram { path, arguments: vec!["parse-worker".to_owned()], environment }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn row(effort: &Effort) {
     let program = WorkerProgram {
         path: service::program(),
         arguments: vec!["parse-worker".to_owned()],
-        environment: vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "0".to_owned())],
+        environment: vec![("MIMALLOC_ARENA_RESERVE".to_owned(), "65536".to_owned())],
     };
     let pool = Pool::new(program, Limits::default(), 2);
     pool.page(None, page.clone(), &html).await.expect("a page");
