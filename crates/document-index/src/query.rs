@@ -42,8 +42,8 @@ pub struct Match {
 struct Candidate {
     id: i64,
     score: f32,
-    /// How many of the words it has.
-    words: usize,
+    /// How many of the words it has; at most [`MAX_WORDS`].
+    words: u8,
 }
 
 /// A word, and how much it tells about a document that has it.
@@ -71,8 +71,9 @@ pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match
         let ids = ids.collect::<Result<Vec<i64>, _>>()?;
         candidates.retain(|candidate| ids.binary_search(&candidate.id).is_ok());
     }
-    if candidates.iter().any(|candidate| candidate.words == terms.len()) {
-        candidates.retain(|candidate| candidate.words == terms.len());
+    let has_all = |candidate: &Candidate| usize::from(candidate.words) == terms.len();
+    if candidates.iter().any(has_all) {
+        candidates.retain(has_all);
     }
     let best = |left: &Candidate, right: &Candidate| {
         right.score.total_cmp(&left.score).then(left.id.cmp(&right.id))
@@ -86,28 +87,27 @@ pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Vec<Match
     found.collect()
 }
 
-/// All documents with any of the words, in the order of their ids.
+/// All documents with any of the words.
 fn candidates(connection: &Connection, terms: &mut [Term]) -> Result<Vec<Candidate>, Error> {
     let sql = "SELECT coalesce(max(id), 0) FROM document";
-    let documents: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let last_id: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    // Indexed by id: ids have few gaps, and a frequent word is in most documents.
+    let length = usize::try_from(last_id).unwrap_or_default() + 1;
+    let (mut scores, mut counts) = (vec![0.0; length], vec![0_u8; length]);
     for term in terms {
         let postings = postings(connection, &term.word)?;
-        term.rarity = rarity(documents, postings.len());
-        let mut known = std::mem::take(&mut candidates).into_iter().peekable();
-        candidates.reserve(known.len().max(postings.len()));
+        term.rarity = rarity(last_id, postings.len());
         for (id, weight) in postings {
-            while let Some(before) = known.next_if(|before| before.id < id) {
-                candidates.push(before);
+            let index = usize::try_from(id).unwrap_or(usize::MAX);
+            if let (Some(score), Some(count)) = (scores.get_mut(index), counts.get_mut(index)) {
+                *score += weight * term.rarity;
+                *count += 1;
             }
-            let same = known.next_if(|candidate| candidate.id == id);
-            let same = same.unwrap_or(Candidate { id, score: 0.0, words: 0 });
-            let score = same.score + weight * term.rarity;
-            candidates.push(Candidate { id, score, words: same.words + 1 });
         }
-        candidates.extend(known);
     }
-    Ok(candidates)
+    let candidates = (0..).zip(scores).zip(counts).filter(|(_, count)| *count > 0);
+    let candidates = candidates.map(|((id, score), words)| Candidate { id, score, words });
+    Ok(candidates.collect())
 }
 
 /// The inverse document frequency of BM25.
