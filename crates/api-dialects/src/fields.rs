@@ -1,4 +1,4 @@
-//! Reading fields of a request: absent and null are the same, and a wrong type names the field.
+//! Reading a request: absent and null are the same, and a wrong type names its place.
 
 use serde_json::{Map, Value};
 
@@ -6,41 +6,113 @@ use super::Untranslatable;
 
 pub(super) type Object = Map<String, Value>;
 
+pub(super) type Result<T> = std::result::Result<T, Untranslatable>;
+
 /// The value of a field that is there and not null.
 pub(super) fn present<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// A text field of an object somewhere inside the request at `place`.
-pub(super) fn text_at<'a>(
-    object: &'a Object,
-    name: &str,
-    place: &str,
-) -> Result<&'a str, Untranslatable> {
-    present(object, name)
-        .and_then(Value::as_str)
-        .ok_or_else(|| Untranslatable::new(format!("{place}.{name}"), "must be a string"))
+/// The text in a field, if there is one.
+pub(super) fn text<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
+    present(object, name).and_then(Value::as_str)
 }
 
-/// The list in a field, empty when there is none.
-pub(super) fn list<'a>(object: &'a Object, name: &str) -> Result<&'a [Value], Untranslatable> {
-    match present(object, name) {
-        None => Ok(&[]),
-        Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(Untranslatable::new(name, "must be a list")),
+/// The object in a field, if there is one.
+pub(super) fn object<'a>(from: &'a Object, name: &str) -> Option<&'a Object> {
+    present(from, name).and_then(Value::as_object)
+}
+
+/// Copies the fields that are there and not null, each with its name there and here.
+pub(super) fn copy(from: &Object, to: &mut Object, fields: &[(&str, &str)]) {
+    for (name, new_name) in fields {
+        if let Some(value) = present(from, name) {
+            to.insert((*new_name).to_owned(), value.clone());
+        }
     }
 }
 
-/// A yes or no, if one was given.
-pub(super) fn flag(object: &Object, name: &str) -> Result<Option<bool>, Untranslatable> {
-    match present(object, name) {
-        None => Ok(None),
-        Some(Value::Bool(flag)) => Ok(Some(*flag)),
-        Some(_) => Err(Untranslatable::new(name, "must be true or false")),
+/// An object of a request, and its place there.
+#[derive(Debug, Clone)]
+pub(super) struct Node<'a> {
+    pub(super) object: &'a Object,
+    place: String,
+}
+
+impl<'a> Node<'a> {
+    /// The request itself.
+    pub(super) fn root(object: &'a Object) -> Self {
+        Self { object, place: String::new() }
+    }
+
+    /// A value, which must be an object.
+    pub(super) fn new(value: &'a Value, place: impl Into<String>) -> Result<Self> {
+        let place = place.into();
+        match value {
+            Value::Object(object) => Ok(Self { object, place }),
+            _ => Err(Untranslatable::new(place, "must be an object")),
+        }
+    }
+
+    pub(super) fn place(&self, name: &str) -> String {
+        if self.place.is_empty() { name.to_owned() } else { format!("{}.{name}", self.place) }
+    }
+
+    /// The error of a field.
+    pub(super) fn error(&self, name: &str, message: impl Into<String>) -> Untranslatable {
+        Untranslatable::new(self.place(name), message)
+    }
+
+    /// The error of the object itself.
+    pub(super) fn own_error(&self, message: &str) -> Untranslatable {
+        Untranslatable::new(self.place.as_str(), message)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        present(self.object, name)
+    }
+
+    /// A field that can be left out if its content can.
+    pub(super) fn get_or_null(&self, name: &str) -> &'a Value {
+        self.object.get(name).unwrap_or(&Value::Null)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<&'a str> {
+        text(self.object, name).ok_or_else(|| self.error(name, "must be a string"))
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(_) => Err(self.error(name, "must be true or false")),
+        }
+    }
+
+    pub(super) fn object(&self, name: &str) -> Result<Self> {
+        Self::new(self.get_or_null(name), self.place(name))
+    }
+
+    pub(super) fn optional_object(&self, name: &str) -> Result<Option<Self>> {
+        self.get(name).map(|value| Self::new(value, self.place(name))).transpose()
+    }
+
+    /// The list in a field, empty when there is none.
+    pub(super) fn list(&self, name: &str) -> Result<&'a [Value]> {
+        match self.get(name) {
+            None => Ok(&[]),
+            Some(Value::Array(items)) => Ok(items),
+            Some(_) => Err(self.error(name, "must be a list")),
+        }
+    }
+
+    /// The objects of such a list.
+    pub(super) fn objects(&self, name: &str) -> Result<impl Iterator<Item = Result<Self>>> {
+        Ok(objects(self.list(name)?, self.place(name)))
     }
 }
 
-/// The value as an object, or an error that names its place.
-pub(super) fn object_at<'a>(value: &'a Value, place: &str) -> Result<&'a Object, Untranslatable> {
-    value.as_object().ok_or_else(|| Untranslatable::new(place, "must be an object"))
+/// The items of a list, which must be objects.
+pub(super) fn objects(items: &[Value], place: String) -> impl Iterator<Item = Result<Node<'_>>> {
+    items.iter().enumerate().map(move |(n, item)| Node::new(item, format!("{place}[{n}]")))
 }

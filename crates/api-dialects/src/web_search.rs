@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{Object, present};
+use super::fields::{Object, object, present, text};
 
 /// The longest quotation of a page in a citation.
 pub const MAX_CITED_CHARS: usize = 150;
@@ -77,16 +77,14 @@ pub type SearchOutcome = Result<Vec<SearchResult>, SearchError>;
 impl WebSearchTool {
     /// Reads the settings of a tool of the Messages or the Responses API.
     pub(crate) fn parse(tool: &Object) -> Self {
-        let filters = present(tool, "filters").and_then(Value::as_object).unwrap_or(tool);
-        let location = present(tool, "user_location").and_then(Value::as_object);
-        let size = present(tool, "search_context_size").and_then(Value::as_str);
+        let filters = object(tool, "filters").unwrap_or(tool);
         let is_live = present(tool, "external_web_access") != Some(&Value::Bool(false));
         Self {
             max_uses: present(tool, "max_uses").and_then(Value::as_u64),
             allowed_domains: texts(filters, "allowed_domains"),
             blocked_domains: texts(filters, "blocked_domains"),
-            user_location: location.map(UserLocation::parse),
-            pages: match size {
+            user_location: object(tool, "user_location").map(UserLocation::parse),
+            pages: match text(tool, "search_context_size") {
                 _ if !is_live => 0,
                 Some("low") => 0,
                 Some("high") => 4,
@@ -98,7 +96,7 @@ impl WebSearchTool {
 
 impl UserLocation {
     fn parse(location: &Object) -> Self {
-        let text = |name| present(location, name).and_then(Value::as_str).map(str::to_owned);
+        let text = |name| text(location, name).map(str::to_owned);
         Self {
             city: text("city"),
             region: text("region"),

@@ -33,10 +33,18 @@ pub struct HoldClosing {
 }
 
 pub(crate) enum LedgerOperation {
-    Open(Box<NewHold>, Reply<Result<Hold, Refusal>>),
-    Close(Box<HoldClosing>, Reply<EndResult>),
-    Admit(FreeRequest, Reply<Result<Option<RateLimitStatus>, Refusal>>),
-    Post(Box<AuditedTransfer>, Reply<Result<TransferResult, Refusal>>),
+    Open(Box<Pending<NewHold, Result<Hold, Refusal>>>),
+    Close(Box<Pending<HoldClosing, EndResult>>),
+    Admit(Box<Pending<FreeRequest, Result<Option<RateLimitStatus>, Refusal>>>),
+    Post(Box<Pending<AuditedTransfer, Result<TransferResult, Refusal>>>),
+}
+
+/// An operation whose caller waits for the commit.
+pub(crate) struct Pending<O, T> {
+    pub(crate) operation: O,
+    reply: oneshot::Sender<Result<T, Error>>,
+    /// The result, if the transaction is committed.
+    result: Option<T>,
 }
 
 /// A request that costs nothing but counts against the rate limit.
@@ -52,29 +60,12 @@ pub(crate) struct AuditedTransfer {
     pub(crate) by: Actor,
 }
 
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
-
 /// The changes of a batch, and its operations, which wait for the commit.
 #[derive(Default)]
 pub(crate) struct AppliedBatch {
     pub(crate) changes: Changes,
     pub(crate) audited: Vec<(Posting, Actor)>,
-    decided: Vec<DecidedOperation>,
-}
-
-enum DecidedOperation {
-    Open(Box<NewHold>, Reply<Result<Hold, Refusal>>, Result<Hold, Refusal>),
-    Close(Box<HoldClosing>, Reply<EndResult>, EndResult),
-    Admit(
-        FreeRequest,
-        Reply<Result<Option<RateLimitStatus>, Refusal>>,
-        Result<Option<RateLimitStatus>, Refusal>,
-    ),
-    Post(
-        Box<AuditedTransfer>,
-        Reply<Result<TransferResult, Refusal>>,
-        Result<TransferResult, Refusal>,
-    ),
+    operations: Vec<LedgerOperation>,
 }
 
 impl std::fmt::Debug for AppliedBatch {
@@ -86,42 +77,42 @@ impl std::fmt::Debug for AppliedBatch {
 
 pub(crate) fn apply(
     book: &mut Book,
-    operations: impl IntoIterator<Item = LedgerOperation>,
+    mut operations: Vec<LedgerOperation>,
     now: Time,
     calendar: &Calendar,
 ) -> AppliedBatch {
     let windows = calendar.windows(now);
-    let mut applied = AppliedBatch::default();
-    for operation in operations {
-        applied.decided.push(match operation {
-            LedgerOperation::Open(hold, reply) => {
-                let result = book.hold(hold.request.clone(), now, &windows);
-                DecidedOperation::Open(hold, reply, result)
+    let mut audited = Vec::new();
+    for operation in &mut operations {
+        match operation {
+            LedgerOperation::Open(open) => {
+                let request = open.operation.request.clone();
+                open.result = Some(book.hold(request, now, &windows));
             }
-            LedgerOperation::Close(closing, reply) => {
-                let result = book.end(closing.end.clone(), now);
-                DecidedOperation::Close(closing, reply, result)
+            LedgerOperation::Close(close) => {
+                close.result = Some(book.end(close.operation.end.clone(), now));
             }
-            LedgerOperation::Admit(request, reply) => {
-                DecidedOperation::Admit(request, reply, book.admit(request.lineage, now))
+            LedgerOperation::Admit(admit) => {
+                admit.result = Some(book.admit(admit.operation.lineage, now));
             }
-            LedgerOperation::Post(audited, reply) => {
-                let result = book.post(audited.transfer.clone(), now);
+            LedgerOperation::Post(post) => {
+                let result = book.post(post.operation.transfer.clone(), now);
                 if let Ok(TransferResult::Posted(posting)) = &result {
-                    applied.audited.push((posting.clone(), audited.by.clone()));
+                    audited.push((posting.clone(), post.operation.by.clone()));
                 }
-                DecidedOperation::Post(audited, reply, result)
+                post.result = Some(result);
             }
-        });
+        }
     }
-    applied.changes = book.take_changes();
-    applied
+    AppliedBatch { changes: book.take_changes(), audited, operations }
 }
 
 impl AppliedBatch {
     fn closed(&self) -> impl Iterator<Item = &HoldClosing> {
-        self.decided.iter().filter_map(|decided| match decided {
-            DecidedOperation::Close(closing, _, EndResult::Ended(_)) => Some(&**closing),
+        self.operations.iter().filter_map(|operation| match operation {
+            LedgerOperation::Close(close) => {
+                matches!(close.result, Some(EndResult::Ended(_))).then_some(&close.operation)
+            }
             _ => None,
         })
     }
@@ -131,17 +122,23 @@ impl AppliedBatch {
     }
 
     pub(crate) fn responses(&self) -> impl Iterator<Item = &StoredResponse> {
-        self.decided.iter().filter_map(|decided| match decided {
-            DecidedOperation::Open(hold, _, Ok(_)) => hold.response.as_ref(),
-            DecidedOperation::Close(closing, _, EndResult::Ended(_)) => closing.response.as_ref(),
+        self.operations.iter().filter_map(|operation| match operation {
+            LedgerOperation::Open(open) if matches!(open.result, Some(Ok(_))) => {
+                open.operation.response.as_ref()
+            }
+            LedgerOperation::Close(close) if matches!(close.result, Some(EndResult::Ended(_))) => {
+                close.operation.response.as_ref()
+            }
             _ => None,
         })
     }
 
     /// Holds that were opened for another request, each with that request.
     pub(crate) fn sub_requests(&self) -> impl Iterator<Item = (HoldId, HoldId)> {
-        self.decided.iter().filter_map(|decided| match decided {
-            DecidedOperation::Open(new, _, Ok(hold)) => Some((hold.id, new.parent?)),
+        self.operations.iter().filter_map(|operation| match operation {
+            LedgerOperation::Open(open) if matches!(open.result, Some(Ok(_))) => {
+                Some((open.operation.request.id, open.operation.parent?))
+            }
             _ => None,
         })
     }
@@ -150,27 +147,39 @@ impl AppliedBatch {
         self.closed().filter_map(|closing| closing.media.as_ref())
     }
 
+    /// Sends the results.
     pub(crate) fn committed(self) {
-        for decided in self.decided {
-            // The caller may be gone; the transaction is valid all the same.
-            match decided {
-                DecidedOperation::Open(_, reply, result) => drop(reply.send(Ok(result))),
-                DecidedOperation::Close(_, reply, result) => drop(reply.send(Ok(result))),
-                DecidedOperation::Admit(_, reply, result) => drop(reply.send(Ok(result))),
-                DecidedOperation::Post(_, reply, result) => drop(reply.send(Ok(result))),
+        for operation in self.operations {
+            match operation {
+                LedgerOperation::Open(open) => open.finish(),
+                LedgerOperation::Close(close) => close.finish(),
+                LedgerOperation::Admit(admit) => admit.finish(),
+                LedgerOperation::Post(post) => post.finish(),
             }
         }
     }
 
     /// The operations again, after a transaction that failed.
     pub(crate) fn into_operations(self) -> Vec<LedgerOperation> {
-        let operation = |decided| match decided {
-            DecidedOperation::Open(hold, reply, _) => LedgerOperation::Open(hold, reply),
-            DecidedOperation::Close(closing, reply, _) => LedgerOperation::Close(closing, reply),
-            DecidedOperation::Admit(request, reply, _) => LedgerOperation::Admit(request, reply),
-            DecidedOperation::Post(audited, reply, _) => LedgerOperation::Post(audited, reply),
-        };
-        self.decided.into_iter().map(operation).collect()
+        self.operations
+    }
+}
+
+impl<O, T> Pending<O, T> {
+    pub(crate) fn new(operation: O, reply: oneshot::Sender<Result<T, Error>>) -> Self {
+        Self { operation, reply, result: None }
+    }
+
+    /// Replies with another result than that of the batch.
+    pub(crate) fn reply(self, result: Result<T, Error>) {
+        // The caller may be gone; the transaction is valid all the same.
+        let _ = self.reply.send(result);
+    }
+
+    fn finish(mut self) {
+        if let Some(result) = self.result.take() {
+            self.reply(Ok(result));
+        }
     }
 }
 
@@ -178,9 +187,11 @@ impl LedgerOperation {
     /// Bytes of the answers and responses that it stores.
     pub(crate) fn bytes(&self) -> usize {
         let (answer, response) = match self {
-            Self::Open(hold, _) => (None, hold.response.as_ref()),
-            Self::Close(closing, _) => (closing.answer.as_ref(), closing.response.as_ref()),
-            Self::Admit(..) | Self::Post(..) => (None, None),
+            Self::Open(open) => (None, open.operation.response.as_ref()),
+            Self::Close(close) => {
+                (close.operation.answer.as_ref(), close.operation.response.as_ref())
+            }
+            Self::Admit(_) | Self::Post(_) => (None, None),
         };
         let response = response.map_or(0, |stored| stored.body.len() + stored.input.len());
         answer.map_or(0, |saved| saved.body.len()) + response
@@ -188,10 +199,10 @@ impl LedgerOperation {
 
     pub(crate) fn refuse(self, error: Error) {
         match self {
-            Self::Open(_, reply) => drop(reply.send(Err(error))),
-            Self::Close(_, reply) => drop(reply.send(Err(error))),
-            Self::Admit(_, reply) => drop(reply.send(Err(error))),
-            Self::Post(_, reply) => drop(reply.send(Err(error))),
+            Self::Open(open) => open.reply(Err(error)),
+            Self::Close(close) => close.reply(Err(error)),
+            Self::Admit(admit) => admit.reply(Err(error)),
+            Self::Post(post) => post.reply(Err(error)),
         }
     }
 }

@@ -8,45 +8,17 @@ use serde_json::{Map, Value, json};
 use crate::Role;
 use crate::audit::AuditChange;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    Models,
-    Chat,
-    Responses,
-    Research,
-    Media,
-    Search,
-    Fetch,
-    Mcp,
-}
-
-impl Scope {
-    pub const ALL: [Self; 8] = [
-        Self::Models,
-        Self::Chat,
-        Self::Responses,
-        Self::Research,
-        Self::Media,
-        Self::Search,
-        Self::Fetch,
-        Self::Mcp,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Models => "models",
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Research => "research",
-            Self::Media => "media",
-            Self::Search => "search",
-            Self::Fetch => "fetch",
-            Self::Mcp => "mcp",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+ledger::named_enum! {
+    #[derive(PartialOrd, Ord)]
+    pub enum Scope {
+        Models = "models",
+        Chat = "chat",
+        Responses = "responses",
+        Research = "research",
+        Media = "media",
+        Search = "search",
+        Fetch = "fetch",
+        Mcp = "mcp",
     }
 }
 

@@ -1,18 +1,22 @@
 //! Durable state of the member service in SQLite or PostgreSQL. All SQL of the service is here.
 //!
-//! Each method of [`Store`] is one transaction. Both back ends pass the same tests. Operations that
-//! move money go through `batch`: those that wait at the same time become one transaction on rows
-//! that the back end loads and the `ledger` crate changes, so that both databases follow the same
-//! rules and one commit serves many operations.
+//! Operations are written once, for both databases, in the files of `store`: as statements that an
+//! `executor` runs. Both back ends pass the same tests. Operations that move money go through `batch`:
+//! those that wait at the same time become one transaction on rows that the back end loads and the
+//! `ledger` crate changes, so that both databases follow the same rules and one commit serves many
+//! operations.
 #![expect(missing_docs, reason = "the names of most items explain them")]
 
 mod alert;
 mod audit;
+mod audit_log;
 mod batch;
+mod batch_rows;
 mod calendar;
 mod check;
 mod clock;
 mod error;
+mod executor;
 mod key;
 mod limits;
 mod location;
@@ -24,11 +28,14 @@ mod records;
 mod research;
 mod response;
 mod role;
+mod row;
 mod session;
 mod sqlite;
 mod statement;
 mod store;
+mod tables;
 mod usage;
+mod value;
 
 pub use alert::{Alert, AlertDelivery, Credit, NewAlert};
 pub use audit::{Actor, AuditEntry};

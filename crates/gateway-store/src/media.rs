@@ -34,8 +34,3 @@ pub struct Artifact {
     pub bytes: u64,
     pub sha256: [u8; 32],
 }
-
-/// A number of bytes as both databases store it.
-pub(crate) fn stored_bytes(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
-}

@@ -37,11 +37,6 @@ pub enum MemberChange {
     Remove,
 }
 
-/// The column of the account that pays: empty if the member does.
-pub(crate) fn stored_payer(member: MemberId, payer: MemberId) -> Option<i64> {
-    (payer != member).then_some(payer.0)
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TeamState {
     pub(crate) has_members: bool,

@@ -1,54 +1,53 @@
 //! The state in a PostgreSQL database, which any number of service processes share.
 //!
 //! Operations that move money run in batches (`writer`, `load`, `save`), under a lock on the row of each
-//! member. Everything else is a separate transaction on a pooled connection. The clock is the
-//! database's.
+//! member. Everything else runs on a pooled connection. The clock is the database's.
 
-mod accounts;
-mod alerts;
-mod audit;
-mod check;
 mod config;
 mod connection;
 mod error;
-mod expiry;
-mod keys;
+mod executor;
 mod load;
-mod media;
-mod members;
 mod pool;
-mod processes;
-mod research;
-mod responses;
-mod rows;
 mod save;
 mod schema;
-mod sessions;
 mod statements;
-mod usage;
 mod writer;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use config::PgConfig;
 use connection::PgConnection;
-use pool::{Pool, pooled};
-use rows::{RowReader, Value};
+use pool::{Pool, PooledConnection};
 use writer::Writer;
 
 use crate::batch::LedgerOperation;
 use crate::error::Result;
-use crate::records::first;
-use crate::{Calendar, Error, LedgerCheck, SchemaState, StoreOptions};
+use crate::executor::for_postgres;
+use crate::usage::rebuild;
+use crate::{Error, LedgerCheck, ResponseEvent, SchemaState, StoreOptions, check};
+
+pub(crate) use error::timed_out;
+pub(crate) use pool::pooled;
+pub(crate) use statements::{ACCOUNT, LINEAGE};
+
+/// Events that exist, as after a retry, are kept.
+const APPEND_EVENTS: &str = "INSERT INTO response_events (response, sequence, event) \
+    SELECT $1, n.sequence, n.event FROM unnest($2::bigint[], $3::bytea[]) AS n (sequence, event) \
+    ON CONFLICT DO NOTHING";
+
+/// A batch writes receipts and usage in one statement, which waits for this lock before it writes either.
+const LOCK_USAGE: &str = "SET LOCAL statement_timeout = 0; \
+    LOCK TABLE usage, usage_totals IN SHARE ROW EXCLUSIVE MODE";
+
+const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+    SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
 #[derive(Debug)]
 pub struct Postgres {
     writer: Writer,
     pool: Pool,
-    timeout: Duration,
-    idempotency_retention_micros: i64,
-    calendar: Calendar,
+    options: StoreOptions,
 }
 
 impl Postgres {
@@ -73,64 +72,61 @@ impl Postgres {
             state @ SchemaState::Unknown(_) => return Err(Error::Schema(state)),
         }
         let writer = Writer::start(&config);
-        Ok(Self {
-            writer,
-            pool: Pool::new(config, options.connections),
-            timeout: options.timeout,
-            idempotency_retention_micros: options.idempotency_retention_micros(),
-            calendar: options.calendar.clone(),
-        })
+        let pool = Pool::new(config, options.connections);
+        Ok(Self { writer, pool, options: options.clone() })
+    }
+
+    pub(crate) fn options(&self) -> &StoreOptions {
+        &self.options
     }
 
     pub(crate) fn submit(&self, operation: LedgerOperation) -> Result<()> {
         self.writer.submit(operation)
     }
 
-    async fn rows<T>(
-        &self,
-        sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&mut RowReader<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let found = pooled!(self, connection => connection.rows(sql, values))?;
-        found.iter().map(|row| read(&mut RowReader::new(row))).collect()
+    pub(crate) async fn acquire(&self) -> Result<PooledConnection> {
+        self.pool.acquire().await
     }
 
-    async fn row<T>(
-        &self,
-        sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&mut RowReader<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
-        let found = pooled!(self, connection => connection.row(sql, values))?;
-        found.map(|row| read(&mut RowReader::new(&row))).transpose()
-    }
-
-    /// Executes a statement; returns the number of changed rows.
-    async fn run(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64> {
-        pooled!(self, connection => connection.run(sql, values))
+    pub(crate) async fn append_events(&self, id: &str, events: &[ResponseEvent]) -> Result<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let sequences: Vec<i64> = events.iter().map(|event| event.sequence).collect();
+        let bodies: Vec<&[u8]> = events.iter().map(|event| &event.event[..]).collect();
+        pooled!(self, connection => async {
+            let statement = connection.statement(APPEND_EVENTS).await?;
+            let appended = connection.client.execute(&statement, &[&id, &sequences, &bodies]).await;
+            appended.map(drop).map_err(error::missing("response"))
+        })
+        .await
     }
 
     /// Runs without the timeout.
-    pub(crate) async fn check_ledger(&self) -> Result<LedgerCheck> {
-        let mut pooled = self.pool.acquire().await?;
-        let result = check::run(&mut pooled.connection.client).await;
+    pub(crate) async fn rebuild_usage(&self) -> Result<()> {
+        let mut pooled = self.acquire().await?;
+        let client = &mut pooled.connection.client;
+        let rebuilt = async {
+            let transaction = client.transaction().await?;
+            transaction.batch_execute(LOCK_USAGE).await?;
+            transaction.batch_execute(&for_postgres(&rebuild())).await?;
+            Ok(transaction.commit().await?)
+        };
+        let result = rebuilt.await;
         pooled.release(result)
     }
 
-    pub(crate) async fn setting(&self, name: &str) -> Result<Option<String>> {
-        self.row("SELECT value FROM settings WHERE name = $1", &[&name], |row| first(row)).await
-    }
-
-    pub(crate) async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
-        let sql =
-            "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-        self.run(sql, &[&name, &value]).await?;
-        self.setting(name).await?.ok_or(Error::Missing("setting"))
-    }
-
-    pub(crate) async fn ping(&self) -> Result<()> {
-        self.run("SELECT 1", &[]).await.map(drop)
+    /// Checks one snapshot without the timeout.
+    pub(crate) async fn check_ledger(&self) -> Result<LedgerCheck> {
+        let mut pooled = self.acquire().await?;
+        let connection = &mut pooled.connection;
+        let checked = async {
+            connection.client.batch_execute(BEGIN_SNAPSHOT).await?;
+            let checked = check::run(connection, check::stored_holds()).await;
+            connection.finish(checked).await
+        };
+        let result = checked.await;
+        pooled.release(result)
     }
 
     pub(crate) async fn close(&self) {

@@ -12,6 +12,7 @@ use ledger::{
     AnswerProgress, ChargeRule, EndReason, HoldId, HoldRequest, LineageId, MemberId, Micros,
     Receipt, Time, TokenCounts,
 };
+use serde_json::json;
 
 /// The owner of job holds. Processes have owner numbers from 1.
 pub const JOB_OWNER: i64 = i64::MIN;
@@ -21,44 +22,21 @@ pub const MAX_PAUSE_MICROS: i64 = 5 * 60 * 1_000_000;
 /// A hundred years: the hold lives as long as its job.
 pub(crate) const JOB_LEASE_MICROS: i64 = 100 * 365 * 86_400 * 1_000_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum JobStatus {
-    Queued,
-    Running,
-    /// The job has a report and was charged.
-    Completed,
-    /// The job failed and was not charged.
-    Failed,
-    Cancelled,
-    /// The job missed its deadline.
-    Expired,
+ledger::named_enum! {
+    pub enum JobStatus {
+        Queued = "queued",
+        Running = "running",
+        /// The job has a report and was charged.
+        Completed = "completed",
+        /// The job failed and was not charged.
+        Failed = "failed",
+        Cancelled = "cancelled",
+        /// The job missed its deadline.
+        Expired = "expired",
+    }
 }
 
 impl JobStatus {
-    pub const ALL: [Self; 6] = [
-        Self::Queued,
-        Self::Running,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Expired,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
@@ -219,7 +197,32 @@ impl JobEnd {
 
     /// The end of a job without a hold. Only its job ends a hold, so the job can only fail.
     pub(crate) fn without_hold(&self) -> Self {
-        AutomaticEnd::new(false).end(self.id, self.member)
+        Self::automatic(self.id, self.member, false)
+    }
+
+    /// The end of a job that missed its deadline, or has used up its tries.
+    pub(crate) fn automatic(id: HoldId, member: MemberId, is_late: bool) -> Self {
+        let (status, code, message) = if is_late {
+            (JobStatus::Expired, "expired", "the job did not end in time")
+        } else {
+            let message = "all attempts ended before a step was finished";
+            (JobStatus::Failed, "attempts_exhausted", message)
+        };
+        let error = json!({ "code": code, "message": message });
+        let data = json!({ "status": status.as_str(), "error": error });
+        let event = NewJobEvent { kind: status.as_str(), data: data.to_string().into_bytes() };
+        Self {
+            id,
+            member,
+            attempt: None,
+            status,
+            reason: if is_late { EndReason::LeaseOver } else { EndReason::ServiceFailed },
+            tokens: TokenCounts::default(),
+            result: None,
+            error: Some(error.to_string().into_bytes()),
+            progress: None,
+            events: vec![event],
+        }
     }
 }
 
@@ -265,50 +268,6 @@ impl JobRelease {
         match self {
             Self::Stopping => (1, 0, &[]),
             Self::Failed { after_micros, event } => (0, *after_micros, std::slice::from_ref(event)),
-        }
-    }
-}
-
-/// The end of a job that no worker ends.
-pub(crate) struct AutomaticEnd {
-    status: JobStatus,
-    kind: &'static str,
-    error: Vec<u8>,
-    reason: EndReason,
-}
-
-impl AutomaticEnd {
-    /// A job that missed its deadline, or has used up its tries.
-    pub(crate) fn new(is_late: bool) -> Self {
-        let (status, kind, code, message) = if is_late {
-            (JobStatus::Expired, "expired", "expired", "the job did not end in time")
-        } else {
-            let message = "all attempts ended before a step was finished";
-            (JobStatus::Failed, "failed", "attempts_exhausted", message)
-        };
-        let error = serde_json::json!({ "code": code, "message": message });
-        let reason = if is_late { EndReason::LeaseOver } else { EndReason::ServiceFailed };
-        Self { status, kind, error: error.to_string().into_bytes(), reason }
-    }
-
-    fn event(&self) -> NewJobEvent {
-        let error: serde_json::Value = serde_json::from_slice(&self.error).unwrap_or_default();
-        let data = serde_json::json!({ "status": self.status.as_str(), "error": error });
-        NewJobEvent { kind: self.kind, data: data.to_string().into_bytes() }
-    }
-
-    pub(crate) fn end(&self, id: HoldId, member: MemberId) -> JobEnd {
-        JobEnd {
-            id,
-            member,
-            attempt: None,
-            status: self.status,
-            reason: self.reason,
-            tokens: TokenCounts::default(),
-            result: None,
-            error: Some(self.error.clone()),
-            progress: None,
-            events: vec![self.event()],
         }
     }
 }

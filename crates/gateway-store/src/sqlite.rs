@@ -4,26 +4,16 @@
 //! checkpoints (`checkpoint`). Only one process may serve from a file (`files::lock`); others, such as
 //! the command line, may read and write at the same time.
 
-mod alerts;
-mod audit;
-mod check;
 mod checkpoint;
 mod connection;
 mod deferred_rows;
 mod error;
-mod expiry;
+mod executor;
 mod files;
-mod keys;
-mod media;
-mod members;
-mod processes;
 mod readers;
-mod research;
-mod responses;
 mod rows;
 mod save;
 mod schema;
-mod sessions;
 mod usage;
 mod writer;
 
@@ -33,17 +23,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use ledger::{Account, HoldId, Lineage, LineageId, MemberId, Receipt, Time};
-use rusqlite::{Connection, params};
+use ledger::{Account, Lineage, LineageId, MemberId};
+use rusqlite::Connection;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::LedgerOperation;
 use crate::error::Result;
-use crate::records::first;
-use crate::{Error, LedgerCheck, RelatedReceipts, SchemaState, StatementLine, StoreOptions};
+use crate::executor::{Executor, for_sqlite, ready};
+use crate::usage::rebuild;
+use crate::value::values;
+use crate::{Error, LedgerCheck, SchemaState, StatementLine, StoreOptions, check};
 
-use connection::{ConnectionExt, ConnectionMode};
+use connection::ConnectionMode;
+use executor::SqliteExecutor;
 use readers::ReaderPool;
 use writer::{MAX_WAITING, Writer, WriterMessage};
 
@@ -134,19 +127,25 @@ impl Sqlite {
         }
     }
 
+    pub(crate) fn options(&self) -> &StoreOptions {
+        &self.options
+    }
+
     /// Runs a transaction on the writer thread that changes no ledger rows.
-    async fn write<T: Send + 'static>(
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, Time) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut SqliteExecutor<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let work = move |db: &Connection, now| work(&mut SqliteExecutor { db, now });
         self.on_writer(move |writer| writer.transact(work)).await
     }
 
     /// Runs a transaction on the writer thread that changes rows which the writer caches.
-    async fn write_ledger<T: Send + 'static>(
+    pub(crate) async fn write_ledger<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, Time) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut SqliteExecutor<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let work = move |db: &Connection, now| work(&mut SqliteExecutor { db, now });
         self.on_writer(move |writer| writer.transact_ledger(work)).await
     }
 
@@ -163,13 +162,13 @@ impl Sqlite {
         result.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Runs a short query on a reader connection.
-    async fn read<T: Send + 'static>(
+    /// Runs short queries on a reader connection.
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, Time) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut SqliteExecutor<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let clock = self.options.clock.clone();
-        self.readers.read(move |db| work(db, clock.now())).await
+        self.readers.read(move |db| work(&mut SqliteExecutor { db, now: clock.now() })).await
     }
 
     pub(crate) async fn account(&self, member: MemberId) -> Result<Option<Account>> {
@@ -180,65 +179,39 @@ impl Sqlite {
         self.on_writer(move |writer| writer.lineage(lineage)).await
     }
 
-    pub(crate) async fn receipt(
-        &self,
-        member: Option<MemberId>,
-        id: HoldId,
-    ) -> Result<Option<Receipt>> {
-        self.read(move |db, _| rows::receipt(db, member, id)).await
-    }
-
-    pub(crate) async fn team_receipts(
-        &self,
-        member: MemberId,
-        before: Option<HoldId>,
-        limit: u32,
-    ) -> Result<Vec<Receipt>> {
-        self.read(move |db, _| rows::team_receipts(db, member, before, limit)).await
-    }
-
-    pub(crate) async fn related_receipts(&self, id: HoldId) -> Result<RelatedReceipts> {
-        self.read(move |db, _| rows::related(db, id)).await
-    }
-
     pub(crate) async fn statement(
         &self,
         member: MemberId,
         before: i64,
         limit: u32,
     ) -> Result<Vec<StatementLine>> {
-        self.write_deferred().await?;
-        self.read(move |db, _| rows::statement(db, member, before, limit)).await
+        self.read(move |db| rows::statement(db.db, member, before, limit)).await
     }
 
     /// Writes deferred rows, so that readers find them.
-    async fn write_deferred(&self) -> Result<()> {
+    pub(crate) async fn write_deferred(&self) -> Result<()> {
         self.on_writer(Writer::write_deferred).await
     }
 
     pub(crate) async fn check_ledger(&self) -> Result<LedgerCheck> {
-        self.readers.read_long(check::run).await
+        let now = self.options.clock.now();
+        let work = move |connection: &mut Connection| {
+            let snapshot = connection.transaction()?;
+            let mut executor = SqliteExecutor { db: &snapshot, now };
+            ready(check::run(&mut executor, check::links()))
+        };
+        self.readers.read_long(work).await
     }
 
-    pub(crate) async fn setting(&self, name: &str) -> Result<Option<String>> {
-        let name = name.to_owned();
-        self.read(move |db, _| setting(db, &name)).await
-    }
-
-    pub(crate) async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
-        let (name, value) = (name.to_owned(), value.to_owned());
-        self.write(move |db, _| {
-            let sql = "INSERT INTO settings VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-            db.run(sql, params![name, value])?;
-            Ok(setting(db, &name)?.unwrap_or(value))
-        })
-        .await
+    pub(crate) async fn rebuild_usage(&self) -> Result<()> {
+        self.write_ledger(|db| Ok(db.db.execute_batch(&for_sqlite(&rebuild(), 0))?)).await
     }
 
     /// Checks that the writer thread answers and the file can be read.
     pub(crate) async fn ping(&self) -> Result<()> {
         self.on_writer(|_| Ok(())).await?;
-        self.read(|db, _| setting(db, "")).await.map(drop)
+        let sql = "SELECT value FROM settings WHERE name = ''";
+        self.read(move |db| ready(db.row::<String>(sql, values![]))).await.map(drop)
     }
 
     pub(crate) async fn close(&self) {
@@ -249,10 +222,6 @@ impl Sqlite {
         self.readers.close().await;
         self.serving_lock().take();
     }
-}
-
-fn setting(db: &Connection, name: &str) -> Result<Option<String>> {
-    db.row("SELECT value FROM settings WHERE name = ?1", [name], |row| first(row))
 }
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

@@ -16,18 +16,19 @@ pub const MAX_USAGE_LINES: u32 = 10_000;
 /// The most tokens that a request counts, so that sums cannot overflow whatever an upstream reports.
 const MAX_TOKENS: i64 = 1_000_000_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum UsageDimension {
-    Day,
-    Member,
-    /// The team that paid.
-    Team,
-    /// The lineage of a key.
-    Key,
-    Operation,
-    Model,
-    /// The first part of the model's id.
-    Provider,
+ledger::named_enum! {
+    pub enum UsageDimension {
+        Day = "day",
+        Member = "member",
+        /// The team that paid.
+        Team = "team",
+        /// The lineage of a key.
+        Key = "key",
+        Operation = "operation",
+        Model = "model",
+        /// The first part of the model's id.
+        Provider = "provider",
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,65 +149,28 @@ impl UsageCounts {
     }
 }
 
-/// The expressions in which the databases differ.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Dialect {
-    /// Least and greatest of two numbers, and the position of a text in another.
-    pub(crate) least: &'static str,
-    pub(crate) greatest: &'static str,
-    pub(crate) position: &'static str,
-}
+/// Least and greatest of two numbers, and the position of a text in another, in both databases.
+const LEAST: &str = "{least|min}";
+const GREATEST: &str = "{greatest|max}";
+const POSITION: &str = "{strpos|instr}";
 
 impl UsageDimension {
-    pub const ALL: [Self; 7] = [
-        Self::Day,
-        Self::Member,
-        Self::Team,
-        Self::Key,
-        Self::Operation,
-        Self::Model,
-        Self::Provider,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
+    fn expression(self) -> String {
         match self {
-            Self::Day => "day",
-            Self::Member => "member",
-            Self::Team => "team",
-            Self::Key => "key",
-            Self::Operation => "operation",
-            Self::Model => "model",
-            Self::Provider => "provider",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|dimension| dimension.as_str() == text)
-    }
-
-    fn expression(self, dialect: Dialect) -> String {
-        match self {
-            Self::Day => "u.day".to_owned(),
-            Self::Member => "u.member".to_owned(),
-            Self::Team => "u.team".to_owned(),
             Self::Key => "u.lineage".to_owned(),
-            Self::Operation => "u.operation".to_owned(),
-            Self::Model => "u.model".to_owned(),
-            Self::Provider => {
-                let position = dialect.position;
-                format!(
-                    "CASE WHEN {position}(u.model, '/') = 0 THEN '' \
-                     ELSE substr(u.model, 1, {position}(u.model, '/') - 1) END"
-                )
-            }
+            Self::Provider => format!(
+                "CASE WHEN {POSITION}(u.model, '/') = 0 THEN '' \
+                 ELSE substr(u.model, 1, {POSITION}(u.model, '/') - 1) END"
+            ),
+            other => format!("u.{}", other.as_str()),
         }
     }
 }
 
 impl UsageQuery {
-    /// The query, for both databases: the dimensions, then the counts. It contains only numbers and
-    /// known words, and needs no parameters.
-    pub(crate) fn sql(&self, dialect: Dialect) -> String {
+    /// The query, for both databases: all dimensions, which are null unless they are asked for, then
+    /// the counts. It contains only numbers and known words, and needs no parameters.
+    pub(crate) fn sql(&self) -> String {
         let (from, to) = (self.from_day, self.to_day);
         // SQLite uses the index of teams only if the query repeats its condition.
         let team = self
@@ -231,18 +195,21 @@ impl UsageQuery {
             let table = if is_total { "usage_totals" } else { "usage" };
             (String::new(), format!("{table} u WHERE u.day BETWEEN {from} AND {to}{team}"))
         };
-        let dimensions = self.by.iter().flat_map(|by| [by.expression(dialect), ", ".to_owned()]);
-        let dimensions: String = dimensions.collect();
-        let numbers: Vec<String> = (1..=self.by.len()).map(|number| number.to_string()).collect();
-        let group = match numbers.as_slice() {
+        let dimensions: String = UsageDimension::ALL
+            .iter()
+            .map(|it| if self.by.contains(it) { it.expression() } else { "NULL".to_owned() } + ", ")
+            .collect();
+        let place = |it: &UsageDimension| 1 + *it as usize;
+        let places: Vec<String> = self.by.iter().map(|by| place(by).to_string()).collect();
+        let group = match places.as_slice() {
             [] => String::new(),
-            numbers => format!(" GROUP BY {}", numbers.join(", ")),
+            places => format!(" GROUP BY {}", places.join(", ")),
         };
-        let day = self.by.iter().position(|by| *by == UsageDimension::Day);
-        let mut order: Vec<String> = day.map(|index| (index + 1).to_string()).into_iter().collect();
+        let day = self.by.iter().find(|by| **by == UsageDimension::Day);
+        let mut order: Vec<String> = day.map(|day| place(day).to_string()).into_iter().collect();
         order.push("sum(u.charged) DESC".to_owned());
         order.push("sum(u.requests) DESC".to_owned());
-        order.extend(numbers);
+        order.extend(places);
         format!(
             "{days}SELECT {dimensions}CAST(sum(u.requests) AS bigint), \
              CAST(sum(u.input_tokens) AS bigint), CAST(sum(u.output_tokens) AS bigint), \
@@ -254,29 +221,28 @@ impl UsageQuery {
     }
 }
 
-fn receipts_as_usage(dialect: Dialect) -> String {
-    let Dialect { least, greatest, .. } = dialect;
-    let settled = |rule: &ChargeRule| rule.outcome() == HoldOutcome::Settled;
-    let rules: Vec<String> = ChargeRule::ALL
-        .iter()
-        .filter(|rule| settled(rule))
-        .map(|rule| format!("'{}'", rule.as_str()))
-        .collect();
-    let bounded = |column| format!("{least}({greatest}(coalesce({column}, 0), 0), {MAX_TOKENS})");
+/// The rules by which a request is charged, for a list in SQL.
+pub(crate) fn settled_rules() -> String {
+    let settled = ChargeRule::ALL.iter().filter(|it| it.outcome() == HoldOutcome::Settled);
+    settled.map(|rule| format!("'{}'", rule.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+fn receipts_as_usage() -> String {
+    let bounded = |column| format!("{LEAST}({GREATEST}(coalesce({column}, 0), 0), {MAX_TOKENS})");
     format!(
         "SELECT at / 86400000000 AS day, member, lineage, operation, coalesce(model, '') AS model, \
          coalesce(payer, 0) AS team, 1 AS requests, {} AS input_tokens, {} AS output_tokens, \
          charged FROM receipts WHERE rule IN ({})",
         bounded("input_tokens"),
         bounded("output_tokens"),
-        rules.join(", "),
+        settled_rules(),
     )
 }
 
 /// Queries for rows of `usage` and `usage_totals` that do not match: `what, stored, added_up`. A
 /// condition restricts the receipts.
-pub(crate) fn wrong_usage(dialect: Dialect, condition: &str) -> [String; 2] {
-    let receipts = receipts_as_usage(dialect);
+pub(crate) fn wrong_usage(condition: &str) -> [String; 2] {
+    let receipts = receipts_as_usage();
     [
         comparison(
             "day, member, lineage, operation, model, team",
@@ -316,8 +282,9 @@ fn comparison(keys: &str, what: &str, stored: &str, expected: &str) -> String {
     )
 }
 
-/// Statements that rebuild both tables from the receipts. Each row of the totals has this shard, if any.
-pub(crate) fn rebuild(dialect: Dialect, shard: &str) -> String {
+/// Statements that rebuild both tables from the receipts. In PostgreSQL each row of the totals has a
+/// shard.
+pub(crate) fn rebuild() -> String {
     let sums = "CAST(sum(requests) AS bigint), CAST(sum(input_tokens) AS bigint), \
                 CAST(sum(output_tokens) AS bigint), CAST(sum(charged) AS bigint)";
     format!(
@@ -325,8 +292,8 @@ pub(crate) fn rebuild(dialect: Dialect, shard: &str) -> String {
          INSERT INTO usage (day, member, lineage, operation, model, team, requests, input_tokens, \
          output_tokens, charged) SELECT day, member, lineage, operation, model, team, {sums} \
          FROM ({}) AS receipt GROUP BY day, member, lineage, operation, model, team; \
-         INSERT INTO usage_totals SELECT day, operation, model{shard}, {sums} \
+         INSERT INTO usage_totals SELECT day, operation, model{{, 0|}}, {sums} \
          FROM usage GROUP BY day, operation, model",
-        receipts_as_usage(dialect)
+        receipts_as_usage()
     )
 }

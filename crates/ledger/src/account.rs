@@ -25,13 +25,15 @@ pub struct Account {
     pub budget_use: BudgetUse,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AccountKind {
-    Member,
-    /// Pays for the requests of its members.
-    Team,
-    /// A team that was removed. Its postings remain.
-    RemovedTeam,
+crate::named_enum! {
+    #[derive(PartialOrd, Ord)]
+    pub enum AccountKind {
+        Member = "member",
+        /// Pays for the requests of its members.
+        Team = "team",
+        /// A team that was removed. Its postings remain.
+        RemovedTeam = "removed_team",
+    }
 }
 
 /// Charged requests of the current day and month, UTC.
@@ -91,22 +93,6 @@ impl Account {
         if posting.kind == PostingKind::Charge {
             self.usage.count(posting.charged(), posting.at);
         }
-    }
-}
-
-impl AccountKind {
-    pub const ALL: [Self; 3] = [Self::Member, Self::Team, Self::RemovedTeam];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Team => "team",
-            Self::RemovedTeam => "removed_team",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 

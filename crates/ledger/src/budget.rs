@@ -12,13 +12,15 @@ pub struct Budget {
     pub period: Period,
 }
 
-/// How often a budget resets, shortest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Period {
-    Day,
-    /// Starts on Monday.
-    Week,
-    Month,
+crate::named_enum! {
+    /// How often a budget resets, shortest first.
+    #[derive(PartialOrd, Ord)]
+    pub enum Period {
+        Day = "day",
+        /// Starts on Monday.
+        Week = "week",
+        Month = "month",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,22 +67,6 @@ impl Budget {
     /// Whether this budget allows at most as much as another one, in every period.
     pub fn is_within(self, most: Self) -> bool {
         self.amount <= most.amount && self.period >= most.period
-    }
-}
-
-impl Period {
-    pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|period| period.as_str() == text)
     }
 }
 

@@ -66,30 +66,31 @@ pub struct TokenCounts {
     pub output: Option<i64>,
 }
 
-/// Why a hold was charged or not. Chosen by [`EndReason::rule`] and stored in the receipt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChargeRule {
-    /// The answer was complete: charged.
-    Answered,
-    /// The client disconnected after the upstream had begun to answer: charged.
-    ClientLeftLate,
-    /// The client disconnected before the upstream had begun to answer: not charged.
-    ClientLeftEarly,
-    /// The member cancelled after the work had begun: charged.
-    CancelledLate,
-    /// The member cancelled before the work had begun: not charged.
-    Cancelled,
-    /// The answer reached the time limit of streams after it had content: charged.
-    StreamLimit,
-    /// No upstream gave a complete answer: not charged.
-    UpstreamFailed,
-    /// The upstream rejected the request: not charged.
-    RequestRefused,
-    EmptyAnswer,
-    /// The service failed: not charged.
-    OurFault,
-    /// The lease ran out, as after a crash: not charged.
-    Expired,
+crate::named_enum! {
+    /// Why a hold was charged or not. Chosen by [`EndReason::rule`] and stored in the receipt.
+    pub enum ChargeRule {
+        /// The answer was complete: charged.
+        Answered = "answered",
+        /// The client disconnected after the upstream had begun to answer: charged.
+        ClientLeftLate = "client_left_late",
+        /// The client disconnected before the upstream had begun to answer: not charged.
+        ClientLeftEarly = "client_left_early",
+        /// The member cancelled after the work had begun: charged.
+        CancelledLate = "cancelled_late",
+        /// The member cancelled before the work had begun: not charged.
+        Cancelled = "cancelled",
+        /// The answer reached the time limit of streams after it had content: charged.
+        StreamLimit = "stream_limit",
+        /// No upstream gave a complete answer: not charged.
+        UpstreamFailed = "upstream_failed",
+        /// The upstream rejected the request: not charged.
+        RequestRefused = "request_refused",
+        EmptyAnswer = "empty_answer",
+        /// The service failed: not charged.
+        OurFault = "our_fault",
+        /// The lease ran out, as after a crash: not charged.
+        Expired = "expired",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -163,12 +164,13 @@ impl AnswerProgress {
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Begun, Self::Content];
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HoldOutcome {
-    Settled,
-    Released,
-    /// Not charged, because the lease ran out.
-    Expired,
+crate::named_enum! {
+    pub enum HoldOutcome {
+        Settled = "settled",
+        Released = "released",
+        /// Not charged, because the lease ran out.
+        Expired = "expired",
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,20 +212,6 @@ pub(crate) fn owners(member: MemberId, payer: MemberId) -> impl Iterator<Item = 
 }
 
 impl ChargeRule {
-    pub const ALL: [Self; 11] = [
-        Self::Answered,
-        Self::ClientLeftLate,
-        Self::ClientLeftEarly,
-        Self::CancelledLate,
-        Self::Cancelled,
-        Self::StreamLimit,
-        Self::UpstreamFailed,
-        Self::RequestRefused,
-        Self::EmptyAnswer,
-        Self::OurFault,
-        Self::Expired,
-    ];
-
     pub const fn outcome(self) -> HoldOutcome {
         match self {
             Self::Answered | Self::ClientLeftLate | Self::CancelledLate | Self::StreamLimit => {
@@ -231,36 +219,6 @@ impl ChargeRule {
             }
             Self::Expired => HoldOutcome::Expired,
             _ => HoldOutcome::Released,
-        }
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::ClientLeftLate => "client_left_late",
-            Self::ClientLeftEarly => "client_left_early",
-            Self::CancelledLate => "cancelled_late",
-            Self::Cancelled => "cancelled",
-            Self::StreamLimit => "stream_limit",
-            Self::UpstreamFailed => "upstream_failed",
-            Self::RequestRefused => "request_refused",
-            Self::EmptyAnswer => "empty_answer",
-            Self::OurFault => "our_fault",
-            Self::Expired => "expired",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.as_str() == text)
-    }
-}
-
-impl HoldOutcome {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Released => "released",
-            Self::Expired => "expired",
         }
     }
 }

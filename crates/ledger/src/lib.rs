@@ -20,6 +20,7 @@ mod idempotency;
 mod limit_status;
 mod lineage;
 mod micros;
+mod named_enum;
 mod posting;
 mod refusal;
 mod time;

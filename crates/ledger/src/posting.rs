@@ -22,25 +22,27 @@ pub struct Posting {
     pub reference: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PostingKind {
-    Charge,
-    /// A member paid in.
-    TopUp,
-    /// An operator corrected a balance.
-    Adjustment,
+crate::named_enum! {
+    pub enum PostingKind {
+        Charge = "charge",
+        /// A member paid in.
+        TopUp = "top_up",
+        /// An operator corrected a balance.
+        Adjustment = "adjustment",
+    }
 }
 
-/// The accounts of the operator. Their balance is the sum of their postings and is not stored: a
-/// stored balance would be one row for which the charges of all members wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HouseAccount {
-    /// Receives charges.
-    Revenue,
-    /// Pays for top-ups.
-    Funding,
-    /// The other side of adjustments.
-    Adjustments,
+crate::named_enum! {
+    /// The accounts of the operator. Their balance is the sum of their postings and is not stored: a
+    /// stored balance would be one row for which the charges of all members wait.
+    pub enum HouseAccount {
+        /// Receives charges.
+        Revenue = "house:revenue",
+        /// Pays for top-ups.
+        Funding = "house:funding",
+        /// The other side of adjustments.
+        Adjustments = "house:adjustments",
+    }
 }
 
 impl Posting {
@@ -54,20 +56,6 @@ impl Posting {
 }
 
 impl PostingKind {
-    pub const ALL: [Self; 3] = [Self::Charge, Self::TopUp, Self::Adjustment];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Charge => "charge",
-            Self::TopUp => "top_up",
-            Self::Adjustment => "adjustment",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     /// The house account on the other side.
     pub const fn house(self) -> HouseAccount {
         match self {
@@ -75,21 +63,5 @@ impl PostingKind {
             Self::TopUp => HouseAccount::Funding,
             Self::Adjustment => HouseAccount::Adjustments,
         }
-    }
-}
-
-impl HouseAccount {
-    pub const ALL: [Self; 3] = [Self::Revenue, Self::Funding, Self::Adjustments];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Revenue => "house:revenue",
-            Self::Funding => "house:funding",
-            Self::Adjustments => "house:adjustments",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|account| account.as_str() == text)
     }
 }

@@ -2,27 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::super::Untranslatable;
-use super::super::fields::{Object, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, objects, text};
 
 /// The system blocks and the turns of a conversation.
-pub(super) fn translate(messages: &[Value]) -> Result<(Vec<Value>, Vec<Value>), Untranslatable> {
+pub(super) fn translate(chat: &Node<'_>) -> Result<(Vec<Value>, Vec<Value>)> {
     let mut system = Vec::new();
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for (n, message) in messages.iter().enumerate() {
-        let place = format!("messages[{n}]");
-        let message = object_at(message, &place)?;
-        let (role, blocks) = match text_at(message, "role", &place)? {
+    for message in chat.objects("messages")? {
+        let message = message?;
+        let (role, blocks) = match message.text("role")? {
             "system" | "developer" => {
-                system.extend(content(message, &place)?);
+                system.extend(content(&message)?);
                 continue;
             }
-            "user" => ("user", content(message, &place)?),
-            "assistant" => ("assistant", assistant(message, &place)?),
-            "tool" => ("user", vec![tool_result(message, &place)?]),
+            "user" => ("user", content(&message)?),
+            "assistant" => ("assistant", assistant(&message)?),
+            "tool" => ("user", vec![tool_result(&message)?]),
             role => {
                 let text = format!("this model does not support messages with the role {role}");
-                return Err(Untranslatable::new(format!("{place}.role"), text));
+                return Err(message.error("role", text));
             }
         };
         match turns.last_mut() {
@@ -32,7 +30,7 @@ pub(super) fn translate(messages: &[Value]) -> Result<(Vec<Value>, Vec<Value>), 
         }
     }
     if turns.is_empty() {
-        return Err(Untranslatable::new("messages", "must contain at least one message to answer"));
+        return Err(chat.error("messages", "must contain at least one message to answer"));
     }
     let turns = turns
         .into_iter()
@@ -42,51 +40,47 @@ pub(super) fn translate(messages: &[Value]) -> Result<(Vec<Value>, Vec<Value>), 
 }
 
 /// The blocks of a message's content; text without a character in it is no block.
-fn content(message: &Object, place: &str) -> Result<Vec<Value>, Untranslatable> {
-    let place = format!("{place}.content");
-    match present(message, "content") {
+fn content(message: &Node<'_>) -> Result<Vec<Value>> {
+    match message.get("content") {
         None => Ok(Vec::new()),
         Some(Value::String(text)) if text.is_empty() => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![json!({ "type": "text", "text": text })]),
         Some(Value::Array(parts)) => {
             let mut blocks = Vec::with_capacity(parts.len());
-            for (n, part) in parts.iter().enumerate() {
-                blocks.extend(block(part, &format!("{place}[{n}]"))?);
+            for part in objects(parts, message.place("content")) {
+                blocks.extend(block(&part?)?);
             }
             Ok(blocks)
         }
-        Some(_) => Err(Untranslatable::new(place, "must be a string or a list of parts")),
+        Some(_) => Err(message.error("content", "must be a string or a list of parts")),
     }
 }
 
-fn block(part: &Value, place: &str) -> Result<Option<Value>, Untranslatable> {
-    let part = object_at(part, place)?;
-    let mut block = match text_at(part, "type", place)? {
-        "text" => match text_at(part, "text", place)? {
+fn block(part: &Node<'_>) -> Result<Option<Value>> {
+    let mut block = match part.text("type")? {
+        "text" => match part.text("text")? {
             "" => return Ok(None),
             text => json!({ "type": "text", "text": text }),
         },
-        "refusal" => json!({ "type": "text", "text": text_at(part, "refusal", place)? }),
+        "refusal" => json!({ "type": "text", "text": part.text("refusal")? }),
         "image_url" => {
-            let place = format!("{place}.image_url");
-            let image = part.get("image_url").unwrap_or(&Value::Null);
-            let url = text_at(object_at(image, &place)?, "url", &place)?;
-            json!({ "type": "image", "source": source(url, &format!("{place}.url"))? })
+            json!({ "type": "image", "source": source(&part.object("image_url")?, "url")? })
         }
-        "file" => document(part, &format!("{place}.file"))?,
+        "file" => document(&part.object("file")?)?,
         kind => {
             let message = format!("this model does not support content of type {kind}");
-            return Err(Untranslatable::new(format!("{place}.type"), message));
+            return Err(part.error("type", message));
         }
     };
-    if let Some(cache) = present(part, "cache_control") {
+    if let Some(cache) = part.get("cache_control") {
         block["cache_control"] = cache.clone();
     }
     Ok(Some(block))
 }
 
-/// Where the bytes of an image or a document are.
-fn source(url: &str, place: &str) -> Result<Value, Untranslatable> {
+/// Where the bytes of an image or a document are, of which a field has the URL.
+fn source(part: &Node<'_>, name: &str) -> Result<Value> {
+    let url = part.text(name)?;
     if url.starts_with("https://") || url.starts_with("http://") {
         return Ok(json!({ "type": "url", "url": url }));
     }
@@ -94,7 +88,7 @@ fn source(url: &str, place: &str) -> Result<Value, Untranslatable> {
         Some((media_type, data)) => {
             Ok(json!({ "type": "base64", "media_type": media_type, "data": data }))
         }
-        None => Err(Untranslatable::new(place, "must be an http URL or a base64 data URL")),
+        None => Err(part.error(name, "must be an http URL or a base64 data URL")),
     }
 }
 
@@ -106,70 +100,54 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
     Some((media_type, data))
 }
 
-fn document(part: &Object, place: &str) -> Result<Value, Untranslatable> {
-    let file = object_at(part.get("file").unwrap_or(&Value::Null), place)?;
-    if present(file, "file_id").is_some() {
-        let message = "files must be sent with the request";
-        return Err(Untranslatable::new(format!("{place}.file_id"), message));
+fn document(file: &Node<'_>) -> Result<Value> {
+    if file.get("file_id").is_some() {
+        return Err(file.error("file_id", "files must be sent with the request"));
     }
-    let data = text_at(file, "file_data", place)?;
-    let place = format!("{place}.file_data");
-    let source = source(data, &place)?;
+    let source = source(file, "file_data")?;
     if source["type"] == "base64" && source["media_type"] != "application/pdf" {
-        return Err(Untranslatable::new(place, "this model supports only PDF files"));
+        return Err(file.error("file_data", "this model supports only PDF files"));
     }
     let mut document = json!({ "type": "document", "source": source });
-    if let Some(name) = present(file, "filename") {
+    if let Some(name) = file.get("filename") {
         document["title"] = name.clone();
     }
     Ok(document)
 }
 
-fn assistant(message: &Object, place: &str) -> Result<Vec<Value>, Untranslatable> {
-    let mut blocks = content(message, place)?;
-    if let Some(refusal) = present(message, "refusal").and_then(Value::as_str)
+fn assistant(message: &Node<'_>) -> Result<Vec<Value>> {
+    let mut blocks = content(message)?;
+    if let Some(refusal) = text(message.object, "refusal")
         && blocks.is_empty()
         && !refusal.is_empty()
     {
         blocks.push(json!({ "type": "text", "text": refusal }));
     }
-    if present(message, "function_call").is_some() {
-        let message = "put tool calls in tool_calls";
-        return Err(Untranslatable::new(format!("{place}.function_call"), message));
+    if message.get("function_call").is_some() {
+        return Err(message.error("function_call", "put tool calls in tool_calls"));
     }
-    let calls = match present(message, "tool_calls") {
-        None => &[][..],
-        Some(Value::Array(calls)) => calls,
-        Some(_) => {
-            let place = format!("{place}.tool_calls");
-            return Err(Untranslatable::new(place, "must be a list"));
-        }
-    };
-    for (n, call) in calls.iter().enumerate() {
-        blocks.push(tool_use(call, &format!("{place}.tool_calls[{n}]"))?);
+    for call in message.objects("tool_calls")? {
+        blocks.push(tool_use(&call?)?);
     }
     Ok(blocks)
 }
 
-fn tool_use(call: &Value, place: &str) -> Result<Value, Untranslatable> {
-    let call = object_at(call, place)?;
-    let id = text_at(call, "id", place)?;
-    let place = format!("{place}.function");
-    let function = object_at(call.get("function").unwrap_or(&Value::Null), &place)?;
-    let name = text_at(function, "name", &place)?;
-    let arguments = match text_at(function, "arguments", &place)?.trim() {
+fn tool_use(call: &Node<'_>) -> Result<Value> {
+    let id = call.text("id")?;
+    let function = call.object("function")?;
+    let name = function.text("name")?;
+    let arguments = match function.text("arguments")?.trim() {
         "" => Ok(Object::new()),
         arguments => serde_json::from_str::<Object>(arguments),
     };
-    let input = arguments
-        .map_err(|_| Untranslatable::new(format!("{place}.arguments"), "must be a JSON object"))?;
+    let input = arguments.map_err(|_| function.error("arguments", "must be a JSON object"))?;
     Ok(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
 }
 
-fn tool_result(message: &Object, place: &str) -> Result<Value, Untranslatable> {
-    let id = text_at(message, "tool_call_id", place)?;
+fn tool_result(message: &Node<'_>) -> Result<Value> {
+    let id = message.text("tool_call_id")?;
     let mut result = json!({ "type": "tool_result", "tool_use_id": id });
-    let blocks = content(message, place)?;
+    let blocks = content(message)?;
     if !blocks.is_empty() {
         result["content"] = blocks.into();
     }

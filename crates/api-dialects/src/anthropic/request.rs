@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::Untranslatable;
-use super::super::fields::{Object, flag, list, present};
+use super::super::fields::{Node, Object, Result, copy, present, text};
 use super::{messages, thinking, tools};
 
 /// Fields that mean something only between the client and us, or are hints that change no answer.
@@ -65,13 +65,10 @@ fn idle(name: &str) -> bool {
 ///
 /// Fields that chat completions do not know are passed on untouched, so `thinking`, `top_k` or
 /// `cache_control` reach the upstream as the client wrote them.
-pub fn request(
-    chat: &Object,
-    model: &str,
-    default_max_tokens: u32,
-) -> Result<Value, Untranslatable> {
+pub fn request(chat: &Object, model: &str, default_max_tokens: u32) -> Result<Value> {
     let mut body = passed_through(chat)?;
-    let (system, turns) = messages::translate(list(chat, "messages")?)?;
+    let request = Node::root(chat);
+    let (system, turns) = messages::translate(&request)?;
     let max_tokens = max_tokens(chat)?.unwrap_or_else(|| default_max_tokens.into());
     body.insert("model".into(), model.into());
     body.insert("max_tokens".into(), max_tokens.into());
@@ -81,16 +78,14 @@ pub fn request(
     thinking::translate(chat, model, max_tokens, &mut body)?;
     body.insert("messages".into(), turns.into());
     sampling(chat, &mut body)?;
-    if let Some(stream) = flag(chat, "stream")? {
+    if let Some(stream) = request.flag("stream")? {
         body.insert("stream".into(), stream.into());
     }
-    tools::translate(chat, &mut body)?;
+    tools::translate(&request, &mut body)?;
     if let Some(user) = present(chat, "safety_identifier").or_else(|| present(chat, "user")) {
         body.insert("metadata".into(), json!({ "user_id": user }));
     }
-    if let Some(tier @ ("auto" | "standard_only")) =
-        present(chat, "service_tier").and_then(Value::as_str)
-    {
+    if let Some(tier @ ("auto" | "standard_only")) = text(chat, "service_tier") {
         body.insert("service_tier".into(), tier.into());
     }
     if let Some(format) = output_format(chat)? {
@@ -99,7 +94,7 @@ pub fn request(
     Ok(Value::Object(body))
 }
 
-fn passed_through(chat: &Object) -> Result<Object, Untranslatable> {
+fn passed_through(chat: &Object) -> Result<Object> {
     let mut body = Object::new();
     for (name, value) in chat {
         let name = name.as_str();
@@ -116,7 +111,7 @@ fn passed_through(chat: &Object) -> Result<Object, Untranslatable> {
     Ok(body)
 }
 
-fn max_tokens(chat: &Object) -> Result<Option<u64>, Untranslatable> {
+fn max_tokens(chat: &Object) -> Result<Option<u64>> {
     for name in ["max_completion_tokens", "max_tokens"] {
         if let Some(value) = present(chat, name) {
             return match value.as_u64() {
@@ -128,7 +123,7 @@ fn max_tokens(chat: &Object) -> Result<Option<u64>, Untranslatable> {
     Ok(None)
 }
 
-fn sampling(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
+fn sampling(chat: &Object, body: &mut Object) -> Result<()> {
     if let Some(value) = present(chat, "temperature") {
         let Some(temperature) = value.as_f64() else {
             return Err(Untranslatable::new("temperature", "must be a number"));
@@ -137,9 +132,7 @@ fn sampling(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
         let capped = if temperature > 1.0 { json!(1.0) } else { value.clone() };
         body.insert("temperature".into(), capped);
     }
-    if let Some(top_p) = present(chat, "top_p") {
-        body.insert("top_p".into(), top_p.clone());
-    }
+    copy(chat, body, &[("top_p", "top_p")]);
     let stops = match present(chat, "stop") {
         None => return Ok(()),
         Some(Value::Array(stops)) => stops.clone(),
@@ -156,7 +149,7 @@ fn sampling(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
     Ok(())
 }
 
-fn output_format(chat: &Object) -> Result<Option<Value>, Untranslatable> {
+fn output_format(chat: &Object) -> Result<Option<Value>> {
     let Some(format) = present(chat, "response_format") else { return Ok(None) };
     match format.get("type").and_then(Value::as_str) {
         Some("text") => Ok(None),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::Untranslatable;
-use super::super::fields::{Object, present};
+use super::super::fields::{Object, Result, present};
 
 /// The smallest thinking budget the API takes.
 const MIN_BUDGET_TOKENS: u64 = 1024;
@@ -17,13 +17,11 @@ pub(super) fn translate(
     model: &str,
     max_tokens: u64,
     body: &mut Object,
-) -> Result<(), Untranslatable> {
+) -> Result<()> {
     let Some(effort) = present(chat, "reasoning_effort") else { return Ok(()) };
     let Some(effort) = effort.as_str().and_then(Effort::parse) else {
-        return Err(Untranslatable::new(
-            "reasoning_effort",
-            "this model does not support this effort",
-        ));
+        let message = "this model does not support this effort";
+        return Err(Untranslatable::new("reasoning_effort", message));
     };
     if body.contains_key("thinking") {
         return Ok(());

@@ -3,23 +3,20 @@
 use serde_json::{Value, json};
 
 use super::super::Untranslatable;
-use super::super::fields::{Object, flag, list, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, copy};
 
-pub(super) fn translate(chat: &Object, body: &mut Object) -> Result<(), Untranslatable> {
-    let tools = list(chat, "tools")?
-        .iter()
-        .enumerate()
-        .map(|(n, tool)| definition(tool, &format!("tools[{n}]")))
-        .collect::<Result<Vec<_>, _>>()?;
-    let choice = present(chat, "tool_choice").map(choice).transpose()?;
+pub(super) fn translate(chat: &Node<'_>, body: &mut Object) -> Result<()> {
+    let tools =
+        chat.objects("tools")?.map(|tool| definition(&tool?)).collect::<Result<Vec<_>>>()?;
+    let choice = chat.get("tool_choice").map(choice).transpose()?;
     if tools.is_empty() {
         return match choice.as_ref().and_then(|choice| choice["type"].as_str()) {
             None | Some("auto" | "none") => Ok(()),
-            Some(_) => Err(Untranslatable::new("tool_choice", "requires tools to choose from")),
+            Some(_) => Err(chat.error("tool_choice", "requires tools to choose from")),
         };
     }
     body.insert("tools".into(), tools.into());
-    let one_at_a_time = flag(chat, "parallel_tool_calls")? == Some(false);
+    let one_at_a_time = chat.flag("parallel_tool_calls")? == Some(false);
     let mut choice = match choice {
         None if one_at_a_time => json!({ "type": "auto" }),
         None => return Ok(()),
@@ -32,35 +29,26 @@ pub(super) fn translate(chat: &Object, body: &mut Object) -> Result<(), Untransl
     Ok(())
 }
 
-fn definition(tool: &Value, place: &str) -> Result<Value, Untranslatable> {
-    let tool = object_at(tool, place)?;
-    let kind = text_at(tool, "type", place)?;
+fn definition(tool: &Node<'_>) -> Result<Value> {
+    let kind = tool.text("type")?;
     if kind != "function" {
         let message = format!("this model supports only function tools, not {kind}");
-        return Err(Untranslatable::new(format!("{place}.type"), message));
+        return Err(tool.error("type", message));
     }
-    let place = format!("{place}.function");
-    let function = object_at(tool.get("function").unwrap_or(&Value::Null), &place)?;
+    let function = tool.object("function")?;
     let mut definition = Object::new();
-    definition.insert("name".into(), text_at(function, "name", &place)?.into());
-    for name in ["description", "strict"] {
-        if let Some(value) = present(function, name) {
-            definition.insert(name.into(), value.clone());
-        }
-    }
-    let mut schema = match present(function, "parameters") {
-        None => Object::new(),
-        Some(schema) => object_at(schema, &format!("{place}.parameters"))?.clone(),
-    };
+    definition.insert("name".into(), function.text("name")?.into());
+    let fields = [("description", "description"), ("strict", "strict")];
+    copy(function.object, &mut definition, &fields);
+    let parameters = function.optional_object("parameters")?;
+    let mut schema = parameters.map(|schema| schema.object.clone()).unwrap_or_default();
     schema.entry("type").or_insert_with(|| "object".into());
     definition.insert("input_schema".into(), schema.into());
-    if let Some(cache) = present(tool, "cache_control") {
-        definition.insert("cache_control".into(), cache.clone());
-    }
+    copy(tool.object, &mut definition, &[("cache_control", "cache_control")]);
     Ok(definition.into())
 }
 
-fn choice(choice: &Value) -> Result<Value, Untranslatable> {
+fn choice(choice: &Value) -> Result<Value> {
     match choice {
         Value::String(mode) if mode == "auto" => Ok(json!({ "type": "auto" })),
         Value::String(mode) if mode == "none" => Ok(json!({ "type": "none" })),

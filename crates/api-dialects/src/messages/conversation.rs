@@ -5,24 +5,24 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::super::chat_messages::{ChatMessages, plain};
-use super::super::fields::{Object, list, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, objects};
+use super::super::opaque;
 use super::super::tool_table::{Tool, ToolKind, ToolTable};
 use super::super::web_search::page_text;
-use super::super::{Untranslatable, opaque};
 use super::content;
 
 /// The chat messages of a request.
-pub(super) fn translate(body: &Object, tools: &ToolTable) -> Result<Vec<Value>, Untranslatable> {
+pub(super) fn translate(body: &Object, tools: &ToolTable) -> Result<Vec<Value>> {
+    let body = Node::root(body);
     let mut conversation = Conversation { tools, chat: ChatMessages::default() };
-    if let Some(system) = present(body, "system") {
-        conversation.system(system, "system")?;
+    if let Some(system) = body.get("system") {
+        conversation.system(content::parts(system, "system".to_owned())?);
     }
-    for (n, message) in list(body, "messages")?.iter().enumerate() {
-        let place = format!("messages[{n}]");
-        conversation.add(object_at(message, &place)?, &place)?;
+    for message in body.objects("messages")? {
+        conversation.add(&message?)?;
     }
     if conversation.chat.is_empty() {
-        return Err(Untranslatable::new("messages", "must contain at least one message to answer"));
+        return Err(body.error("messages", "must contain at least one message to answer"));
     }
     Ok(conversation.chat.into_messages())
 }
@@ -33,51 +33,41 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn add(&mut self, message: &Object, place: &str) -> Result<(), Untranslatable> {
-        let role = text_at(message, "role", place)?;
-        let content = present(message, "content").unwrap_or(&Value::Null);
-        let content_place = format!("{place}.content");
-        match (role, content) {
-            ("system", content) => self.system(content, &content_place),
-            ("user" | "assistant", Value::String(text)) => {
+    fn add(&mut self, message: &Node<'_>) -> Result<()> {
+        let place = message.place("content");
+        match (message.text("role")?, message.get_or_null("content")) {
+            ("system", _) => self.system(content::content_parts(message)?),
+            (role @ ("user" | "assistant"), Value::String(text)) => {
                 self.chat.say(role, text.as_str());
-                Ok(())
             }
-            ("user", Value::Array(blocks)) => self.user(blocks, &content_place),
-            ("assistant", Value::Array(blocks)) => self.assistant(blocks, &content_place),
+            ("user", Value::Array(blocks)) => self.user(objects(blocks, place))?,
+            ("assistant", Value::Array(blocks)) => self.assistant(blocks, place)?,
             ("user" | "assistant", _) => {
-                let message = "must be a string or a list of blocks";
-                Err(Untranslatable::new(content_place, message))
+                return Err(message.error("content", "must be a string or a list of blocks"));
             }
-            (role, _) => {
-                let message = format!("unknown role {role}");
-                Err(Untranslatable::new(format!("{place}.role"), message))
-            }
-        }
-    }
-
-    fn system(&mut self, content: &Value, place: &str) -> Result<(), Untranslatable> {
-        let parts = content::parts(content, place)?;
-        if !parts.is_empty() {
-            self.chat.say("system", plain(parts));
+            (role, _) => return Err(message.error("role", format!("unknown role {role}"))),
         }
         Ok(())
     }
 
+    fn system(&mut self, parts: Vec<Value>) {
+        if !parts.is_empty() {
+            self.chat.say("system", plain(parts));
+        }
+    }
+
     /// Results come first: no other message may stand between a call and its result.
-    fn user(&mut self, blocks: &[Value], place: &str) -> Result<(), Untranslatable> {
+    fn user<'n>(&mut self, blocks: impl Iterator<Item = Result<Node<'n>>>) -> Result<()> {
         let mut parts = Vec::new();
-        for (n, block) in blocks.iter().enumerate() {
-            let place = format!("{place}[{n}]");
-            let block = object_at(block, &place)?;
-            match text_at(block, "type", &place)? {
-                "tool_result" => self.tool_result(block, &place)?,
+        for block in blocks {
+            let block = block?;
+            match block.text("type")? {
+                "tool_result" => self.tool_result(&block)?,
                 "mid_conv_system" => {
                     self.say_parts(std::mem::take(&mut parts));
-                    let content = present(block, "content").unwrap_or(&Value::Null);
-                    self.system(content, &format!("{place}.content"))?;
+                    self.system(content::content_parts(&block)?);
                 }
-                _ => parts.extend(content::block_parts(block, &place)?),
+                _ => parts.extend(content::block_parts(&block)?),
             }
         }
         self.say_parts(parts);
@@ -90,13 +80,13 @@ impl Conversation<'_> {
         }
     }
 
-    fn tool_result(&mut self, block: &Object, place: &str) -> Result<(), Untranslatable> {
-        let id = text_at(block, "tool_use_id", place)?;
-        let mut parts = match present(block, "content") {
+    fn tool_result(&mut self, block: &Node<'_>) -> Result<()> {
+        let id = block.text("tool_use_id")?;
+        let mut parts = match block.get("content") {
             None => Vec::new(),
-            Some(content) => content::parts(content, &format!("{place}.content"))?,
+            Some(_) => content::content_parts(block)?,
         };
-        if present(block, "is_error") == Some(&Value::Bool(true)) {
+        if block.get("is_error") == Some(&Value::Bool(true)) {
             // Chat completions mark no errors, so the text must say it.
             let text = content::texts(&parts);
             if !text.starts_with("Error") {
@@ -107,39 +97,33 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn assistant(&mut self, blocks: &[Value], place: &str) -> Result<(), Untranslatable> {
+    fn assistant(&mut self, blocks: &[Value], place: String) -> Result<()> {
         let mut text = String::new();
         let answered: BTreeSet<&str> =
             blocks.iter().filter_map(|block| block["tool_use_id"].as_str()).collect();
-        for (n, block) in blocks.iter().enumerate() {
-            let place = format!("{place}[{n}]");
-            let block = object_at(block, &place)?;
-            match text_at(block, "type", &place)? {
-                "text" => text.push_str(text_at(block, "text", &place)?),
+        for block in objects(blocks, place) {
+            let block = block?;
+            match block.text("type")? {
+                "text" => text.push_str(block.text("text")?),
                 "tool_use" => {
-                    let name = text_at(block, "name", &place)?;
-                    self.call(
-                        &mut text,
-                        &Tool::new(ToolKind::Function, None, name),
-                        block,
-                        &place,
-                    )?;
+                    let tool = Tool::new(ToolKind::Function, None, block.text("name")?);
+                    self.call(&mut text, &tool, &block)?;
                 }
                 "server_tool_use" => {
-                    let name = text_at(block, "name", &place)?;
+                    let name = block.text("name")?;
                     if name != "web_search" {
-                        return Err(content::unknown(name, &place));
+                        return Err(content::unknown(name, &block));
                     }
                     // A search without results was interrupted, and a call needs a result.
-                    if answered.contains(text_at(block, "id", &place)?) {
+                    if answered.contains(block.text("id")?) {
                         let tool = Tool::new(ToolKind::WebSearch, None, name);
-                        self.call(&mut text, &tool, block, &place)?;
+                        self.call(&mut text, &tool, &block)?;
                     }
                 }
-                "web_search_tool_result" => self.search_result(&mut text, block, &place)?,
+                "web_search_tool_result" => self.search_result(&mut text, &block)?,
                 // The API lets clients leave out what a model thought in earlier turns.
                 "thinking" | "redacted_thinking" => {}
-                kind => return Err(content::unknown(kind, &place)),
+                kind => return Err(content::unknown(kind, &block)),
             }
         }
         self.flush(&mut text);
@@ -152,29 +136,18 @@ impl Conversation<'_> {
         }
     }
 
-    fn call(
-        &mut self,
-        text: &mut String,
-        tool: &Tool,
-        block: &Object,
-        place: &str,
-    ) -> Result<(), Untranslatable> {
+    fn call(&mut self, text: &mut String, tool: &Tool, block: &Node<'_>) -> Result<()> {
         self.flush(text);
-        let id = text_at(block, "id", place)?;
-        let input = present(block, "input").map_or_else(|| "{}".to_owned(), Value::to_string);
+        let id = block.text("id")?;
+        let input = block.get("input").map_or_else(|| "{}".to_owned(), Value::to_string);
         self.chat.call(id, &self.tools.function(tool), &input);
         Ok(())
     }
 
-    fn search_result(
-        &mut self,
-        text: &mut String,
-        block: &Object,
-        place: &str,
-    ) -> Result<(), Untranslatable> {
+    fn search_result(&mut self, text: &mut String, block: &Node<'_>) -> Result<()> {
         self.flush(text);
-        let id = text_at(block, "tool_use_id", place)?;
-        let found = match present(block, "content") {
+        let id = block.text("tool_use_id")?;
+        let found = match block.get("content") {
             Some(Value::Array(results)) => {
                 results.iter().map(result_text).collect::<Vec<_>>().join("\n\n")
             }
@@ -182,9 +155,7 @@ impl Conversation<'_> {
                 let code = error.get("error_code").and_then(Value::as_str).unwrap_or("unavailable");
                 format!("Error: the search failed ({code})")
             }
-            _ => {
-                return Err(Untranslatable::new(format!("{place}.content"), "must be a list"));
-            }
+            _ => return Err(block.error("content", "must be a list")),
         };
         self.chat.result(id, content::text_part(&found));
         Ok(())

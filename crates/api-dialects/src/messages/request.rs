@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Object, flag, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, object, present};
 use super::super::{Translated, Untranslatable};
 use super::tools::Offered;
 use super::{conversation, thinking};
@@ -27,7 +27,7 @@ const MAX_USER_BYTES: usize = 64;
 /// Fields that only save tokens or time (`cache_control`, `context_management`, `speed`), that only
 /// narrow the choice of tokens (`top_k`, which servers that check their fields refuse) or that are
 /// unknown are left out: clients send beta fields without being asked.
-pub fn request(body: &Object) -> Result<Translated, Untranslatable> {
+pub fn request(body: &Object) -> Result<Translated> {
     let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     let asks = |name: &&&str| present(body, name).is_some_and(|value| !is_empty(value));
     if let Some(name) = UNMET.iter().find(asks) {
@@ -55,24 +55,25 @@ pub fn request(body: &Object) -> Result<Translated, Untranslatable> {
     if present(body, "service_tier").is_some_and(|tier| tier == "standard_only") {
         chat.insert("service_tier".into(), "default".into());
     }
-    if flag(body, "stream")? == Some(true) {
+    if Node::root(body).flag("stream")? == Some(true) {
         chat.insert("stream".into(), true.into());
         chat.insert("stream_options".into(), json!({ "include_usage": true }));
     }
     Ok(Translated { chat, tools: offered.table })
 }
 
-fn response_format(body: &Object) -> Result<Option<Value>, Untranslatable> {
-    let config = present(body, "output_config").and_then(Value::as_object);
-    let current = config.and_then(|config| present(config, "format"));
-    let named = current.map(|format| (format, "output_config.format"));
-    let named = named.or_else(|| Some((present(body, "output_format")?, "output_format")));
-    let Some((format, place)) = named else { return Ok(None) };
-    let format = object_at(format, place)?;
-    let kind = text_at(format, "type", place)?;
-    let Some(schema) = present(format, "schema").filter(|_| kind == "json_schema") else {
-        let message = "must be a JSON schema";
-        return Err(Untranslatable::new(place, message));
+fn response_format(body: &Object) -> Result<Option<Value>> {
+    let (config, body) = (object(body, "output_config"), Node::root(body));
+    let format = if config.is_some_and(|config| present(config, "format").is_some()) {
+        body.object("output_config")?.object("format")?
+    } else if let Some(format) = body.optional_object("output_format")? {
+        format
+    } else {
+        return Ok(None);
+    };
+    let kind = format.text("type")?;
+    let Some(schema) = format.get("schema").filter(|_| kind == "json_schema") else {
+        return Err(format.own_error("must be a JSON schema"));
     };
     let schema = json!({ "name": "output", "schema": schema, "strict": true });
     Ok(Some(json!({ "type": "json_schema", "json_schema": schema })))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Object, present};
+use super::super::fields::{Object, object, text};
 
 /// The id and model of a message, and whether it shows what the model thought.
 #[derive(Debug, Clone)]
@@ -17,14 +17,12 @@ impl Shape {
     ///
     /// Thinking is shown only to clients that asked for it: others expect text first.
     pub fn new(body: &Object, id: &str) -> Self {
-        let text = |object: &Object, name: &str| {
-            present(object, name).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let thinking = present(body, "thinking").and_then(Value::as_object);
-        let shows_thinking = thinking.is_some_and(|thinking| {
-            text(thinking, "type") != "disabled" && text(thinking, "display") != "omitted"
+        let shows_thinking = object(body, "thinking").is_some_and(|thinking| {
+            text(thinking, "type") != Some("disabled")
+                && text(thinking, "display") != Some("omitted")
         });
-        Self { id: id.to_owned(), model: text(body, "model"), shows_thinking }
+        let model = text(body, "model").unwrap_or_default().to_owned();
+        Self { id: id.to_owned(), model, shows_thinking }
     }
 
     /// The message with the given content and end.

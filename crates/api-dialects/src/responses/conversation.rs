@@ -3,40 +3,35 @@
 use serde_json::{Value, json};
 
 use super::super::chat_messages::{ChatMessages, plain};
-use super::super::fields::{Object, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, text};
+use super::super::opaque;
 use super::super::tool_table::{Tool, ToolKind, ToolTable};
-use super::super::{Untranslatable, opaque};
 use super::parts;
 
 /// The chat messages of a request that continues `earlier`.
-pub(super) fn translate(
-    body: &Object,
-    earlier: &[Value],
-    tools: &ToolTable,
-) -> Result<Vec<Value>, Untranslatable> {
+pub(super) fn translate(body: &Object, earlier: &[Value], tools: &ToolTable) -> Result<Vec<Value>> {
+    let body = Node::root(body);
     let mut conversation = Conversation { earlier, tools, chat: ChatMessages::default() };
-    match present(body, "instructions") {
+    match body.get("instructions") {
         None => {}
         Some(Value::String(text)) => conversation.chat.say("system", text.as_str()),
-        Some(_) => return Err(Untranslatable::new("instructions", "must be a string")),
+        Some(_) => return Err(body.error("instructions", "must be a string")),
     }
     for item in earlier {
-        conversation.add(item, "previous_response_id")?;
+        conversation.add(&Node::new(item, "previous_response_id")?)?;
     }
-    match present(body, "input") {
+    match body.get("input") {
         None => {}
         Some(Value::String(text)) => conversation.chat.say("user", text.as_str()),
-        Some(Value::Array(items)) => {
-            for (n, item) in items.iter().enumerate() {
-                conversation.add(item, &format!("input[{n}]"))?;
+        Some(Value::Array(_)) => {
+            for item in body.objects("input")? {
+                conversation.add(&item?)?;
             }
         }
-        Some(_) => {
-            return Err(Untranslatable::new("input", "must be a string or a list of items"));
-        }
+        Some(_) => return Err(body.error("input", "must be a string or a list of items")),
     }
     if conversation.chat.is_empty() {
-        return Err(Untranslatable::new("input", "must contain at least one item to answer"));
+        return Err(body.error("input", "must contain at least one item to answer"));
     }
     Ok(conversation.chat.into_messages())
 }
@@ -48,151 +43,119 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn add(&mut self, item: &Value, place: &str) -> Result<(), Untranslatable> {
-        let item = object_at(item, place)?;
-        match present(item, "type").and_then(Value::as_str) {
-            Some("message") => self.message(item, place),
-            None if item.contains_key("role") => self.message(item, place),
-            None | Some("item_reference") => self.reference(item, place),
-            Some("agent_message") => self.agent_message(item, place),
+    fn add(&mut self, item: &Node<'_>) -> Result<()> {
+        match text(item.object, "type") {
+            Some("message") => self.message(item),
+            None if item.object.contains_key("role") => self.message(item),
+            None | Some("item_reference") => self.reference(item),
+            Some("agent_message") => self.agent_message(item),
             Some("function_call") => {
-                let arguments = text_at(item, "arguments", place)?;
-                self.call(ToolKind::Function, arguments, item, place)
+                let arguments = item.text("arguments")?;
+                self.call(&named_tool(ToolKind::Function, item)?, arguments, item)
             }
             Some("custom_tool_call") => {
-                let input = json!({ "input": text_at(item, "input", place)? });
-                self.call(ToolKind::Custom, &input.to_string(), item, place)
+                let input = json!({ "input": item.text("input")? });
+                self.call(&named_tool(ToolKind::Custom, item)?, &input.to_string(), item)
             }
             Some("tool_search_call") => {
-                let arguments = item.get("arguments").unwrap_or(&Value::Null).to_string();
                 let tool = Tool::new(ToolKind::ToolSearch, None, "tool_search");
-                self.call_of(&tool, &arguments, item, place)
+                self.call(&tool, &item.get_or_null("arguments").to_string(), item)
             }
             Some("local_shell_call") => {
-                let action = item.get("action").unwrap_or(&Value::Null).to_string();
                 let tool = Tool::new(ToolKind::Function, None, "local_shell");
-                self.call_of(&tool, &action, item, place)
+                self.call(&tool, &item.get_or_null("action").to_string(), item)
             }
             Some(
                 "function_call_output" | "custom_tool_call_output" | "local_shell_call_output",
-            ) => self.output(item, place),
-            Some("tool_search_output") => self.found_tools(item, place),
-            Some("compaction" | "compaction_summary" | "context_compaction") => {
-                self.summary(item, place)
+            ) => {
+                self.chat.result(item.text("call_id")?, parts::content(item, "output")?);
+                Ok(())
             }
-            Some("image_generation_call") => self.generated_image(item, place),
+            Some("tool_search_output") => self.found_tools(item),
+            Some("compaction" | "compaction_summary" | "context_compaction") => self.summary(item),
+            Some("image_generation_call") => self.generated_image(item),
             // A model does not repeat what it thought before, and the text after a search says
             // what it found. Additional tools are among the tools already.
             Some("reasoning" | "web_search_call" | "additional_tools") => Ok(()),
             Some(kind) => {
                 let message = format!("items of type {kind} are not available for this model");
-                Err(Untranslatable::new(format!("{place}.type"), message))
+                Err(item.error("type", message))
             }
         }
     }
 
-    fn message(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let role = match text_at(item, "role", place)? {
+    fn message(&mut self, item: &Node<'_>) -> Result<()> {
+        let role = match item.text("role")? {
             // Servers that speak only chat completions often know no developer.
             "developer" => "system",
             role @ ("system" | "user" | "assistant") => role,
-            role => {
-                let message = format!("unknown role {role}");
-                return Err(Untranslatable::new(format!("{place}.role"), message));
-            }
+            role => return Err(item.error("role", format!("unknown role {role}"))),
         };
-        let place = format!("{place}.content");
         match (role, item.get("content")) {
             ("assistant", Some(Value::Array(parts))) => {
-                self.chat.push(parts::assistant(parts, &place)?);
+                self.chat.push(parts::assistant(parts, item.place("content"))?);
             }
-            (_, content) => self.chat.say(role, plain(parts::content(content, &place)?)),
+            _ => self.chat.say(role, plain(parts::content(item, "content")?)),
         }
         Ok(())
     }
 
     /// A message of another agent of the client; to the model it is a user message.
-    fn agent_message(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let author = present(item, "author").and_then(Value::as_str).unwrap_or("another agent");
-        let mut content = parts::content(item.get("content"), &format!("{place}.content"))?;
+    fn agent_message(&mut self, item: &Node<'_>) -> Result<()> {
+        let author = text(item.object, "author").unwrap_or("another agent");
+        let mut content = parts::content(item, "content")?;
         let label = format!("Message from {author}:");
         content.insert(0, json!({ "type": "text", "text": label }));
         self.chat.say("user", plain(content));
         Ok(())
     }
 
-    fn call(
-        &mut self,
-        kind: ToolKind,
-        arguments: &str,
-        item: &Object,
-        place: &str,
-    ) -> Result<(), Untranslatable> {
-        let namespace = present(item, "namespace").and_then(Value::as_str);
-        let tool = Tool::new(kind, namespace, text_at(item, "name", place)?);
-        self.call_of(&tool, arguments, item, place)
-    }
-
-    fn call_of(
-        &mut self,
-        tool: &Tool,
-        arguments: &str,
-        item: &Object,
-        place: &str,
-    ) -> Result<(), Untranslatable> {
-        let id = text_at(item, "call_id", place)?;
-        self.chat.call(id, &self.tools.function(tool), arguments);
+    fn call(&mut self, tool: &Tool, arguments: &str, item: &Node<'_>) -> Result<()> {
+        self.chat.call(item.text("call_id")?, &self.tools.function(tool), arguments);
         Ok(())
     }
 
-    fn output(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let id = text_at(item, "call_id", place)?;
-        let content = parts::content(item.get("output"), &format!("{place}.output"))?;
-        self.chat.result(id, content);
-        Ok(())
-    }
-
-    fn found_tools(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let id = text_at(item, "call_id", place)?;
+    fn found_tools(&mut self, item: &Node<'_>) -> Result<()> {
         let tools = item.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
         let text = match names.as_slice() {
             [] => "No tools found.".to_owned(),
             names => format!("These tools are available now: {}", names.join(", ")),
         };
-        self.chat.result(id, vec![json!({ "type": "text", "text": text })]);
+        self.chat.result(item.text("call_id")?, vec![json!({ "type": "text", "text": text })]);
         Ok(())
     }
 
     /// The conversation before this item, in few words that this service wrote.
-    fn summary(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let text = opaque::decode(text_at(item, "encrypted_content", place)?).ok_or_else(|| {
+    fn summary(&mut self, item: &Node<'_>) -> Result<()> {
+        let text = opaque::decode(item.text("encrypted_content")?).ok_or_else(|| {
             let message = "this summary can be read only by the service that created it";
-            Untranslatable::new(format!("{place}.encrypted_content"), message)
+            item.error("encrypted_content", message)
         })?;
         self.chat.say("user", format!("Summary of the conversation so far:\n{text}"));
         Ok(())
     }
 
-    fn generated_image(&mut self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let url = format!("data:image/png;base64,{}", text_at(item, "result", place)?);
-        self.chat.say(
-            "user",
-            json!([
-                { "type": "text", "text": "Image that you generated:" },
-                { "type": "image_url", "image_url": { "url": url } },
-            ]),
-        );
+    fn generated_image(&mut self, item: &Node<'_>) -> Result<()> {
+        let url = format!("data:image/png;base64,{}", item.text("result")?);
+        let content = json!([
+            { "type": "text", "text": "Image that you generated:" },
+            { "type": "image_url", "image_url": { "url": url } },
+        ]);
+        self.chat.say("user", content);
         Ok(())
     }
 
     /// An item of the responses before is in the conversation already.
-    fn reference(&self, item: &Object, place: &str) -> Result<(), Untranslatable> {
-        let id = text_at(item, "id", place)?;
+    fn reference(&self, item: &Node<'_>) -> Result<()> {
+        let id = item.text("id")?;
         if self.earlier.iter().any(|item| item["id"] == id) {
             return Ok(());
         }
-        let message = "no item with this id in the previous responses";
-        Err(Untranslatable::new(format!("{place}.id"), message))
+        Err(item.error("id", "no item with this id in the previous responses"))
     }
+}
+
+fn named_tool(kind: ToolKind, item: &Node<'_>) -> Result<Tool> {
+    Ok(Tool::new(kind, text(item.object, "namespace"), item.text("name")?))
 }

@@ -3,19 +3,18 @@
 use serde_json::{Value, json};
 
 use super::super::Untranslatable;
-use super::super::fields::{Object, object_at, present, text_at};
+use super::super::fields::{Node, Result, objects};
 
 /// An assistant message: its texts in one, its refusal apart.
-pub(super) fn assistant(parts: &[Value], place: &str) -> Result<Value, Untranslatable> {
+pub(super) fn assistant(parts: &[Value], place: String) -> Result<Value> {
     let mut text = String::new();
     let mut refusal = None;
-    for (n, part) in parts.iter().enumerate() {
-        let place = format!("{place}[{n}]");
-        let part = object_at(part, &place)?;
-        match text_at(part, "type", &place)? {
-            "output_text" | "input_text" | "text" => text.push_str(text_at(part, "text", &place)?),
-            "refusal" => refusal = Some(text_at(part, "refusal", &place)?),
-            kind => return Err(unknown(kind, &place)),
+    for part in objects(parts, place) {
+        let part = part?;
+        match part.text("type")? {
+            "output_text" | "input_text" | "text" => text.push_str(part.text("text")?),
+            "refusal" => refusal = Some(part.text("refusal")?),
+            kind => return Err(unknown(kind, &part)),
         }
     }
     let content = if text.is_empty() && refusal.is_some() { Value::Null } else { text.into() };
@@ -27,30 +26,26 @@ pub(super) fn assistant(parts: &[Value], place: &str) -> Result<Value, Untransla
 }
 
 /// The content of a user message or a tool output: a text or a list of parts.
-pub(super) fn content(content: Option<&Value>, place: &str) -> Result<Vec<Value>, Untranslatable> {
-    match content {
-        Some(Value::String(text)) => Ok(vec![json!({ "type": "text", "text": text })]),
-        Some(Value::Array(parts)) => {
-            let parts = parts.iter().enumerate().map(|(n, part)| {
-                let place = format!("{place}[{n}]");
-                chat_part(object_at(part, &place)?, &place)
-            });
-            parts.collect()
+pub(super) fn content(item: &Node<'_>, name: &str) -> Result<Vec<Value>> {
+    match item.get_or_null(name) {
+        Value::String(text) => Ok(vec![json!({ "type": "text", "text": text })]),
+        Value::Array(parts) => {
+            objects(parts, item.place(name)).map(|part| chat_part(&part?)).collect()
         }
-        _ => Err(Untranslatable::new(place, "must be a string or a list")),
+        _ => Err(item.error(name, "must be a string or a list")),
     }
 }
 
-fn chat_part(part: &Object, place: &str) -> Result<Value, Untranslatable> {
-    match text_at(part, "type", place)? {
+fn chat_part(part: &Node<'_>) -> Result<Value> {
+    match part.text("type")? {
         "input_text" | "output_text" | "text" => {
-            Ok(json!({ "type": "text", "text": text_at(part, "text", place)? }))
+            Ok(json!({ "type": "text", "text": part.text("text")? }))
         }
-        "refusal" => Ok(json!({ "type": "text", "text": text_at(part, "refusal", place)? })),
+        "refusal" => Ok(json!({ "type": "text", "text": part.text("refusal")? })),
         "input_image" => {
-            no_stored_file(part, place)?;
-            let mut image = json!({ "url": text_at(part, "image_url", place)? });
-            match present(part, "detail") {
+            not_stored(part, "file_id")?;
+            let mut image = json!({ "url": part.text("image_url")? });
+            match part.get("detail") {
                 None => {}
                 // Chat completions have no finer detail than this.
                 Some(detail) if detail == "original" => image["detail"] = "high".into(),
@@ -59,46 +54,40 @@ fn chat_part(part: &Object, place: &str) -> Result<Value, Untranslatable> {
             Ok(json!({ "type": "image_url", "image_url": image }))
         }
         "input_file" => {
-            no_stored_file(part, place)?;
-            if present(part, "file_url").is_some() {
-                let message = "files must be sent with the request";
-                return Err(Untranslatable::new(format!("{place}.file_url"), message));
-            }
-            let mut file = json!({ "file_data": text_at(part, "file_data", place)? });
-            if let Some(name) = present(part, "filename") {
+            not_stored(part, "file_id")?;
+            not_stored(part, "file_url")?;
+            let mut file = json!({ "file_data": part.text("file_data")? });
+            if let Some(name) = part.get("filename") {
                 file["filename"] = name.clone();
             }
             Ok(json!({ "type": "file", "file": file }))
         }
-        "input_audio" => Ok(json!({ "type": "input_audio", "input_audio": audio(part, place)? })),
-        kind => Err(unknown(kind, place)),
+        "input_audio" => Ok(json!({ "type": "input_audio", "input_audio": audio(part)? })),
+        kind => Err(unknown(kind, part)),
     }
 }
 
 /// Audio as an object, or as the data URL that Codex sends.
-fn audio(part: &Object, place: &str) -> Result<Value, Untranslatable> {
-    if let Some(audio) = present(part, "input_audio") {
+fn audio(part: &Node<'_>) -> Result<Value> {
+    if let Some(audio) = part.get("input_audio") {
         return Ok(audio.clone());
     }
-    let url = text_at(part, "audio_url", place)?;
+    let url = part.text("audio_url")?;
     let audio = url.strip_prefix("data:audio/").and_then(|rest| rest.split_once(";base64,"));
     let Some((format, data)) = audio else {
-        let message = "must be a base64 data URL";
-        return Err(Untranslatable::new(format!("{place}.audio_url"), message));
+        return Err(part.error("audio_url", "must be a base64 data URL"));
     };
     let format = if format == "mpeg" { "mp3" } else { format };
     Ok(json!({ "data": data, "format": format }))
 }
 
-fn no_stored_file(part: &Object, place: &str) -> Result<(), Untranslatable> {
-    if present(part, "file_id").is_none() {
-        return Ok(());
+fn not_stored(part: &Node<'_>, name: &str) -> Result<()> {
+    match part.get(name) {
+        None => Ok(()),
+        Some(_) => Err(part.error(name, "files must be sent with the request")),
     }
-    let message = "files must be sent with the request";
-    Err(Untranslatable::new(format!("{place}.file_id"), message))
 }
 
-fn unknown(kind: &str, place: &str) -> Untranslatable {
-    let message = format!("content of type {kind} is not available for this model");
-    Untranslatable::new(format!("{place}.type"), message)
+fn unknown(kind: &str, part: &Node<'_>) -> Untranslatable {
+    part.error("type", format!("content of type {kind} is not available for this model"))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Object, flag, list, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, copy, present};
 use super::super::{Translated, Untranslatable};
 use super::conversation;
 use super::tools::Offered;
@@ -35,7 +35,7 @@ const UNMET: &[&str] = &["context_management", "conversation", "moderation", "pr
 /// `earlier` are the items, input and output, of the responses before this one, oldest first.
 /// Fields without a meaning for a chat completion are left out, `prompt_cache_key` too: it changes
 /// no answer, and servers that check their fields refuse it.
-pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated, Untranslatable> {
+pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated> {
     let mut chat = passed_through(body)?;
     let mut offered = Offered::collect(body, earlier)?;
     let messages = conversation::translate(body, earlier, &offered.table)?;
@@ -52,17 +52,15 @@ pub fn request(body: &Object, earlier: &[Value]) -> Result<Translated, Untransla
             chat.insert(name.into(), value.clone());
         }
     }
-    if let Some(tokens) = present(body, "max_output_tokens") {
-        chat.insert("max_completion_tokens".into(), tokens.clone());
-    }
-    if flag(body, "stream")? == Some(true) {
+    copy(body, &mut chat, &[("max_output_tokens", "max_completion_tokens")]);
+    if Node::root(body).flag("stream")? == Some(true) {
         chat.insert("stream".into(), true.into());
         chat.insert("stream_options".into(), json!({ "include_usage": true }));
     }
     Ok(Translated { chat, tools: offered.table })
 }
 
-fn passed_through(body: &Object) -> Result<Object, Untranslatable> {
+fn passed_through(body: &Object) -> Result<Object> {
     let asks = |name: &&&str| present(body, name).is_some();
     if let Some(name) = UNMET.iter().find(asks) {
         return Err(Untranslatable::new(*name, "not available for this model"));
@@ -70,11 +68,10 @@ fn passed_through(body: &Object) -> Result<Object, Untranslatable> {
     if present(body, "top_logprobs").is_some_and(|count| count.as_u64() != Some(0)) {
         return Err(Untranslatable::new("top_logprobs", "not available for this model"));
     }
-    if list(body, "include")?.iter().any(|wish| wish == "message.output_text.logprobs") {
-        return Err(Untranslatable::new(
-            "include",
-            "this model does not support log probabilities here",
-        ));
+    let included = Node::root(body).list("include")?;
+    if included.iter().any(|wish| wish == "message.output_text.logprobs") {
+        let message = "this model does not support log probabilities here";
+        return Err(Untranslatable::new("include", message));
     }
     let passed = PASSED
         .iter()
@@ -83,27 +80,23 @@ fn passed_through(body: &Object) -> Result<Object, Untranslatable> {
     Ok(passed.collect())
 }
 
-fn text_format(body: &Object) -> Result<Option<Value>, Untranslatable> {
-    let Some(text) = present(body, "text") else { return Ok(None) };
-    let Some(format) = present(object_at(text, "text")?, "format") else { return Ok(None) };
-    let place = "text.format";
-    let format = object_at(format, place)?;
-    match text_at(format, "type", place)? {
+fn text_format(body: &Object) -> Result<Option<Value>> {
+    let Some(text) = Node::root(body).optional_object("text")? else { return Ok(None) };
+    let Some(format) = text.optional_object("format")? else { return Ok(None) };
+    match format.text("type")? {
         "text" => Ok(None),
         "json_object" => Ok(Some(json!({ "type": "json_object" }))),
         "json_schema" => {
             let mut schema = Object::new();
-            schema.insert("name".into(), text_at(format, "name", place)?.into());
-            for name in ["description", "schema", "strict"] {
-                if let Some(value) = present(format, name) {
-                    schema.insert(name.into(), value.clone());
-                }
-            }
+            schema.insert("name".into(), format.text("name")?.into());
+            let fields =
+                [("description", "description"), ("schema", "schema"), ("strict", "strict")];
+            copy(format.object, &mut schema, &fields);
             Ok(Some(json!({ "type": "json_schema", "json_schema": schema })))
         }
         kind => {
             let message = format!("this model does not support responses of type {kind}");
-            Err(Untranslatable::new("text.format.type", message))
+            Err(format.error("type", message))
         }
     }
 }

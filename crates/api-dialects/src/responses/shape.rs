@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::Usage;
-use super::super::fields::{Object, present};
+use super::super::fields::{Object, object, present};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -146,7 +146,7 @@ impl Shape {
 }
 
 fn text(body: &Object) -> Value {
-    let mut text = present(body, "text").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut text = object(body, "text").cloned().unwrap_or_default();
     if present(&text, "format").is_none() {
         text.insert("format".into(), json!({ "type": "text" }));
     }

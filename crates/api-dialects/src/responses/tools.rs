@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Object, list, object_at, present, text_at};
+use super::super::fields::{Node, Object, Result, object, objects, present, text};
 use super::super::tool_table::{Tool, ToolKind, ToolTable};
-use super::super::{Untranslatable, WebSearchTool, web_search};
+use super::super::{WebSearchTool, web_search};
 
 /// The tools of a request: their functions and the table that restores them.
 #[derive(Default)]
@@ -20,28 +20,29 @@ pub(super) struct Offered {
 
 impl Offered {
     /// Collects the tools of the request and those that items of the conversation add.
-    pub(super) fn collect(body: &Object, earlier: &[Value]) -> Result<Self, Untranslatable> {
+    pub(super) fn collect(body: &Object, earlier: &[Value]) -> Result<Self> {
         let max_searches = present(body, "max_tool_calls").and_then(Value::as_u64);
         let mut offered = Self { max_searches, ..Self::default() };
-        offered.add_all(list(body, "tools")?, "tools", None)?;
+        offered.add_all(Node::root(body).objects("tools")?, None)?;
         let input = present(body, "input").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for item in earlier.iter().chain(input) {
             let kind = item.get("type").and_then(Value::as_str);
             if let Some("additional_tools" | "tool_search_output") = kind
                 && let Some(tools) = item.get("tools").and_then(Value::as_array)
             {
-                offered.add_all(tools, "input.tools", None)?;
+                offered.add_all(objects(tools, "input.tools".to_owned()), None)?;
             }
         }
         Ok(offered)
     }
 
     /// Adds `tools` and `tool_choice` to the chat completion request.
-    pub(super) fn write(&mut self, body: &Object, chat: &mut Object) -> Result<(), Untranslatable> {
-        let choice = match present(body, "tool_choice") {
+    pub(super) fn write(&mut self, body: &Object, chat: &mut Object) -> Result<()> {
+        let body = Node::root(body);
+        let choice = match body.get("tool_choice") {
             None => None,
             Some(Value::String(mode)) => Some(mode.as_str().into()),
-            Some(choice) => Some(self.chosen(object_at(choice, "tool_choice")?)?),
+            Some(_) => Some(self.chosen(&body.object("tool_choice")?)?),
         };
         if !self.functions.is_empty() {
             chat.insert("tools".into(), std::mem::take(&mut self.functions).into());
@@ -51,7 +52,7 @@ impl Offered {
             return Ok(());
         } else {
             let message = "no tool of this request is available for this model";
-            return Err(Untranslatable::new("tool_choice", message));
+            return Err(body.error("tool_choice", message));
         }
         if let Some(choice) = choice {
             chat.insert("tool_choice".into(), choice);
@@ -59,47 +60,42 @@ impl Offered {
         Ok(())
     }
 
-    fn add_all(
+    fn add_all<'a>(
         &mut self,
-        tools: &[Value],
-        place: &str,
+        tools: impl Iterator<Item = Result<Node<'a>>>,
         namespace: Option<&str>,
-    ) -> Result<(), Untranslatable> {
-        for (n, tool) in tools.iter().enumerate() {
-            let place = format!("{place}[{n}]");
-            self.add(object_at(tool, &place)?, &place, namespace)?;
+    ) -> Result<()> {
+        for tool in tools {
+            self.add(&tool?, namespace)?;
         }
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        tool: &Object,
-        place: &str,
-        namespace: Option<&str>,
-    ) -> Result<(), Untranslatable> {
-        match text_at(tool, "type", place)? {
+    fn add(&mut self, tool: &Node<'_>, namespace: Option<&str>) -> Result<()> {
+        match tool.text("type")? {
             "function" => {
-                let own = Tool::new(ToolKind::Function, namespace, text_at(tool, "name", place)?);
-                self.define(own, tool, &["description", "parameters", "strict"]);
+                let own = Tool::new(ToolKind::Function, namespace, tool.text("name")?);
+                self.define(own, tool.object, &["description", "parameters", "strict"]);
             }
             "custom" => {
-                let own = Tool::new(ToolKind::Custom, namespace, text_at(tool, "name", place)?);
-                self.define(own, &free_form(tool), &["description", "parameters"]);
+                let own = Tool::new(ToolKind::Custom, namespace, tool.text("name")?);
+                self.define(own, &free_form(tool.object), &["description", "parameters"]);
             }
             "namespace" if namespace.is_none() => {
                 let first = self.functions.len();
-                let name = text_at(tool, "name", place)?;
-                self.add_all(list(tool, "tools")?, &format!("{place}.tools"), Some(name))?;
-                self.describe(first, name, tool);
+                let name = tool.text("name")?;
+                self.add_all(tool.objects("tools")?, Some(name))?;
+                self.describe(first, name, tool.object);
             }
-            "tool_search" if tool.get("execution").is_some_and(|by| by == "client") => {
+            "tool_search" if tool.object.get("execution").is_some_and(|by| by == "client") => {
                 let own = Tool::new(ToolKind::ToolSearch, None, "tool_search");
-                self.define(own, tool, &["description", "parameters"]);
+                self.define(own, tool.object, &["description", "parameters"]);
             }
             kind if is_web_search(kind) => {
-                let settings =
-                    WebSearchTool { max_uses: self.max_searches, ..WebSearchTool::parse(tool) };
+                let settings = WebSearchTool {
+                    max_uses: self.max_searches,
+                    ..WebSearchTool::parse(tool.object)
+                };
                 if let Some(name) = self.table.add_web_search(settings) {
                     self.functions.push(web_search::function(&name));
                 }
@@ -124,7 +120,7 @@ impl Offered {
 
     /// Appends the description of a namespace to that of its first function.
     fn describe(&mut self, first: usize, name: &str, namespace: &Object) {
-        let text = present(namespace, "description").and_then(Value::as_str).unwrap_or_default();
+        let text = text(namespace, "description").unwrap_or_default();
         let Some(function) = self.functions.get_mut(first) else { return };
         if text.is_empty() {
             return;
@@ -135,30 +131,28 @@ impl Offered {
     }
 
     /// The choice an object makes; an allowed list leaves only its tools.
-    fn chosen(&mut self, choice: &Object) -> Result<Value, Untranslatable> {
-        let place = "tool_choice";
-        if text_at(choice, "type", place)? == "allowed_tools" {
-            let allowed = list(choice, "tools")?.iter().filter_map(Value::as_object);
+    fn chosen(&mut self, choice: &Node<'_>) -> Result<Value> {
+        let kind = choice.text("type")?;
+        if kind == "allowed_tools" {
+            let allowed = choice.list("tools")?.iter().filter_map(Value::as_object);
             let allowed: Vec<&str> =
                 allowed.filter_map(|tool| function_of(&self.table, tool)).collect();
             self.functions.retain(|function| {
                 allowed.iter().any(|name| function["function"]["name"] == *name)
             });
-            return Ok(text_at(choice, "mode", place)?.into());
+            return Ok(choice.text("mode")?.into());
         }
-        if let Some(name) = function_of(&self.table, choice) {
+        if let Some(name) = function_of(&self.table, choice.object) {
             return Ok(json!({ "type": "function", "function": { "name": name } }));
         }
-        let kind = text_at(choice, "type", place)?;
-        let name = present(choice, "name").and_then(Value::as_str).unwrap_or(kind);
-        let message = format!("the tool {name} is not available for this model");
-        Err(Untranslatable::new("tool_choice.type", message))
+        let name = text(choice.object, "name").unwrap_or(kind);
+        Err(choice.error("type", format!("the tool {name} is not available for this model")))
     }
 }
 
 /// The function of the tool that an entry of `tool_choice` names.
 fn function_of<'a>(table: &'a ToolTable, entry: &Object) -> Option<&'a str> {
-    let name = || present(entry, "name").and_then(Value::as_str);
+    let name = || text(entry, "name");
     match entry.get("type").and_then(Value::as_str)? {
         "function" => table.offered(ToolKind::Function, name()?),
         "custom" => table.offered(ToolKind::Custom, name()?),
@@ -175,14 +169,12 @@ fn is_web_search(kind: &str) -> bool {
 
 /// A free-form tool as a function with one text, its grammar as part of the description.
 fn free_form(tool: &Object) -> Object {
-    let text = |object: &Object, name: &str| {
-        present(object, name).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let mut description = text(tool, "description");
-    if let Some(format) = present(tool, "format").and_then(Value::as_object) {
+    let mut description = text(tool, "description").unwrap_or_default().to_owned();
+    if let Some(format) = object(tool, "format") {
         // `{"type": "grammar", "grammar": {…}}` is the form that chat completions use.
-        let grammar = present(format, "grammar").and_then(Value::as_object).unwrap_or(format);
-        let (syntax, definition) = (text(grammar, "syntax"), text(grammar, "definition"));
+        let grammar = object(format, "grammar").unwrap_or(format);
+        let syntax = text(grammar, "syntax").unwrap_or_default();
+        let definition = text(grammar, "definition").unwrap_or_default();
         if !definition.is_empty() {
             description.push_str(&format!(
                 "\n\nThe input must match this {syntax} grammar:\n{definition}"

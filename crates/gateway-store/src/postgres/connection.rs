@@ -10,13 +10,13 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, Row, Statement};
+use tokio_postgres::{Client, Config, Statement};
 
 use super::config::PgConfig;
 use super::error::timed_out;
-use super::rows::Value;
-use super::statements::{Statements, with_clock};
+use super::statements::Statements;
 use crate::error::Result;
+use crate::executor::for_postgres;
 
 /// Plans for statements that name every row by its key, whatever the planner assumes about a table that
 /// was empty when it was analyzed.
@@ -24,17 +24,20 @@ const PLAN_BY_KEY: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; \
     SET plan_cache_mode = force_generic_plan";
 
+/// The most statements that a connection keeps prepared, besides those of batches.
+const MAX_PREPARED: usize = 256;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionPurpose {
     Batches,
     Other,
 }
 
-pub(super) struct PgConnection {
+pub(crate) struct PgConnection {
     pub(super) client: Client,
     /// The task that drives the connection, unless a [`ConnectionDriver`] does.
     task: Option<JoinHandle<()>>,
-    prepared: HashMap<&'static str, Statement>,
+    prepared: HashMap<String, Statement>,
     statements: OnceCell<Statements>,
 }
 
@@ -126,36 +129,16 @@ impl PgConnection {
         self.statements.get_or_try_init(prepare).await.map_err(Into::into)
     }
 
-    pub(super) async fn rows(
-        &mut self,
-        sql: &'static str,
-        values: &[Value<'_>],
-    ) -> Result<Vec<Row>> {
-        let statement = self.statement(sql).await?;
-        Ok(self.client.query(&statement, values).await?)
-    }
-
-    pub(super) async fn row(
-        &mut self,
-        sql: &'static str,
-        values: &[Value<'_>],
-    ) -> Result<Option<Row>> {
-        let statement = self.statement(sql).await?;
-        Ok(self.client.query_opt(&statement, values).await?)
-    }
-
-    pub(super) async fn run(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64> {
-        let statement = self.statement(sql).await?;
-        Ok(self.client.execute(&statement, values).await?)
-    }
-
     /// A statement, prepared on first use.
-    pub(super) async fn statement(&mut self, sql: &'static str) -> Result<Statement> {
+    pub(super) async fn statement(&mut self, sql: &str) -> Result<Statement> {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(&with_clock(sql)).await?;
-        self.prepared.insert(sql, statement.clone());
+        let statement = self.client.prepare(&for_postgres(sql)).await?;
+        if self.prepared.len() >= MAX_PREPARED {
+            self.prepared.clear();
+        }
+        self.prepared.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 }

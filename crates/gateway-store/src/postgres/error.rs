@@ -78,6 +78,6 @@ pub(super) fn missing(what: &'static str) -> impl FnOnce(tokio_postgres::Error) 
     }
 }
 
-pub(super) fn timed_out() -> Error {
+pub(crate) fn timed_out() -> Error {
     Error::Unavailable(Box::new(io::Error::from(io::ErrorKind::TimedOut)))
 }

@@ -13,15 +13,16 @@ use crate::{Error, ErrorKind};
 
 /// Runs a future on a pooled connection, up to the timeout.
 macro_rules! pooled {
-    ($self:ident, $connection:ident => $work:expr) => {{
-        let mut pooled = $self.pool.acquire().await?;
-        let $connection = &mut pooled.connection;
-        let result = tokio::time::timeout($self.timeout, $work).await;
-        let result = result.unwrap_or_else(|_| Err(crate::postgres::error::timed_out()));
-        pooled.release(result)
-    }};
+    ($database:expr, $connection:ident => $work:expr) => {
+        async {
+            let mut pooled = $database.acquire().await?;
+            let $connection = &mut pooled.connection;
+            let result = tokio::time::timeout($database.options().timeout, $work).await;
+            pooled.release(result.unwrap_or_else(|_| Err(crate::postgres::timed_out())))
+        }
+    };
 }
-pub(super) use pooled;
+pub(crate) use pooled;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -33,8 +34,8 @@ pub(super) struct Pool {
 /// A connection in use. Dropped without [`PooledConnection::release`], it is closed, because a
 /// statement may still run on it.
 #[derive(Debug)]
-pub(super) struct PooledConnection {
-    pub(super) connection: PgConnection,
+pub(crate) struct PooledConnection {
+    pub(crate) connection: PgConnection,
     idle: Arc<Mutex<Vec<PgConnection>>>,
     permit: OwnedSemaphorePermit,
 }
@@ -73,7 +74,7 @@ impl PooledConnection {
     /// Returns the connection to the pool if it is certainly outside a transaction: after a success,
     /// or after an error of the caller, whose transaction was rolled back when it was dropped. After
     /// any other error it is closed, and the server rolls back.
-    pub(super) fn release<T>(self, result: Result<T>) -> Result<T> {
+    pub(crate) fn release<T>(self, result: Result<T>) -> Result<T> {
         let is_outside =
             result.as_ref().map_or_else(|error| error.kind() == ErrorKind::Caller, |_| true);
         if is_outside && !self.connection.client.is_closed() && !self.permit.semaphore().is_closed()

@@ -2,9 +2,9 @@
 
 use tokio_postgres::{Client, Transaction};
 
-use super::statements::with_clock;
 use crate::SchemaState;
 use crate::error::Result;
+use crate::executor::for_postgres;
 
 /// Each migration brings the schema from the version of its index to the next. Migrations are added,
 /// never changed.
@@ -114,7 +114,7 @@ pub(super) async fn migrate(client: &mut Client) -> Result<SchemaState> {
     };
     for (version, migration) in (1_i64..).zip(MIGRATIONS).filter(|(version, _)| *version > done) {
         transaction.batch_execute(migration).await?;
-        transaction.execute(&with_clock(RECORD), &[&version]).await?;
+        transaction.execute(&for_postgres(RECORD), &[&version]).await?;
     }
     transaction.commit().await?;
     Ok(before)

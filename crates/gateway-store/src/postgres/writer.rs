@@ -14,10 +14,11 @@ use tokio::time::{Instant, sleep, timeout};
 use super::config::PgConfig;
 use super::connection::{ConnectionDriver, PgConnection};
 use super::error::{is_conflict, timed_out};
-use super::load::{LoadedBatch, RowSet, load, roll_back};
-use super::save::{BatchWrites, save};
+use super::load::{load, roll_back};
+use super::save::save;
 use crate::audit::AuditChange;
 use crate::batch::{AppliedBatch, LedgerOperation, apply};
+use crate::batch_rows::{BatchWrites, LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::{AuditEntry, Error};
 
@@ -278,12 +279,12 @@ fn refuse_used_ids(operations: &mut Vec<LedgerOperation>, loaded: &LoadedBatch) 
         return;
     }
     let is_used = |operation: &mut LedgerOperation| match operation {
-        LedgerOperation::Open(hold, _) => loaded.used_ids.contains(&hold.request.id),
+        LedgerOperation::Open(open) => loaded.used_ids.contains(&open.operation.request.id),
         _ => false,
     };
     for operation in operations.extract_if(.., is_used) {
-        if let LedgerOperation::Open(_, reply) = operation {
-            let _ = reply.send(Ok(Err(Refusal::IdUsed)));
+        if let LedgerOperation::Open(open) = operation {
+            open.reply(Ok(Err(Refusal::IdUsed)));
         }
     }
 }

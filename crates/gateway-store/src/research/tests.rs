@@ -13,7 +13,7 @@ fn every_status_parses_back() {
 
 #[test]
 fn a_job_without_a_hold_fails() {
-    let end = AutomaticEnd::new(true).end(HoldId::new(1, 1), MemberId(1));
+    let end = JobEnd::automatic(HoldId::new(1, 1), MemberId(1), true);
     let statuses = (end.status, end.without_hold().status);
     assert_eq!(statuses, (JobStatus::Expired, JobStatus::Failed));
 }

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::{FromSql, Type};
-use rusqlite::{Connection, OpenFlags, Params, Row};
+use rusqlite::{Connection, OpenFlags, Params};
 
 use crate::error::Result;
-use crate::records::{Column, Columns};
+use crate::row::{Read, Row};
 use crate::{Error, StoreOptions};
 
 /// Page caches of connections, in KiB. The operating system caches the file as well, so that a dropped
@@ -71,70 +70,14 @@ pub(super) fn use_wal(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Reads the columns of a row in order.
-pub(super) struct RowReader<'a> {
-    row: &'a Row<'a>,
-    next: usize,
-}
-
-impl<'a> RowReader<'a> {
-    pub(super) fn new(row: &'a Row<'a>) -> Self {
-        Self { row, next: 0 }
-    }
-
-    pub(super) fn take<T: FromSql>(&mut self) -> Result<T> {
-        let index = self.next;
-        self.next += 1;
-        Ok(self.row.get(index)?)
-    }
-}
-
-impl Columns for RowReader<'_> {
-    fn take<T: Column>(&mut self) -> Result<T> {
-        RowReader::take(self)
-    }
-
-    fn digest(&mut self) -> Result<[u8; 32]> {
-        self.take()
-    }
-
-    fn scope_names(&mut self) -> Result<Vec<String>> {
-        let names: String = self.take()?;
-        Ok(names.split_whitespace().map(str::to_owned).collect())
-    }
-
-    fn models(&mut self) -> Result<Option<Vec<String>>> {
-        let models: Option<String> = self.take()?;
-        let list = |text: &String| {
-            serde_json::from_str(text).map_err(|_| self.unknown("a list of models", text))
-        };
-        models.as_ref().map(list).transpose()
-    }
-
-    fn unknown(&self, _: &str, value: &str) -> Error {
-        let reason = format!("unknown value {value:?}").into();
-        rusqlite::Error::FromSqlConversionFailure(self.next - 1, Type::Text, reason).into()
-    }
-}
-
 pub(super) trait ConnectionExt {
     /// Executes a statement; returns the number of changed rows.
     fn run(&self, sql: &str, values: impl Params) -> Result<usize>;
 
     /// Returns the first row of a query.
-    fn row<T>(
-        &self,
-        sql: &str,
-        values: impl Params,
-        read: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
-    ) -> Result<Option<T>>;
+    fn row<T: Read>(&self, sql: &str, values: impl Params) -> Result<Option<T>>;
 
-    fn rows<T>(
-        &self,
-        sql: &str,
-        values: impl Params,
-        read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
-    ) -> Result<Vec<T>>;
+    fn rows<T: Read>(&self, sql: &str, values: impl Params) -> Result<Vec<T>>;
 }
 
 impl ConnectionExt for Connection {
@@ -142,24 +85,14 @@ impl ConnectionExt for Connection {
         Ok(self.prepare_cached(sql)?.execute(values)?)
     }
 
-    fn row<T>(
-        &self,
-        sql: &str,
-        values: impl Params,
-        read: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
+    fn row<T: Read>(&self, sql: &str, values: impl Params) -> Result<Option<T>> {
         let mut statement = self.prepare_cached(sql)?;
         let mut rows = statement.query(values)?;
-        rows.next()?.map(|row| read(&mut RowReader::new(row))).transpose()
+        rows.next()?.map(|row| T::read(&mut Row::from(row))).transpose()
     }
 
-    fn rows<T>(
-        &self,
-        sql: &str,
-        values: impl Params,
-        mut read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
+    fn rows<T: Read>(&self, sql: &str, values: impl Params) -> Result<Vec<T>> {
         let mut statement = self.prepare_cached(sql)?;
-        statement.query_and_then(values, |row| read(&mut RowReader::new(row)))?.collect()
+        statement.query_and_then(values, |row| T::read(&mut Row::from(row)))?.collect()
     }
 }

@@ -11,12 +11,11 @@ use ledger::{Account, Book, Changes, Lineage, LineageId, MemberId, Micros, Recei
 use rusqlite::Connection;
 
 use super::connection::ConnectionExt;
-use super::rows::{self, UnappliedPosting};
+use super::rows;
 use super::save::{self, LastPostings};
 use super::usage;
 use crate::Calendar;
 use crate::error::Result;
-use crate::records::first;
 use crate::usage::UsageRollup;
 
 /// The most postings that rows may be behind. As many are read when another process writes, or after a
@@ -72,54 +71,61 @@ impl DeferredRows {
 /// Whether there are postings that the rows do not include.
 pub(super) fn has_unapplied_postings(db: &Connection) -> Result<bool> {
     let sql = "SELECT (SELECT posting FROM followed) < (SELECT coalesce(max(id), 0) FROM postings)";
-    Ok(db.row(sql, [], |row| first(row))?.unwrap_or(false))
+    Ok(db.row(sql, [])?.unwrap_or(false))
+}
+
+/// Rows as they are after the postings that they do not include.
+#[derive(Default)]
+struct CurrentRows {
+    accounts: HashMap<MemberId, Account>,
+    lineages: HashMap<LineageId, Lineage>,
+    last: LastPostings,
+    usage: UsageRollup,
+}
+
+impl CurrentRows {
+    fn read(db: &Connection, calendar: &Calendar) -> Result<Self> {
+        let mut current = Self::default();
+        let Self { accounts, lineages, last, usage } = &mut current;
+        for (id, posting, receipt) in rows::unapplied_postings(db)? {
+            let asker = receipt.as_ref().map(|receipt| receipt.member);
+            for owner in asker.into_iter().chain([posting.member]) {
+                // The ledger check reports missing rows.
+                if !accounts.contains_key(&owner) {
+                    accounts.extend(rows::account(db, owner)?.map(|account| (owner, account)));
+                }
+            }
+            if let Some(account) = accounts.get_mut(&posting.member) {
+                account.apply(&posting);
+                last.insert(posting.member, id);
+            }
+            let Some(receipt) = receipt else { continue };
+            usage.add(&receipt);
+            let Receipt { lineage, since, charged, .. } = receipt;
+            let windows = calendar.windows(since);
+            for owner in receipt.owners() {
+                if let Some(account) = accounts.get_mut(&owner) {
+                    account.budget_use.replay(account.budget, since, charged, &windows);
+                }
+            }
+            if !lineages.contains_key(&lineage) {
+                lineages.extend(rows::lineage(db, lineage)?.map(|row| (lineage, row)));
+            }
+            if let Some(row) = lineages.get_mut(&lineage) {
+                row.spend(posting.charged(), posting.at);
+                row.budget_use.replay(row.limits.budget, since, charged, &windows);
+            }
+        }
+        Ok(current)
+    }
 }
 
 /// Applies the postings that the rows do not include.
 pub(super) fn apply_postings(db: &Connection, calendar: &Calendar) -> Result<()> {
-    let unapplied = rows::unapplied_postings(db)?;
-    if unapplied.is_empty() {
-        return Ok(());
-    }
-    let (mut accounts, mut lineages) = (HashMap::new(), HashMap::new());
-    let mut last = LastPostings::default();
-    let mut used = UsageRollup::default();
-    for UnappliedPosting { id, posting, receipt } in unapplied {
-        let asker = receipt.as_ref().map(|receipt| receipt.member);
-        for owner in asker.into_iter().chain([posting.member]) {
-            // The ledger check reports missing rows.
-            if !accounts.contains_key(&owner)
-                && let Some(account) = rows::account(db, owner)?
-            {
-                accounts.insert(owner, account);
-            }
-        }
-        if let Some(account) = accounts.get_mut(&posting.member) {
-            account.apply(&posting);
-            last.insert(posting.member, id);
-        }
-        let Some(receipt) = receipt else { continue };
-        used.add(&receipt);
-        let windows = calendar.windows(receipt.since);
-        for owner in receipt.owners() {
-            if let Some(account) = accounts.get_mut(&owner) {
-                account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
-            }
-        }
-        let lineage = receipt.lineage;
-        if !lineages.contains_key(&lineage)
-            && let Some(row) = rows::lineage(db, lineage)?
-        {
-            lineages.insert(lineage, row);
-        }
-        if let Some(row) = lineages.get_mut(&lineage) {
-            row.spend(posting.charged(), posting.at);
-            row.budget_use.replay(row.limits.budget, receipt.since, receipt.charged, &windows);
-        }
-    }
+    let CurrentRows { accounts, lineages, last, usage } = CurrentRows::read(db, calendar)?;
     save::write_accounts(db, accounts.values(), &last)?;
     save::write_lineages(db, lineages.values())?;
-    usage::add(db, &used)?;
+    usage::add(db, &usage)?;
     mark_all_applied(db)
 }
 
@@ -130,17 +136,8 @@ pub(super) fn account(
     id: MemberId,
 ) -> Result<Option<Account>> {
     let snapshot = db.unchecked_transaction()?;
-    let Some(mut account) = rows::account(&snapshot, id)? else { return Ok(None) };
-    for unapplied in rows::unapplied_postings(&snapshot)? {
-        if unapplied.posting.member == id {
-            account.apply(&unapplied.posting);
-        }
-        if let Some(receipt) = unapplied.receipt.filter(|it| it.owners().any(|owner| owner == id)) {
-            let windows = calendar.windows(receipt.since);
-            account.budget_use.replay(account.budget, receipt.since, receipt.charged, &windows);
-        }
-    }
-    Ok(Some(account))
+    let changed = CurrentRows::read(&snapshot, calendar)?.accounts.remove(&id);
+    changed.map_or_else(|| rows::account(&snapshot, id), |account| Ok(Some(account)))
 }
 
 /// The current lineage, if its row cannot be written.
@@ -150,20 +147,8 @@ pub(super) fn lineage(
     id: LineageId,
 ) -> Result<Option<Lineage>> {
     let snapshot = db.unchecked_transaction()?;
-    let Some(mut lineage) = rows::lineage(&snapshot, id)? else { return Ok(None) };
-    for unapplied in rows::unapplied_postings(&snapshot)? {
-        if let Some(receipt) = unapplied.receipt.filter(|receipt| receipt.lineage == id) {
-            lineage.spend(unapplied.posting.charged(), unapplied.posting.at);
-            let windows = calendar.windows(receipt.since);
-            lineage.budget_use.replay(
-                lineage.limits.budget,
-                receipt.since,
-                receipt.charged,
-                &windows,
-            );
-        }
-    }
-    Ok(Some(lineage))
+    let changed = CurrentRows::read(&snapshot, calendar)?.lineages.remove(&id);
+    changed.map_or_else(|| rows::lineage(&snapshot, id), |lineage| Ok(Some(lineage)))
 }
 
 /// Records that the rows include all postings, in the transaction that wrote them.

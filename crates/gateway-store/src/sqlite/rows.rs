@@ -1,16 +1,14 @@
 //! Rows of the ledger, read from their tables.
 
-use ledger::{
-    Account, Book, Hold, HoldId, IdempotencyRecord, Lineage, LineageId, MemberId, Posting,
-    PostingKind, Receipt, Time,
-};
+use ledger::{Account, Book, Hold, HoldId, Lineage, LineageId, MemberId, Posting, Receipt, Time};
 use rusqlite::{Connection, params};
 
-use super::connection::{ConnectionExt, RowReader};
+use super::connection::ConnectionExt;
+use crate::StatementLine;
+use crate::audit::AuditTail;
+use crate::batch_rows::{LoadedBatch, RowSet};
 use crate::error::Result;
 use crate::limits::MAX_PAGE;
-use crate::records::{self, Columns, HoldUuid, first, hold_id};
-use crate::{RelatedReceipts, StatementLine};
 
 pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> {
     // A member pays for holds without a payer. Its budget covers all of its holds.
@@ -25,7 +23,7 @@ pub(super) fn account(db: &Connection, id: MemberId) -> Result<Option<Account>> 
                + coalesce((SELECT sum(amount) FROM holds \
                WHERE payer = ?1 AND since >= budget_start), 0)), kind, team \
                FROM members WHERE id = ?1";
-    db.row(sql, [id.0], |row| records::account(row))
+    db.row(sql, [id.0])
 }
 
 pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>> {
@@ -36,49 +34,18 @@ pub(super) fn lineage(db: &Connection, id: LineageId) -> Result<Option<Lineage>>
                coalesce(sum(amount), 0), count(amount), next_arrival, last_used \
                FROM lineages LEFT JOIN holds ON holds.member = lineages.member AND lineage = ?1 \
                WHERE lineages.id = ?1 GROUP BY lineages.id";
-    db.row(sql, [id.0], |row| records::lineage(row))
+    db.row(sql, [id.0])
 }
 
 pub(super) fn hold(db: &Connection, member: MemberId, id: HoldId) -> Result<Option<Hold>> {
     let sql = "SELECT id, member, payer, lineage, amount, operation, model, owner, since, \
                lease_until, idempotency FROM holds WHERE member = ?1 AND id = ?2";
-    db.row(sql, params![member.0, id.to_bytes()], |row| records::hold(row))
+    db.row(sql, params![member.0, id.to_bytes()])
 }
 
-pub(super) fn receipt(
-    db: &Connection,
-    member: Option<MemberId>,
-    id: HoldId,
-) -> Result<Option<Receipt>> {
-    let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-               output_tokens, since, at, payer, attempts FROM receipts WHERE id = ?1";
-    let receipt = db.row(sql, [id.to_bytes()], |row| records::receipt(row))?;
-    Ok(receipt.filter(|receipt| member.is_none_or(|member| member == receipt.member)))
-}
-
-/// Receipts of a member that a team paid, newest first.
-pub(super) fn team_receipts(
-    db: &Connection,
-    member: MemberId,
-    before: Option<HoldId>,
-    limit: u32,
-) -> Result<Vec<Receipt>> {
-    let sql = "SELECT id, member, lineage, charged, rule, operation, model, input_tokens, \
-               output_tokens, since, at, payer, attempts FROM receipts \
-               WHERE member = ?1 AND payer IS NOT NULL AND id < ?2 ORDER BY id DESC LIMIT ?3";
-    let before = before.map_or([u8::MAX; 16], HoldId::to_bytes);
-    db.rows(sql, params![member.0, before, limit.min(MAX_PAGE)], |row| records::receipt(row))
-}
-
-pub(super) fn related(db: &Connection, id: HoldId) -> Result<RelatedReceipts> {
-    let sql = "SELECT parent FROM sub_requests WHERE id = ?1";
-    let parent = db.row(sql, [id.to_bytes()], |row| hold_id(row))?;
-    let sql = "SELECT receipts.id, member, lineage, charged, rule, operation, model, \
-               input_tokens, output_tokens, since, at, payer, attempts \
-               FROM sub_requests JOIN receipts ON receipts.id = sub_requests.id \
-               WHERE parent = ?1 ORDER BY since, receipts.id LIMIT ?2";
-    let children = db.rows(sql, params![id.to_bytes(), MAX_PAGE], |row| records::receipt(row))?;
-    Ok(RelatedReceipts { parent, children })
+fn has_receipt(db: &Connection, id: HoldId) -> Result<bool> {
+    let sql = "SELECT true FROM receipts WHERE id = ?1";
+    Ok(db.row::<bool>(sql, [id.to_bytes()])?.is_some())
 }
 
 /// Follows the chain of a member's postings backwards.
@@ -88,26 +55,17 @@ pub(super) fn statement(
     before: i64,
     limit: u32,
 ) -> Result<Vec<StatementLine>> {
-    let sql = "SELECT postings.id, postings.at, kind, amount, balance, hold, reason, reference, \
-               operation, model, receipts.member, previous \
-               FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
-               WHERE postings.id = ?1 AND postings.member = ?2";
-    let read = |columns: &mut RowReader<'_>| {
-        let line = StatementLine {
-            id: columns.take()?,
-            posting: posting(columns, member)?,
-            operation: columns.take()?,
-            model: columns.take()?,
-            asked_by: columns.optional_member()?,
-        };
-        Ok((line, columns.take()?))
-    };
+    let sql = "SELECT p.id, p.at, p.kind, p.member, p.amount, p.balance, p.hold, p.reason, \
+               p.reference, r.operation, r.model, r.member, p.previous \
+               FROM postings p LEFT JOIN receipts r ON r.id = p.hold \
+               WHERE p.id = ?1 AND p.member = ?2";
     let mut next = posting_before(db, member, before)?;
     let mut lines = Vec::new();
     while let Some(id) = next
         && lines.len() < limit.min(MAX_PAGE) as usize
     {
-        let Some((line, previous)) = db.row(sql, [id, member.0], read)? else { break };
+        let found: Option<(StatementLine, Option<i64>)> = db.row(sql, [id, member.0])?;
+        let Some((line, previous)) = found else { break };
         lines.push(line);
         next = previous;
     }
@@ -117,59 +75,30 @@ pub(super) fn statement(
 /// The last posting of a member with an id below `before`, which usually is a posting of the member.
 fn posting_before(db: &Connection, member: MemberId, before: i64) -> Result<Option<i64>> {
     let sql = "SELECT previous FROM postings WHERE id = ?1 AND member = ?2";
-    if let Some(previous) = db.row(sql, [before, member.0], |row| first(row))? {
+    if let Some(previous) = db.row(sql, [before, member.0])? {
         return Ok(previous);
     }
     let sql = "SELECT last_posting FROM members WHERE id = ?1";
-    let mut last: Option<i64> = db.row(sql, [member.0], |row| first(row))?.flatten();
+    let mut last: Option<i64> = db.row(sql, [member.0])?.flatten();
     // Ids always decrease, so that a damaged file cannot cause an endless loop.
     let sql = "SELECT previous FROM postings WHERE id = ?1 AND previous < id";
     while let Some(id) = last
         && id >= before
     {
-        last = db.row(sql, [id], |row| first(row))?;
+        last = db.row(sql, [id])?;
     }
     Ok(last)
 }
 
-/// Reads `at, kind, amount, balance, hold, reason, reference`.
-fn posting(columns: &mut RowReader<'_>, member: MemberId) -> Result<Posting> {
-    let (at, kind) = (columns.time()?, columns.parsed("a kind", PostingKind::parse)?);
-    Ok(Posting {
-        at,
-        kind,
-        member,
-        house: kind.house(),
-        amount: columns.micros()?,
-        balance: columns.micros()?,
-        hold: columns.take::<Option<HoldUuid>>()?.map(|id| id.0),
-        reason: columns.take()?,
-        reference: columns.take()?,
-    })
-}
-
-/// A posting that the rows of its member, key and usage do not include yet.
-pub(super) struct UnappliedPosting {
-    pub(super) id: i64,
-    pub(super) posting: Posting,
-    /// The receipt of a charge.
-    pub(super) receipt: Option<Receipt>,
-}
-
-pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<UnappliedPosting>> {
-    let sql = "SELECT postings.id, postings.member, postings.at, kind, amount, balance, hold, reason, \
-               reference, receipts.id IS NOT NULL, receipts.id, receipts.member, lineage, charged, \
-               rule, operation, model, input_tokens, output_tokens, since, receipts.at, payer, \
-               attempts \
-               FROM postings LEFT JOIN receipts ON receipts.id = postings.hold \
-               WHERE postings.id > (SELECT posting FROM followed) ORDER BY postings.id";
-    db.rows(sql, [], |columns| {
-        let (id, member) = (columns.take()?, MemberId(columns.take()?));
-        let posting = posting(columns, member)?;
-        let has_receipt: bool = columns.take()?;
-        let receipt = has_receipt.then(|| records::receipt(columns)).transpose()?;
-        Ok(UnappliedPosting { id, posting, receipt })
-    })
+/// Postings that the rows of their members, keys and usage do not include yet, each with its id and the
+/// receipt of a charge.
+pub(super) fn unapplied_postings(db: &Connection) -> Result<Vec<(i64, Posting, Option<Receipt>)>> {
+    let sql = "SELECT p.id, p.at, p.kind, p.member, p.amount, p.balance, p.hold, p.reason, \
+               p.reference, r.id, r.member, r.lineage, r.charged, r.rule, r.operation, r.model, \
+               r.input_tokens, r.output_tokens, r.since, r.at, r.payer, r.attempts \
+               FROM postings p LEFT JOIN receipts r ON r.id = p.hold \
+               WHERE p.id > (SELECT posting FROM followed) ORDER BY p.id";
+    db.rows(sql, [])
 }
 
 pub(super) fn load_referenced_posting(
@@ -181,18 +110,40 @@ pub(super) fn load_referenced_posting(
     if book.has_referenced_posting(member, reference) {
         return Ok(());
     }
-    let sql = "SELECT at, kind, amount, balance, hold, reason, reference FROM postings \
+    let sql = "SELECT at, kind, member, amount, balance, hold, reason, reference FROM postings \
                WHERE member = ?1 AND reference = ?2";
-    if let Some(posting) =
-        db.row(sql, params![member.0, reference], |columns| posting(columns, member))?
-    {
+    if let Some(posting) = db.row(sql, params![member.0, reference])? {
         book.add_referenced_posting(posting);
     }
     Ok(())
 }
 
+/// Loads rows for a transaction that does not use the cache of the writer.
+pub(super) fn load(db: &Connection, needed: &RowSet, now: Time) -> Result<LoadedBatch> {
+    let mut book = Book::default();
+    for member in &needed.members {
+        load_member(db, &mut book, *member)?;
+    }
+    for lineage in &needed.lineages {
+        load_lineage(db, &mut book, *lineage)?;
+    }
+    for (id, member) in &needed.holds {
+        load_hold(db, &mut book, *member, *id, now)?;
+    }
+    for (lineage, key) in &needed.idempotency_keys {
+        load_idempotency_record(db, &mut book, *lineage, key, now)?;
+    }
+    let mut used_ids = Vec::new();
+    for (id, member) in &needed.new_holds {
+        if hold(db, *member, *id)?.is_some() || has_receipt(db, *id)? {
+            used_ids.push(*id);
+        }
+    }
+    Ok(LoadedBatch { book, now, used_ids, audit_tail: AuditTail::default() })
+}
+
 /// Loads a live hold and the rows that its end changes.
-pub(super) fn load_hold(
+fn load_hold(
     db: &Connection,
     book: &mut Book,
     member: MemberId,
@@ -241,7 +192,7 @@ pub(super) fn load_account(db: &Connection, book: &mut Book, id: MemberId) -> Re
     Ok(())
 }
 
-pub(super) fn load_lineage(db: &Connection, book: &mut Book, id: LineageId) -> Result<()> {
+fn load_lineage(db: &Connection, book: &mut Book, id: LineageId) -> Result<()> {
     if book.lineage(id).is_none()
         && let Some(lineage) = lineage(db, id)?
     {
@@ -261,14 +212,9 @@ pub(super) fn load_idempotency_record(
     if book.has_idempotency_record(lineage, key) {
         return Ok(());
     }
-    let sql = "SELECT body_sha256, hold, answered FROM repeats \
+    let sql = "SELECT lineage, word, body_sha256, hold, answered FROM repeats \
                WHERE lineage = ?1 AND word = ?2 AND (expires_at > ?3 OR NOT answered)";
-    let record = db.row(sql, params![lineage.0, key, now.micros()], |columns| {
-        let (body_sha256, hold) = (columns.digest()?, columns.hold_id()?);
-        let (key, answered) = (key.to_owned(), columns.take()?);
-        Ok(IdempotencyRecord { lineage, key, body_sha256, hold, answered })
-    })?;
-    if let Some(record) = record {
+    if let Some(record) = db.row(sql, params![lineage.0, key, now.micros()])? {
         book.add_idempotency_record(record);
     }
     Ok(())

@@ -6,21 +6,18 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use ledger::{
-    Account, Budget, BudgetUse, Changes, Hold, HoldId, IdempotencyRecord, Lineage, MemberId,
-    Micros, Posting, Receipt, Time,
-};
-use rusqlite::{Connection, params};
+use ledger::{Account, BudgetUse, Changes, HoldId, Lineage, MemberId, Micros, Posting, Time};
+use rusqlite::{Connection, params, params_from_iter};
 
 use super::connection::ConnectionExt;
-use super::{audit, media, usage};
-use crate::audit::AuditChange;
+use super::usage;
 use crate::batch::AppliedBatch;
 use crate::error::Result;
-use crate::key::stored_budget;
-use crate::member::stored_payer;
+use crate::tables::{self, ANSWERS, ARTIFACTS, HOLDS, IDEMPOTENCY, MEDIA_RUNS, RECEIPTS};
+use crate::tables::{RESPONSES, SUB_REQUESTS};
 use crate::usage::UsageRollup;
-use crate::{SavedAnswer, StoredResponse};
+use crate::value::Value;
+use crate::{MediaRun, StoredResponse};
 
 /// The last posting of each member, if known.
 pub(super) type LastPostings = HashMap<MemberId, i64, RandomState>;
@@ -36,23 +33,11 @@ pub(super) fn write_batch(
     write_entries(db, &applied.changes, expires_at, last)?;
     let free = applied.changes.receipts.iter().filter(|receipt| receipt.charged == Micros::ZERO);
     usage::add(db, &UsageRollup::of(free))?;
-    for (id, parent) in applied.sub_requests() {
-        let sql = "INSERT INTO sub_requests VALUES (?1, ?2)";
-        db.run(sql, [id.to_bytes(), parent.to_bytes()])?;
-    }
-    for (hold, answer) in applied.answers() {
-        write_answer(db, hold, answer, expires_at)?;
-    }
-    for response in applied.responses() {
-        write_response(db, response)?;
-    }
-    for run in applied.media() {
-        media::insert(db, run)?;
-    }
-    for (posting, actor) in &applied.audited {
-        audit::append(db, AuditChange::posted(posting), posting.at, actor)?;
-    }
-    Ok(())
+    insert(db, &SUB_REQUESTS.insert, applied.sub_requests().map(tables::sub_request))?;
+    let answers = applied.answers().map(|answer| tables::answer((answer, expires_at)));
+    insert(db, &ANSWERS.insert, answers)?;
+    write_responses(db, applied.responses())?;
+    applied.media().try_for_each(|run| write_media(db, run))
 }
 
 /// Writes all changes. The rows that follow from postings must include all earlier ones.
@@ -71,13 +56,30 @@ fn write_entries(
     last: &mut LastPostings,
 ) -> Result<()> {
     write_postings(db, &changes.postings, last)?;
-    write_receipts(db, &changes.receipts)?;
-    write_holds(db, &changes.opened_holds)?;
+    insert(db, &RECEIPTS.insert, changes.receipts.iter().map(tables::receipt))?;
+    insert(db, &HOLDS.insert, changes.opened_holds.iter().map(tables::hold))?;
     for (member, id) in &changes.ended_holds {
         let sql = "DELETE FROM holds WHERE member = ?1 AND id = ?2";
         db.run(sql, params![member.0, id.to_bytes()])?;
     }
     write_idempotency_records(db, changes, expires_at)
+}
+
+/// Executes a statement for each row.
+fn insert<'a, const N: usize>(
+    db: &Connection,
+    sql: &str,
+    rows: impl Iterator<Item = [Value<'a>; N]>,
+) -> Result<()> {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    let mut statement = db.prepare_cached(sql)?;
+    for row in rows {
+        statement.execute(params_from_iter(row))?;
+    }
+    Ok(())
 }
 
 pub(super) fn write_accounts<'a>(
@@ -129,69 +131,6 @@ pub(super) fn write_lineages<'a>(
     Ok(())
 }
 
-/// Sets or removes the budget of a row. A new one counts requests that begin after now.
-pub(super) fn set_budget(
-    db: &Connection,
-    table: &str,
-    id: i64,
-    budget: Option<Budget>,
-    now: Time,
-) -> Result<()> {
-    let sql = format!(
-        "UPDATE {table} SET budget = ?2, budget_period = ?3, \
-         budget_start = iif(budget IS NULL, ?4, budget_start), \
-         budget_charged = iif(budget IS NULL, 0, budget_charged) WHERE id = ?1"
-    );
-    let (amount, period) = stored_budget(budget);
-    db.run(&sql, params![id, amount, period, now.plus_micros(1).micros()]).map(drop)
-}
-
-fn write_holds(db: &Connection, holds: &[Hold]) -> Result<()> {
-    let mut insert = db.prepare_cached(
-        "INSERT INTO holds VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?;
-    for hold in holds {
-        insert.execute(params![
-            hold.id.to_bytes(),
-            hold.member.0,
-            hold.lineage.0,
-            hold.amount.get(),
-            hold.operation,
-            hold.model,
-            hold.owner,
-            hold.since.micros(),
-            hold.lease_until.micros(),
-            hold.idempotency,
-            stored_payer(hold.member, hold.payer),
-        ])?;
-    }
-    Ok(())
-}
-
-fn write_receipts(db: &Connection, receipts: &[Receipt]) -> Result<()> {
-    let mut insert = db.prepare_cached(
-        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-    )?;
-    for receipt in receipts {
-        insert.execute(params![
-            receipt.id.to_bytes(),
-            receipt.member.0,
-            receipt.lineage.0,
-            receipt.charged.get(),
-            receipt.rule.as_str(),
-            receipt.operation,
-            receipt.model,
-            receipt.tokens.input,
-            receipt.tokens.output,
-            receipt.since.micros(),
-            receipt.at.micros(),
-            stored_payer(receipt.member, receipt.payer),
-            receipt.attempts,
-        ])?;
-    }
-    Ok(())
-}
-
 /// Inserts postings, each with the member's previous one: the last known, else the one in the member's
 /// row.
 fn write_postings(db: &Connection, postings: &[Posting], last: &mut LastPostings) -> Result<()> {
@@ -219,15 +158,16 @@ fn write_postings(db: &Connection, postings: &[Posting], last: &mut LastPostings
 }
 
 fn write_idempotency_records(db: &Connection, changes: &Changes, expires_at: Time) -> Result<()> {
-    for IdempotencyRecord { lineage, key, body_sha256, hold, answered } in &changes.idempotency {
-        // The record of the same hold keeps its expiry.
-        let sql = "INSERT INTO repeats VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET \
-                   body_sha256 = excluded.body_sha256, answered = excluded.answered, \
-                   expires_at = iif(hold = excluded.hold, expires_at, excluded.expires_at), \
-                   hold = excluded.hold";
-        let (hold, expires_at) = (hold.to_bytes(), expires_at.micros());
-        db.run(sql, params![lineage.0, key, body_sha256, hold, answered, expires_at])?;
-    }
+    // The record of the same hold keeps its expiry.
+    let sql = format!(
+        "{} ON CONFLICT DO UPDATE SET body_sha256 = excluded.body_sha256, \
+         answered = excluded.answered, \
+         expires_at = iif(hold = excluded.hold, expires_at, excluded.expires_at), \
+         hold = excluded.hold",
+        IDEMPOTENCY.insert
+    );
+    let records = changes.idempotency.iter();
+    insert(db, &sql, records.map(|record| tables::idempotency((record, expires_at))))?;
     for (lineage, key) in &changes.deleted_idempotency {
         let sql = "DELETE FROM repeats WHERE lineage = ?1 AND word = ?2";
         db.run(sql, params![lineage.0, key])?;
@@ -235,39 +175,20 @@ fn write_idempotency_records(db: &Connection, changes: &Changes, expires_at: Tim
     Ok(())
 }
 
-fn write_answer(
+pub(super) fn write_responses<'a>(
     db: &Connection,
-    hold: HoldId,
-    answer: &SavedAnswer,
-    expires_at: Time,
+    responses: impl Iterator<Item = &'a StoredResponse>,
 ) -> Result<()> {
-    let sql = "INSERT INTO answers (hold, status, content_type, body, expires_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5)";
-    let SavedAnswer { status, content_type, body } = answer;
-    let (hold, expires_at) = (hold.to_bytes(), expires_at.micros());
-    db.run(sql, params![hold, status, content_type, body, expires_at]).map(drop)
+    let sql = format!("{} {}", RESPONSES.insert, tables::UPDATE_RESPONSE);
+    insert(db, &sql, responses.map(tables::response))
 }
 
-fn write_response(db: &Connection, response: &StoredResponse) -> Result<()> {
-    db.run(
-        "INSERT INTO responses (id, member, lineage, hold, status, body, input, previous, \
-         background, created_at, expires_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO UPDATE SET \
-         status = excluded.status, body = excluded.body, input = excluded.input, \
-         previous = excluded.previous, expires_at = excluded.expires_at",
-        params![
-            response.id,
-            response.member.0,
-            response.lineage.0,
-            response.hold.to_bytes(),
-            response.status,
-            response.body,
-            response.input,
-            response.previous,
-            response.background,
-            response.created_at.micros(),
-            response.expires_at.micros(),
-        ],
-    )
-    .map(drop)
+fn write_media(db: &Connection, run: &MediaRun) -> Result<()> {
+    insert(db, &MEDIA_RUNS.insert, std::iter::once(tables::media_run(run)))?;
+    insert(db, &ARTIFACTS.insert, tables::artifacts(run))?;
+    for artifact in &run.artifacts {
+        let refer = "UPDATE media_objects SET state = 1 WHERE name = ?1 AND state < 2";
+        db.run(refer, [&artifact.object])?;
+    }
+    Ok(())
 }

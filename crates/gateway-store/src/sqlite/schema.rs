@@ -7,7 +7,6 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::connection::{self, ConnectionExt, ConnectionMode};
 use super::error::file_error;
 use crate::error::Result;
-use crate::records::first;
 use crate::{Error, SchemaState, StoreOptions};
 
 /// Each migration brings the schema from the version of its index to the next.
@@ -123,7 +122,7 @@ fn migrate_once(connection: &mut Connection) -> Result<SchemaState> {
 fn definitions(connection: &Connection) -> Result<Vec<String>> {
     let sql = "SELECT coalesce(sql, name) FROM sqlite_schema \
                WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
-    connection.rows(sql, [], |row| first(row))
+    connection.rows(sql, [])
 }
 
 /// Creates an empty file that only its owner can read.

@@ -10,19 +10,23 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ledger::{Account, Book, IdempotencyKey, Lineage, LineageId, MemberId, Time, Transfer};
+use ledger::{
+    Account, Book, HoldEnd, IdempotencyKey, Lineage, LineageId, MemberId, Time, Transfer,
+};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpoint::WalMonitor;
 use super::connection::{self, ConnectionExt, ConnectionMode};
 use super::deferred_rows::{self, DeferredRows, RowWrites};
+use super::executor::SqliteExecutor;
 use super::rows;
 use super::save::{self, LastPostings};
-use crate::batch::{AppliedBatch, LedgerOperation, apply};
+use crate::audit::AuditChange;
+use crate::batch::{AppliedBatch, FreeRequest, LedgerOperation, apply};
 use crate::error::Result;
-use crate::records::first;
-use crate::{Error, StoreOptions};
+use crate::executor::ready;
+use crate::{Error, StoreOptions, audit_log};
 
 /// The most operations in the queue.
 pub(super) const MAX_WAITING: usize = 4096;
@@ -63,7 +67,7 @@ enum Durability {
 impl Durability {
     fn of(operations: &[LedgerOperation]) -> Self {
         let is_plain_hold = |operation: &LedgerOperation| match operation {
-            LedgerOperation::Open(hold, _) => hold.response.is_none(),
+            LedgerOperation::Open(open) => open.operation.response.is_none(),
             _ => false,
         };
         if operations.iter().all(is_plain_hold) { Self::ProcessCrash } else { Self::PowerLoss }
@@ -183,7 +187,7 @@ impl Writer {
         }
         let is_single = operations.len() == 1;
         self.single_batches = if is_single { self.single_batches.saturating_add(1) } else { 0 };
-        if operations.iter().all(|operation| matches!(operation, LedgerOperation::Admit(..))) {
+        if operations.iter().all(|operation| matches!(operation, LedgerOperation::Admit(_))) {
             self.run_free_requests(operations);
         } else {
             self.run_batch(operations);
@@ -243,6 +247,10 @@ impl Writer {
         }
         let expires_at = now.plus_micros(self.options.idempotency_retention_micros());
         save::write_batch(&self.connection, applied, expires_at, &mut self.last)?;
+        for (posting, actor) in &applied.audited {
+            let executor = &mut SqliteExecutor { db: &self.connection, now };
+            ready(audit_log::append(executor, AuditChange::posted(posting), actor))?;
+        }
         let is_quiet = self.deferred.is_empty() || self.single_batches >= MAX_SINGLE_BATCHES;
         self.deferred.add(changes);
         if !self.deferred.is_full() && (self.is_under_load() || !is_quiet) {
@@ -392,7 +400,7 @@ impl Writer {
 
     /// Clears the cache if another process has written.
     fn check_version(&mut self) -> Result<()> {
-        let version = self.connection.row("PRAGMA data_version", [], |row| first(row))?;
+        let version = self.connection.row("PRAGMA data_version", [])?;
         let version = version.unwrap_or_default();
         if version != self.version {
             self.clear_cache();
@@ -405,8 +413,8 @@ impl Writer {
     fn load(&mut self, operations: &[LedgerOperation], now: Time) -> Result<()> {
         for operation in operations {
             match operation {
-                LedgerOperation::Open(hold, _) => {
-                    let request = &hold.request;
+                LedgerOperation::Open(open) => {
+                    let request = &open.operation.request;
                     rows::load_member(&self.connection, &mut self.book, request.member)?;
                     self.load_lineage(request.lineage)?;
                     if let Some(IdempotencyKey { key, .. }) = &request.idempotency {
@@ -414,8 +422,8 @@ impl Writer {
                         rows::load_idempotency_record(db, book, request.lineage, key, now)?;
                     }
                 }
-                LedgerOperation::Close(closing, _) => {
-                    let (member, id) = (closing.end.member, closing.end.id);
+                LedgerOperation::Close(close) => {
+                    let HoldEnd { member, id, .. } = close.operation.end;
                     if !self.book.has_hold(id) {
                         let Some(hold) = rows::hold(&self.connection, member, id)? else {
                             continue;
@@ -427,12 +435,13 @@ impl Writer {
                     }
                     rows::load_key_of_hold(&self.connection, &mut self.book, id, now)?;
                 }
-                LedgerOperation::Admit(request, _) => {
-                    rows::load_member(&self.connection, &mut self.book, request.member)?;
-                    self.load_lineage(request.lineage)?;
+                LedgerOperation::Admit(admit) => {
+                    let FreeRequest { member, lineage } = admit.operation;
+                    rows::load_member(&self.connection, &mut self.book, member)?;
+                    self.load_lineage(lineage)?;
                 }
-                LedgerOperation::Post(audited, _) => {
-                    let Transfer { member, reference, .. } = &audited.transfer;
+                LedgerOperation::Post(post) => {
+                    let Transfer { member, reference, .. } = &post.operation.transfer;
                     let (db, book) = (&self.connection, &mut self.book);
                     rows::load_member(db, book, *member)?;
                     if let Some(reference) = reference {

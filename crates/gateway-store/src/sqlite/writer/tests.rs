@@ -3,7 +3,7 @@
 use ledger::{Micros, PostingKind, Refusal};
 
 use super::*;
-use crate::batch::{AuditedTransfer, FreeRequest, NewHold};
+use crate::batch::{AuditedTransfer, NewHold, Pending};
 use crate::sqlite::{checkpoint, schema};
 use crate::{Actor, StoredResponse};
 
@@ -32,8 +32,8 @@ fn writer(folder: &std::path::Path, members: usize) -> Writer {
 fn admit(writer: &mut Writer, id: i64) -> std::result::Result<(), Refusal> {
     let (reply, mut result) = oneshot::channel();
     let (_, mut nothing) = mpsc::channel(1);
-    let operation =
-        LedgerOperation::Admit(FreeRequest { member: MemberId(id), lineage: LineageId(id) }, reply);
+    let request = FreeRequest { member: MemberId(id), lineage: LineageId(id) };
+    let operation = LedgerOperation::Admit(Box::new(Pending::new(request, reply)));
     assert!(writer.collect(operation, &mut nothing).is_none());
     result.try_recv().unwrap().unwrap().map(drop)
 }
@@ -89,10 +89,8 @@ fn large(number: u128, bytes: usize) -> LedgerOperation {
         lease_micros: 1,
         idempotency: None,
     };
-    LedgerOperation::Open(
-        Box::new(NewHold { request, response: Some(response), parent: None }),
-        oneshot::channel().0,
-    )
+    let hold = NewHold { request, response: Some(response), parent: None };
+    LedgerOperation::Open(Box::new(Pending::new(hold, oneshot::channel().0)))
 }
 
 #[test]
@@ -111,7 +109,8 @@ fn batches_are_limited_by_operations_and_bytes() {
         let reason = String::new();
         let transfer = Transfer { member, kind, amount, reason, reference: None };
         let by = Actor { name: String::new(), request: None };
-        LedgerOperation::Post(Box::new(AuditedTransfer { transfer, by }), oneshot::channel().0)
+        let post = Pending::new(AuditedTransfer { transfer, by }, oneshot::channel().0);
+        LedgerOperation::Post(Box::new(post))
     };
     assert_eq!(taken(&small), MAX_BATCH);
     assert_eq!(taken(&|number| large(number, 1024)), MAX_BATCH);

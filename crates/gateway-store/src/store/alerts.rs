@@ -1,0 +1,113 @@
+//! Alerts and their outbox, which any number of processes share.
+
+use ledger::MemberId;
+
+use super::{Store, page};
+use crate::alert::{ALERT_RETENTION_MICROS, REPEAT_MICROS, StoredOutcome};
+use crate::error::Result;
+use crate::executor::{Executor, SKIP_LOCKED};
+use crate::value::values;
+use crate::{AlertDelivery, Credit, NewAlert, WebhookOutcome};
+
+const DELIVERY: &str = "SELECT a.id, a.at, a.kind, a.subject, a.message, d.channel, \
+    coalesce(d.tries, 0), d.outcome, coalesce(d.error, '') \
+    FROM alerts a LEFT JOIN alert_deliveries d ON d.alert = a.id";
+
+const DUE: &str = "SELECT alert, channel FROM alert_deliveries \
+    WHERE outcome IS NULL AND due_at <= {now} ORDER BY due_at LIMIT 1";
+
+impl Store {
+    /// Writes an alert and its deliveries, unless its condition is reported already; returns its number
+    /// if it is new.
+    pub async fn open_alert(&self, alert: &NewAlert) -> Result<Option<i64>> {
+        let new = alert.clone();
+        statements!(self.write, db => delete_old(db))?;
+        transaction!(self.write, db => open(db, &new))
+    }
+
+    /// Ends the condition of an alert, which is then reported again when it is met again.
+    pub async fn end_alert(&self, key: &str) -> Result<()> {
+        let open = "SELECT true FROM alerts WHERE key = $1 AND ended_at IS NULL";
+        // Usually it is not open, and the writer is not needed.
+        if self.row::<bool>(open, values![key]).await?.is_some() {
+            let sql = "UPDATE alerts SET ended_at = {now} WHERE key = $1 AND ended_at IS NULL";
+            self.run(sql, values![key]).await?;
+        }
+        Ok(())
+    }
+
+    /// Claims a delivery that is due, until the lease is over.
+    pub async fn claim_alert(&self, lease_micros: i64) -> Result<Option<AlertDelivery>> {
+        // Usually nothing is due, and the writer is not needed.
+        if self.row::<(i64, String)>(DUE, values![]).await?.is_none() {
+            return Ok(None);
+        }
+        transaction!(self.write, db => claim(db, lease_micros))
+    }
+
+    /// Records the result of a delivery; returns whether the claim is still valid.
+    pub async fn finish_alert(
+        &self,
+        delivery: &AlertDelivery,
+        outcome: WebhookOutcome,
+        error: &str,
+    ) -> Result<bool> {
+        let AlertDelivery { alert, channel, tries, .. } = delivery;
+        let StoredOutcome { outcome, after_micros, error } = StoredOutcome::new(outcome, error);
+        let sql = "UPDATE alert_deliveries SET outcome = $4, due_at = {now} + $5, error = $6 \
+                   WHERE alert = $1 AND channel = $2 AND tries = $3 AND outcome IS NULL";
+        let values = values![alert.id, channel.as_deref(), *tries, outcome, after_micros, error];
+        Ok(self.run(sql, values).await? > 0)
+    }
+
+    /// Lists alerts with an id below `before` and their deliveries, newest first.
+    pub async fn alerts(&self, before: i64, limit: u32) -> Result<Vec<AlertDelivery>> {
+        let sql = format!(
+            "{DELIVERY} WHERE a.id IN (SELECT id FROM alerts WHERE id < $1 \
+             ORDER BY id DESC LIMIT $2) ORDER BY a.id DESC, d.channel"
+        );
+        self.rows(sql, values![before, page(limit)]).await
+    }
+
+    /// Returns the newest top-up or positive adjustment of a member.
+    pub async fn last_credit(&self, member: MemberId) -> Result<Option<Credit>> {
+        self.write_deferred().await?;
+        let sql = "SELECT id, balance FROM postings \
+                   WHERE member = $1 AND kind <> 'charge' AND amount > 0 ORDER BY id DESC LIMIT 1";
+        self.row(sql, values![member]).await
+    }
+}
+
+async fn delete_old(db: &mut impl Executor) -> Result<()> {
+    db.run("DELETE FROM alerts WHERE at < {now} - $1", values![ALERT_RETENTION_MICROS]).await?;
+    let sql = "DELETE FROM alert_deliveries WHERE alert NOT IN (SELECT id FROM alerts)";
+    db.run(sql, values![]).await.map(drop)
+}
+
+async fn open(db: &mut impl Executor, new: &NewAlert) -> Result<Option<i64>> {
+    let NewAlert { kind, subject, message, key, channels } = new;
+    let key = key.as_deref();
+    let sql = "UPDATE alerts SET key = NULL WHERE key = $1 AND ended_at < {now} - $2";
+    db.run(sql, values![key, REPEAT_MICROS]).await?;
+    let sql = "INSERT INTO alerts (at, kind, subject, message, key) VALUES ({now}, $1, $2, $3, $4) \
+               ON CONFLICT (key) DO NOTHING RETURNING id";
+    let Some(id) = db.row::<i64>(sql, values![kind, subject, message, key]).await? else {
+        db.run("UPDATE alerts SET ended_at = NULL WHERE key = $1", values![key]).await?;
+        return Ok(None);
+    };
+    for channel in channels {
+        let sql = "INSERT INTO alert_deliveries (alert, channel, due_at) VALUES ($1, $2, {now})";
+        db.run(sql, values![id, channel]).await?;
+    }
+    Ok(Some(id))
+}
+
+async fn claim(db: &mut impl Executor, lease_micros: i64) -> Result<Option<AlertDelivery>> {
+    let due = db.row::<(i64, String)>(&format!("{DUE} {SKIP_LOCKED}"), values![]).await?;
+    let Some((alert, channel)) = due else { return Ok(None) };
+    let sql = "UPDATE alert_deliveries SET tries = tries + 1, due_at = {now} + $3 \
+               WHERE alert = $1 AND channel = $2";
+    db.run(sql, values![alert, &channel, lease_micros]).await?;
+    let sql = format!("{DELIVERY} WHERE a.id = $1 AND d.channel = $2");
+    db.row(&sql, values![alert, channel]).await
+}

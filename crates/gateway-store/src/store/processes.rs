@@ -1,0 +1,113 @@
+//! Processes, reloads, drained providers and settings.
+
+use super::Store;
+use crate::audit_log;
+use crate::error::Result;
+use crate::executor::Executor;
+use crate::process::{GENERATION, PROCESS_TIMEOUT_MICROS, provider_audit, reload_audit};
+use crate::value::values;
+use crate::{Actor, DrainedProvider, Error, ProcessReport, ProviderAction, SharedState};
+
+impl Store {
+    /// Asks all processes to read their configuration again; returns the number of the reload.
+    pub async fn request_reload(&self, by: &Actor) -> Result<i64> {
+        let by = by.clone();
+        transaction!(self.write, db => request_reload(db, &by))
+    }
+
+    pub async fn shared_state(&self) -> Result<SharedState> {
+        statements!(self.read, db => shared_state(db))
+    }
+
+    /// Reports the state of a process, and forgets processes that are gone.
+    pub async fn report_process(&self, report: &ProcessReport) -> Result<()> {
+        let report = report.clone();
+        statements!(self.write, db => report_process(db, &report))
+    }
+
+    pub async fn forget_process(&self, owner: i64) -> Result<()> {
+        self.run("DELETE FROM processes WHERE owner = $1", values![owner]).await.map(drop)
+    }
+
+    pub async fn processes(&self) -> Result<Vec<ProcessReport>> {
+        let sql = "SELECT owner, name, generation, problems FROM processes \
+                   WHERE seen_at >= {now} - $1 ORDER BY name";
+        self.rows(sql, values![PROCESS_TIMEOUT_MICROS]).await
+    }
+
+    /// Drains or enables a provider on all processes; returns whether this changed it.
+    pub async fn change_provider(
+        &self,
+        name: &str,
+        action: ProviderAction,
+        by: &Actor,
+    ) -> Result<bool> {
+        let (name, by) = (name.to_owned(), by.clone());
+        transaction!(self.write, db => change_provider(db, &name, action, &by))
+    }
+
+    pub async fn drained_providers(&self) -> Result<Vec<DrainedProvider>> {
+        self.rows("SELECT name, since, actor FROM drained_providers ORDER BY name", values![]).await
+    }
+
+    pub async fn setting(&self, name: &str) -> Result<Option<String>> {
+        self.row("SELECT value FROM settings WHERE name = $1", values![name]).await
+    }
+
+    /// Writes a setting unless it exists; returns the stored value.
+    pub async fn set_setting_once(&self, name: &str, value: &str) -> Result<String> {
+        let sql =
+            "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+        self.run(sql, values![name, value]).await?;
+        self.setting(name).await?.ok_or(Error::Missing("setting"))
+    }
+}
+
+async fn request_reload(db: &mut impl Executor, by: &Actor) -> Result<i64> {
+    let sql = "INSERT INTO settings (name, value) VALUES ($1, '1') ON CONFLICT (name) \
+               DO UPDATE SET value = CAST(CAST(settings.value AS bigint) + 1 AS text) \
+               RETURNING CAST(value AS bigint)";
+    let generation = db.row(sql, values![GENERATION]).await?.unwrap_or(1);
+    audit_log::append(db, reload_audit(generation), by).await?;
+    Ok(generation)
+}
+
+async fn shared_state(db: &mut impl Executor) -> Result<SharedState> {
+    let sql = "SELECT CAST(value AS bigint) FROM settings WHERE name = $1";
+    let generation = db.row(sql, values![GENERATION]).await?.unwrap_or(0);
+    let sql = "SELECT name FROM drained_providers ORDER BY name";
+    Ok(SharedState { generation, drained: db.rows(sql, values![]).await? })
+}
+
+async fn report_process(db: &mut impl Executor, report: &ProcessReport) -> Result<()> {
+    let ProcessReport { owner, name, generation, problems } = report;
+    let sql = "INSERT INTO processes (owner, name, generation, problems, seen_at) \
+               VALUES ($1, $2, $3, $4, {now}) ON CONFLICT (owner) DO UPDATE SET \
+               generation = excluded.generation, problems = excluded.problems, \
+               seen_at = excluded.seen_at";
+    db.run(sql, values![*owner, name, *generation, problems]).await?;
+    let sql = "DELETE FROM processes WHERE seen_at < {now} - $1";
+    db.run(sql, values![PROCESS_TIMEOUT_MICROS]).await.map(drop)
+}
+
+async fn change_provider(
+    db: &mut impl Executor,
+    name: &str,
+    action: ProviderAction,
+    by: &Actor,
+) -> Result<bool> {
+    let changed = match action {
+        ProviderAction::Drain => {
+            let sql = "INSERT INTO drained_providers (name, since, actor) \
+                       VALUES ($1, {now}, $2) ON CONFLICT (name) DO NOTHING";
+            db.run(sql, values![name, &by.name]).await?
+        }
+        ProviderAction::Enable => {
+            db.run("DELETE FROM drained_providers WHERE name = $1", values![name]).await?
+        }
+    };
+    if changed > 0 {
+        audit_log::append(db, provider_audit(name, action), by).await?;
+    }
+    Ok(changed > 0)
+}

@@ -1,0 +1,22 @@
+//! Usage of members.
+
+use super::Store;
+use crate::error::Result;
+use crate::value::values;
+use crate::{UsageLine, UsageQuery};
+
+impl Store {
+    /// Sums up usage. Lines are in the order of days, else of charges, the highest first.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageLine>> {
+        self.write_deferred().await?;
+        self.rows(query.sql(), values![]).await
+    }
+
+    /// Rebuilds usage from the receipts. No hold can end meanwhile.
+    pub async fn rebuild_usage(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(database) => database.rebuild_usage().await,
+            Self::Postgres(database) => Box::pin(database.rebuild_usage()).await,
+        }
+    }
+}
