@@ -5,7 +5,7 @@ mod progress;
 
 use std::sync::Arc;
 
-use gateway_store::{KeyRecord, Store};
+use gateway_store::{KeyRecord, SavedAnswer, Store};
 use ledger::{LimitStatus, Micros, Receipt, Windows};
 
 pub(crate) use charge::{Charge, Opened, Order, Replay, Results};
@@ -27,6 +27,11 @@ pub(crate) struct Billing {
     /// The owner of the holds of this process.
     pub(crate) owner: i64,
     pub(crate) charged: Arc<ChargedAccounts>,
+}
+
+/// A successful answer in JSON, to be stored for an idempotency key.
+pub(crate) fn saved_json(body: Vec<u8>) -> SavedAnswer {
+    SavedAnswer { status: 200, content_type: "application/json".to_owned(), body }
 }
 
 impl Billing {
@@ -70,11 +75,5 @@ impl Billing {
     pub(crate) async fn admit(&self, caller: &KeyRecord) -> ApiResult<LimitStatus> {
         let rate = self.store.admit(caller.key.member, caller.key.lineage).await??;
         Ok(LimitStatus { rate, budget: None })
-    }
-}
-
-impl std::fmt::Debug for Billing {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Billing").field("owner", &self.owner).finish_non_exhaustive()
     }
 }

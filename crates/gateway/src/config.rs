@@ -24,20 +24,29 @@ mod search;
 mod secret;
 mod store;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use gateway_store::Calendar;
 use http::Uri;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use settings::{Days, Hours, Problem, Reader, WholeSeconds, section};
+
+use self::address::Address;
+use self::price::PricesFile;
+use self::provider::file::ProviderFile;
+use self::route::AliasFile;
+use self::store::{DatabaseFile, SECRET_FILE};
 
 pub use address::is_loopback;
 pub use alerts::{AlertEmail, AlertWebhook, Alerts, MAX_RECIPIENTS, MAX_SHARES, MailSecurity};
 pub use fetch::{Fetch, MAX_ALLOWED};
 pub use limit::{Limits, NewBudget, NewKeys};
 pub use mcp::Mcp;
-pub use media::{Bucket, Downloads, Media};
+pub use media::{Downloads, Media, Storage};
 pub use model::{Capability, Caps, MAX_MODELS, Model};
 pub use observe::{Level, Log, LogFormat, Trace};
 pub use page::reference;
@@ -56,59 +65,107 @@ pub use store::{Artifacts, Database, Durability, KeySecret};
 /// Where the service listens, unless the file says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8930";
 
-/// All of `gateway.yaml`.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// The address to listen on.
-    pub listen: SocketAddr,
-    /// The separate address of `/metrics`, if any.
-    pub metrics_listen: Option<SocketAddr>,
-    /// How clients reach the service, without a path: https, or http on this machine.
-    pub public_url: Uri,
-    /// Where members, keys and money are kept.
-    pub database: Database,
-    /// What holds for media, and where they are kept.
-    pub media: Media,
-    /// Files that everybody may download, if there are any.
-    pub downloads: Option<Downloads>,
-    /// What the admin API asks for; without it there is none.
-    pub admin_token: Option<Secret>,
-    /// What the secrets of keys are hashed with.
-    pub key_secret: KeySecret,
-    /// Where models are, in the order of the file.
-    pub providers: Vec<Provider>,
-    /// Other names for models, in the order of the file.
-    pub aliases: Vec<Alias>,
-    /// What requests cost.
-    pub prices: Prices,
-    /// How much of everything.
-    pub limits: Limits,
-    /// What becomes of a request whose client has left after the first byte.
-    pub on_client_gone: ClientGone,
-    /// What becomes of images that a request only names by an address.
-    pub remote_images: RemoteImages,
-    /// How long an idempotency key is remembered.
-    pub idempotency: Duration,
-    /// How long stored responses are kept.
-    pub responses_kept: Duration,
-    /// How long a hold lives without being renewed.
-    pub hold_lease: Duration,
-    /// When budgets reset.
-    pub calendar: Calendar,
-    /// How pages are read.
-    pub fetch: Fetch,
-    /// Where searches go.
-    pub search: Search,
-    /// How research jobs are done.
-    pub research: Research,
-    /// Who may speak to `/mcp`.
-    pub mcp: Mcp,
-    /// What is logged.
-    pub log: Log,
-    /// Where traces go, if anywhere.
-    pub trace: Option<Trace>,
-    /// Alerts to operators, if there are any.
-    pub alerts: Option<Alerts>,
+section! {
+    /// Top-level keys.
+    pub struct Config {
+        /// Address to listen on.
+        #[schemars(with = "Option<String>", extend("default" = DEFAULT_LISTEN))]
+        #[schemars(extend("format" = "listen", "x-type" = "address:port"))]
+        pub listen: SocketAddr = default_listen(),
+        /// Serve `/metrics` only on this address, such as `127.0.0.1:9464`. Without it, `/metrics` is
+        /// served on `listen`.
+        #[schemars(with = "Option<String>")]
+        #[schemars(extend("format" = "listen", "x-type" = "address:port"))]
+        pub metrics_listen: Option<SocketAddr>,
+        /// URL at which clients reach the service, without a path. Must be https unless the host is
+        /// this machine. Default: `http://` and `listen`.
+        #[serde(deserialize_with = "address::uri")]
+        #[schemars(with = "Option<Address>", extend("format" = "public-url"))]
+        pub public_url: Uri,
+        /// Database of members, keys and balances: `sqlite:PATH` or `postgres://…`.
+        #[schemars(with = "Option<DatabaseFile>")]
+        #[schemars(extend("default" = "sqlite:gateway.sqlite3"))]
+        pub database: Database,
+        /// Storage of generated files: `file:PATH` or `s3://BUCKET/PREFIX`. Default: the folder
+        /// `artifacts` next to the SQLite file, or next to this file with PostgreSQL.
+        #[schemars(extend("default" = "file:artifacts"))]
+        pub artifacts: Storage,
+        /// Token of the admin API, at least 32 characters. Without it, the admin API is disabled.
+        #[schemars(length(min = MIN_SECRET_CHARS))]
+        pub admin_token: Option<Secret>,
+        /// Secret for hashing keys, at least 32 characters. Default: the content of `gateway.secret`
+        /// next to this file, which is created if it is missing. Changing the secret invalidates all
+        /// keys.
+        #[schemars(with = "Option<Secret>", length(min = MIN_SECRET_CHARS))]
+        pub key_secret: KeySecret,
+        /// Providers, by name.
+        #[serde(rename = "providers")]
+        #[schemars(with = "BTreeMap<String, ProviderFile>")]
+        #[schemars(extend("maxProperties" = MAX_PROVIDERS, "x-items" = "providers"))]
+        #[schemars(extend("propertyNames" = {"type": "string", "format": "provider-name"}))]
+        provider_files: Vec<(String, ProviderFile)>,
+        /// Providers of models, in the order of the file.
+        #[serde(skip)]
+        pub providers: Vec<Provider>,
+        /// Aliases, by name.
+        #[serde(rename = "models")]
+        #[schemars(with = "BTreeMap<String, AliasFile>")]
+        #[schemars(extend("maxProperties" = MAX_ALIASES, "x-items" = "aliases"))]
+        #[schemars(extend("propertyNames" = {"type": "string", "format": "alias-name"}))]
+        alias_files: Vec<(String, AliasFile)>,
+        /// Other names for models, in the order of the file.
+        #[serde(skip)]
+        pub aliases: Vec<Alias>,
+        /// Prices of requests.
+        #[schemars(with = "PricesFile")]
+        pub prices: Prices,
+        /// Limits of the service.
+        pub limits: Limits,
+        /// How to handle `image_url`s with an `http` or `https` URL: `refuse` rejects the request;
+        /// `inline` fetches the image, subject to the rules of `fetch`, and sends it inline.
+        /// Providers never receive such URLs. `data:` URLs are always accepted.
+        #[schemars(extend("x-type" = "`refuse` or `inline`"))]
+        pub remote_images: RemoteImages,
+        /// What to do when the client disconnects after the first byte of a response: `cancel`
+        /// cancels the request to the provider, `finish` reads the response to its end. The request
+        /// is charged in either case.
+        pub on_client_gone: ClientGone,
+        /// How long to keep an `Idempotency-Key` and its response, in hours; at most 720.
+        #[serde(rename = "idempotency_hours", with = "Hours")]
+        #[schemars(range(min = 1, max = 720))]
+        pub idempotency: Duration = Duration::from_hours(24),
+        /// How long to keep stored responses, in days; at most 3650.
+        #[serde(rename = "responses_days", with = "Days")]
+        #[schemars(range(min = 1, max = 3650))]
+        pub responses_kept: Duration = Duration::from_hours(30 * 24),
+        /// How long reserved money stays reserved without renewal, for example after a crash.
+        #[serde(rename = "hold_lease_seconds", with = "WholeSeconds")]
+        #[schemars(range(min = 1, max = 86400))]
+        pub hold_lease: Duration = Duration::from_mins(1),
+        /// Time zone in which budgets reset: an IANA name such as `Europe/Berlin`. Days start at
+        /// midnight, weeks on Monday.
+        #[serde(rename = "time_zone", deserialize_with = "calendar")]
+        #[schemars(with = "Option<String>", extend("format" = "time-zone", "default" = "UTC"))]
+        pub calendar: Calendar = Calendar::utc(),
+        /// Logging.
+        pub log: Log,
+        /// OpenTelemetry tracing.
+        pub trace: Option<Trace>,
+        /// Alerts to operators.
+        pub alerts: Option<Alerts>,
+        /// Research jobs.
+        pub research: Research,
+        /// Reading of pages.
+        pub fetch: Fetch,
+        /// Public downloads. Without this section, there are none.
+        pub downloads: Option<Downloads>,
+        /// Limits of media requests.
+        pub media: Media,
+        /// Web search.
+        pub search: Search,
+        /// Access to `/mcp`.
+        pub mcp: Mcp,
+    }
 }
 
 /// What to do with the provider's response when the client disconnects. The request is charged in
@@ -135,6 +192,40 @@ pub enum RemoteImages {
 }
 
 impl Config {
+    /// Fills in what depends on other keys and on the folder of the file, and reports keys that do not
+    /// go together.
+    fn resolve(&mut self, reader: &mut Reader<'_>, folder: &Path) {
+        if !reader.is_given("public_url") {
+            self.public_url = format!("http://{}", self.listen).parse().unwrap_or_default();
+            if reader.is_given("listen") && !self.listen.ip().is_loopback() {
+                let message = "other machines can connect, but `public_url` is not set";
+                let problem = Problem::warning(reader.position("listen"), message);
+                let hint = "set `public_url` to the https URL that clients use";
+                reader.report("listen", problem.hint(hint));
+            }
+        }
+        let files = std::mem::take(&mut self.provider_files);
+        let (providers, of_results) = provider::file::providers(files, reader, folder);
+        let aliases = route::written(std::mem::take(&mut self.alias_files), reader);
+        self.aliases = route::resolve(reader, &aliases, &providers);
+        route::check_prices(reader, &self.prices, &providers, &self.aliases);
+        self.providers = providers;
+        if let Some(email) = self.alerts.as_ref().and_then(|alerts| alerts.email.as_ref()) {
+            email.check(reader);
+        }
+        self.database.resolve(reader, folder);
+        self.artifacts.resolve(reader, (&self.database, folder));
+        self.search.resolve(of_results, (&self.database, folder));
+        if !reader.is_given("key_secret") {
+            self.key_secret = KeySecret::File(folder.join(SECRET_FILE));
+        }
+    }
+
+    /// How clients reach the service, without a slash at the end.
+    pub(crate) fn base_url(&self) -> String {
+        self.public_url.to_string().trim_end_matches('/').to_owned()
+    }
+
     /// The provider of this name.
     pub fn provider(&self, name: &str) -> Option<&Provider> {
         self.providers.iter().find(|provider| provider.name == name)
@@ -172,6 +263,15 @@ impl Config {
         });
         known.unwrap_or_else(|| self.prices.of(operation, &format!("{provider}/{model}")))
     }
+}
+
+fn default_listen() -> SocketAddr {
+    DEFAULT_LISTEN.parse().unwrap_or_else(|_| SocketAddr::from(([127, 0, 0, 1], 8930)))
+}
+
+fn calendar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Calendar, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Calendar::parse(&name).ok_or_else(|| serde::de::Error::custom("unknown time zone"))
 }
 
 /// A commented `gateway.yaml` to begin with.

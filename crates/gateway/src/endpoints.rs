@@ -49,10 +49,7 @@ use self::internal_call::InternalCalls;
 use self::state::AppState;
 use crate::config::Config;
 use crate::failure::{ApiError, ApiResult};
-use crate::openapi::{
-    self, Access, Routes, Verb, media as made, member, messages as message_table, openai, operator,
-    research as jobs, responses as described,
-};
+use crate::openapi::{Operation, Routes};
 use crate::request_info::{RequestInfo, Route};
 use crate::request_log::sanitized_path;
 use crate::service::Service;
@@ -70,9 +67,9 @@ impl Endpoints {
         let mut patterns: Vec<_> = described
             .operations
             .iter()
-            .map(|operation| (operation.route(), operation.path))
-            .chain([(mcp::PATH.to_owned(), mcp::PATH)])
-            .chain(console::paths().map(|path| (path.to_owned(), path)))
+            .map(|operation| (operation.route, operation.path))
+            .chain([(mcp::PATH, mcp::PATH)])
+            .chain(console::paths().map(|path| (path, path)))
             .collect();
         // One path may have several methods.
         patterns.sort_unstable();
@@ -127,44 +124,44 @@ impl Endpoints {
 fn routes(service: &Service) -> Routes<AppState> {
     let config = &service.config;
     let mut routes = Routes::new()
-        .on(&member::CHAT, chat::create)
-        .on(&openai::COMPLETIONS, chat::complete)
-        .on(&openai::EMBEDDINGS, pass_through::create)
-        .on(&openai::MODERATIONS, pass_through::create)
-        .on(&openai::RERANK, pass_through::create)
-        .on(&openai::IMAGES, pass_through::create)
-        .on(&openai::IMAGE_EDITS, pass_through::create)
-        .on(&openai::SPEECH, pass_through::create)
-        .on(&openai::TRANSCRIPTIONS, pass_through::create)
-        .on(&message_table::CREATE, messages::create)
-        .on(&message_table::COUNT_TOKENS, messages::count_tokens)
-        .on(&described::CREATE, responses::create)
-        .on(&described::COMPACT, responses::compact)
-        .on(&described::INPUT_TOKENS, responses::input_tokens)
-        .on(&described::SHOW, responses::find)
-        .on(&described::DELETE, responses::delete)
-        .on(&described::CANCEL, responses::cancel)
-        .on(&described::INPUT_ITEMS, responses::input_items)
-        .on(&member::LIST_MODELS, models::list)
-        .on(&member::FIND_MODEL, models::find)
-        .on(&member::CAPABILITIES, models::capabilities)
-        .on(&member::ME, me::show)
-        .on(&member::USAGE, me::usage)
-        .on(&member::FIND_RECEIPT, me::receipt)
-        .on(&made::RUN, media::create)
-        .on(&made::ARTIFACT, media::artifact)
-        .on(&made::MANIFEST, media::manifest)
-        .on(&jobs::CREATE, research::create)
-        .on(&jobs::LIST, research::list)
-        .on(&jobs::SHOW, research::find)
-        .on(&jobs::FOLLOW, research::events)
-        .on(&jobs::CANCEL, research::cancel)
-        .on(&member::FETCH, web::fetch)
-        .on(&member::SEARCH, search::create)
-        .on(&operator::HEALTH, operations::health)
-        .on(&operator::READY, operations::ready);
+        .post("/v1/chat/completions", chat::create)
+        .post("/v1/completions", chat::complete)
+        .post("/v1/embeddings", pass_through::create)
+        .post("/v1/moderations", pass_through::create)
+        .post("/v1/rerank", pass_through::create)
+        .post("/v1/images/generations", pass_through::create)
+        .post("/v1/images/edits", pass_through::create)
+        .post("/v1/audio/speech", pass_through::create)
+        .post("/v1/audio/transcriptions", pass_through::create)
+        .post("/v1/messages", messages::create)
+        .post("/v1/messages/count_tokens", messages::count_tokens)
+        .post("/v1/responses", responses::create)
+        .post("/v1/responses/compact", responses::compact)
+        .post("/v1/responses/input_tokens", responses::input_tokens)
+        .get("/v1/responses/{id}", responses::find)
+        .delete("/v1/responses/{id}", responses::delete)
+        .post("/v1/responses/{id}/cancel", responses::cancel)
+        .get("/v1/responses/{id}/input_items", responses::input_items)
+        .get("/v1/models", models::list)
+        .get_any(("/v1/models/{id}", "/v1/models/{*id}"), models::find)
+        .get("/v1/capabilities", models::capabilities)
+        .get("/v1/me", me::show)
+        .get("/v1/me/usage", me::usage)
+        .get("/v1/requests/{id}", me::receipt)
+        .post("/v1/media/run", media::create)
+        .get("/v1/media/artifacts/{id}", media::artifact)
+        .get("/v1/media/runs/{id}/manifest.json", media::manifest)
+        .post("/v1/research/jobs", research::create)
+        .get("/v1/research/jobs", research::list)
+        .get("/v1/research/jobs/{id}", research::find)
+        .get("/v1/research/jobs/{id}/events", research::events)
+        .post("/v1/research/jobs/{id}/cancel", research::cancel)
+        .post("/v1/web/fetch", web::fetch)
+        .post("/v1/search", search::create)
+        .get("/healthz", operations::health)
+        .get("/readyz", operations::ready);
     if config.metrics_listen.is_none() {
-        routes = routes.on(&operator::METRICS, operations::metrics);
+        routes = routes.get("/metrics", operations::metrics);
     }
     // Without a token these paths do not exist.
     if config.admin_token.is_some() {
@@ -177,9 +174,9 @@ fn routes(service: &Service) -> Routes<AppState> {
 }
 
 /// The paths that take requests of members, for clients of other services.
-fn offered(operations: &[&openapi::Operation]) -> String {
-    let is_offered = |it: &&&openapi::Operation| {
-        it.access == Access::Key && it.verb == Verb::Post && !it.path.contains('{')
+fn offered(operations: &[Operation]) -> String {
+    let is_offered = |it: &&Operation| {
+        it.verb == "post" && it.path.starts_with("/v1/") && !it.path.contains('{')
     };
     let paths: Vec<&str> = operations.iter().filter(is_offered).map(|it| it.path).collect();
     paths.join(", ")

@@ -20,7 +20,8 @@ use crate::response_headers;
 pub(crate) type ApiResult<T = Response> = Result<T, ApiError>;
 
 /// An error for a client. Causes are logged, never sent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", .0.message)]
 pub(crate) struct ApiError(Box<Facts>);
 
 /// Boxed, so that results stay small.
@@ -225,15 +226,6 @@ impl ApiError {
             response_headers::write_receipt(headers, id, Micros::ZERO);
         }
         response
-    }
-}
-
-/// Bodies that arrive piece by piece fail with it.
-impl std::error::Error for ApiError {}
-
-impl std::fmt::Display for ApiError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.message())
     }
 }
 

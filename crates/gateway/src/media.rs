@@ -28,24 +28,14 @@ const MAX_REMOVED: u32 = 100;
 
 /// Makes media without HTTP: [`Media::run`].
 pub(crate) struct Media {
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     pub(crate) billing: Arc<Billing>,
-    upstreams: Arc<Upstreams>,
-    parser: Pool,
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) parser: Pool,
     pub(crate) artifacts: ArtifactStore,
 }
 
 impl Media {
-    pub(crate) fn new(
-        config: Arc<Config>,
-        billing: Arc<Billing>,
-        upstreams: Arc<Upstreams>,
-        parser: Pool,
-        artifacts: ArtifactStore,
-    ) -> Self {
-        Self { config, billing, upstreams, parser, artifacts }
-    }
-
     /// Why a name is not the full id of a model that makes media, with suggestions.
     fn not_found(&self, caller: &Caller, asked: &str) -> String {
         const MAX_NAMED: usize = 3;
@@ -85,7 +75,7 @@ impl Media {
         member: MemberId,
         answer: &[u8],
     ) -> Result<(), Failure> {
-        let max_bytes = self.config.media.max_bytes;
+        let max_bytes = self.config.artifacts.max_bytes;
         let checked = make::check_images(&self.parser, provider, member, max_bytes, answer).await;
         checked.map_err(|failure| match failure {
             // The member can ask for bytes instead; a retry would fail again.
@@ -106,8 +96,7 @@ impl Media {
     }
 
     pub(crate) fn view(&self, run: &MediaRun) -> view::MediaRun {
-        let base = self.config.public_url.to_string();
-        let base = base.trim_end_matches('/');
+        let base = self.config.base_url();
         let artifact = |artifact: &Artifact| view::Artifact {
             id: artifact.id.clone(),
             url: format!("{base}/v1/media/artifacts/{}", artifact.id),

@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::config::Operation;
 
@@ -19,7 +19,6 @@ type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Histograms<OperationLabels>,
     attempts: Family<AttemptLabels, Counter>,
@@ -37,6 +36,7 @@ pub(crate) struct Metrics {
     usable: Family<ProviderLabels, Gauge>,
     key_refused: Family<ProviderLabels, Gauge>,
     spans_dropped: Gauge,
+    registry: Registry,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,7 +73,7 @@ struct ModelLabels(Option<Arc<str>>);
 
 /// Counters by model, with a bounded number of series: a provider with discovery can list any number
 /// of models.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ModelCounters {
     family: Family<ModelLabels, Counter>,
     series: AtomicUsize,
@@ -154,61 +154,51 @@ const STORE_BOUNDS: [f64; 12] =
 impl Metrics {
     pub(crate) fn new() -> Self {
         let of_requests: fn() -> Histogram = || Histogram::new(REQUEST_BOUNDS);
-        let mut metrics = Self {
-            registry: Registry::with_prefix("agent_gateway"),
-            requests: Family::default(),
-            durations: Family::new_with_constructor(of_requests),
-            attempts: Family::default(),
-            first_bytes: Family::new_with_constructor(of_requests),
-            ended: Family::default(),
-            charged_micros: ModelCounters::default(),
-            input_tokens: ModelCounters::default(),
-            output_tokens: ModelCounters::default(),
-            hold_seconds: Histogram::new(STORE_BOUNDS),
-            settle_seconds: Histogram::new(STORE_BOUNDS),
-            expired: Counter::default(),
-            connections: Gauge::default(),
-            running: Gauge::default(),
-            streams: Gauge::default(),
-            usable: Family::default(),
-            key_refused: Family::default(),
-            spans_dropped: Gauge::default(),
-        };
-        metrics.register();
-        metrics
-    }
-
-    fn register(&mut self) {
-        let registry = &mut self.registry;
-        registry.register("requests", "Requests answered", self.requests.clone());
-        let about = "Time from the request head to the response head";
-        let durations = self.durations.clone();
-        registry.register_with_unit("request_duration", about, Unit::Seconds, durations);
-        registry.register("upstream_attempts", "Requests sent to upstreams", self.attempts.clone());
-        let about = "Time to the first byte of an upstream response";
-        let first_bytes = self.first_bytes.clone();
-        registry.register_with_unit("upstream_first_byte", about, Unit::Seconds, first_bytes);
-        registry.register("holds_ended", "Ended holds by charge rule", self.ended.clone());
-        let charged = self.charged_micros.family.clone();
-        registry.register("charged_micros", "Micro-credits charged", charged);
-        let (input, output) = (self.input_tokens.family.clone(), self.output_tokens.family.clone());
-        registry.register("input_tokens", "Prompt tokens, as reported by upstreams", input);
-        registry.register("output_tokens", "Completion tokens, as reported by upstreams", output);
-        let (hold, settle) = (self.hold_seconds.clone(), self.settle_seconds.clone());
-        registry.register_with_unit("hold_duration", "Time to store a hold", Unit::Seconds, hold);
-        let about = "Time to store a charge";
-        registry.register_with_unit("settle_duration", about, Unit::Seconds, settle);
-        let expired = self.expired.clone();
-        registry.register("holds_expired", "Expired holds that were released", expired);
-        registry.register("connections", "Open connections", self.connections.clone());
-        registry.register("requests_running", "Requests in progress", self.running.clone());
-        registry.register("streams_open", "Open streams", self.streams.clone());
-        let spans_dropped = self.spans_dropped.clone();
-        registry.register("spans_dropped", "Spans that were not exported", spans_dropped);
-        let about = "0 if the probes of the provider or its last requests failed, otherwise 1";
-        registry.register("provider_usable", about, self.usable.clone());
-        let about = "1 if the provider rejects the configured API key";
-        registry.register("provider_key_refused", about, self.key_refused.clone());
+        let of_store = || Histogram::new(STORE_BOUNDS);
+        let mut registry = Registry::with_prefix("agent_gateway");
+        let all = &mut registry;
+        Self {
+            requests: added(all, "requests", "Requests answered"),
+            durations: timed(
+                all,
+                "request_duration",
+                "Time from the request head to the response head",
+                Family::new_with_constructor(of_requests),
+            ),
+            attempts: added(all, "upstream_attempts", "Requests sent to upstreams"),
+            first_bytes: timed(
+                all,
+                "upstream_first_byte",
+                "Time to the first byte of an upstream response",
+                Family::new_with_constructor(of_requests),
+            ),
+            ended: added(all, "holds_ended", "Ended holds by charge rule"),
+            charged_micros: by_model(all, "charged_micros", "Micro-credits charged"),
+            input_tokens: by_model(all, "input_tokens", "Prompt tokens, as reported by upstreams"),
+            output_tokens: by_model(
+                all,
+                "output_tokens",
+                "Completion tokens, as reported by upstreams",
+            ),
+            hold_seconds: timed(all, "hold_duration", "Time to store a hold", of_store()),
+            settle_seconds: timed(all, "settle_duration", "Time to store a charge", of_store()),
+            expired: added(all, "holds_expired", "Expired holds that were released"),
+            connections: added(all, "connections", "Open connections"),
+            running: added(all, "requests_running", "Requests in progress"),
+            streams: added(all, "streams_open", "Open streams"),
+            spans_dropped: added(all, "spans_dropped", "Spans that were not exported"),
+            usable: added(
+                all,
+                "provider_usable",
+                "0 if the probes of the provider or its last requests failed, otherwise 1",
+            ),
+            key_refused: added(
+                all,
+                "provider_key_refused",
+                "1 if the provider rejects the configured API key",
+            ),
+            registry,
+        }
     }
 
     pub(crate) fn answered(&self, operation: &'static str, status: u16, took: Duration) {
@@ -283,6 +273,23 @@ impl Metrics {
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
     }
+}
+
+/// A metric that is registered.
+fn added<M: Metric + Clone + Default>(all: &mut Registry, name: &str, about: &str) -> M {
+    let metric = M::default();
+    all.register(name, about, metric.clone());
+    metric
+}
+
+fn by_model(all: &mut Registry, name: &str, about: &str) -> ModelCounters {
+    ModelCounters { family: added(all, name, about), series: AtomicUsize::new(0) }
+}
+
+/// The same of a metric in seconds.
+fn timed<M: Metric + Clone>(all: &mut Registry, name: &str, about: &str, metric: M) -> M {
+    all.register_with_unit(name, about, Unit::Seconds, metric.clone());
+    metric
 }
 
 fn known(operation: &str) -> &'static str {

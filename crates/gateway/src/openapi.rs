@@ -1,290 +1,72 @@
-//! The operations of the service: the table of both the routes and the OpenAPI document.
+//! The OpenAPI document: the operations of `openapi.yaml` that the service routes, with what is the
+//! same for all operations of a tag.
 //!
-//! A handler is added only together with its [`Operation`] ([`Routes::on`]), so that no path can be
-//! missing in `/openapi.json`. Schemas of bodies come from the types of `wire`.
+//! A handler is added by [`Routes`], which remembers its operation, so that no path can be missing in
+//! `/openapi.json`. Schemas of bodies come from the types of `wire`.
 
-pub(crate) mod admin;
-mod document;
-pub(crate) mod media;
-pub(crate) mod member;
-pub(crate) mod messages;
-pub(crate) mod openai;
-pub(crate) mod operator;
-pub(crate) mod research;
-pub(crate) mod responses;
+use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::routing::{MethodFilter, on};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::Value;
-use wire::error::Code;
-
-pub(crate) use document::document;
+use axum::routing::{self, MethodRouter};
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use settings::Node;
+use wire::account::{Me, ReceiptView};
+use wire::admin::{
+    Adjustment, AlertView, AuditView, IssuedKey, KeyPatch, KeyRecordView, LedgerCheckView,
+    MemberPatch, MemberReceipt, MemberView, NewKeyBody, NewMember, NewTeam, OfferedModel,
+    Page as List, PostingView, ProviderView, ReloadView, Rotation, StatementView, TeamPatch,
+    TeamView, TopUp,
+};
+use wire::capability::CapabilityList;
+use wire::download::Manifest;
+use wire::error::{Code, ErrorBody};
+use wire::media::MediaRun;
+use wire::model::{Model, ModelList};
+use wire::research::{JobList, JobView, ResearchRequest};
+use wire::search::{SearchAnswer, SearchRequest};
+use wire::usage::UsageList;
+use wire::web::{Page, PageRequest};
 
 use crate::config::{Capability, Config};
 
-#[derive(Debug)]
+pub(crate) const JSON: &str = "application/json";
+/// What references to schemas begin with.
+const SCHEMAS: &str = "#/components/schemas/";
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
+/// The types of bodies, for their schemas.
+type Bodies = (
+    (Me, ReceiptView, CapabilityList, Manifest, ErrorBody, MediaRun, Model, ModelList),
+    (JobList, JobView, ResearchRequest, SearchAnswer, SearchRequest, UsageList, Page, PageRequest),
+    (MemberView, List<MemberView>, NewMember, MemberPatch, MemberReceipt),
+    (TeamView, List<TeamView>, NewTeam, TeamPatch, TopUp, Adjustment, PostingView),
+    (KeyRecordView, List<KeyRecordView>, NewKeyBody, KeyPatch, Rotation, IssuedKey),
+    (List<StatementView>, List<AuditView>, LedgerCheckView, ReloadView),
+    (AlertView, List<AlertView>, ProviderView, List<ProviderView>, List<OfferedModel>),
+);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation {
-    pub(crate) verb: Verb,
+    /// In lower case.
+    pub(crate) verb: &'static str,
     /// As the document writes it.
     pub(crate) path: &'static str,
-    /// The `operationId`.
-    pub(crate) id: &'static str,
-    summary: &'static str,
-    description: &'static str,
-    pub(crate) access: Access,
-    parameters: &'static [&'static Parameter],
-    body: Option<Body>,
-    answers: &'static [SuccessResponse],
-    /// Its failures, besides those of any operation of this access, with this body or with an
-    /// `Idempotency-Key`.
-    failures: &'static [Code],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Get,
-    Post,
-    Patch,
-    Delete,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    Open,
-    /// A key is required, and its rate is counted.
-    Key,
-    /// The operator's token is required.
-    Admin,
-}
-
-#[derive(Debug)]
-struct Parameter {
-    location: ParameterLocation,
-    name: &'static str,
-    description: &'static str,
-    schema: Make,
-    example: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ParameterLocation {
-    Path,
-    /// The rest of the path, including slashes.
-    Rest,
-    Query,
-    Header,
-}
-
-#[derive(Debug)]
-struct Body {
-    is_required: bool,
-    media_type: &'static str,
-    schema: Make,
-    /// As JSON; empty for none.
-    example: &'static str,
-}
-
-#[derive(Debug)]
-struct SuccessResponse {
-    status: u16,
-    description: &'static str,
-    contents: &'static [(&'static str, Make)],
-    headers: &'static [&'static Header],
-}
-
-#[derive(Debug)]
-struct Header {
-    name: &'static str,
-    description: &'static str,
-    schema: Make,
-}
-
-const fn open(verb: Verb, path: &'static str, id: &'static str) -> Operation {
-    Operation::new(Access::Open, verb, path, id)
-}
-
-const fn keyed(verb: Verb, path: &'static str, id: &'static str) -> Operation {
-    Operation::new(Access::Key, verb, path, id)
+    /// The path in the syntax of the router.
+    pub(crate) route: &'static str,
 }
 
 impl Operation {
-    const fn new(access: Access, verb: Verb, path: &'static str, id: &'static str) -> Self {
-        Self {
-            verb,
-            path,
-            id,
-            summary: "",
-            description: "",
-            access,
-            parameters: &[],
-            body: None,
-            answers: &[],
-            failures: &[],
-        }
+    pub(crate) const fn new(verb: &'static str, path: &'static str) -> Self {
+        Self { verb, path, route: path }
     }
-
-    const fn describe(self, summary: &'static str, description: &'static str) -> Self {
-        Self { summary, description, ..self }
-    }
-
-    const fn parameters(self, parameters: &'static [&'static Parameter]) -> Self {
-        Self { parameters, ..self }
-    }
-
-    /// Requires a JSON body.
-    const fn body(self, schema: Make, example: &'static str) -> Self {
-        self.with_body(Body { is_required: true, media_type: JSON, schema, example })
-    }
-
-    const fn with_body(self, body: Body) -> Self {
-        Self { body: Some(body), ..self }
-    }
-
-    const fn answers(self, answers: &'static [SuccessResponse]) -> Self {
-        Self { answers, ..self }
-    }
-
-    const fn failures(self, failures: &'static [Code]) -> Self {
-        Self { failures, ..self }
-    }
-
-    /// The path in the syntax of the router.
-    pub(crate) fn route(&self) -> String {
-        let rest =
-            self.parameters.iter().find(|parameter| parameter.location == ParameterLocation::Rest);
-        rest.map_or_else(
-            || self.path.to_owned(),
-            |rest| self.path.replace(&format!("{{{}}}", rest.name), &format!("{{*{}}}", rest.name)),
-        )
-    }
-}
-
-impl Parameter {
-    const fn path(name: &'static str, description: &'static str, schema: Make) -> Self {
-        Self { location: ParameterLocation::Path, name, description, schema, example: "" }
-    }
-
-    const fn query(name: &'static str, description: &'static str, schema: Make) -> Self {
-        Self { location: ParameterLocation::Query, ..Self::path(name, description, schema) }
-    }
-
-    const fn header(name: &'static str, description: &'static str, schema: Make) -> Self {
-        Self { location: ParameterLocation::Header, ..Self::path(name, description, schema) }
-    }
-
-    const fn example(self, example: &'static str) -> Self {
-        Self { example, ..self }
-    }
-}
-
-impl Header {
-    const fn new(name: &'static str, description: &'static str, schema: Make) -> Self {
-        Self { name, description, schema }
-    }
-}
-
-const fn answer(
-    status: u16,
-    description: &'static str,
-    contents: &'static [(&'static str, Make)],
-    headers: &'static [&'static Header],
-) -> SuccessResponse {
-    SuccessResponse { status, description, contents, headers }
-}
-
-/// A response whose JSON is a type of `wire`.
-const fn returning<T: JsonSchema>(
-    status: u16,
-    description: &'static str,
-    headers: &'static [&'static Header],
-) -> SuccessResponse {
-    answer(status, description, const { &[(JSON, of::<T> as Make)] }, headers)
-}
-
-/// The facts about this service in the document.
-pub(crate) struct Offer<'a> {
-    /// The public address.
-    server: &'a str,
-    /// The models of the examples, where the service has one.
-    models: [(Capability, Option<String>); 7],
-    /// Whether jobs may name a webhook.
-    has_webhooks: bool,
-}
-
-impl<'a> Offer<'a> {
-    /// The facts of a configuration.
-    pub(crate) fn new(config: &Config, server: &'a str) -> Self {
-        let model = |capability: Capability| {
-            let mut all = config
-                .providers
-                .iter()
-                .flat_map(|provider| provider.models.iter().map(|model| (&provider.name, model)));
-            let found = all.find(|(_, model)| model.capabilities.contains(&capability));
-            found.map(|(provider, model)| format!("{provider}/{}", model.id))
-        };
-        Self {
-            server,
-            models: [
-                Capability::Chat,
-                Capability::Image,
-                Capability::Speech,
-                Capability::Transcription,
-                Capability::Embeddings,
-                Capability::Moderation,
-                Capability::Rerank,
-            ]
-            .map(|capability| (capability, model(capability))),
-            has_webhooks: config.research.webhook_secret.is_some(),
-        }
-    }
-
-    /// An example with existing model names; `None` without a suitable model.
-    fn fill(&self, example: &str) -> Option<String> {
-        let quoted = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
-        self.models.iter().try_fold(example.to_owned(), |example, (capability, model)| {
-            let placeholder = format!("{{{} model}}", capability.word());
-            if !example.contains(&placeholder) {
-                return Some(example);
-            }
-            Some(example.replace(&placeholder, &quoted(model.as_deref()?)))
-        })
-    }
-}
-
-type Make = fn(&mut SchemaGenerator) -> Schema;
-
-pub(crate) const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
-
-fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
-
-fn add_property(schema: &mut Schema, name: &str, property: Value) {
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert(name.to_owned(), property);
-    }
-}
-
-fn text(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string" })
-}
-
-/// A stream of events: a text, or one event with its fields for readers that parse it.
-fn events(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["string", "object"] })
-}
-
-fn count(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "integer", "minimum": 0 })
 }
 
 #[derive(Debug)]
 pub(crate) struct Routes<S> {
     pub(crate) router: Router<S>,
-    pub(crate) operations: Vec<&'static Operation>,
+    pub(crate) operations: Vec<Operation>,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
@@ -292,30 +74,234 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Self { router: Router::new(), operations: Vec::new() }
     }
 
-    pub(crate) fn on<H, T>(mut self, operation: &'static Operation, handler: H) -> Self
-    where
-        H: Handler<T, S>,
-        T: 'static,
-    {
-        let filter = match operation.verb {
-            Verb::Get => MethodFilter::GET,
-            Verb::Post => MethodFilter::POST,
-            Verb::Patch => MethodFilter::PATCH,
-            Verb::Delete => MethodFilter::DELETE,
-        };
-        self.router = self.router.route(&operation.route(), on(filter, handler));
+    pub(crate) fn get<T: 'static>(self, path: &'static str, handler: impl Handler<T, S>) -> Self {
+        self.add(Operation::new("get", path), routing::get(handler))
+    }
+
+    /// A path whose route matches slashes in its last part.
+    pub(crate) fn get_any<T: 'static>(
+        self,
+        (path, route): (&'static str, &'static str),
+        handler: impl Handler<T, S>,
+    ) -> Self {
+        self.add(Operation { verb: "get", path, route }, routing::get(handler))
+    }
+
+    pub(crate) fn post<T: 'static>(self, path: &'static str, handler: impl Handler<T, S>) -> Self {
+        self.add(Operation::new("post", path), routing::post(handler))
+    }
+
+    pub(crate) fn patch<T: 'static>(self, path: &'static str, handler: impl Handler<T, S>) -> Self {
+        self.add(Operation::new("patch", path), routing::patch(handler))
+    }
+
+    pub(crate) fn delete<T: 'static>(
+        self,
+        path: &'static str,
+        handler: impl Handler<T, S>,
+    ) -> Self {
+        self.add(Operation::new("delete", path), routing::delete(handler))
+    }
+
+    fn add(mut self, operation: Operation, handler: MethodRouter<S>) -> Self {
+        self.router = self.router.route(operation.route, handler);
         self.operations.push(operation);
         self
     }
 }
 
-impl Verb {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Post => "post",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
+/// `openapi.yaml`. A test reads it, so that it is never null.
+fn source() -> Value {
+    let node = Node::from_yaml(include_str!("openapi.yaml"));
+    node.map_or(Value::Null, |node| node.to_json())
+}
+
+/// The document of a service with these operations.
+pub(crate) fn document(operations: &[Operation], config: &Config) -> Value {
+    let mut document = source();
+    let shared = document["x-shared"].take();
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for Operation { verb, path, .. } in operations {
+        let mut operation = document["paths"][path][verb].take();
+        complete(&mut operation, &shared["headers"]);
+        fill_examples(&mut operation, config);
+        paths.entry(*path).or_default().insert((*verb).to_owned(), operation);
+    }
+    let mut schemas = schemas(&json!(paths));
+    if config.research.webhook_secret.is_none()
+        && let Some(fields) = schemas.get_mut("ResearchRequest")
+    {
+        fields["properties"].as_object_mut().map(|fields| fields.remove("webhook_url"));
+    }
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("x-shared");
+    }
+    if let Some(tags) = document["tags"].as_array_mut() {
+        tags.retain(|tag| {
+            let mut all = paths.values().flat_map(Map::values);
+            all.any(|operation| operation["tags"][0] == tag["name"])
+        });
+    }
+    document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
+    document["servers"] = json!([{ "url": config.base_url() }]);
+    document["components"]["schemas"] = schemas.into();
+    document["paths"] = json!(paths);
+    document
+}
+
+/// Adds what is the same for all operations of a tag: credentials, headers and errors.
+fn complete(operation: &mut Value, headers: &Value) {
+    const NONE: &[&str] = &[];
+    const ID: &[&str] = &["x-request-id"];
+    let tag = operation["tags"][0].as_str().unwrap_or_default().to_owned();
+    operation["security"] = match tag.as_str() {
+        "members" => json!([{ "key": [] }]),
+        "admin" => json!([{ "admin": [] }]),
+        _ => json!([]),
+    };
+    let described = |names: &[&str]| -> Map<String, Value> {
+        names.iter().map(|name| ((*name).to_owned(), headers[*name].clone())).collect()
+    };
+    let limits = if tag == "members" { LIMITS } else { NONE };
+    for (_, response) in operation["responses"].as_object_mut().into_iter().flatten() {
+        let mut headers = described(&[ID, limits].concat());
+        headers.extend(response["headers"].as_object().cloned().unwrap_or_default());
+        response["headers"] = headers.into();
+    }
+    for (status, codes) in errors(operation, &tag) {
+        let (own, limits): (&[&str], _) = match status {
+            401 => (&["WWW-Authenticate"], NONE),
+            405 => (&["Allow"], NONE),
+            409 | 503 => (&["Retry-After"], NONE),
+            429 if tag == "members" => (&["Retry-After"], limits),
+            _ => (NONE, NONE),
+        };
+        let meanings: Vec<String> =
+            codes.iter().map(|code| format!("`{}`: {}", code.word(), code.meaning())).collect();
+        operation["responses"][status.to_string()] = json!({
+            "description": meanings.join(" "),
+            "headers": described(&[ID, own, limits].concat()),
+            "content": { JSON: { "schema": { "$ref": format!("{SCHEMAS}ErrorBody") } } },
+        });
+    }
+    operation.as_object_mut().map(|fields| fields.remove("x-errors"));
+}
+
+/// The headers of responses to requests with a key.
+const LIMITS: &[&str] = &[
+    "x-ratelimit-limit-requests",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-reset-requests",
+    "RateLimit-Policy",
+    "RateLimit",
+    "x-budget-limit-micros",
+    "x-budget-remaining-micros",
+    "x-budget-scope",
+    "x-budget-resets-at",
+];
+
+/// All errors of an operation by their status.
+fn errors(operation: &Value, tag: &str) -> BTreeMap<u16, Vec<Code>> {
+    let of_tag: &[Code] = match tag {
+        "admin" => &[Code::InvalidKey, Code::Unavailable],
+        // Every operation with a key may have a price.
+        "members" => &[
+            Code::InvalidKey,
+            Code::InsufficientBalance,
+            Code::KeyLimitReached,
+            Code::BudgetReached,
+            Code::MemberBlocked,
+            Code::RateLimited,
+            Code::Unavailable,
+        ],
+        _ => &[],
+    };
+    let of_body: &[Code] = match &operation["requestBody"] {
+        Value::Null => &[],
+        _ => &[Code::InvalidJson, Code::InvalidRequest, Code::BodyTimeout, Code::BodyTooLarge],
+    };
+    let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+    let is_idempotent = parameters.any(|it| it["name"] == IDEMPOTENCY_KEY);
+    let of_idempotency: &[Code] =
+        if is_idempotent { &[Code::IdempotencyInProgress, Code::IdempotencyMismatch] } else { &[] };
+    let anywhere = &[Code::MethodNotAllowed, Code::Internal, Code::Draining];
+    let possible = [of_tag, of_body, of_idempotency, anywhere].concat();
+    let own: Vec<&str> =
+        operation["x-errors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in Code::ALL {
+        if possible.contains(code) || own.contains(&code.word()) {
+            by_status.entry(code.status()).or_default().push(*code);
         }
     }
+    by_status
 }
+
+/// Names models of the service in the examples; without a suitable model there is no example.
+fn fill_examples(value: &mut Value, config: &Config) {
+    match value {
+        Value::Object(fields) => {
+            if fields.get_mut("example").is_some_and(|example| !fill(example, config)) {
+                fields.remove("example");
+            }
+            fields.values_mut().for_each(|field| fill_examples(field, config));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_examples(item, config)),
+        _ => {}
+    }
+}
+
+/// Replaces placeholders such as `{chat model}`; returns whether there are models for all of them.
+fn fill(example: &mut Value, config: &Config) -> bool {
+    match example {
+        Value::Object(fields) => fields.values_mut().all(|field| fill(field, config)),
+        Value::Array(items) => items.iter_mut().all(|item| fill(item, config)),
+        Value::String(text) => {
+            let wanted = text.strip_prefix('{').and_then(|text| text.strip_suffix(" model}"));
+            let Some(wanted) = wanted else { return true };
+            let mut all = config.providers.iter().flat_map(|provider| {
+                provider.models.iter().map(|model| (provider.name.as_str(), model))
+            });
+            let is_able = |able: &Capability| able.word() == wanted;
+            let found = all.find(|(_, model)| model.capabilities.iter().any(is_able));
+            let named = found.map(|(provider, model)| format!("{provider}/{}", model.id));
+            named.map(|name| *text = name).is_some()
+        }
+        _ => true,
+    }
+}
+
+/// The schemas that the paths refer to, directly or through others.
+fn schemas(paths: &Value) -> Map<String, Value> {
+    // Responses and requests differ only in optional fields; the form of responses counts.
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    generator.subschema_for::<Bodies>();
+    let (all, mut found) = (generator.take_definitions(true), Map::new());
+    gather(paths, &all, &mut found);
+    found
+}
+
+fn gather(value: &Value, all: &Map<String, Value>, found: &mut Map<String, Value>) {
+    match value {
+        Value::Object(fields) => {
+            let target =
+                fields.get("$ref").and_then(|target| target.as_str()?.strip_prefix(SCHEMAS));
+            if let Some((name, schema)) = target.and_then(|name| all.get_key_value(name))
+                && found.insert(name.clone(), schema.clone()).is_none()
+            {
+                gather(schema, all, found);
+            }
+            fields.values().for_each(|field| gather(field, all, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| gather(item, all, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

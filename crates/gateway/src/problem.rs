@@ -1,9 +1,8 @@
 //! Problems that prevent the service from starting.
 
-use std::fmt;
-
 /// A problem that prevents the service from starting, and how to fix it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Problem {
     /// What is wrong.
     pub message: String,
@@ -21,12 +20,6 @@ impl Problem {
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
     }
 }
 

@@ -35,38 +35,30 @@ use crate::problem::Problem;
 use crate::trace::SpanContext;
 use crate::upstream_pool::{BaseUrl, UpstreamPool};
 
-/// The paths of an upstream that requests of members use.
-pub(crate) const CHAT_PATH: &str = "/chat/completions";
-pub(crate) const MESSAGES_PATH: &str = "/messages";
-pub(crate) const COUNT_TOKENS_PATH: &str = "/messages/count_tokens";
-pub(crate) const RESPONSES_PATH: &str = "/responses";
-pub(crate) const COMPACT_PATH: &str = "/responses/compact";
-pub(crate) const INPUT_TOKENS_PATH: &str = "/responses/input_tokens";
-pub(crate) const IMAGES_PATH: &str = "/images/generations";
-pub(crate) const SPEECH_PATH: &str = "/audio/speech";
-pub(crate) const COMPLETIONS_PATH: &str = "/completions";
-/// Paths of which requests are passed on as they came.
-pub(crate) const EMBEDDINGS_PATH: &str = "/embeddings";
-pub(crate) const MODERATIONS_PATH: &str = "/moderations";
-pub(crate) const RERANK_PATH: &str = "/rerank";
-pub(crate) const IMAGE_EDITS_PATH: &str = "/images/edits";
-pub(crate) const TRANSCRIPTIONS_PATH: &str = "/audio/transcriptions";
-const PATHS: [&str; 14] = [
-    CHAT_PATH,
-    MESSAGES_PATH,
-    COUNT_TOKENS_PATH,
-    RESPONSES_PATH,
-    COMPACT_PATH,
-    INPUT_TOKENS_PATH,
-    IMAGES_PATH,
-    SPEECH_PATH,
-    COMPLETIONS_PATH,
-    EMBEDDINGS_PATH,
-    MODERATIONS_PATH,
-    RERANK_PATH,
-    IMAGE_EDITS_PATH,
-    TRANSCRIPTIONS_PATH,
-];
+/// Declares the paths of an upstream that requests of members use.
+macro_rules! paths {
+    ($($name:ident = $path:literal;)+) => {
+        $(pub(crate) const $name: &str = $path;)+
+        const PATHS: &[&str] = &[$($name),+];
+    };
+}
+
+paths! {
+    CHAT_PATH = "/chat/completions";
+    MESSAGES_PATH = "/messages";
+    COUNT_TOKENS_PATH = "/messages/count_tokens";
+    RESPONSES_PATH = "/responses";
+    COMPACT_PATH = "/responses/compact";
+    INPUT_TOKENS_PATH = "/responses/input_tokens";
+    COMPLETIONS_PATH = "/completions";
+    EMBEDDINGS_PATH = "/embeddings";
+    MODERATIONS_PATH = "/moderations";
+    RERANK_PATH = "/rerank";
+    IMAGES_PATH = "/images/generations";
+    IMAGE_EDITS_PATH = "/images/edits";
+    SPEECH_PATH = "/audio/speech";
+    TRANSCRIPTIONS_PATH = "/audio/transcriptions";
+}
 
 /// The longest model name that is accepted from an upstream or compared with known names.
 pub(crate) const MAX_MODEL_NAME: usize = 200;

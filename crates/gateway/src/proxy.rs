@@ -13,6 +13,7 @@ pub(crate) mod chat_request;
 pub(crate) mod event_buffer;
 pub(crate) mod messages_request;
 pub(crate) mod native;
+pub(crate) mod recorder;
 pub(crate) mod relay;
 pub(crate) mod responses_request;
 pub(crate) mod rounds;

@@ -47,27 +47,16 @@ const HOLD: &str = "req_";
 const WEBHOOK_SENDERS: u32 = 4;
 
 pub(crate) struct Research {
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     pub(crate) billing: Arc<Billing>,
-    upstreams: Arc<Upstreams>,
-    web: Arc<WebServices>,
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) web: Arc<WebServices>,
     pub(crate) background: Arc<BackgroundTasks>,
-    queued: Notify,
-    ended: Notify,
+    pub(crate) queued: Notify,
+    pub(crate) ended: Notify,
 }
 
 impl Research {
-    pub(crate) fn new(
-        config: Arc<Config>,
-        billing: Arc<Billing>,
-        upstreams: Arc<Upstreams>,
-        web: Arc<WebServices>,
-        background: Arc<BackgroundTasks>,
-    ) -> Self {
-        let (queued, ended) = (Notify::new(), Notify::new());
-        Self { config, billing, upstreams, web, background, queued, ended }
-    }
-
     /// Starts the workers; they end when the service stops.
     pub(crate) fn start(self: &Arc<Self>) {
         let tasks = &self.billing.lifecycle.tasks;

@@ -18,9 +18,10 @@ use document_parser::Pool;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use wire::error::Code;
+use wire::search::SearchResult;
 
 pub use index::Document;
-pub use wanted::{DEFAULT_RESULTS, Found, Hit, Wanted};
+pub use wanted::{DEFAULT_RESULTS, Found, Wanted};
 
 use self::cache::Cache;
 use self::index::Index;
@@ -94,7 +95,10 @@ pub(crate) fn open(config: &Config, parser: &Pool) -> Result<Engines, Vec<Proble
 }
 
 /// Asks one provider once, without a running service.
-pub async fn probe(configured: &SearchProvider, wanted: &Wanted) -> Result<Vec<Hit>, Problem> {
+pub async fn probe(
+    configured: &SearchProvider,
+    wanted: &Wanted,
+) -> Result<Vec<SearchResult>, Problem> {
     match configured {
         SearchProvider::Remote { kind, upstream } => {
             let provider = Arc::new(Provider::open(upstream, remote::MAX_ANSWER_BYTES)?);
@@ -232,7 +236,7 @@ impl Search {
         if good.is_empty() { usable().collect() } else { good }
     }
 
-    async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<Hit>, Fault> {
+    async fn ask(&self, engine: &Engine, wanted: &Wanted) -> Result<Vec<SearchResult>, Fault> {
         let begun = Instant::now();
         let remote = match engine {
             Engine::Remote(remote) => remote,
@@ -286,9 +290,9 @@ impl Engine {
 }
 
 /// The results that match the request, each page once.
-fn chosen(results: Vec<Hit>, wanted: &Wanted) -> Vec<Hit> {
+fn chosen(results: Vec<SearchResult>, wanted: &Wanted) -> Vec<SearchResult> {
     let mut seen = HashSet::new();
-    let may_be_shown = |hit: &Hit| {
+    let may_be_shown = |hit: &SearchResult| {
         let form = canonical::canonical(&hit.url);
         wanted.allows(&hit.source) && form.is_some_and(|form| seen.insert(form))
     };

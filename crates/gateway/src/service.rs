@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use document_parser::Pool;
 use gateway_store::Store;
+use tokio::sync::Notify;
 use web_reader::{Reader, Resolve};
 
 use crate::alerts::channel::Channels;
@@ -15,7 +16,6 @@ use crate::identity::{Identities, KeyHasher};
 use crate::lifecycle::Lifecycle;
 use crate::media::{ArtifactStore, Media};
 use crate::metrics::Metrics;
-use crate::openapi::operator;
 use crate::problem::{Problem, keep};
 use crate::provider::Provider;
 use crate::reload::Reloads;
@@ -24,6 +24,9 @@ use crate::search::{self, Search};
 use crate::trace::{Exporter, Tracer};
 use crate::upstreams::Upstreams;
 use crate::web_services::{WebServices, open_reader};
+
+/// The path of the client document.
+pub(crate) const CLIENT_DOCUMENT: &str = "/oauth/client-metadata.json";
 
 /// The running service with one configuration. Handlers and modules take the parts that they need.
 pub struct Service {
@@ -97,7 +100,7 @@ impl Parts {
         });
         let channels = config.alerts.as_ref().map(Channels::open).transpose();
         let channels = keep(&mut problems, channels).flatten();
-        let artifacts = keep(&mut problems, ArtifactStore::open(&config.media));
+        let artifacts = keep(&mut problems, ArtifactStore::open(&config.artifacts));
         match (reader, artifacts, search) {
             (Some(reader), Some(artifacts), Some(search)) if problems.is_empty() => Ok(Self {
                 metrics,
@@ -184,20 +187,22 @@ impl Service {
         let upstreams = Upstreams::new(config.clone(), providers, metrics.clone(), tracer);
         let upstreams = Arc::new(upstreams);
         let web = Arc::new(WebServices::new(config.clone(), search, reader));
-        let media = Media::new(
-            config.clone(),
-            billing.clone(),
-            upstreams.clone(),
-            parser.clone(),
+        let media = Media {
+            config: config.clone(),
+            billing: billing.clone(),
+            upstreams: upstreams.clone(),
+            parser: parser.clone(),
             artifacts,
-        );
-        let research = Research::new(
-            config.clone(),
-            billing.clone(),
-            upstreams.clone(),
-            web.clone(),
-            background.clone(),
-        );
+        };
+        let research = Research {
+            config: config.clone(),
+            billing: billing.clone(),
+            upstreams: upstreams.clone(),
+            web: web.clone(),
+            background: background.clone(),
+            queued: Notify::new(),
+            ended: Notify::new(),
+        };
         Arc::new(Self {
             config,
             lifecycle,
@@ -241,7 +246,7 @@ impl Service {
         let url = &self.config.public_url;
         let is_https = url.scheme_str() == Some("https");
         let authority = url.authority().filter(|_| is_https)?;
-        Some(format!("https://{authority}{}", operator::CLIENT.path))
+        Some(format!("https://{authority}{CLIENT_DOCUMENT}"))
     }
 
     /// Offers the client document of the MCP client, if the service is reached by https. Call it
@@ -273,6 +278,6 @@ impl Service {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Service").field("billing", &self.billing).finish_non_exhaustive()
+        formatter.debug_struct("Service").finish_non_exhaustive()
     }
 }

@@ -109,7 +109,7 @@ pub fn parser_limits(config: &Config) -> Limits {
         SearchProvider::Index(index) => Some(index.max_file_bytes),
         SearchProvider::Remote { .. } => None,
     });
-    let largest = indexes.chain([config.fetch.max_bytes, config.media.max_bytes]).max();
+    let largest = indexes.chain([config.fetch.max_bytes, config.artifacts.max_bytes]).max();
     let default = Limits::default();
     let memory_bytes = largest.unwrap_or_default().saturating_mul(4);
     Limits { memory_bytes: default.memory_bytes.saturating_add(memory_bytes), ..default }

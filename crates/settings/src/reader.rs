@@ -154,6 +154,17 @@ impl<'a> Reader<'a> {
         self.report(&field.key, Problem::error(field.position, message).hint(hint));
     }
 
+    /// Refuses the value of a key that was read, and perhaps says what to do about it.
+    pub fn refuse_key<'h>(
+        &mut self,
+        key: &str,
+        message: impl Into<String>,
+        hint: impl Into<Option<&'h str>>,
+    ) {
+        let hint = hint.into().map(str::to_owned);
+        self.report(key, Problem { hint, ..Problem::error(self.position(key), message) });
+    }
+
     /// A value that passed its check, or an error with this message.
     pub fn accept(
         &mut self,

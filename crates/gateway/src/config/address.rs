@@ -21,6 +21,13 @@ pub(super) fn uri<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
+/// The same for an address that may be left out.
+pub(super) fn optional<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Uri>, D::Error> {
+    uri(deserializer).map(Some)
+}
+
 /// Why an address cannot be used, and what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault(pub(super) &'static str, pub(super) &'static str);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use http::Uri;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::{Seconds, section};
+use settings::{Reader, Seconds, section};
 
-use super::address::{self, Address};
+use super::address::{self, Address, is_loopback};
 use super::secret::{MIN_SECRET_CHARS, Secret};
 
 /// The most shares.
@@ -16,28 +16,28 @@ pub const MAX_SHARES: usize = 10;
 /// The most recipients of e-mails.
 pub const MAX_RECIPIENTS: usize = 20;
 
-/// Alerts to operators by webhook and e-mail. Without this section, there are none. Each alert is
-/// stored first and delivered at least once; failed deliveries are repeated.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(transform = section::<Self>)]
-pub struct Alerts {
-    /// Alert when this many percent of a balance are used since its last top-up, or of a budget, or
-    /// of the spend limit of a key. An empty list disables these alerts.
-    #[schemars(length(max = MAX_SHARES))]
-    #[schemars(extend("items" = {"type": "integer", "minimum": 1, "maximum": 100}))]
-    pub shares: Vec<u32>,
-    /// Alert when a provider fails its probes, is ejected, or rejects the configured key.
-    pub providers: bool,
-    /// Alert when a check of the ledger finds a wrong figure.
-    pub ledger: bool,
-    /// Wait before the first retry of a failed delivery. Each further wait is four times as long.
-    #[serde(with = "Seconds")]
-    pub retry: Duration,
-    /// Webhook that receives alerts.
-    pub webhook: Option<AlertWebhook>,
-    /// E-mail that alerts are sent by.
-    pub email: Option<AlertEmail>,
+section! {
+    /// Alerts to operators by webhook and e-mail. Without this section, there are none. Each alert is
+    /// stored first and delivered at least once; failed deliveries are repeated.
+    #[derive(PartialEq, Eq)]
+    pub struct Alerts {
+        /// Alert when this many percent of a balance are used since its last top-up, or of a budget,
+        /// or of the spend limit of a key. An empty list disables these alerts.
+        #[schemars(length(max = MAX_SHARES))]
+        #[schemars(extend("items" = {"type": "integer", "minimum": 1, "maximum": 100}))]
+        pub shares: Vec<u32> = vec![80, 95, 100],
+        /// Alert when a provider fails its probes, is ejected, or rejects the configured key.
+        pub providers: bool = true,
+        /// Alert when a check of the ledger finds a wrong figure.
+        pub ledger: bool = true,
+        /// Wait before the first retry of a failed delivery. Each further wait is four times as long.
+        #[serde(with = "Seconds")]
+        pub retry: Duration = Duration::from_secs(5),
+        /// Webhook that receives alerts.
+        pub webhook: Option<AlertWebhook>,
+        /// E-mail that alerts are sent by.
+        pub email: Option<AlertEmail>,
+    }
 }
 
 /// A webhook, signed as in Standard Webhooks.
@@ -100,6 +100,19 @@ pub enum MailSecurity {
 }
 
 impl AlertEmail {
+    /// Passwords and alerts are sent unencrypted only to this machine.
+    pub(super) fn check(&self, reader: &mut Reader<'_>) {
+        let uri = format!("http://{}", self.host).parse::<Uri>();
+        if self.security == MailSecurity::None && !uri.is_ok_and(|uri| is_loopback(&uri)) {
+            let message = "`none` is allowed only for a server on this machine";
+            reader.refuse_key("alerts.email.security", message, "use `starttls` or `tls`");
+        }
+        if self.username.is_some() != self.password.is_some() {
+            let message = "has only one of `username` and `password`";
+            reader.refuse_key("alerts.email", message, "set both, or remove both");
+        }
+    }
+
     /// The port to connect to.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(match self.security {
@@ -107,18 +120,5 @@ impl AlertEmail {
             MailSecurity::Tls => 465,
             MailSecurity::None => 25,
         })
-    }
-}
-
-impl Default for Alerts {
-    fn default() -> Self {
-        Self {
-            shares: vec![80, 95, 100],
-            providers: true,
-            ledger: true,
-            retry: Duration::from_secs(5),
-            webhook: None,
-            email: None,
-        }
     }
 }

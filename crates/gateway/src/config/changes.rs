@@ -28,13 +28,8 @@ const FIXED: &[Comparison] = &[
 /// Keys that a reload can change.
 const CHANGEABLE: &[Comparison] = &[
     ("public_url", |a, b| a.public_url == b.public_url),
-    ("artifacts", |a, b| {
-        (&a.media.artifacts, &a.media.bucket, a.media.kept, a.media.max_bytes)
-            == (&b.media.artifacts, &b.media.bucket, b.media.kept, b.media.max_bytes)
-    }),
-    ("media", |a, b| {
-        (a.media.max_images, a.media.max_text_chars) == (b.media.max_images, b.media.max_text_chars)
-    }),
+    ("artifacts", |a, b| a.artifacts == b.artifacts),
+    ("media", |a, b| a.media == b.media),
     ("downloads", |a, b| a.downloads == b.downloads),
     ("admin_token", |a, b| a.admin_token == b.admin_token),
     ("providers", |a, b| a.providers == b.providers && a.search.providers == b.search.providers),

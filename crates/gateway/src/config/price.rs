@@ -118,7 +118,8 @@ impl Operation {
 }
 
 /// The price list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "PricesFile")]
 pub struct Prices {
     defaults: Vec<(Operation, i64)>,
     /// Exact ids first, then globs, the longest first.

@@ -59,7 +59,7 @@ pub struct Target {
 /// An alias: a full id, a list of ids in the order in which they are tried, or a mapping. Its name
 /// is 1 to 128 letters, digits and the characters `._-/:`. A name with `*` or `?`, as in
 /// `claude-*`, matches every name that is not otherwise defined.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>, extend("x-short" = "targets", "x-order" = [
     "targets", "price_micros", "description", "context_length", "max_n", "max_tokens",
     "max_message_bytes", "max_images",
@@ -75,7 +75,7 @@ pub(super) struct AliasFile {
     alias: Alias,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum TargetFile {
     Name(#[schemars(extend("x-wanted" = MODEL))] Located),
@@ -85,7 +85,7 @@ enum TargetFile {
 const MODEL: &str = "a model as `<provider>/<model>`, or an alias";
 
 /// One of several models chosen by weight.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(transform = section::<Self>)]
 struct WrittenTarget {
     /// A full id, or an alias for a single model.
@@ -122,13 +122,8 @@ pub(super) fn written(aliases: Vec<(String, AliasFile)>, reader: &mut Reader<'_>
             let inner = format!("{path}.targets");
             let key = if reader.is_given(&inner) { inner } else { path.clone() };
             let message = "mixes names and mappings in one list";
-            let problem = Problem::error(reader.position(&key), message);
-            reader.report(
-                &key,
-                problem.hint(
-                    "use either names, tried in order, or mappings with `model` and `weight`",
-                ),
-            );
+            let hint = "use either names, tried in order, or mappings with `model` and `weight`";
+            reader.refuse_key(&key, message, hint);
             continue;
         }
         let order = if weighted == 0 { Order::Fallback } else { Order::Weighted };

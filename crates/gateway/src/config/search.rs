@@ -39,11 +39,11 @@ section! {
 
 impl Search {
     /// Adds the providers. An index that was given no folder is kept beside the database.
-    pub(super) fn with(
-        mut self,
+    pub(super) fn resolve(
+        &mut self,
         providers: Vec<SearchProvider>,
         (database, folder): (&Database, &Path),
-    ) -> Self {
+    ) {
         self.providers = providers;
         for provider in &mut self.providers {
             if let SearchProvider::Index(index) = provider
@@ -52,7 +52,6 @@ impl Search {
                 index.index_folder = database.folder(folder).join(INDEX_FOLDER).join(&index.name);
             }
         }
-        self
     }
 }
 

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use settings::{Field, Problem, Reader, section};
+use settings::{Field, Reader, section};
 
 use super::secret::{Secret, warn_of_plain_text};
 
 const DEFAULT_DATABASE: &str = "gateway.sqlite3";
 /// The file of the secret of keys, which the program makes.
-const SECRET_FILE: &str = "gateway.secret";
+pub(super) const SECRET_FILE: &str = "gateway.secret";
 const DEFAULT_POOL_SIZE: u32 = 8;
 const WANTED_DATABASE: &str = "`sqlite:PATH` or `postgres://…`";
 
 /// Where members, keys and money are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "DatabaseFile")]
 pub enum Database {
     /// A file beside the configuration, or anywhere else.
     Sqlite {
@@ -78,8 +79,15 @@ pub enum Artifacts {
     },
 }
 
+impl Default for Artifacts {
+    fn default() -> Self {
+        Self::Files { path: PathBuf::new() }
+    }
+}
+
 /// What the secrets of keys are hashed with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Secret")]
 pub enum KeySecret {
     /// It was configured.
     Given(Secret),
@@ -87,29 +95,41 @@ pub enum KeySecret {
     File(PathBuf),
 }
 
-impl Database {
-    /// Checks that every key is for the kind of database that there is.
-    pub(super) fn new(file: Option<DatabaseFile>, reader: &mut Reader<'_>, folder: &Path) -> Self {
-        let (power, path) = (Durability::Power, folder.join(DEFAULT_DATABASE));
-        let Some(file) = file else { return Self::Sqlite { path, durability: power } };
-        let is_sqlite = file.url.starts_with("sqlite:");
-        let (key, whose) = if is_sqlite {
-            ("database.pool_size", "PostgreSQL")
-        } else {
-            ("database.durability", "SQLite")
-        };
-        if reader.is_given(key) {
-            let problem = Problem::error(reader.position(key), format!("applies to {whose} only"));
-            reader.report(key, problem.hint("remove it"));
-        }
+impl From<DatabaseFile> for Database {
+    fn from(file: DatabaseFile) -> Self {
         match file.url.strip_prefix("sqlite:") {
-            Some(path) => {
-                Self::Sqlite { path: path.into(), durability: file.durability.unwrap_or(power) }
-            }
+            Some(path) => Self::Sqlite {
+                path: path.into(),
+                durability: file.durability.unwrap_or(Durability::Power),
+            },
             None => Self::Postgres {
                 url: Secret::new(file.url),
                 pool_size: file.pool_size.unwrap_or(DEFAULT_POOL_SIZE),
             },
+        }
+    }
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self::Sqlite { path: DEFAULT_DATABASE.into(), durability: Durability::Power }
+    }
+}
+
+impl Database {
+    /// Places the default file, and checks that every key is for the kind of database that there is.
+    pub(super) fn resolve(&mut self, reader: &mut Reader<'_>, folder: &Path) {
+        let (key, whose) = match self {
+            Self::Sqlite { path, .. } => {
+                if !reader.is_given("database") {
+                    *path = folder.join(DEFAULT_DATABASE);
+                }
+                ("database.pool_size", "PostgreSQL")
+            }
+            Self::Postgres { .. } => ("database.durability", "SQLite"),
+        };
+        if reader.is_given(key) {
+            reader.refuse_key(key, format!("applies to {whose} only"), "remove it");
         }
     }
 
@@ -123,9 +143,15 @@ impl Database {
     }
 }
 
-impl KeySecret {
-    pub(super) fn new(given: Option<Secret>, folder: &Path) -> Self {
-        given.map_or_else(|| Self::File(folder.join(SECRET_FILE)), Self::Given)
+impl From<Secret> for KeySecret {
+    fn from(secret: Secret) -> Self {
+        Self::Given(secret)
+    }
+}
+
+impl Default for KeySecret {
+    fn default() -> Self {
+        Self::File(SECRET_FILE.into())
     }
 }
 

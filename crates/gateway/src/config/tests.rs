@@ -86,7 +86,7 @@ fn an_empty_file_is_all_defaults() {
         assert_eq!(path, Path::new("/etc/agent/gateway.sqlite3"));
         assert_eq!(*durability, Durability::Power);
         assert_eq!(
-            config.media.artifacts,
+            config.artifacts.place,
             Artifacts::Files { path: "/etc/agent/artifacts".into() }
         );
         assert!(config.admin_token.is_none() && config.trace.is_none());
@@ -230,14 +230,14 @@ fn artifacts_are_a_folder_or_a_bucket() {
         ("artifacts: file:/var/made", "/var/made"),
         ("artifacts: file:///var/made", "/var/made"),
     ] {
-        assert_eq!(clean(text).media.artifacts, Artifacts::Files { path: path.into() }, "{text}");
+        assert_eq!(clean(text).artifacts.place, Artifacts::Files { path: path.into() }, "{text}");
     }
     for (text, bucket, prefix) in [
         ("artifacts: s3://made", "made", ""),
         ("artifacts: s3://made.example/a/b", "made.example", "a/b"),
     ] {
         let expected = Artifacts::S3 { bucket: bucket.into(), prefix: prefix.into() };
-        assert_eq!(clean(text).media.artifacts, expected, "{text}");
+        assert_eq!(clean(text).artifacts.place, expected, "{text}");
     }
     for text in
         ["artifacts: made", "artifacts: \"file:\"", "artifacts: s3://Made", "artifacts: s3:///x"]

@@ -32,47 +32,49 @@ use crate::config::Config;
 use crate::failure::{ApiError, ApiResult};
 use crate::identity::{Identities, bearer};
 use crate::openapi::Routes;
-use crate::openapi::admin::{self as table, DEFAULT_LIMIT, MAX_LIMIT};
 use crate::operator::{Error, Operator};
 use crate::request_info::RequestInfo;
 use crate::request_log;
 
+/// The default and the largest number of entries of a page.
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 200;
 /// The longest error about a body, which it may quote.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 pub(super) fn add(routes: Routes<AppState>) -> Routes<AppState> {
     routes
-        .on(&table::LIST_MEMBERS, members::list)
-        .on(&table::CREATE_MEMBER, members::create)
-        .on(&table::SHOW_MEMBER, members::show)
-        .on(&table::CHANGE_MEMBER, members::change)
-        .on(&table::TOP_UP, members::top_up)
-        .on(&table::ADJUST, members::adjust)
-        .on(&table::STATEMENT, members::statement)
-        .on(&table::LIST_TEAMS, teams::list)
-        .on(&table::CREATE_TEAM, teams::create)
-        .on(&table::SHOW_TEAM, teams::show)
-        .on(&table::CHANGE_TEAM, teams::change)
-        .on(&table::REMOVE_TEAM, teams::remove)
-        .on(&table::LIST_TEAM_MEMBERS, teams::members)
-        .on(&table::LIST_KEYS, keys::list)
-        .on(&table::CREATE_KEY, keys::create)
-        .on(&table::SHOW_KEY, keys::show)
-        .on(&table::CHANGE_KEY, keys::change)
-        .on(&table::ROTATE_KEY, keys::rotate)
-        .on(&table::REVOKE_KEY, keys::revoke)
-        .on(&table::SHOW_RECEIPT, books::receipt)
-        .on(&table::AUDIT, books::audit)
-        .on(&table::CHECK_LEDGER, books::check)
-        .on(&table::USAGE, books::usage)
-        .on(&table::REBUILD_USAGE, books::rebuild_usage)
-        .on(&table::LIST_PROVIDERS, service::providers)
-        .on(&table::LIST_OFFERED, service::models)
-        .on(&table::DRAIN_PROVIDER, service::drain)
-        .on(&table::ENABLE_PROVIDER, service::enable)
-        .on(&table::RELOAD, service::reload)
-        .on(&table::LIST_ALERTS, service::alerts)
-        .on(&table::TEST_ALERT, service::test_alerts)
+        .get("/admin/v1/members", members::list)
+        .post("/admin/v1/members", members::create)
+        .get("/admin/v1/members/{id}", members::show)
+        .patch("/admin/v1/members/{id}", members::change)
+        .post("/admin/v1/members/{id}/top-ups", members::top_up)
+        .post("/admin/v1/members/{id}/adjustments", members::adjust)
+        .get("/admin/v1/members/{id}/statement", members::statement)
+        .get("/admin/v1/teams", teams::list)
+        .post("/admin/v1/teams", teams::create)
+        .get("/admin/v1/teams/{id}", teams::show)
+        .patch("/admin/v1/teams/{id}", teams::change)
+        .delete("/admin/v1/teams/{id}", teams::remove)
+        .get("/admin/v1/teams/{id}/members", teams::members)
+        .get("/admin/v1/members/{id}/keys", keys::list)
+        .post("/admin/v1/members/{id}/keys", keys::create)
+        .get("/admin/v1/keys/{id}", keys::show)
+        .patch("/admin/v1/keys/{id}", keys::change)
+        .post("/admin/v1/keys/{id}/rotate", keys::rotate)
+        .post("/admin/v1/keys/{id}/revoke", keys::revoke)
+        .get("/admin/v1/receipts/{id}", books::receipt)
+        .get("/admin/v1/audit", books::audit)
+        .get("/admin/v1/ledger/check", books::check)
+        .get("/admin/v1/usage", books::usage)
+        .post("/admin/v1/ledger/repair-usage", books::rebuild_usage)
+        .get("/admin/v1/providers", service::providers)
+        .get("/admin/v1/models", service::models)
+        .post("/admin/v1/providers/{id}/drain", service::drain)
+        .post("/admin/v1/providers/{id}/enable", service::enable)
+        .post("/admin/v1/reload", service::reload)
+        .get("/admin/v1/alerts", service::alerts)
+        .post("/admin/v1/alerts/test", service::test_alerts)
 }
 
 /// An authenticated operator, with the parts that its handlers need.

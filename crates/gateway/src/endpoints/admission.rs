@@ -24,12 +24,11 @@ use crate::research;
 use crate::upstreams::Upstreams;
 
 pub(super) struct RequestAdmission {
-    config: Arc<Config>,
+    pub(super) config: Arc<Config>,
     pub(super) identities: Arc<Identities>,
     pub(super) billing: Arc<Billing>,
-    upstreams: Arc<Upstreams>,
-    /// Bounds the bytes of bodies that are parsed at once.
-    parsing: Parsing,
+    pub(super) upstreams: Arc<Upstreams>,
+    pub(super) parsing: Parsing,
 }
 
 /// A request of an authenticated caller, with its whole body.
@@ -77,22 +76,13 @@ impl MemberRead {
             Some(scope) => identities.caller_for(&self.headers, scope).await?,
             None => identities.caller(&self.headers).await?,
         };
-        let billing = &self.admission.billing;
-        FixedPrice::new(billing, &self.info, &caller, access.operation).answer(work(&caller)).await
+        let (billing, info, operation) = (&self.admission.billing, &self.info, access.operation);
+        let price = FixedPrice { billing, info, caller: &caller, operation, idempotency: None };
+        price.answer(work(&caller)).await
     }
 }
 
 impl RequestAdmission {
-    pub(super) fn new(
-        config: Arc<Config>,
-        identities: Arc<Identities>,
-        billing: Arc<Billing>,
-        upstreams: Arc<Upstreams>,
-    ) -> Self {
-        let parsing = Parsing::new(config.limits.parsing_bytes, config.limits.max_body_bytes);
-        Self { config, identities, billing, upstreams, parsing }
-    }
-
     /// Identifies the caller, then reads the body, which waits until there is room to parse it.
     /// `purpose` separates the uses of one idempotency key.
     pub(super) async fn receive(

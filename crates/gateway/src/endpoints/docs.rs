@@ -1,8 +1,10 @@
-//! `GET /openapi.json` and `GET /docs`: the description of the service, generated from its table. And
+//! `GET /openapi.json` and `GET /docs`: the description of the service. And
 //! `GET /oauth/client-metadata.json`: the client document of the MCP client, which is
 //! served only if its address can be a `client_id`.
 
 mod page;
+
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -15,42 +17,42 @@ use super::state::{AppState, Shared};
 use super::{check_host, console};
 use crate::config::Config;
 use crate::failure::ApiError;
-use crate::openapi::{self, JSON, Offer, Operation, Routes, operator};
+use crate::openapi::{self, JSON, Operation, Routes};
+use crate::service::CLIENT_DOCUMENT;
+
+const DOCUMENT: &str = "/openapi.json";
+const PAGE: &str = "/docs";
 
 /// Adds both to all other routes; they also describe themselves.
-pub(super) fn describe(routes: Routes<AppState>, config: &Config) -> Routes<AppState> {
-    let mut operations: Vec<&Operation> = routes.operations.clone();
-    operations.extend([&operator::DOCUMENT, &operator::PAGE]);
-    let server = config.public_url.to_string();
-    let document =
-        openapi::document(&operations, &Offer::new(config, server.trim_end_matches('/')));
-    let page = page::render(&document, console::assets().path());
-    let document = Bytes::from(document.to_string());
+pub(super) fn describe(routes: Routes<AppState>, config: &Arc<Config>) -> Routes<AppState> {
+    let (mut operations, config) = (routes.operations.clone(), config.clone());
+    operations.extend([DOCUMENT, PAGE].map(|path| Operation::new("get", path)));
+    // Made for the first request: most processes get none.
+    let made = Arc::new(LazyLock::new(move || {
+        let document = openapi::document(&operations, &config);
+        let page = page::render(&document, console::assets().path());
+        (Bytes::from(document.to_string()), page)
+    }));
+    let shown = made.clone();
     routes
-        .on(
-            &operator::DOCUMENT,
-            move |State(config): Shared<Config>, headers: HeaderMap| async move {
-                check_host(&config, &headers)?;
-                Ok::<_, ApiError>(json(document))
-            },
-        )
-        .on(&operator::PAGE, move |State(config): Shared<Config>, headers: HeaderMap| async move {
+        .get(DOCUMENT, move |State(config): Shared<Config>, headers: HeaderMap| async move {
             check_host(&config, &headers)?;
-            Ok::<_, ApiError>(pages::html(StatusCode::OK, page))
+            let mut response = json(made.0.clone());
+            pages::secure(response.headers_mut());
+            Ok::<_, ApiError>(response)
         })
+        .get(PAGE, move |State(config): Shared<Config>, headers: HeaderMap| async move {
+            check_host(&config, &headers)?;
+            Ok::<_, ApiError>(pages::html(StatusCode::OK, shown.1.clone()))
+        })
+}
+
+pub(super) fn add_client_document(routes: Routes<AppState>, document: Bytes) -> Routes<AppState> {
+    routes.get(CLIENT_DOCUMENT, move || async move { json(document) })
 }
 
 fn json(body: Bytes) -> Response {
     let mut response = Response::new(Body::from(body));
-    pages::secure(response.headers_mut());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(openapi::JSON));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     response
-}
-
-pub(super) fn add_client_document(routes: Routes<AppState>, document: Bytes) -> Routes<AppState> {
-    routes.on(&operator::CLIENT, move || async move {
-        let mut response = Response::new(Body::from(document));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        response
-    })
 }

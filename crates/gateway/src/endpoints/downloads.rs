@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::downloads::{MANIFEST, MAX_MANIFEST_BYTES, MEDIA_TYPE, OF_VERSION};
 use crate::failure::{ApiError, ApiResult};
 use crate::media::ArtifactStore;
-use crate::openapi::{Routes, operator};
+use crate::openapi::Routes;
 
 /// The files of a version never change.
 const CACHING: &str = "public, max-age=31536000, immutable";
@@ -23,13 +23,12 @@ pub(super) fn add(routes: Routes<AppState>, config: &Config) -> Routes<AppState>
     if config.downloads.is_none() {
         return routes;
     }
-    routes.on(&operator::DOWNLOADS, manifest).on(&operator::DOWNLOAD, file)
+    routes.get("/v1/downloads/manifest.json", manifest).get("/v1/downloads/{version}/{name}", file)
 }
 
 async fn manifest(State(config): Shared<Config>) -> ApiResult {
     let mut manifest = read(&config, MANIFEST).await?;
-    let base = config.public_url.to_string();
-    let base = base.trim_end_matches('/');
+    let base = config.base_url();
     for file in &mut manifest.files {
         file.url = format!("{base}/v1/downloads/{}/{}", manifest.version, file.name);
     }

@@ -23,28 +23,14 @@ use crate::response_headers::{self, EVENT_STREAM};
 pub(super) struct NothingFound;
 
 pub(super) struct FixedPrice<'a> {
-    billing: &'a Arc<Billing>,
-    info: &'a RequestInfo,
-    caller: &'a Caller,
-    operation: Operation,
-    idempotency: Option<IdempotencyKey>,
+    pub(super) billing: &'a Arc<Billing>,
+    pub(super) info: &'a RequestInfo,
+    pub(super) caller: &'a Caller,
+    pub(super) operation: Operation,
+    pub(super) idempotency: Option<IdempotencyKey>,
 }
 
-impl<'a> FixedPrice<'a> {
-    pub(super) fn new(
-        billing: &'a Arc<Billing>,
-        info: &'a RequestInfo,
-        caller: &'a Caller,
-        operation: Operation,
-    ) -> Self {
-        Self { billing, info, caller, operation, idempotency: None }
-    }
-
-    #[must_use]
-    pub(super) fn once(self, idempotency: Option<IdempotencyKey>) -> Self {
-        Self { idempotency, ..self }
-    }
-
+impl FixedPrice<'_> {
     pub(super) async fn answer(self, work: impl Future<Output = ApiResult>) -> ApiResult {
         let price = self.billing.price(self.operation);
         if price > Micros::ZERO {

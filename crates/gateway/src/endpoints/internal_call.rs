@@ -7,7 +7,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use form_urlencoded::byte_serialize;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request};
 use ledger::MemberId;
 use tower_service::Service as _;
 
@@ -15,8 +15,6 @@ use super::{body, media};
 use crate::failure::{ApiError, ApiResult, Failed};
 use crate::identity::{API_KEY, Caller, as_caller};
 use crate::media::Media;
-
-use crate::openapi::{Operation, Verb, media as media_table, member, research};
 use crate::request_info::RequestInfo;
 use crate::upstreams::Upstreams;
 
@@ -97,38 +95,40 @@ impl InternalCalls {
 impl InternalRequest {
     /// The request to the route; `None` if its address is invalid.
     fn into_http(self) -> Option<Request<Body>> {
-        let (operation, body): (&Operation, Bytes) = match self {
-            Self::Capabilities => (&member::CAPABILITIES, Bytes::new()),
-            Self::Models => (&member::LIST_MODELS, Bytes::new()),
-            Self::Me => (&member::ME, Bytes::new()),
-            Self::Chat(body) => (&member::CHAT, body),
-            Self::Search(body) => (&member::SEARCH, body),
-            Self::Fetch(body) => (&member::FETCH, body),
-            Self::Media(body) => (&media_table::RUN, body),
-            Self::StartResearch(body) => (&research::CREATE, body),
+        match self {
+            Self::Capabilities => read("/v1/capabilities"),
+            Self::Models => read("/v1/models"),
+            Self::Me => read("/v1/me"),
+            Self::Chat(body) => post("/v1/chat/completions", body),
+            Self::Search(body) => post("/v1/search", body),
+            Self::Fetch(body) => post("/v1/web/fetch", body),
+            Self::Media(body) => post("/v1/media/run", body),
+            Self::StartResearch(body) => post("/v1/research/jobs", body),
             Self::Research { id, wait } => {
-                return of_job(&research::SHOW, &id, &format!("wait={wait}"));
+                read(&format!("/v1/research/jobs/{}?wait={wait}", segment(&id)))
             }
             Self::ResearchEvents { id, after } => {
-                return of_job(&research::FOLLOW, &id, &format!("starting_after={after}"));
+                let id = segment(&id);
+                read(&format!("/v1/research/jobs/{id}/events?starting_after={after}"))
             }
-        };
-        request(operation, operation.path, body)
+        }
     }
 }
 
-fn of_job(operation: &Operation, id: &str, query: &str) -> Option<Request<Body>> {
-    // Spaces become `+`, which no id contains.
-    let id: String = byte_serialize(id.as_bytes()).collect();
-    let path = operation.path.replace("{id}", &id);
-    request(operation, &format!("{path}?{query}"), Bytes::new())
+/// An id as a part of a path. Spaces become `+`, which no id contains.
+fn segment(id: &str) -> String {
+    byte_serialize(id.as_bytes()).collect()
 }
 
-fn request(operation: &Operation, path: &str, body: Bytes) -> Option<Request<Body>> {
-    let mut request = Request::new(Body::from(body));
-    *request.uri_mut() = path.parse::<Uri>().ok()?;
-    if operation.verb == Verb::Post {
-        *request.method_mut() = Method::POST;
-    }
+fn read(address: &str) -> Option<Request<Body>> {
+    let mut request = Request::new(Body::empty());
+    *request.uri_mut() = address.parse().ok()?;
+    Some(request)
+}
+
+fn post(address: &str, body: Bytes) -> Option<Request<Body>> {
+    let mut request = read(address)?;
+    *request.method_mut() = Method::POST;
+    *request.body_mut() = Body::from(body);
     Some(request)
 }

@@ -106,8 +106,8 @@ pub(super) async fn count_tokens(
         };
         Ok(json(&json!({ "input_tokens": tokens })))
     };
-    let price = FixedPrice::new(&api.billing, &info, &caller, Operation::CountTokens);
-    price.once(idempotency).answer(work).await
+    let (billing, operation) = (&api.billing, Operation::CountTokens);
+    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
 }
 
 pub(super) async fn count_upstream(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
-use gateway_store::{SavedAnswer, StoredResponse};
+use gateway_store::StoredResponse;
 use http::HeaderValue;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, Micros};
@@ -14,7 +14,7 @@ use super::admission::RequestAdmission;
 use super::fixed_price::replayed;
 use crate::background::AbortEarly;
 use crate::background::BackgroundTasks;
-use crate::billing::{Billing, Charge, Opened, Order, Results};
+use crate::billing::{Billing, Charge, Opened, Order, Results, saved_json};
 use crate::catalogue::{Model, Target};
 use crate::config::{Config, Operation};
 use crate::failure::{ApiError, ApiResult, Dialect};
@@ -22,9 +22,8 @@ use crate::identity::Caller;
 use crate::provider::Owner;
 use crate::proxy::begin::{Begun, BegunAnswer, Context, begin};
 use crate::proxy::chat_request::UpstreamRequest;
-use crate::proxy::relay::{
-    Beginning, MAX_STORED_ANSWER_BYTES, Relay, ResponseRecorder, StreamPolicy,
-};
+use crate::proxy::recorder::ResponseRecorder;
+use crate::proxy::relay::{Beginning, MAX_STORED_ANSWER_BYTES, Relay, StreamPolicy};
 use crate::proxy::whole::WholeAnswer;
 use crate::raw_object::RawObject;
 use crate::request_log;
@@ -81,7 +80,7 @@ impl ModelRequest {
         self,
         api: &ModelApi,
         form: AnswerForm,
-        recorder: Option<Arc<dyn ResponseRecorder>>,
+        recorder: Option<Arc<ResponseRecorder>>,
         prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
     ) -> ApiResult
     where
@@ -191,7 +190,7 @@ async fn stream(mut relay: Relay, price: Micros) -> ApiResult {
 /// Charges a whole answer, and only then returns it.
 async fn whole(
     mut charge: Charge,
-    recorder: Option<Arc<dyn ResponseRecorder>>,
+    recorder: Option<Arc<ResponseRecorder>>,
     begun: ApiResult<Begun>,
 ) -> ApiResult {
     let (model, answer) = match begun {
@@ -219,7 +218,7 @@ async fn whole(
 /// Charges a whole answer; an empty one is free.
 async fn settle(
     charge: &mut Charge,
-    recorder: Option<&dyn ResponseRecorder>,
+    recorder: Option<&ResponseRecorder>,
     whole: &WholeAnswer,
 ) -> ApiResult<Micros> {
     charge.tokens = whole.tokens;
@@ -227,11 +226,7 @@ async fn settle(
     let response = response.and_then(|(recorder, response)| recorder.stored(response));
     let reached = if whole.has_content { AnswerProgress::Content } else { AnswerProgress::Begun };
     let fits = whole.has_content && whole.body.len() <= MAX_STORED_ANSWER_BYTES;
-    let answer = (charge.is_kept() && fits).then(|| SavedAnswer {
-        status: 200,
-        content_type: "application/json".to_owned(),
-        body: whole.body.to_vec(),
-    });
+    let answer = (charge.is_kept() && fits).then(|| saved_json(whole.body.to_vec()));
     charge.close(EndReason::Complete, reached, Results { answer, response, media: None }).await
 }
 

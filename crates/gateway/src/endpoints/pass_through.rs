@@ -24,7 +24,6 @@ use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::identity::{Caller, may_use};
 use crate::images::Images;
 use crate::media::{Media, MediaRequest, RunContext};
-use crate::openapi::{self, openai};
 use crate::provider::{
     EMBEDDINGS_PATH, IMAGE_EDITS_PATH, IMAGES_PATH, MODERATIONS_PATH, RERANK_PATH, SPEECH_PATH,
     TRANSCRIPTIONS_PATH,
@@ -36,8 +35,10 @@ use crate::request_info::RequestInfo;
 use crate::upstream_pool::RequestBody;
 
 struct PassThrough {
-    described: &'static openapi::Operation,
+    /// The path of the upstream; that of ours begins with `/v1`.
     path: &'static str,
+    /// Separates the uses of one idempotency key.
+    purpose: &'static str,
     capability: Capability,
     /// The fields that a request must have; the first is measured against the caps of the model.
     required: &'static [&'static str],
@@ -46,25 +47,23 @@ struct PassThrough {
 }
 
 const fn passed(
-    described: &'static openapi::Operation,
-    path: &'static str,
+    (path, purpose): (&'static str, &'static str),
     capability: Capability,
     required: &'static [&'static str],
     content: &'static str,
 ) -> PassThrough {
-    PassThrough { described, path, capability, required, content }
+    PassThrough { path, purpose, capability, required, content }
 }
 
 static OPERATIONS: [PassThrough; 7] = [
-    passed(&openai::EMBEDDINGS, EMBEDDINGS_PATH, Capability::Embeddings, &["input"], "data"),
-    passed(&openai::MODERATIONS, MODERATIONS_PATH, Capability::Moderation, &["input"], "results"),
-    passed(&openai::RERANK, RERANK_PATH, Capability::Rerank, &["documents", "query"], "results"),
-    passed(&openai::IMAGES, IMAGES_PATH, Capability::Image, &["prompt"], "data"),
-    passed(&openai::IMAGE_EDITS, IMAGE_EDITS_PATH, Capability::Image, &["prompt"], "data"),
-    passed(&openai::SPEECH, SPEECH_PATH, Capability::Speech, &["input"], ""),
+    passed((EMBEDDINGS_PATH, "createEmbeddings"), Capability::Embeddings, &["input"], "data"),
+    passed((MODERATIONS_PATH, "createModeration"), Capability::Moderation, &["input"], "results"),
+    passed((RERANK_PATH, "rerank"), Capability::Rerank, &["documents", "query"], "results"),
+    passed((IMAGES_PATH, "createImage"), Capability::Image, &["prompt"], "data"),
+    passed((IMAGE_EDITS_PATH, "editImage"), Capability::Image, &["prompt"], "data"),
+    passed((SPEECH_PATH, "createSpeech"), Capability::Speech, &["input"], ""),
     passed(
-        &openai::TRANSCRIPTIONS,
-        TRANSCRIPTIONS_PATH,
+        (TRANSCRIPTIONS_PATH, "createTranscription"),
         Capability::Transcription,
         &["file"],
         "text",
@@ -89,13 +88,13 @@ pub(super) async fn create(
     info: RequestInfo,
     request: Request,
 ) -> ApiResult {
-    let path = request.uri().path();
-    let passed = OPERATIONS.iter().find(|passed| passed.described.path == path);
+    let path = request.uri().path().strip_prefix("/v1").unwrap_or_default();
+    let passed = OPERATIONS.iter().find(|passed| passed.path == path);
     let passed = passed.ok_or_else(ApiError::internal)?;
     let media_type = request.headers().get(CONTENT_TYPE).cloned();
     let is_media = MEDIA_CAPABILITIES.contains(&passed.capability);
     let scope = if is_media { Scope::Media } else { Scope::Chat };
-    let purpose = passed.described.id;
+    let purpose = passed.purpose;
     let is_upload = passed.capability == Capability::Transcription
         && Upload::is_for(request.headers(), request.body());
     let (caller, bytes, idempotency, upload);

@@ -1,7 +1,6 @@
 //! `/v1/responses`: answers that can be stored, continued, and run in the background.
 
 mod background;
-mod recorder;
 mod stored;
 
 pub(super) use stored::{cancel, delete, find, input_items};
@@ -18,7 +17,6 @@ use ledger::{HoldId, IdempotencyKey, MemberId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use self::recorder::StoredResponseRecorder;
 use super::admission::Received;
 use super::event_tail::{self, Batch, EventSource, MAX_EVENTS_AT_ONCE, TailContext};
 use super::fixed_price::FixedPrice;
@@ -41,6 +39,7 @@ use crate::provider::{CHAT_PATH, INPUT_TOKENS_PATH, Owner, Sender};
 use crate::proxy::begin::unavailable;
 use crate::proxy::chat_request::ChatRequest;
 use crate::proxy::native::Ours;
+use crate::proxy::recorder::ResponseRecorder;
 use crate::proxy::responses_request::ResponsesRequest;
 use crate::proxy::whole::new_id;
 use crate::raw_object::{self, RawObject};
@@ -67,7 +66,7 @@ pub(super) async fn create(
     let answer_id = new_id("resp");
     let created = clock::unix_seconds();
     let shape = Shape::new(&fields, &answer_id, created);
-    let recorder = Arc::new(StoredResponseRecorder {
+    let recorder = Arc::new(ResponseRecorder {
         id: answer_id.clone(),
         hold: id,
         member: caller.key.member,
@@ -202,8 +201,8 @@ pub(super) async fn input_tokens(
         let tokens = counted.map_or_else(|| request.estimated_tokens(), Ok)?;
         Ok(json(&json!({ "object": "response.input_tokens", "input_tokens": tokens })))
     };
-    let price = FixedPrice::new(&api.billing, &info, &caller, Operation::CountTokens);
-    price.once(idempotency).answer(work).await
+    let (billing, operation) = (&api.billing, Operation::CountTokens);
+    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
 }
 
 /// Checks a conversation, with the responses before it, against the caps of its model. Returns the

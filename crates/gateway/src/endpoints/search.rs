@@ -3,8 +3,7 @@
 use axum::extract::{Request, State};
 use gateway_store::Scope;
 use wire::search::{
-    Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, SearchResult,
-    is_domain,
+    Domains, MAX_DOMAINS, MAX_QUERY_CHARS, MAX_RESULTS, SearchAnswer, SearchRequest, is_domain,
 };
 
 use super::admission::{Received, RequestAdmission};
@@ -16,7 +15,7 @@ use crate::clock;
 use crate::config::Operation;
 use crate::failure::{ApiError, ApiResult};
 use crate::request_info::RequestInfo;
-use crate::search::{DEFAULT_RESULTS, Failure, Found, Hit, Wanted};
+use crate::search::{DEFAULT_RESULTS, Failure, Found, Wanted};
 use crate::web_services::WebServices;
 
 const FIELDS: &[&str] = &["query", "max_results", "recency", "domains"];
@@ -44,8 +43,8 @@ pub(super) async fn create(
         }
         Ok(response)
     };
-    let price = FixedPrice::new(&admission.billing, &info, &caller, Operation::Search);
-    price.once(idempotency).answer(work).await
+    let (billing, operation) = (&admission.billing, Operation::Search);
+    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
 }
 
 fn wrong(path: &str, message: &str) -> ApiError {
@@ -115,13 +114,8 @@ fn answer(info: &RequestInfo, wanted: &Wanted, found: Found) -> SearchAnswer {
         object: "search".to_owned(),
         id: info.id.to_string(),
         query: wanted.query.clone(),
-        results: found.results.into_iter().map(result).collect(),
+        results: found.results,
         provider: found.provider,
         cached_at: found.cached_at.map(clock::rfc3339),
     }
-}
-
-fn result(hit: Hit) -> SearchResult {
-    let Hit { title, url, snippet, published_at, score, source } = hit;
-    SearchResult { title, url, snippet, published_at, score, source }
 }

@@ -11,6 +11,7 @@ use crate::billing::Billing;
 use crate::config::Config;
 use crate::identity::Identities;
 use crate::media::Media;
+use crate::parsing::Parsing;
 use crate::proxy::relay::StreamPolicy;
 use crate::research::Research;
 use crate::service::Service;
@@ -30,12 +31,14 @@ struct Parts {
 
 impl AppState {
     pub(super) fn new(service: &Arc<Service>) -> Self {
-        let admission = Arc::new(RequestAdmission::new(
-            service.config.clone(),
-            service.identities.clone(),
-            service.billing.clone(),
-            service.upstreams.clone(),
-        ));
+        let limits = &service.config.limits;
+        let admission = Arc::new(RequestAdmission {
+            config: service.config.clone(),
+            identities: service.identities.clone(),
+            billing: service.billing.clone(),
+            upstreams: service.upstreams.clone(),
+            parsing: Parsing::new(limits.parsing_bytes, limits.max_body_bytes),
+        });
         let models = Arc::new(ModelApi {
             config: service.config.clone(),
             policy: StreamPolicy::new(&service.config),

@@ -49,8 +49,8 @@ pub(super) async fn fetch(
         let id = format!("page_{}", info.id.digits());
         Ok(json(&shown(id, &asked, &found)?))
     };
-    let price = FixedPrice::new(&admission.billing, &info, &caller, Operation::Fetch);
-    price.once(idempotency).answer(work).await
+    let (billing, operation) = (&admission.billing, Operation::Fetch);
+    FixedPrice { billing, info: &info, caller: &caller, operation, idempotency }.answer(work).await
 }
 
 /// Parses a request; an unknown field is an error with a suggestion.

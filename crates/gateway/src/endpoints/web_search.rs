@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api_dialects::{Search, SearchError, SearchOutcome, SearchResult, WebSearchTool};
 use axum::body::to_bytes;
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use serde::de::DeserializeOwned;
@@ -46,14 +46,15 @@ impl MemberSearcher {
         web: &WebServices,
         info: RequestInfo,
         request: &Request,
-    ) -> Option<Arc<dyn Searcher>> {
+    ) -> Option<Searcher> {
         let calls = request.extensions().get::<Arc<InternalCalls>>();
         let calls = calls.filter(|_| web.search.is_usable())?.clone();
         let headers = request.headers();
         let key = [&AUTHORIZATION, &API_KEY]
             .into_iter()
             .filter_map(|name| headers.get(name).map(|value| (name.clone(), value.clone())));
-        Some(Arc::new(Self { calls, info, headers: key.collect() }))
+        let searcher = Self { calls, info, headers: key.collect() };
+        Some(Arc::new(move |search, tool| searcher.clone().find(search, tool).boxed()))
     }
 
     async fn call<T: DeserializeOwned>(&self, request: InternalRequest) -> ApiResult<T> {
@@ -106,11 +107,5 @@ impl MemberSearcher {
             }
         }
         result
-    }
-}
-
-impl Searcher for MemberSearcher {
-    fn search(&self, search: &Search, tool: &WebSearchTool) -> BoxFuture<'static, SearchOutcome> {
-        self.clone().find(search.clone(), tool.clone()).boxed()
     }
 }

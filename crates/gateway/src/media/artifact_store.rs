@@ -76,12 +76,12 @@ impl From<Error> for ArtifactError {
 
 impl ArtifactStore {
     /// Opens the configured place, without reading or writing anything.
-    pub(crate) fn open(media: &config::Media) -> Result<Self, Problem> {
+    pub(crate) fn open(storage: &config::Storage) -> Result<Self, Problem> {
         let wrong = |error: &dyn std::error::Error| Problem::new(format!("`artifacts`: {error}"));
-        match &media.artifacts {
+        match &storage.place {
             config::Artifacts::Files { path } => Self::folder(path).map_err(|error| wrong(&error)),
             config::Artifacts::S3 { bucket, prefix } => {
-                let store = open_bucket(bucket, &media.bucket).map_err(|error| wrong(&error))?;
+                let store = open_bucket(bucket, storage).map_err(|error| wrong(&error))?;
                 let prefix =
                     Path::parse(prefix.trim_matches('/')).map_err(|error| wrong(&error))?;
                 Ok(Self { store: Arc::new(store), prefix, folder: None })
@@ -170,7 +170,7 @@ fn file_chunks(file: FilePart) -> impl Stream<Item = io::Result<Bytes>> + Send {
     })
 }
 
-fn open_bucket(name: &str, bucket: &config::Bucket) -> Result<object_store::aws::AmazonS3, Error> {
+fn open_bucket(name: &str, bucket: &config::Storage) -> Result<object_store::aws::AmazonS3, Error> {
     let retry = RetryConfig {
         max_retries: MAX_RETRIES,
         retry_timeout: RETRY_TIMEOUT,
@@ -187,7 +187,8 @@ fn open_bucket(name: &str, bucket: &config::Bucket) -> Result<object_store::aws:
             .with_allow_http(endpoint.starts_with("http://"))
             .with_endpoint(endpoint.trim_end_matches('/'));
     }
-    if let Some((id, secret)) = &bucket.credentials {
+    if let Some((id, secret)) = bucket.access_key_id.as_ref().zip(bucket.secret_access_key.as_ref())
+    {
         builder = builder.with_access_key_id(id.reveal()).with_secret_access_key(secret.reveal());
     }
     builder.build()

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use document_parser::AudioKind;
+use serde::Deserialize;
 use serde_json::Value;
 use wire::error::Code;
 
@@ -57,7 +58,7 @@ pub(super) fn translate(
 fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
     required_text(input, "prompt", MAX_PROMPT_CHARS)?;
     let max = media.max_images;
-    let count: Option<u32> = input.read("n", "a whole number").map_err(|error| in_input(&error))?;
+    let count: Option<u32> = option(input, "n", "a whole number")?;
     if count.is_some_and(|count| !(1..=max).contains(&count)) {
         return Err(ApiError::invalid("input.n", format!("`input.n` must be from 1 to {max}")));
     }
@@ -70,8 +71,7 @@ fn images(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResul
 
 fn speech(input: &RawObject<'_>, model: &str, media: &config::Media) -> ApiResult<MediaInput> {
     let text = required_text(input, "text", max_chars(media))?;
-    let format: Option<String> =
-        input.read("response_format", "a string").map_err(|error| in_input(&error))?;
+    let format: Option<String> = option(input, "response_format", "a string")?;
     let is_raw = format.as_deref() == Some("pcm");
     let kind = if is_raw { AudioKind::Samples } else { AudioKind::Container };
     let (model, text) = (Value::from(model).to_string(), Value::from(text).to_string());
@@ -95,16 +95,13 @@ fn program(input: &RawObject<'_>, media: &config::Media) -> ApiResult<MediaInput
         let message = format!("unknown option `input.{shown}`; this provider supports {KNOWN:?}");
         return Err(ApiError::invalid(format!("input.{shown}"), message));
     }
-    let format: Option<String> =
-        input.read("response_format", "a string").map_err(|error| in_input(&error))?;
+    let format: Option<String> = option(input, "response_format", "a string")?;
     if format.is_some_and(|format| format != "wav") {
         let message = "`input.response_format` must be `wav` for this provider";
         return Err(ApiError::invalid("input.response_format", message));
     }
-    let speed: f64 =
-        input.read("speed", "a number").map_err(|error| in_input(&error))?.unwrap_or(1.0);
-    let pitch: u8 =
-        input.read("pitch", "a whole number").map_err(|error| in_input(&error))?.unwrap_or(50);
+    let speed: f64 = option(input, "speed", "a number")?.unwrap_or(1.0);
+    let pitch: u8 = option(input, "pitch", "a whole number")?.unwrap_or(50);
     if !(0.25..=4.0).contains(&speed) {
         return Err(ApiError::invalid("input.speed", "`input.speed` must be from 0.25 to 4"));
     }
@@ -120,7 +117,7 @@ fn max_chars(media: &config::Media) -> usize {
 
 fn required_text(input: &RawObject<'_>, name: &'static str, max_chars: usize) -> ApiResult<String> {
     let wrong = |message: String| ApiError::invalid(format!("input.{name}"), message);
-    let text: Option<String> = input.read(name, "a string").map_err(|error| in_input(&error))?;
+    let text: Option<String> = option(input, name, "a string")?;
     match text.filter(|text| !text.trim().is_empty()) {
         None => Err(wrong(format!("`input.{name}` is missing"))),
         Some(text) if text.chars().count() > max_chars => {
@@ -130,8 +127,13 @@ fn required_text(input: &RawObject<'_>, name: &'static str, max_chars: usize) ->
     }
 }
 
-fn in_input(error: &ApiError) -> ApiError {
-    let param = error.body().error.param.unwrap_or_default();
-    let message = error.message().replacen('`', "`input.", 1);
-    ApiError::of_param(error.code(), format!("input.{param}"), message)
+/// A field of the input; errors name it with its place in the body.
+fn option<'a, T: Deserialize<'a>>(
+    input: &RawObject<'a>,
+    name: &'static str,
+    wanted: &str,
+) -> ApiResult<Option<T>> {
+    let value = input.read(name, wanted);
+    let message = || format!("`input.{name}` must be {wanted}");
+    value.map_err(|_| ApiError::invalid(format!("input.{name}"), message()))
 }

@@ -52,7 +52,7 @@ impl Maker<'_> {
                 Ok(vec![self.audio(answer, kind).await?])
             }
             MediaInput::Program(speech) => {
-                let max_bytes = self.config.media.max_bytes;
+                let max_bytes = self.config.artifacts.max_bytes;
                 let voice = &self.target.name;
                 let audio = espeak::speak(provider, voice, &speech, max_bytes).await?;
                 self.progress.set(true);
@@ -62,7 +62,7 @@ impl Maker<'_> {
     }
 
     fn max_bytes(&self) -> usize {
-        usize::try_from(self.config.media.max_bytes).unwrap_or(usize::MAX)
+        usize::try_from(self.config.artifacts.max_bytes).unwrap_or(usize::MAX)
     }
 
     async fn answer(&self, path: &str, body: Bytes, max: usize) -> Result<Bytes, Failure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway_store::{Artifact, MediaRun, SavedAnswer};
+use gateway_store::{Artifact, MediaRun};
 use ledger::{AnswerProgress, EndReason, HoldId, IdempotencyKey, LimitStatus, Micros};
 use wire::error::Code;
 
@@ -12,7 +12,7 @@ use super::Media;
 use super::input::{self, MediaInput};
 use super::make::{Made, Maker};
 use crate::background::AbortEarly;
-use crate::billing::{Charge, Opened, Order, Replay, Results};
+use crate::billing::{Charge, Opened, Order, Replay, Results, saved_json};
 use crate::catalogue::{Model, Target};
 use crate::clock;
 use crate::config::{Capability, Operation};
@@ -187,7 +187,7 @@ impl Work {
         charge.detach();
         let artifacts = self.store(made).await?;
         let now = clock::now();
-        let kept = clock::micros(self.media.config.media.kept);
+        let kept = clock::micros(self.media.config.artifacts.kept);
         let run = MediaRun {
             id: super::run_id(charge.id()),
             member: self.caller.key.member,
@@ -199,11 +199,8 @@ impl Work {
             expires_at: now.plus_micros(kept),
             artifacts,
         };
-        let answer = charge.is_kept().then(|| SavedAnswer {
-            status: 200,
-            content_type: "application/json".to_owned(),
-            body: serde_json::to_vec(&self.media.view(&run)).unwrap_or_default(),
-        });
+        let body = || serde_json::to_vec(&self.media.view(&run)).unwrap_or_default();
+        let answer = charge.is_kept().then(|| saved_json(body()));
         charge.model = Some(self.target.id.clone());
         let results = Results { answer, media: Some(run.clone()), ..Results::default() };
         charge.close(EndReason::Complete, AnswerProgress::Content, results).await?;

@@ -29,7 +29,7 @@ pub(crate) struct MessagesRequest {
     /// The model name for the answer, as JSON.
     pub(crate) model: Arc<str>,
     pub(crate) beta: Option<HeaderValue>,
-    pub(crate) searcher: Option<Arc<dyn Searcher>>,
+    pub(crate) searcher: Option<Searcher>,
 }
 
 impl MessagesRequest {

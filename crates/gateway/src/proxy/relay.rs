@@ -19,9 +19,10 @@ use wire::sse::Splitter;
 use super::begin::{Begun, BegunAnswer, Streaming};
 use super::chat::Fault;
 use super::event_buffer::{EventBuffer, Step};
+use super::recorder::ResponseRecorder;
 use super::stage::{MAX_EVENT_BYTES, Stage};
 use super::stream_timer::{StreamTimeouts, StreamTimer, Waited};
-use crate::billing::{Charge, Results};
+use crate::billing::{Charge, Results, saved_json};
 use crate::config::{ClientGone, Config};
 use crate::failure::{ApiError, ApiResult, Dialect};
 use crate::provider::Failure;
@@ -40,23 +41,13 @@ pub(crate) type Beginning = Pin<Box<dyn Future<Output = ApiResult<Begun>> + Send
 
 type Searching = Pin<Box<dyn Future<Output = (Box<Streaming>, Result<(), Fault>)> + Send>>;
 
-pub(crate) trait ResponseRecorder: Send + Sync {
-    fn stored(&self, response: &Value) -> Option<StoredResponse>;
-
-    /// The response object and the events of a request that no upstream began to answer.
-    fn refused(&self, error: &ApiError) -> (Value, Bytes);
-
-    /// Whether the response object, not the stream, is stored for the idempotency key.
-    fn answers_with_object(&self) -> bool;
-}
-
 struct Inner {
     policy: StreamPolicy,
     charge: Charge,
     source: Source,
     /// The shape of an error before the upstream has begun.
     dialect: Dialect,
-    recorder: Option<Arc<dyn ResponseRecorder>>,
+    recorder: Option<Arc<ResponseRecorder>>,
     /// Everything that was sent, if it is stored for an idempotency key.
     sent: Option<BytesMut>,
     /// The type of an answer that is not a stream of events.
@@ -127,7 +118,7 @@ impl Relay {
     }
 
     #[must_use]
-    pub(crate) fn recorded_by(mut self, recorder: Option<Arc<dyn ResponseRecorder>>) -> Self {
+    pub(crate) fn recorded_by(mut self, recorder: Option<Arc<ResponseRecorder>>) -> Self {
         if let Some(inner) = &mut self.0 {
             inner.recorder = recorder;
         }
@@ -349,11 +340,9 @@ impl Inner {
 
     fn answer(&mut self, last: &Bytes, object: Option<&Value>) -> Option<SavedAnswer> {
         let mut body = self.sent.take()?;
-        let is_object =
-            self.recorder.as_ref().is_some_and(|recorder| recorder.answers_with_object());
+        let is_object = self.recorder.as_ref().is_some_and(|recorder| recorder.is_background);
         let answer = if is_object {
-            let (status, content_type) = (200, "application/json".to_owned());
-            SavedAnswer { status, content_type, body: object?.to_string().into() }
+            saved_json(object?.to_string().into())
         } else {
             body.extend_from_slice(last);
             let own = self.media_type.as_ref().and_then(|media_type| media_type.to_str().ok());

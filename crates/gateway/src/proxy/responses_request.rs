@@ -3,8 +3,6 @@
 //! Upstreams store nothing for us: the items before a response are sent along, so that any upstream
 //! can continue the answer of another one.
 
-use std::sync::Arc;
-
 use api_dialects::{messages, responses};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -31,7 +29,7 @@ pub(crate) struct ResponsesRequest {
     pub(crate) earlier: Vec<Value>,
     pub(crate) shape: responses::Shape,
     pub(crate) ours: Ours,
-    pub(crate) searcher: Option<Arc<dyn Searcher>>,
+    pub(crate) searcher: Option<Searcher>,
 }
 
 impl ResponsesRequest {

@@ -20,15 +20,15 @@ const MAX_ROUNDS: usize = 8;
 /// The most searches of one answer, unless the request allows fewer.
 const MAX_SEARCHES: u64 = 10;
 
-pub(crate) trait Searcher: Send + Sync {
-    fn search(&self, search: &Search, tool: &WebSearchTool) -> BoxFuture<'static, SearchOutcome>;
-}
+/// Executes a search for the member of a request.
+pub(crate) type Searcher =
+    Arc<dyn Fn(Search, WebSearchTool) -> BoxFuture<'static, SearchOutcome> + Send + Sync>;
 
 /// The searcher of a translated request that offers a search; without one, the search is withdrawn.
 pub(crate) fn searcher_for(
-    searcher: Option<&Arc<dyn Searcher>>,
+    searcher: Option<&Searcher>,
     translated: Translated,
-) -> (Option<Arc<dyn Searcher>>, Translated) {
+) -> (Option<Searcher>, Translated) {
     match searcher.filter(|_| translated.tools.web_search().is_some()) {
         Some(searcher) => (Some(searcher.clone()), translated),
         None => (None, translated.without_web_search()),
@@ -44,7 +44,7 @@ pub(crate) struct RoundRequest {
 type MakeRequest = Box<dyn Fn(&Map<String, Value>) -> ApiResult<RoundRequest> + Send + Sync>;
 
 pub(crate) struct Rounds {
-    searcher: Arc<dyn Searcher>,
+    searcher: Searcher,
     translated: Translated,
     make: MakeRequest,
     upstream: Option<(Arc<Provider>, Sender)>,
@@ -54,11 +54,7 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// The rounds of a request that offers a search; `make` writes the request of a round.
-    pub(crate) fn new(
-        searcher: Arc<dyn Searcher>,
-        translated: Translated,
-        make: MakeRequest,
-    ) -> Self {
+    pub(crate) fn new(searcher: Searcher, translated: Translated, make: MakeRequest) -> Self {
         Self { searcher, translated, make, upstream: None, count: 1, searches: 0 }
     }
 
@@ -80,7 +76,8 @@ impl Rounds {
         let max = tool.max_uses.map_or(MAX_SEARCHES, |max| max.min(MAX_SEARCHES));
         let outcomes = searches.iter().map(|search| {
             self.searches += 1;
-            let allowed = (self.searches <= max).then(|| self.searcher.search(search, &tool));
+            let may = self.searches <= max;
+            let allowed = may.then(|| (self.searcher)(search.clone(), tool.clone()));
             async move {
                 match allowed {
                     Some(outcome) => outcome.await,

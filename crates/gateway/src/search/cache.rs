@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ledger::Time;
 use web_reader::{CacheLimits, TtlCache};
+use wire::search::SearchResult;
 
-use super::wanted::{Found, Hit, Wanted};
+use super::wanted::{Found, Wanted};
 use crate::clock;
 
 const MAX_ANSWERS: usize = 1000;
@@ -40,9 +41,9 @@ fn size(wanted: &Wanted) -> usize {
     size_of::<Wanted>() + wanted.query.len() + domains.map(String::len).sum::<usize>()
 }
 
-fn size_of_hit(hit: &Hit) -> usize {
+fn size_of_hit(hit: &SearchResult) -> usize {
     let texts = [&hit.title, &hit.url, &hit.snippet, &hit.source];
-    size_of::<Hit>() + texts.map(String::len).iter().sum::<usize>()
+    size_of::<SearchResult>() + texts.map(String::len).iter().sum::<usize>()
 }
 
 #[cfg(test)]

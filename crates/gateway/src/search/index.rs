@@ -8,11 +8,11 @@ use document_parser::Pool;
 use http::Uri;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use wire::search::Recency;
+use wire::search::{Recency, SearchResult};
 
 use super::canonical;
 use super::plain::{self, MAX_SNIPPET, MAX_TITLE};
-use super::wanted::{Hit, Wanted};
+use super::wanted::Wanted;
 use crate::problem::Problem;
 use crate::{clock, config};
 
@@ -66,7 +66,7 @@ impl Index {
         self.documents.clone().keep(stopping)
     }
 
-    pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<Hit>, &'static str> {
+    pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<SearchResult>, &'static str> {
         let source = canonical::host(&self.base).unwrap_or_default();
         if !wanted.allows(&source) {
             return Ok(Vec::new());
@@ -77,7 +77,7 @@ impl Index {
             modified_since_ns: wanted.recency.map(since_ns),
         };
         let found = self.documents.search(query).await?;
-        let hits = found.into_iter().map(|found| Hit {
+        let hits = found.into_iter().map(|found| SearchResult {
             title: plain::one_line(&found.title, MAX_TITLE),
             url: self.address(&found.path),
             snippet: plain::one_line(&found.snippet, MAX_SNIPPET),

@@ -10,11 +10,11 @@ use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
-use wire::search::{MAX_RESULTS, Recency};
+use wire::search::{MAX_RESULTS, Recency, SearchResult};
 
 use super::canonical;
 use super::plain::{self, MAX_SNIPPET, MAX_TITLE};
-use super::wanted::{Hit, Wanted};
+use super::wanted::Wanted;
 use crate::config::SearchKind;
 use crate::provider::{AskedBy, Failure, Provider, retry_after};
 
@@ -149,7 +149,7 @@ struct Item {
     score: Option<f64>,
 }
 
-pub(super) fn results(kind: SearchKind, body: &[u8]) -> Result<Vec<Hit>, Failure> {
+pub(super) fn results(kind: SearchKind, body: &[u8]) -> Result<Vec<SearchResult>, Failure> {
     const WRONG: Failure = Failure::Malformed("invalid response");
     let items = match kind {
         SearchKind::Searxng | SearchKind::Tavily => {
@@ -168,11 +168,11 @@ pub(super) fn results(kind: SearchKind, body: &[u8]) -> Result<Vec<Hit>, Failure
 }
 
 /// A result; `None` without an address.
-fn hit(item: Item) -> Option<Hit> {
+fn hit(item: Item) -> Option<SearchResult> {
     let url = canonical::page(&item.url?).filter(|url| url.as_str().len() <= MAX_URL)?;
     let source = canonical::host(&url)?;
     let title = plain::from_html(&item.title.unwrap_or_default(), MAX_TITLE);
-    Some(Hit {
+    Some(SearchResult {
         title: if title.is_empty() { source.clone() } else { title },
         snippet: plain::from_html(&item.content.unwrap_or_default(), MAX_SNIPPET),
         published_at: item.published_date.as_deref().and_then(plain::published),
@@ -190,7 +190,7 @@ pub(super) struct Remote {
 
 impl Remote {
     /// Sends one request, within the timeout for the first byte.
-    pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<Hit>, Failure> {
+    pub(super) async fn search(&self, wanted: &Wanted) -> Result<Vec<SearchResult>, Failure> {
         let provider = &self.provider;
         let _slot = provider.slot()?;
         let body = timeout(provider.timeouts.first_byte, self.ask(wanted))

@@ -1,7 +1,7 @@
 //! Search requests and results.
 
 use ledger::{MemberId, Time};
-use wire::search::{Domains, Recency};
+use wire::search::{Domains, Recency, SearchResult};
 
 /// The default number of results.
 pub const DEFAULT_RESULTS: usize = 10;
@@ -65,27 +65,10 @@ impl Wanted {
 pub struct Found {
     /// The name of the provider that found it.
     pub provider: String,
-    /// Ordered by relevance.
-    pub results: Vec<Hit>,
+    /// Ordered by relevance. Their texts are plain, one line, and bounded.
+    pub results: Vec<SearchResult>,
     /// When they were found, if they are cached.
     pub cached_at: Option<Time>,
-}
-
-/// One result. Its texts are plain, one line, and bounded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// Its title.
-    pub title: String,
-    /// Its address.
-    pub url: String,
-    /// The matching text.
-    pub snippet: String,
-    /// When it was published: RFC 3339, or only the day.
-    pub published_at: Option<String>,
-    /// The score of its provider.
-    pub score: Option<f64>,
-    /// Its host.
-    pub source: String,
 }
 
 #[cfg(test)]

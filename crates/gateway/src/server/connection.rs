@@ -97,12 +97,13 @@ impl Connection {
         let _ = stream.set_nodelay(true);
         let current = self.edge.current.load();
         let limits = &current.service.config.limits;
-        let io = WriteTimeoutStream::new(
+        let io = WriteTimeoutStream {
             stream,
-            limits.write_timeout,
-            self.phase.clone(),
-            self.transfer.clone(),
-        );
+            timeout: limits.write_timeout,
+            timer: None,
+            phase: self.phase.clone(),
+            transfer: self.transfer.clone(),
+        };
         http1::Builder::new()
             .keep_alive(!is_late)
             // `IdleTimer` does this.

@@ -105,18 +105,14 @@ impl Connections {
         let _ = timeout(max_wait, self.freed.notified()).await;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ConnectionPermit {}
-
-impl Connections {
     pub(super) fn started(&self, number: u64, phase: Arc<ConnectionPhase>, task: AbortHandle) {
         if let Some(connection) = self.state().open.get_mut(&number) {
             connection.task = Some((phase, task));
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,24 +15,15 @@ use super::sendfile::{FileTransfer, is_placeholder};
 
 /// Fails if the client reads nothing of a response for the length of the timeout.
 pub(super) struct WriteTimeoutStream {
-    stream: TcpStream,
-    timeout: Duration,
+    pub(super) stream: TcpStream,
+    pub(super) timeout: Duration,
     /// Runs while a write is blocked.
-    timer: Option<Pin<Box<Sleep>>>,
-    phase: Arc<ConnectionPhase>,
-    transfer: Arc<FileTransfer>,
+    pub(super) timer: Option<Pin<Box<Sleep>>>,
+    pub(super) phase: Arc<ConnectionPhase>,
+    pub(super) transfer: Arc<FileTransfer>,
 }
 
 impl WriteTimeoutStream {
-    pub(super) fn new(
-        stream: TcpStream,
-        timeout: Duration,
-        phase: Arc<ConnectionPhase>,
-        transfer: Arc<FileTransfer>,
-    ) -> Self {
-        Self { stream, timeout, timer: None, phase, transfer }
-    }
-
     /// Starts the timer when a write blocks, and stops it when a write succeeds.
     fn watch<T>(
         &mut self,

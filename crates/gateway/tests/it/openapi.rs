@@ -54,6 +54,21 @@ fn every_described_operation_is_there_and_asks_for_its_credential() {
 }
 
 #[test]
+fn every_route_is_described_and_every_description_has_a_route() {
+    let upstream = Upstream::start();
+    let text = plain(&upstream, &["echo"], "public_url: https://ai.example.com\ndownloads: {}\n");
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let with_client = |service: &Service| service.offer_client_document("{}".into());
+    let service = Running::start_after(folder, &text, with_client);
+    let operations = operations(&document(&service));
+    for (path, verb, said) in &operations {
+        assert!(said["operationId"].is_string() && said["summary"].is_string(), "{verb} {path}");
+    }
+    let source = include_str!("../../src/openapi.yaml");
+    assert_eq!(operations.len(), source.matches("operationId: ").count());
+}
+
+#[test]
 fn a_method_that_is_not_described_is_refused_with_those_that_are() {
     let upstream = Upstream::start();
     let service = Running::plain(&upstream);

@@ -245,9 +245,7 @@ impl Entry<'_, '_> {
     }
 
     fn refuse_key(&mut self, name: &str, message: impl Into<String>, hint: Option<&str>) {
-        let key = self.key(name);
-        let problem = Problem::error(self.reader.position(&key), message);
-        self.reader.report(&key, Problem { hint: hint.map(str::to_owned), ..problem });
+        self.reader.refuse_key(&self.key(name), message, hint);
     }
 
     /// A provider with what all kinds have.

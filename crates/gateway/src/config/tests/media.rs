@@ -4,27 +4,27 @@ use super::*;
 
 #[test]
 fn without_a_word_files_are_kept_beside_the_database_for_a_month() {
-    let media = clean("").media;
-    assert_eq!(media.artifacts, Artifacts::Files { path: "/etc/agent/artifacts".into() });
-    assert_eq!(media.kept, Duration::from_hours(30 * 24));
-    assert_eq!((media.max_bytes, media.max_images, media.max_text_chars), (64 << 20, 1, 4096));
-    let media = clean("database: sqlite:/var/lib/agent/g.db").media;
-    assert_eq!(media.artifacts, Artifacts::Files { path: "/var/lib/agent/artifacts".into() });
+    let Config { artifacts, media, .. } = clean("");
+    assert_eq!(artifacts.place, Artifacts::Files { path: "/etc/agent/artifacts".into() });
+    assert_eq!((artifacts.kept, artifacts.max_bytes), (Duration::from_hours(30 * 24), 64 << 20));
+    assert_eq!((media.max_images, media.max_text_chars), (1, 4096));
+    let artifacts = clean("database: sqlite:/var/lib/agent/g.db").artifacts;
+    assert_eq!(artifacts.place, Artifacts::Files { path: "/var/lib/agent/artifacts".into() });
 }
 
 #[test]
 fn artifacts_may_be_a_mapping() {
-    let media = clean(
+    let artifacts = clean(
         "artifacts:\n  url: s3://made/here\n  days: 3\n  max_bytes: 1048576\n  region: eu-1\n  \
          endpoint: http://127.0.0.1:9000\n  access_key_id: ${KEY}\n  secret_access_key: ${LONG}",
     )
-    .media;
+    .artifacts;
     let expected = Artifacts::S3 { bucket: "made".to_owned(), prefix: "here".to_owned() };
-    assert_eq!(media.artifacts, expected);
-    assert_eq!((media.kept, media.max_bytes), (Duration::from_hours(72), 1 << 20));
-    assert_eq!(media.bucket.region, "eu-1");
-    assert_eq!(media.bucket.endpoint.unwrap(), "http://127.0.0.1:9000/");
-    let (id, secret) = media.bucket.credentials.unwrap();
+    assert_eq!(artifacts.place, expected);
+    assert_eq!((artifacts.kept, artifacts.max_bytes), (Duration::from_hours(72), 1 << 20));
+    assert_eq!(artifacts.region, "eu-1");
+    assert_eq!(artifacts.endpoint.unwrap(), "http://127.0.0.1:9000/");
+    let (id, secret) = (artifacts.access_key_id.unwrap(), artifacts.secret_access_key.unwrap());
     assert_eq!((id.reveal(), secret.reveal()), ("upstream-key-1", LONG));
     refused(
         "artifacts: {url: \"s3://made\", access_key_id: \"${KEY}\"}",

@@ -16,7 +16,6 @@ use wire::error::Code;
 use wire::sse::Splitter;
 
 use super::Options;
-use super::recorder::StoredResponseRecorder;
 use super::{Followed, stream};
 use crate::background::{BackgroundTask, Follower};
 use crate::billing::{Billing, Opened, Replay};
@@ -27,7 +26,8 @@ use crate::endpoints::json::json;
 use crate::endpoints::model_request::{ModelApi, ModelRequest};
 use crate::failure::{ApiError, ApiResult, Dialect, chain};
 use crate::proxy::chat_request::UpstreamRequest;
-use crate::proxy::relay::{Relay, ResponseRecorder};
+use crate::proxy::recorder::ResponseRecorder;
+use crate::proxy::relay::Relay;
 use crate::proxy::stage::MAX_EVENT_BYTES;
 use crate::response_headers;
 
@@ -41,7 +41,7 @@ pub(super) async fn start<Q>(
     api: &ModelApi,
     request: ModelRequest,
     options: &Options,
-    recorder: Arc<StoredResponseRecorder>,
+    recorder: Arc<ResponseRecorder>,
     prepare: impl Future<Output = ApiResult<Q>> + Send + 'static,
 ) -> ApiResult
 where
@@ -103,7 +103,7 @@ async fn stream_replay(
 async fn run(
     billing: Arc<Billing>,
     mut relay: Relay,
-    recorder: Arc<StoredResponseRecorder>,
+    recorder: Arc<ResponseRecorder>,
     task: BackgroundTask,
 ) {
     let mut writer = EventWriter {
@@ -122,7 +122,7 @@ async fn run(
     relay.abandon();
 }
 
-async fn cancelled_elsewhere(billing: &Billing, recorder: &StoredResponseRecorder) {
+async fn cancelled_elsewhere(billing: &Billing, recorder: &ResponseRecorder) {
     loop {
         tokio::time::sleep(STATUS_INTERVAL).await;
         let found = billing.store.response_status(recorder.member, &recorder.id).await;
@@ -134,7 +134,7 @@ async fn cancelled_elsewhere(billing: &Billing, recorder: &StoredResponseRecorde
 
 struct EventWriter<'a> {
     billing: &'a Billing,
-    recorder: &'a StoredResponseRecorder,
+    recorder: &'a ResponseRecorder,
     task: &'a BackgroundTask,
     waiting: Vec<ResponseEvent>,
     has_begun: bool,

@@ -1,13 +1,14 @@
 //! Stored responses: find, delete, cancel, list the input.
 
 use axum::extract::State;
-use gateway_store::{HoldClosing, SavedAnswer, Scope, StoredResponse};
+use gateway_store::{HoldClosing, Scope, StoredResponse};
 use ledger::{AnswerProgress, EndReason, EndResult, HoldEnd, HoldOutcome, TokenCounts};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::error::Code;
 
 use super::{Followed, is_over, stream};
+use crate::billing::saved_json;
 use crate::config::Operation;
 use crate::endpoints::admission::{MemberRead, ReadAccess};
 use crate::endpoints::json::json;
@@ -172,11 +173,7 @@ async fn stop(api: &ModelApi, stored: &StoredResponse) -> ApiResult<()> {
         attempts: None,
         answered: is_charged,
     };
-    let answer = is_charged.then(|| SavedAnswer {
-        status: 200,
-        content_type: "application/json".to_owned(),
-        body: response.body.clone(),
-    });
+    let answer = is_charged.then(|| saved_json(response.body.clone()));
     let closing = HoldClosing { end, answer, response: Some(response), media: None };
     let ended = api.billing.store.end(closing).await?;
     if let EndResult::Ended(receipt) = ended {

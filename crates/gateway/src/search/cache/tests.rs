@@ -3,7 +3,7 @@
 use super::*;
 
 fn found(snippet: &str) -> Found {
-    let hit = Hit {
+    let hit = SearchResult {
         title: String::new(),
         url: String::new(),
         snippet: snippet.to_owned(),

@@ -11,24 +11,24 @@ use wire::sse::write_event;
 
 use crate::clock;
 use crate::failure::ApiError;
-use crate::proxy::relay::ResponseRecorder;
 
 /// Everything of a stored response except the response object.
-pub(super) struct StoredResponseRecorder {
-    pub(super) id: String,
-    pub(super) hold: HoldId,
-    pub(super) member: MemberId,
-    pub(super) lineage: LineageId,
-    pub(super) shape: Shape,
-    pub(super) input: Vec<u8>,
-    pub(super) previous: Option<String>,
-    pub(super) is_stored: bool,
-    pub(super) is_background: bool,
-    pub(super) kept: Duration,
+pub(crate) struct ResponseRecorder {
+    pub(crate) id: String,
+    pub(crate) hold: HoldId,
+    pub(crate) member: MemberId,
+    pub(crate) lineage: LineageId,
+    pub(crate) shape: Shape,
+    pub(crate) input: Vec<u8>,
+    pub(crate) previous: Option<String>,
+    pub(crate) is_stored: bool,
+    /// The response object, not the stream, is stored for the idempotency key.
+    pub(crate) is_background: bool,
+    pub(crate) kept: Duration,
 }
 
-impl StoredResponseRecorder {
-    pub(super) fn object(&self, status: Status) -> Value {
+impl ResponseRecorder {
+    pub(crate) fn object(&self, status: Status) -> Value {
         self.shape.response(Outcome::of(status))
     }
 
@@ -53,14 +53,13 @@ impl StoredResponseRecorder {
             expires_at: now.plus_micros(kept),
         }
     }
-}
 
-impl ResponseRecorder for StoredResponseRecorder {
-    fn stored(&self, response: &Value) -> Option<StoredResponse> {
+    pub(crate) fn stored(&self, response: &Value) -> Option<StoredResponse> {
         self.is_stored.then(|| self.row(response))
     }
 
-    fn refused(&self, error: &ApiError) -> (Value, Bytes) {
+    /// The response object and the events of a request that no upstream began to answer.
+    pub(crate) fn refused(&self, error: &ApiError) -> (Value, Bytes) {
         let mut outcome = Outcome::of(Status::Failed);
         let code = if error.code().status() < 500 { "invalid_prompt" } else { "server_error" };
         outcome.error = Some((code.to_owned(), error.message().to_owned()));
@@ -78,9 +77,5 @@ impl ResponseRecorder for StoredResponseRecorder {
             write_event(&mut out, kind, event.to_string().as_bytes());
         }
         (response, out.freeze())
-    }
-
-    fn answers_with_object(&self) -> bool {
-        self.is_background
     }
 }
