@@ -153,31 +153,14 @@ mod linux {
     const LANDLOCK_ABI: ABI = ABI::V6;
 
     /// System calls that are allowed with any arguments.
+    #[rustfmt::skip] // a table of words
     const ALLOWED: &[libc::c_long] = &[
-        libc::SYS_close,
-        libc::SYS_brk,
-        libc::SYS_mremap,
-        libc::SYS_munmap,
-        libc::SYS_madvise,
-        libc::SYS_futex,
-        libc::SYS_sched_yield,
-        libc::SYS_sched_getaffinity,
-        libc::SYS_getrandom,
-        libc::SYS_clock_gettime,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_nanosleep,
-        libc::SYS_gettid,
-        libc::SYS_getpid,
-        libc::SYS_rt_sigaction,
-        libc::SYS_rt_sigprocmask,
-        libc::SYS_rt_sigreturn,
-        libc::SYS_sigaltstack,
-        libc::SYS_restart_syscall,
-        libc::SYS_set_robust_list,
-        libc::SYS_rseq,
-        libc::SYS_membarrier,
-        libc::SYS_exit,
-        libc::SYS_exit_group,
+        libc::SYS_close, libc::SYS_brk, libc::SYS_mremap, libc::SYS_munmap, libc::SYS_madvise,
+        libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_getrandom,
+        libc::SYS_clock_gettime, libc::SYS_clock_nanosleep, libc::SYS_nanosleep, libc::SYS_gettid,
+        libc::SYS_getpid, libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack, libc::SYS_restart_syscall, libc::SYS_set_robust_list, libc::SYS_rseq,
+        libc::SYS_membarrier, libc::SYS_exit, libc::SYS_exit_group,
     ];
 
     pub(super) fn landlock() -> Result<Landlock, RulesetError> {

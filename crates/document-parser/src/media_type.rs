@@ -9,17 +9,10 @@ pub(crate) enum PageKind {
 }
 
 /// The accepted types of images and audio.
+#[rustfmt::skip] // a table of words
 const MEDIA: &[&str] = &[
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/webp",
-    "audio/pcm",
-    "audio/wav",
-    "audio/ogg",
-    "audio/flac",
-    "audio/mpeg",
-    "audio/aac",
+    "image/png", "image/jpeg", "image/gif", "image/webp", "audio/pcm", "audio/wav", "audio/ogg",
+    "audio/flac", "audio/mpeg", "audio/aac",
 ];
 
 /// Returns the accepted type with this name.

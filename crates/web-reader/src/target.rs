@@ -11,19 +11,10 @@ pub(crate) const MAX_URL_BYTES: usize = 4096;
 /// The longest host name.
 const MAX_HOST: usize = 253;
 /// Endings of names that are never public, so that they need not be resolved.
+#[rustfmt::skip] // a table of words
 const PRIVATE_ENDINGS: &[&str] = &[
-    "localhost",
-    "local",
-    "internal",
-    "intranet",
-    "lan",
-    "home",
-    "corp",
-    "private",
-    "localdomain",
-    "home.arpa",
-    "svc",
-    "onion",
+    "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain",
+    "home.arpa", "svc", "onion",
 ];
 
 /// A valid address of a page.

@@ -8,15 +8,10 @@ use crate::failure::Failure;
 use crate::process;
 
 /// Libraries that every system with the GNU C library has, and that wheels may therefore use.
+#[rustfmt::skip] // a table of words
 const SYSTEM_LIBRARIES: &[&str] = &[
-    "ld-linux-aarch64.so.1",
-    "ld-linux-x86-64.so.2",
-    "libc.so.6",
-    "libdl.so.2",
-    "libgcc_s.so.1",
-    "libm.so.6",
-    "libpthread.so.0",
-    "librt.so.1",
+    "ld-linux-aarch64.so.1", "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1",
+    "libm.so.6", "libpthread.so.0", "librt.so.1",
 ];
 
 pub(super) struct Binary {

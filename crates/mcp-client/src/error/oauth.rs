@@ -99,15 +99,10 @@ pub enum LikelyCause {
 }
 
 /// Token endpoint codes after which only a new sign-in helps.
+#[rustfmt::skip] // a table of words
 const ENDS_SIGN_IN: &[&str] = &[
-    "invalid_grant",
-    "invalid_client",
-    "unauthorized_client",
-    "access_denied",
-    "invalid_scope",
-    "consent_required",
-    "interaction_required",
-    "login_required",
+    "invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "invalid_scope",
+    "consent_required", "interaction_required", "login_required",
 ];
 
 impl Error {

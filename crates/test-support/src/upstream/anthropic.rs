@@ -8,27 +8,11 @@ use super::model_request::{ModelRequest, items};
 use crate::http::Request;
 
 /// Allowed members of a request; others are rejected.
+#[rustfmt::skip] // a table of words
 const FIELDS: [&str; 20] = [
-    "model",
-    "messages",
-    "max_tokens",
-    "system",
-    "stream",
-    "temperature",
-    "top_p",
-    "top_k",
-    "stop_sequences",
-    "tools",
-    "tool_choice",
-    "metadata",
-    "thinking",
-    "service_tier",
-    "container",
-    "mcp_servers",
-    "context_management",
-    "output_config",
-    "output_format",
-    "cache_control",
+    "model", "messages", "max_tokens", "system", "stream", "temperature", "top_p", "top_k",
+    "stop_sequences", "tools", "tool_choice", "metadata", "thinking", "service_tier", "container",
+    "mcp_servers", "context_management", "output_config", "output_format", "cache_control",
 ];
 
 pub(super) fn complaint(body: &Value, request: &Request) -> Option<String> {

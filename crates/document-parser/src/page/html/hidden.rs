@@ -8,22 +8,11 @@ const WITHOUT_TEXT: &str = "script, style, template, noscript, iframe, object, e
      audio, video, map, frameset, input, select, textarea, button, datalist, progress, meter, \
      link, meta, title, dialog:not([open])";
 /// Classes of hidden elements.
+#[rustfmt::skip] // a table of words
 const HIDDEN_CLASSES: &[&str] = &[
-    "hidden",
-    "sr-only",
-    "visually-hidden",
-    "visuallyhidden",
-    "screen-reader-text",
-    "d-none",
-    "is-hidden",
-    "offscreen",
-    "hide-text",
-    "u-hidden",
-    "invisible",
-    "screen-reader-only",
-    "screenreader-only",
-    "element-invisible",
-    "a11y-hidden",
+    "hidden", "sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none",
+    "is-hidden", "offscreen", "hide-text", "u-hidden", "invisible", "screen-reader-only",
+    "screenreader-only", "element-invisible", "a11y-hidden",
 ];
 
 /// The most checkboxes that are kept.
