@@ -18,7 +18,6 @@ const OPEN_FILES: u64 = 3;
 pub struct Limits {
     /// Memory beyond what the program has when it starts, in bytes.
     pub memory_bytes: u64,
-    /// CPU time of one job.
     pub cpu: Duration,
     /// Elapsed time of one job. The pool enforces it.
     pub wall: Duration,
@@ -39,7 +38,6 @@ impl Default for Limits {
 pub struct Confinement {
     /// Memory, CPU time, open files, file sizes and processes are limited.
     pub resource_limits: bool,
-    /// Access to files and the network.
     pub landlock: Landlock,
     /// Only system calls that parsing needs are allowed.
     pub seccomp: bool,
@@ -108,7 +106,6 @@ pub(crate) fn limit_resources(memory_bytes: u64) -> bool {
     results.iter().all(|is_set| *is_set)
 }
 
-/// Lets the kernel kill this process after this much more CPU time.
 pub(crate) fn limit_cpu(budget: Duration) -> bool {
     let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
     let used = u64::try_from(used).unwrap_or_default();
@@ -125,7 +122,6 @@ pub(crate) fn filter_system_calls() -> bool {
     return false;
 }
 
-/// The current address space of this process, in bytes.
 pub(crate) fn address_space() -> io::Result<u64> {
     #[cfg(target_os = "linux")]
     return linux::address_space();

@@ -15,7 +15,6 @@ const MEDIA: &[&str] = &[
     "audio/flac", "audio/mpeg", "audio/aac",
 ];
 
-/// Returns the accepted type with this name.
 pub(crate) fn of_media(name: &str) -> Option<&'static str> {
     MEDIA.iter().copied().find(|known| *known == name)
 }
@@ -28,7 +27,6 @@ pub fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The kind that a media type declares.
 enum DeclaredKind {
     Kind(PageKind),
     /// A type without text.
@@ -69,7 +67,6 @@ fn declared(essence: &str) -> DeclaredKind {
     DeclaredKind::Kind(kind)
 }
 
-/// Whether a document of this declared type may have text.
 pub fn may_have_text(content_type: Option<&str>) -> bool {
     !matches!(declared(&essence(content_type.unwrap_or_default())), DeclaredKind::Unsupported)
 }

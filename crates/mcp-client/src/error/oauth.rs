@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::ErrorKind;
 use crate::oauth::redirect;
 
-/// An error of signing in. Peer texts are bounded.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum Error {
     #[error("{url} does not describe how to sign in: {reason}")]
     Discovery { url: String, reason: String },
@@ -87,8 +87,6 @@ pub enum Error {
     NoFolder,
 }
 
-/// The likely cause when the browser does not return.
-#[expect(missing_docs, reason = "the names of the variants say it")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LikelyCause {
     Unknown,
@@ -106,7 +104,6 @@ const ENDS_SIGN_IN: &[&str] = &[
 ];
 
 impl Error {
-    /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::WrongResource { .. }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::StdioEndpoint;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Variables that every local server inherits. Others are passed only if the entry sets them.
 #[rustfmt::skip] // a table of words
@@ -58,7 +58,7 @@ pub fn find_command(
     endpoint: &StdioEndpoint,
     ours: &BTreeMap<String, String>,
     home: Option<&Path>,
-) -> Result<PathBuf, Error> {
+) -> Result<PathBuf> {
     resolve_command(endpoint, &mut child_environment(ours, endpoint), home)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn resolve_command(
     endpoint: &StdioEndpoint,
     child: &mut BTreeMap<String, String>,
     home: Option<&Path>,
-) -> Result<PathBuf, Error> {
+) -> Result<PathBuf> {
     let command = endpoint.command.value().trim();
     let path = child.get("PATH").cloned().unwrap_or_default();
     let missing = |searched: String| Error::MissingExecutable {

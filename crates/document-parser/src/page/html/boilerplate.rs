@@ -2,7 +2,6 @@
 
 use dom_query::{Matcher, NodeRef};
 
-/// Elements that are boilerplate.
 const BOILERPLATE: &str = "nav, aside, [role=navigation], [role=banner], [role=contentinfo], \
      [role=search], [role=complementary], [role=dialog], [role=alertdialog], [role=menu], \
      [role=menubar], [role=toolbar], [role=tooltip]";
@@ -61,7 +60,6 @@ struct TextCounts {
     /// Characters, with each run of spaces counted once.
     chars: usize,
     ends_with_space: bool,
-    /// Characters in links.
     link_chars: usize,
     substance: usize,
 }
